@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Which devices there are, and making one current.
+#pragma once
+
+#include <assay/core/error.hpp>
+#include <assay/core/place.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace assay {
+
+/// Devices that this process can use; 0 without a GPU or driver. Throws `std::runtime_error` that
+/// names both versions when the driver is older than the toolkit.
+inline int device_count() {
+  int count = 0;
+  auto const code = cudaGetDeviceCount(&count);
+  if (code == cudaSuccess) { return count; }
+  (void)cudaGetLastError();
+  if (code == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    int runtime = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    if (driver == 0) { return 0; }
+    auto const text = [](int v) {
+      return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+    };
+    throw std::runtime_error("the driver supports CUDA " + text(driver) +
+                             " but this program was built with CUDA " + text(runtime) +
+                             ": update the driver, or build with an older toolkit");
+  }
+  if (code == cudaErrorNoDevice) { return 0; }
+  throw cuda_error(code);
+}
+
+/// Throws `std::invalid_argument` that names the ordinal and what is there, unless it is usable.
+inline void require_device(on::device place) {
+  int const count = device_count();
+  if (place.id >= 0 && place.id < count) { return; }
+  throw std::invalid_argument(
+      "device " + std::to_string(place.id) + " does not exist: this process sees " +
+      std::to_string(count) + (count == 0 ? " GPUs; use on::host" : " GPUs, numbered from 0") +
+      (count == 0 ? "" : " (CUDA_VISIBLE_DEVICES limits them)"));
+}
+
+/// An attribute of a device, as the runtime reports it.
+inline int attribute(on::device place, cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, place.id));
+  return value;
+}
+
+/// Makes a device current on this thread for a scope, then puts the previous one back.
+class device_guard {
+ public:
+  explicit device_guard(on::device place) {
+    check(cudaGetDevice(&previous_));
+    if (previous_ != place.id) { check(cudaSetDevice(place.id)); }
+  }
+  device_guard(device_guard const&) = delete;
+  device_guard& operator=(device_guard const&) = delete;
+  ~device_guard() { check_noexcept(cudaSetDevice(previous_)); }
+
+ private:
+  int previous_ = 0;
+};
+
+}  // namespace assay

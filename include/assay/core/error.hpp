@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// CUDA status codes as exceptions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace assay {
+
+/// A CUDA runtime call that failed: its code, and `file:line: name: text` as `what()`.
+class cuda_error : public std::runtime_error {
+ public:
+  explicit cuda_error(cudaError_t code,
+                      std::source_location where = std::source_location::current())
+      : std::runtime_error(std::string{where.file_name()} + ":" + std::to_string(where.line()) +
+                           ": " + cudaGetErrorName(code) + ": " + cudaGetErrorString(code)),
+        code_(code) {}
+
+  cudaError_t code() const noexcept { return code_; }
+
+ private:
+  cudaError_t code_;
+};
+
+/// Throws `cuda_error` unless `code` is `cudaSuccess`; clears the runtime's non-sticky last error,
+/// so that the next check reports only its own call.
+inline void check(cudaError_t code, std::source_location where = std::source_location::current()) {
+  if (code == cudaSuccess) { return; }
+  (void)cudaGetLastError();
+  throw cuda_error(code, where);
+}
+
+/// For destructors: whether the call worked, counting a driver that has already shut down as such,
+/// since whatever was to be released went with it.
+inline bool check_noexcept(cudaError_t code) noexcept {
+  if (code == cudaSuccess || code == cudaErrorCudartUnloading ||
+      code == cudaErrorContextIsDestroyed) {
+    return true;
+  }
+  (void)cudaGetLastError();
+  return false;
+}
+
+}  // namespace assay

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Names of policies: what a report calls them.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// A type that says what a report should call it, as `static constexpr std::string_view name`.
+template <class T>
+concept named = requires {
+  { T::name } -> std::convertible_to<std::string_view>;
+};
+
+/// A policy: a small regular value with a name. Two equal policies make the same choice.
+template <class T>
+concept policy = named<T> && std::copyable<T> && std::equality_comparable<T>;
+
+/// The name of a policy with its parameters where it tells them through `describe()`, else its name.
+template <named T>
+std::string describe(T const& value) {
+  if constexpr (requires { { value.describe() } -> std::convertible_to<std::string>; }) {
+    return value.describe();
+  } else {
+    return std::string{std::string_view{T::name}};
+  }
+}
+
+}  // namespace assay

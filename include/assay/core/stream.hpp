@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Owning streams and events.
+#pragma once
+
+#include <assay/core/cccl.hpp>
+#include <assay/core/device.hpp>
+
+#include <utility>
+
+namespace assay {
+
+/// An owned non-blocking stream of one device. Destruction does not synchronise: work already
+/// submitted still runs.
+class stream {
+ public:
+  explicit stream(on::device place) {
+    device_guard const guard{place};
+    check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
+  }
+  stream(stream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  stream& operator=(stream&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~stream() {
+    if (handle_ != nullptr) { check_noexcept(cudaStreamDestroy(handle_)); }
+  }
+
+  cudaStream_t get() const noexcept { return handle_; }
+  operator ::cuda::stream_ref() const noexcept { return ::cuda::stream_ref{handle_}; }
+
+  /// Blocks until all work submitted so far is done; throws what it failed with.
+  void synchronize() const { check(cudaStreamSynchronize(handle_)); }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// An owned event of the device that is current at construction; `timed` events can be subtracted.
+class event {
+ public:
+  enum class kind { ordering, timed };
+
+  explicit event(kind what = kind::ordering) {
+    check(cudaEventCreateWithFlags(
+        &handle_, what == kind::timed ? cudaEventDefault : cudaEventDisableTiming));
+  }
+  event(event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  event& operator=(event&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~event() {
+    if (handle_ != nullptr) { check_noexcept(cudaEventDestroy(handle_)); }
+  }
+
+  cudaEvent_t get() const noexcept { return handle_; }
+  void record(::cuda::stream_ref on) { check(cudaEventRecord(handle_, on.get())); }
+  void synchronize() const { check(cudaEventSynchronize(handle_)); }
+
+  /// Seconds from `begin` to this event, both timed and complete.
+  double seconds_since(event const& begin) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin.handle_, handle_));
+    return milliseconds * 1e-3;
+  }
+
+ private:
+  cudaEvent_t handle_ = nullptr;
+};
+
+template <>
+struct stream_traits<::cuda::stream_ref> {
+  static void synchronize(::cuda::stream_ref which) { check(cudaStreamSynchronize(which.get())); }
+  static void bind_thread(on::device place) { check(cudaSetDevice(place.id)); }
+};
+
+}  // namespace assay

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What a memory resource and a memory policy are.
+#pragma once
+
+#include <assay/core/named.hpp>
+#include <assay/core/place.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace assay {
+
+/// Memory whose lifetime is ordered on a stream; spelled as `cuda::mr::resource` of CCCL >= 3.1, so
+/// that its resources and RMM's are resources here, and ours there.
+///
+/// `allocate(stream, bytes, alignment)` returns memory usable by work submitted to `stream` after
+/// the call; it throws when it cannot, and leaves the resource as it was. Zero bytes give a null or
+/// a unique pointer. `deallocate(stream, pointer, bytes, alignment)` gives back what `allocate`
+/// returned, with the same bytes and alignment; work submitted to `stream` before the call may
+/// still use it. Neither synchronises with the device unless the resource says so. Both may be
+/// called from several threads. Resources that compare equal can free each other's blocks.
+template <class R, class Stream>
+concept memory_resource =
+    std::equality_comparable<R> &&
+    requires(R& resource, Stream stream, void* pointer, std::size_t bytes, std::size_t alignment) {
+      { resource.allocate(stream, bytes, alignment) } -> std::same_as<void*>;
+      resource.deallocate(stream, pointer, bytes, alignment);
+    };
+
+/// A choice on the memory axis: a policy that opens a resource on a place.
+///
+/// Each `open` makes a new resource with state of its own; the resource is a cheap copyable handle
+/// to that state, which lives until the last copy goes.
+template <class P, class Place>
+concept memory_policy = policy<P> && requires(P const& choice, Place place) {
+  { choice.open(place) } -> std::copyable;
+};
+
+/// The resource that a memory policy opens on a place.
+template <class P, class Place>
+using resource_of = decltype(std::declval<P const&>().open(std::declval<Place>()));
+
+/// A resource that can serve a stream under graph capture.
+///
+/// `capture(stream)` is called right before the capture of `stream` begins. Until the returned
+/// object's `end()`, blocks allocated on `stream` are used by the graph alone; they stay reserved
+/// until that object is destroyed, which must outlive the last replay.
+template <class R, class Stream>
+concept capturable_memory = memory_resource<R, Stream> && requires(R& resource, Stream stream) {
+  { resource.capture(stream) } -> std::movable;
+  resource.capture(stream).end();
+};
+
+namespace mr {
+
+/// The alignment of every device allocation of CUDA, and the default of this library.
+inline constexpr std::size_t default_alignment = 256;
+
+/// A request that could not be met: how much was asked for, and the state that refused it.
+class out_of_memory : public std::bad_alloc {
+ public:
+  explicit out_of_memory(std::string what) : what_(std::move(what)) {}
+  char const* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+/// A caller's own live resource as a policy: every `open` is a copy of the same handle, so its
+/// state is carried from epoch to epoch.
+template <class R>
+struct existing {
+  R resource;
+  static constexpr std::string_view name = "mr::existing";
+  template <class Place>
+  R open(Place) const {
+    return resource;
+  }
+  bool operator==(existing const&) const = default;
+};
+
+}  // namespace mr
+}  // namespace assay

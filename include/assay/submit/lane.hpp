@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `lane`: what one item may use.
+#pragma once
+
+#include <assay/core/place.hpp>
+#include <assay/memory/concepts.hpp>
+
+namespace assay {
+
+/// What one item may use: where it runs, the stream that orders it, where its temporaries come from.
+///
+/// A rig makes the lanes, a submission mode gives each item one of them. Items on one lane follow
+/// each other in stream order; items on different lanes may run at once. `Memory` is a resource
+/// handle: copies share its state. Items may be enqueued on a lane by one thread at a time.
+template <class Place, class Stream, class Memory>
+struct lane {
+  using place_type = Place;
+  using stream_type = Stream;
+  using memory_type = Memory;
+
+  Place place;
+  Stream stream;
+  Memory memory;
+  int index = 0;  ///< 0 .. lanes - 1; workloads keep one output for each
+
+  /// Blocks until everything submitted to the lane is done; throws what it failed with.
+  void synchronize() const { stream_traits<Stream>::synchronize(stream); }
+};
+
+template <class L>
+concept any_lane = memory_resource<typename L::memory_type, typename L::stream_type> &&
+                   requires(L const& l) {
+                     l.place;
+                     l.stream;
+                     { l.index } -> std::convertible_to<int>;
+                     l.synchronize();
+                   };
+
+/// A lane whose items run on the CPU, on the calling thread and `place.threads - 1` others.
+template <class L>
+concept host_lane = any_lane<L> && std::same_as<typename L::place_type, on::host>;
+
+/// A lane whose items are enqueued on a CUDA stream.
+template <class L>
+concept device_lane = any_lane<L> && std::same_as<typename L::place_type, on::device>;
+
+}  // namespace assay

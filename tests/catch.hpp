@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Catch2, v3 or v2: distributions ship either.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+
+namespace assay::test {
+
+/// A fresh seed for random inputs; ASSAY_TEST_SEED repeats a run. Tests print it: `INFO("seed " << seed)`.
+inline std::uint64_t fresh_seed() {
+  if (char const* fixed = std::getenv("ASSAY_TEST_SEED")) { return std::strtoull(fixed, nullptr, 0); }
+  std::random_device entropy;
+  return (std::uint64_t{entropy()} << 32U) | entropy();
+}
+
+}  // namespace assay::test
