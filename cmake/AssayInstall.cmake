@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Headers and the package `assay`, which find_package(assay) reads.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/assay)
+install(TARGETS assay EXPORT assayTargets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/assayConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES cmake/assayConfig.cmake cmake/AssayToolkit.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/assayConfigVersion.cmake
+        DESTINATION ${package_dir})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# What assay's own programs are built with: optimised unless asked otherwise, CUDA where there is a
+# compiler for it, warnings on. None of it reaches a consumer.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+set(ASSAY_HAS_CUDA OFF)
+if(ASSAY_CUDA AND NOT CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(ASSAY_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+    if(ASSAY_NVCC)
+      set(CMAKE_CUDA_COMPILER ${ASSAY_NVCC})
+    endif()
+  endif()
+  # The GPU at hand, else the one that assay is tuned for: one architecture, since each more makes
+  # nvcc work once more. CMAKE_CUDA_ARCHITECTURES or CUDAARCHS decide where they are set.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    execute_process(COMMAND nvidia-smi -L OUTPUT_VARIABLE gpus ERROR_QUIET RESULT_VARIABLE failed)
+    if(gpus MATCHES "GPU 0" AND NOT failed)
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(ASSAY_HAS_CUDA ON)
+  endif()
+endif()
+if(ASSAY_HAS_CUDA)
+  message(STATUS "assay: with CUDA ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
+else()
+  message(STATUS "assay: no CUDA compiler, so the host half only")
+endif()
+
+# How assay's own code is compiled.
+add_library(assay_own_flags INTERFACE)
+target_compile_features(assay_own_flags INTERFACE cxx_std_20)
+target_compile_options(assay_own_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+if(ASSAY_HAS_CUDA AND NOT "cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+  target_compile_options(assay_own_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+endif()
+
+# The headers alone, without the toolkit's include path: what is CUDA-free is compiled against this.
+add_library(assay_host INTERFACE)
+target_include_directories(assay_host INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(assay_host INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+
+# Sets `result` to what a marker comment `// NAME: ...` in the first lines of a file says, as a list.
+function(assay_marker file name result)
+  file(STRINGS ${file} lines LIMIT_COUNT 8)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^// ${name}: *(.*)$")
+      separate_arguments(words UNIX_COMMAND "${CMAKE_MATCH_1}")
+      set(${result} ${words} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} "" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Gives a target the CUDA runtime and CCCL of the machine at hand. Used by the build and by the
+# installed package: BUILD_INTERFACE keeps this machine's paths out of the export, so that one
+# installation serves machines with a toolkit and without.
+
+function(assay_use_toolkit target)
+  if(DEFINED ENV{CUDACXX} AND NOT DEFINED CUDAToolkit_ROOT AND NOT CMAKE_CUDA_COMPILER_LOADED)
+    get_filename_component(compiler "$ENV{CUDACXX}" REALPATH)
+    get_filename_component(CUDAToolkit_ROOT "${compiler}/../.." ABSOLUTE)
+  endif()
+  find_package(CUDAToolkit QUIET)
+  if(NOT TARGET CUDA::cudart)
+    return()
+  endif()
+  target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:CUDA::cudart>)
+  # nvcc finds CCCL by itself; a host compiler has to be told, since CUDA 13 keeps it one folder down.
+  foreach(directory IN LISTS CUDAToolkit_INCLUDE_DIRS)
+    if(EXISTS "${directory}/cccl/cuda/std/version")
+      target_include_directories(${target} SYSTEM INTERFACE
+                                 "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${directory}/cccl>>")
+    endif()
+  endforeach()
+  # CMake before 3.26 does not know nvcc's C++20; there the user sets it, as assay's own build does.
+  if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+    target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
+  endif()
+endfunction()
