@@ -56,6 +56,7 @@ struct finding {
   double noise_floor = 0;    ///< half-width of the hidden A/A control on this clock, as a share
   int epochs_needed = 0;     ///< for inconclusive: how many epochs would settle it, 0 if unknown
   std::vector<double> epoch_effects;  ///< one log ratio per epoch
+  std::vector<double> weights;  ///< of its contrast over the arms; reports take their words from it
 };
 
 /// Five numbers of a sample, and how many values it had.
@@ -115,8 +116,10 @@ struct environment {
 
 /// A physical limit measured in the same run, as bytes or FLOPs per second.
 struct ceiling {
+  enum class unit { bytes, flops };
   std::string name;
   double per_second = 0;
+  unit of = unit::bytes;
 };
 
 /// An experiment's whole result.

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The report that people read: plain ASCII, at most 100 columns where the names allow.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/table.hpp>
+#include <assay/report/words.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::report {
+
+/// The command that repeats a comparison; its seed is added where the command does not fix it.
+inline std::string repeat_line(measure::comparison const& all) {
+  auto const& command = all.where.command_line;
+  if (command.empty() || command.find("--seed") != std::string::npos) { return command; }
+  return command + " --seed " + std::to_string(all.seed);
+}
+
+namespace detail {
+
+/// The verdict as printed: for an interaction the words of a difference would mislead.
+inline std::string verdict_text(measure::finding const& found) {
+  using measure::verdict;
+  auto const resolved = found.outcome == verdict::faster || found.outcome == verdict::slower;
+  std::string text{measure::to_string(found.outcome)};
+  if (resolved && found.what == measure::contrast::kind::interaction) { text = "DIFFERENT"; }
+  return resolved && !found.material ? text + ", below margin" : text;
+}
+
+inline void heading(std::ostream& out, std::string_view text) { out << '\n' << text << '\n'; }
+
+inline void changed_line(std::ostream& out, measure::comparison const& all) {
+  if (all.changed.empty()) { return; }
+  std::string text = "What changed: " + all.changed;
+  if (all.changed.find("confounded") != std::string::npos) {
+    text += " - several axes differ at once, so no difference can be put down to one of them";
+  }
+  out << wrapped(text, "", "  ");
+}
+
+inline void head(std::ostream& out, measure::comparison const& all) {
+  auto const& title = all.title.empty() ? std::string{"comparison"} : all.title;
+  out << title << '\n' << std::string(std::min<std::size_t>(title.size(), 100), '=') << '\n';
+  changed_line(out, all);
+  out << "Margin " << setting_percent(all.margin) << ", confidence "
+      << setting_percent(1 - all.alpha) << ", decided on the " << to_string(all.primary)
+      << " clock, " << all.epochs << " epochs in " << duration(all.seconds) << '\n';
+}
+
+inline void verdicts(std::ostream& out, measure::comparison const& all) {
+  heading(out, "Verdicts");
+  if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
+  for (auto const& found : all.findings) {
+    if (!found.primary) { continue; }
+    out << wrapped(verdict_text(found) + ": " + sentence(found, all) + ".", "  ", "    ");
+  }
+}
+
+inline void findings(std::ostream& out, measure::comparison const& all) {
+  if (all.findings.empty()) { return; }
+  heading(out, "Findings (time of the variant against the control; noise: half-width of A against A)");
+  table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
+  for (auto const& found : all.findings) {
+    auto const untimed = found.outcome == measure::verdict::wrong_answer;
+    auto const noise = untimed || found.noise_floor == 0 ? "" : percent(found.noise_floor);
+    rows.add({found.contrast_name, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
+              untimed ? "" : effect_text(found.effect), untimed ? "" : interval_text(found.effect),
+              noise, verdict_text(found)});
+  }
+  rows.print(out);
+  out << "  * decided when to stop\n";
+  for (auto const& found : all.findings) {
+    if (found.reason.empty() || found.primary) { continue; }
+    out << wrapped(found.contrast_name + " (" + std::string{to_string(found.on)} +
+                       "): " + found.reason,
+                   "  ", "    ");
+  }
+}
+
+/// The first ceiling of a unit: shares are told of one limit, so that they can be compared.
+inline std::optional<measure::ceiling> limit(measure::comparison const& all,
+                                             measure::ceiling::unit of) {
+  for (auto const& each : all.ceilings) {
+    if (each.of == of && each.per_second > 0) { return each; }
+  }
+  return std::nullopt;
+}
+
+inline std::string share_text(double per_second, std::optional<measure::ceiling> const& limit) {
+  return limit ? percent(per_second / limit->per_second, 1) : "";
+}
+
+inline void arms(std::ostream& out, measure::comparison const& all) {
+  using unit = measure::ceiling::unit;
+  auto const byte_limit = limit(all, unit::bytes);
+  auto const flop_limit = limit(all, unit::flops);
+  table rows{{"arm", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s",
+              "of limit"},
+             {1}};
+  for (auto const& each : all.arms) {
+    auto label = each.label;
+    for (auto const which : measure::all_clocks) {
+      auto const& seconds = each.on(which);
+      if (seconds.count == 0 && std::isnan(seconds.median)) { continue; }
+      auto const quartiles = duration(seconds.q1) + " - " + duration(seconds.q3);
+      // The submit clock does not contain the work, so a rate over it would mean nothing.
+      auto const has_rate = which != measure::clock::submit && seconds.median > 0;
+      auto const bytes = has_rate && each.bytes > 0 ? each.bytes / seconds.median : 0;
+      auto const flops = has_rate && each.flops > 0 ? each.flops / seconds.median : 0;
+      rows.add({std::exchange(label, {}), std::string{to_string(which)}, duration(seconds.median),
+                quartiles, bytes > 0 ? rate(bytes, "B") : "",
+                bytes > 0 ? share_text(bytes, byte_limit) : "",
+                flops > 0 ? rate(flops, "FLOP") : "",
+                flops > 0 ? share_text(flops, flop_limit) : ""});
+    }
+    if (!label.empty()) { rows.add({label, "-", "not timed"}); }
+  }
+  if (rows.empty()) { return; }
+  heading(out, "Arms (time per launch; submit: host time per item)");
+  rows.drop_empty_columns();
+  rows.print(out);
+  if (byte_limit) {
+    out << "  limit: " << byte_limit->name << ", " << rate(byte_limit->per_second, "B") << '\n';
+  }
+  if (flop_limit) {
+    out << "  limit: " << flop_limit->name << ", " << rate(flop_limit->per_second, "FLOP") << '\n';
+  }
+  for (auto const& each : all.arms) {
+    if (!std::isfinite(each.sm_hertz)) { continue; }
+    out << wrapped("SM clock of " + each.label + ": " + frequency(each.sm_hertz), "  ", "    ");
+  }
+}
+
+inline void submission(std::ostream& out, measure::comparison const& all) {
+  table rows{{"arm", "part", "p50", "p99", "max", "mean"}, {1}};
+  for (auto const& each : all.arms) {
+    if (!each.submission) { continue; }
+    auto const& profile = *each.submission;
+    auto label = each.label + " (" + count(profile.items) + " items)";
+    using part = std::pair<char const*, measure::latency>;
+    for (auto const& [name, times] :
+         {part{"total", profile.total}, part{"allocation", profile.allocation},
+          part{"lock waiting", profile.lock_wait}, part{"launching", profile.launching}}) {
+      auto const text = [](double nanoseconds) { return duration(nanoseconds * 1e-9); };
+      rows.add({std::exchange(label, {}), name, text(times.p50), text(times.p99), text(times.max),
+                text(times.mean)});
+    }
+  }
+  if (rows.empty()) { return; }
+  heading(out, "Submission (host time per item, from batches run apart from the timed ones)");
+  rows.print(out);
+}
+
+inline void memory(std::ostream& out, measure::comparison const& all) {
+  table rows{{"arm", "allocations", "frees", "bytes", "peak", "reserved", "reused", "upstream"}};
+  auto const told = [](std::optional<std::uint64_t> const& value, auto const& format) {
+    return value ? format(*value) : std::string{"-"};
+  };
+  auto const size = [](std::uint64_t bytes) { return byte_size(static_cast<double>(bytes)); };
+  for (auto const& each : all.arms) {
+    if (!each.memory) { continue; }
+    auto const& profile = *each.memory;
+    rows.add({each.label, count(profile.allocations), count(profile.deallocations),
+              size(profile.bytes), size(profile.peak_bytes), told(profile.reserved_bytes, size),
+              told(profile.reused_blocks, count), told(profile.upstream_calls, count)});
+  }
+  if (rows.empty()) { return; }
+  heading(out, "Memory (temporaries of one batch; upstream: calls that went to the driver)");
+  rows.print(out);
+}
+
+inline void notes(std::ostream& out, measure::comparison const& all) {
+  if (all.notes.empty()) { return; }
+  heading(out, "Notes");
+  for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
+}
+
+inline void environment(std::ostream& out, measure::comparison const& all) {
+  auto const& where = all.where;
+  heading(out, "Environment");
+  auto const line = [&](std::string_view name, std::string const& value) {
+    if (value.empty()) { return; }
+    auto const title = "  " + std::string{name} + std::string(12 - name.size(), ' ');
+    out << wrapped(value, title, std::string(14, ' '));
+  };
+  auto const join = [](std::string const& left, std::string const& right) {
+    return left.empty() || right.empty() ? left + right : left + ", " + right;
+  };
+  auto const unit = [](double value, char const* name) {
+    return std::isfinite(value) ? fixed(value, 0) + name : std::string{};
+  };
+  line("device", where.device);
+  auto state = join(join(unit(where.sm_clock_mhz, " MHz SM"),
+                         unit(where.memory_clock_mhz, " MHz memory")),
+                    join(unit(where.power_watts, " W"), unit(where.temperature_celsius, " C")));
+  line("state", state);
+  std::string reasons;
+  for (auto const& reason : where.throttle_reasons) { reasons = join(reasons, reason); }
+  line("throttled", reasons);
+  line("software", join(join(where.driver.empty() ? "" : "driver " + where.driver,
+                             where.toolkit.empty() ? "" : "toolkit " + where.toolkit),
+                        where.compiler));
+  line("host", join(where.host_cpu, where.host_threads > 0
+                                        ? std::to_string(where.host_threads) + " threads"
+                                        : ""));
+  line("commit", where.commit);
+  line("started", where.started_at);
+  line("seed", std::to_string(all.seed));
+  line("repeat", repeat_line(all));
+}
+
+}  // namespace detail
+
+/// Prints the whole report. Leaves the stream's format flags as they are.
+inline void text(std::ostream& out, measure::comparison const& all) {
+  detail::head(out, all);
+  detail::verdicts(out, all);
+  detail::findings(out, all);
+  detail::arms(out, all);
+  detail::submission(out, all);
+  detail::memory(out, all);
+  detail::notes(out, all);
+  detail::environment(out, all);
+}
+
+}  // namespace assay::report
+
+namespace assay::measure {
+
+/// So that `std::cout << compare(...)` prints the report.
+inline std::ostream& operator<<(std::ostream& out, comparison const& all) {
+  report::text(out, all);
+  return out;
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A finding in plain language: one sentence that says what is known and no more.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/format.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::report {
+
+namespace detail {
+
+/// One number of decimals for an effect and both ends of its interval, by the largest of them.
+inline int effect_decimals(measure::estimate const& effect) {
+  double largest = 0;
+  for (auto const ratio : {effect.ratio, effect.low, effect.high}) {
+    if (std::isfinite(ratio)) { largest = std::max(largest, std::abs(ratio - 1)); }
+  }
+  return percent_decimals(largest);
+}
+
+}  // namespace detail
+
+/// An effect as its reader compares it: a signed percentage of the control's time.
+inline std::string effect_text(measure::estimate const& effect) {
+  return signed_percent(effect.ratio - 1, detail::effect_decimals(effect)) + " %";
+}
+
+/// The interval that belongs to `effect_text`: `[+0.21, +0.39]`.
+inline std::string interval_text(measure::estimate const& effect) {
+  if (std::isinf(effect.high) && effect.low <= 0) { return "no bound yet"; }
+  auto const decimals = detail::effect_decimals(effect);
+  return "[" + signed_percent(effect.low - 1, decimals) + ", " +
+         signed_percent(effect.high - 1, decimals) + "]";
+}
+
+namespace detail {
+
+/// The choice of one arm on an axis; empty when the arm has no such axis.
+inline std::string choice(measure::arm const& which, std::string const& axis) {
+  for (auto const& [name, value] : which.axes) {
+    if (name == axis) { return value; }
+  }
+  return {};
+}
+
+/// An axis on which a contrast sets two choices against each other.
+struct opposed {
+  std::string axis, negative, positive;
+};
+
+/// The axes with exactly two choices among the arms that a contrast weighs, in the arms' order.
+/// `splits` tells those whose choice alone gives the sign of the weight.
+inline std::vector<opposed> two_level_axes(measure::finding const& found,
+                                           std::vector<measure::arm> const& arms, bool splits) {
+  std::vector<opposed> result;
+  if (found.weights.size() != arms.size()) { return result; }
+  std::vector<std::size_t> weighed;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    if (found.weights[i] != 0) { weighed.push_back(i); }
+  }
+  if (weighed.empty()) { return result; }
+  for (auto const& [axis, first] : arms[weighed.front()].axes) {
+    std::set<std::string> negative;
+    std::set<std::string> positive;
+    std::vector<std::string> choices;
+    for (auto const i : weighed) {
+      auto const value = choice(arms[i], axis);
+      (found.weights[i] < 0 ? negative : positive).insert(value);
+      if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+        choices.push_back(value);
+      }
+    }
+    if (choices.size() != 2) { continue; }
+    if (!splits) {
+      result.push_back({axis, choices[0], choices[1]});
+    } else if (negative.size() == 1 && positive.size() == 1) {
+      result.push_back({axis, *negative.begin(), *positive.begin()});
+    }
+  }
+  return result;
+}
+
+/// What is compared with what, and in which words.
+struct sides {
+  std::string control, variant;     ///< empty when the contrast cannot be told from the arms
+  std::string gap_from, gap_to;     ///< for an interaction: the gap that is looked at
+  std::string scope;                ///< for a main effect: over what it is averaged
+};
+
+inline sides sides_of(measure::finding const& found, std::vector<measure::arm> const& arms) {
+  using kind = measure::contrast::kind;
+  if (found.what == kind::interaction) {
+    auto axes = two_level_axes(found, arms, false);
+    if (axes.size() != 2) { return {}; }
+    auto between = axes[0];
+    auto const& gap = axes[1];
+    // The weight of (second choice, second choice) is positive when the effect is the gap under
+    // the second choice over the gap under the first; else the first and second swap places.
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+      if (choice(arms[i], between.axis) == between.positive &&
+          choice(arms[i], gap.axis) == gap.positive && found.weights[i] < 0) {
+        std::swap(between.negative, between.positive);
+        break;
+      }
+    }
+    return {between.negative, between.positive, gap.negative, gap.positive, {}};
+  }
+  if (found.what == kind::main_effect) {
+    auto const axes = two_level_axes(found, arms, true);
+    if (axes.size() != 1) { return {}; }
+    return {axes[0].negative, axes[0].positive, {}, {}, "averaged over the other choices"};
+  }
+  sides result;
+  if (found.weights.size() != arms.size()) { return result; }
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    auto const weight = found.weights[i];
+    if (weight == 0) { continue; }
+    auto& side = weight < 0 ? result.control : result.variant;
+    if (!side.empty()) { return {}; }
+    side = arms[i].label;
+  }
+  return result;
+}
+
+/// `slower by 3.10 % [2.00, 4.20]`, the interval turned round for `faster`.
+inline std::string size_of_difference(measure::estimate const& effect, bool faster) {
+  auto const sign = faster ? -1.0 : 1.0;
+  auto const size = sign * (effect.ratio - 1);
+  auto low = sign * (effect.low - 1);
+  auto high = sign * (effect.high - 1);
+  if (faster) { std::swap(low, high); }
+  auto const decimals = effect_decimals(effect);
+  auto text = percent(size, decimals) + " [" + fixed(low * 100, decimals) + ", " +
+              fixed(high * 100, decimals) + "]";
+  // Beyond a doubling, "slower by 480 %" is misread; the factor is not.
+  if (effect.ratio >= 2 || effect.ratio <= 0.5) {
+    auto const factor = faster ? 1 / effect.ratio : effect.ratio;
+    text += ", a factor of " + fixed(factor, factor < 10 ? 2 : 1);
+  }
+  return text;
+}
+
+inline std::string difference_sentence(measure::finding const& found, sides const& who,
+                                       std::string const& margin_note) {
+  auto const faster = found.outcome == measure::verdict::faster;
+  auto const size = size_of_difference(found.effect, faster) + margin_note;
+  if (found.what == measure::contrast::kind::interaction) {
+    if (who.control.empty()) {
+      return found.contrast_name + ": the gaps differ by " + size;
+    }
+    return "the gap between " + who.gap_from + " and " + who.gap_to + " differs by " + size +
+           " between " + who.control + " and " + who.variant + ": going from " + who.gap_from +
+           " to " + who.gap_to + " costs " + (faster ? "less" : "more") + " with " + who.variant;
+  }
+  std::string const word = faster ? "faster" : "slower";
+  if (who.control.empty()) { return found.contrast_name + ": " + word + " by " + size; }
+  return who.variant + " is " + word + " than " + who.control + " by " + size +
+         (who.scope.empty() ? "" : ", " + who.scope);
+}
+
+/// The contrast as the object of a sentence: `A and B`, or its name.
+inline std::string contrast_phrase(measure::finding const& found, sides const& who) {
+  if (who.control.empty()) { return found.contrast_name; }
+  if (found.what == measure::contrast::kind::interaction) {
+    return "the gap between " + who.gap_from + " and " + who.gap_to + " with " + who.control +
+           " and with " + who.variant;
+  }
+  return who.control + " and " + who.variant;
+}
+
+}  // namespace detail
+
+/// One sentence, without its full stop, on what `found` says about the arms of `all`.
+///
+/// An EQUIVALENT finding names the largest difference that its interval leaves possible, rounded
+/// up; an INCONCLUSIVE one says how many epochs would settle it, where that is known.
+inline std::string sentence(measure::finding const& found, measure::comparison const& all) {
+  using measure::verdict;
+  auto const who = detail::sides_of(found, all.arms);
+  auto const phrase = detail::contrast_phrase(found, who);
+  auto const between =
+      who.control.empty() ? " for " + phrase : " between " + phrase;
+  auto const seen = effect_text(found.effect) + " " + interval_text(found.effect);
+  switch (found.outcome) {
+    case verdict::faster:
+    case verdict::slower:
+      return detail::difference_sentence(
+          found, who, found.material ? "" : ", below your " + setting_percent(all.margin));
+    case verdict::equivalent: {
+      auto const largest = std::max(std::abs(found.effect.low - 1), std::abs(found.effect.high - 1));
+      return "no difference larger than " + percent_upper(largest, percent_decimals(largest)) +
+             between;
+    }
+    case verdict::inconclusive: {
+      auto text = "cannot tell yet" + between + ": " + seen + " after " +
+                  std::to_string(all.epochs) + " epochs";
+      if (found.epochs_needed > 0) {
+        text += "; about " + std::to_string(found.epochs_needed) + " epochs would settle it";
+      }
+      return text;
+    }
+    case verdict::unproven:
+      return "nothing is proven" + between + ": " + found.reason + " (it looked like " + seen + ")";
+    case verdict::wrong_answer:
+      return "not timed" + between + ": " + (found.reason.empty() ? "wrong result" : found.reason);
+  }
+  return found.contrast_name;
+}
+
+}  // namespace assay::report
