@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the tree keeps the rules of CONTRIBUTING.md; prints `path:line: what` for each breach."""
+import argparse
+import pathlib
+import re
+import subprocess
+
+from headers import UMBRELLAS, Graph
+
+# The layers, lowest first; an include may only point to a lower one, or stay in its room.
+LAYERS = [
+    {"version", "core", "reference"},
+    {"kernel", "memory", "submit", "host"},
+    {"copy", "transfer"},
+    {"workload", "comm"},
+    {"pipeline"},
+    {"rig"},
+    {"measure", "trace"},
+    {"report"},
+]
+# Headers of a high room that stand lower: plain statistics, which know no CUDA and no policy.
+LOWERED = {
+    "measure/signed_rank.hpp": 0,
+    "measure/schedule.hpp": 0,
+    "measure/clock.hpp": 0,
+}
+# What rooms of one layer, and the axes, may take from each other: contracts, never policies.
+AXES = {"memory", "submit", "copy", "transfer"}
+CONTRACTS = {"concepts", "lane", "buffer"}
+
+MAY_LOOK_AROUND = {"core/config.hpp", "core/cccl.hpp"}  # the only users of the preprocessor
+MAX_HEADER_LINES = 350
+MAX_KERNEL_LINES = 40
+MAX_COLUMNS = 100
+
+CODE = {".hpp", ".cuh", ".cpp", ".cu", ".py", ".sh", ".cmake"}
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\w")
+
+
+def room(header):
+    return header.split("/")[0].split(".")[0]
+
+
+def layer(header):
+    """The layer's number, None for a header that has none."""
+    if header in LOWERED:
+        return LOWERED[header]
+    return next((n for n, rooms in enumerate(LAYERS) if room(header) in rooms), None)
+
+
+def may_include(header, other):
+    """Why `header` may not include `other`, or None."""
+    if other in UMBRELLAS:
+        return "an umbrella is for users"
+    contract = pathlib.PurePath(other).stem in CONTRACTS
+    if room(header) == room(other):
+        return None if layer(other) <= layer(header) else "an include may only point down"
+    if layer(other) > layer(header) or (layer(other) == layer(header) and not contract):
+        return f"an include may only point down, and {room(other)} is not below {room(header)}"
+    if room(header) in AXES and room(other) in AXES and not contract:
+        return "an axis knows no policy of another axis"
+    return None
+
+
+def check_includes(graph):
+    for header in graph.headers:
+        if header.count("/") > 1 or "detail" in header.split("/"):
+            yield header, 1, "headers are two folders deep, and there are no detail folders"
+        if header in UMBRELLAS:
+            continue
+        if layer(header) is None:
+            yield header, 1, "in no layer: name its room in LAYERS of check_structure.py"
+            continue
+        for number, bracket, name in graph.direct[header]:
+            if bracket == '"':
+                yield header, number, "headers include with angle brackets"
+            if not name.startswith("assay/"):
+                continue
+            other = name[len("assay/"):]
+            if other not in graph.direct:
+                yield header, number, f"there is no {name}"
+            elif layer(other) is not None and (why := may_include(header, other)):
+                yield header, number, f"must not include {name}: {why}"
+        if header.endswith(".hpp") and any(other.endswith(".cuh") for other in graph.own(header)):
+            yield header, 1, "a .hpp compiles with plain g++ and cannot include a .cuh"
+    if (cycle := graph.cycle()):
+        yield cycle[0], 1, "include cycle: " + " -> ".join(cycle)
+
+
+def check_kernels(lines):
+    """Kernels are templates, else two units cannot be linked, and each is read on one screen."""
+    for start, line in enumerate(lines):
+        if "__global__" not in line or line.lstrip().startswith("//"):
+            continue
+        above = "\n".join(lines[max(0, start - 4):start + 1])
+        if "template" not in above:
+            yield start + 1, "a kernel in a header is a template"
+        depth = 0
+        for number in range(start, len(lines)):
+            depth += lines[number].count("{") - lines[number].count("}")
+            if depth == 0 and "}" in lines[number]:
+                if number - start + 1 > MAX_KERNEL_LINES:
+                    yield start + 1, f"a kernel has at most {MAX_KERNEL_LINES} lines, this has {number - start + 1}"
+                break
+
+
+def check_docstrings(lines):
+    """Every type and concept at namespace scope says in one sentence what it is."""
+    hidden = False
+    for index, line in enumerate(lines):
+        if re.match(r"namespace (\w+::)*detail\b", line):
+            hidden = True
+        elif hidden and line.startswith("}"):
+            hidden = False
+        match = re.match(r"(struct|class|enum class|concept)\s+(\w+)(.*)", line)
+        if hidden or not match or (match[1] != "concept" and match[3].endswith(";") and "{" not in match[3]):
+            continue
+        if match[3].startswith("<"):  # a specialisation: its primary template has the words
+            continue
+        above = index - 1
+        while above >= 0 and re.match(r"(template|requires|\s+\S)", lines[above]):
+            above -= 1
+        if not lines[above].startswith("///"):
+            yield index + 1, f"{match[2]} has no `///` that says what it is"
+
+
+def check_header(header, lines):
+    if lines[1:2] != ["/// @file"] or not "".join(lines[2:3]).startswith("/// "):
+        yield 2, "after its licence a header says `/// @file` and one sentence"
+    if "#pragma once" not in lines:
+        yield 1, "no #pragma once"
+    if len(lines) > MAX_HEADER_LINES:
+        yield len(lines), f"a header has at most {MAX_HEADER_LINES} lines, this has {len(lines)}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS:
+            yield number, f"{len(line)} columns, {MAX_COLUMNS} are allowed"
+        if header not in MAY_LOOK_AROUND and re.match(r"\s*#\s*(define|undef|if|ifdef|ifndef|elif)\b", line):
+            yield number, "no macros and no #if in headers"
+    yield from check_kernels(lines)
+    yield from check_docstrings(lines)
+
+
+def files(root):
+    """All files of the project: what git would keep, else all but build trees."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+                            capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [p for line in listed.stdout.splitlines() if (p := root / line).is_file()]
+    return [p for p in root.rglob("*") if p.is_file() and not {"build", ".git"} & set(p.relative_to(root).parts)]
+
+
+def check_text(path, lines):
+    code = path.suffix in CODE or path.name == "CMakeLists.txt"
+    if code and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
+        yield 1, "no `SPDX-License-Identifier: Apache-2.0` at its start"
+    for number, line in enumerate(lines, 1):
+        if code and UNFINISHED.search(line):
+            yield number, "unfinished"
+        if MACHINE_PATH.search(line):
+            yield number, "a path of somebody's machine"
+
+
+def breaches(root):
+    """(path, line, what) for everything that is not as it should be."""
+    graph = Graph(root)
+    for header, number, what in check_includes(graph):
+        yield f"include/assay/{header}", number, what
+    for header in graph.headers:
+        for number, what in check_header(header, (graph.base / header).read_text().splitlines()):
+            yield f"include/assay/{header}", number, what
+    for path in files(root):
+        try:
+            lines = path.read_text().splitlines()
+        except UnicodeDecodeError:
+            continue
+        for number, what in check_text(path, lines):
+            yield path.relative_to(root).as_posix(), number, what
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", default=pathlib.Path(__file__).parent.parent, type=pathlib.Path)
+    found = list(breaches(parser.parse_args().root.resolve()))
+    for path, number, what in found:
+        print(f"{path}:{number}: {what}")
+    raise SystemExit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
