@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that looks at what the machine offers: whether NVTX is there to annotate with.
+/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin.
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -41,3 +41,16 @@ inline void nvtx_push(char const*, std::uint32_t, std::uint32_t, std::uint64_t) 
 inline void nvtx_pop() noexcept {}
 }  // namespace assay::config
 #endif
+
+namespace assay::config {
+
+/// Tells the core that this thread spins, which frees the core's other hardware thread.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace assay::config

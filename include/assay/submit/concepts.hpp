@@ -78,6 +78,8 @@ concept submission_mode = policy<M> && requires(M const& mode) {
 /// Whether a mode can run on lanes of this type (a graph needs capturable memory, for instance).
 template <class M, class Lane>
 concept submits_to = submission_mode<M> &&
-                     requires(M const& mode, std::vector<Lane> lanes) { mode.open(lanes); };
+                     requires(M const& mode, std::vector<Lane> lanes) {
+                       { mode.open(lanes) } -> std::movable;  // what says "impossible" gives void
+                     };
 
 }  // namespace assay

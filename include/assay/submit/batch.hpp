@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What the modes share: their common fields checked, and the first failure of a batch kept.
+#pragma once
+
+#include <assay/submit/concepts.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace assay::submit {
+
+/// Throws `std::invalid_argument` that names the mode, the field and its value unless it is >= 1.
+inline void require_positive(std::string_view mode, std::string_view field, int value) {
+  if (value >= 1) { return; }
+  throw std::invalid_argument(std::string{mode} + ": " + std::string{field} + " is " +
+                              std::to_string(value) + ", but must be at least 1");
+}
+
+/// Checks what every mode needs: positive counts whose product can be numbered, and a lane for each
+/// thread.
+inline void require_batch(std::string_view mode, int threads, int items, std::size_t lanes) {
+  require_positive(mode, "threads", threads);
+  require_positive(mode, "items", items);
+  constexpr auto most = std::numeric_limits<int>::max();
+  if (items > most / threads) {
+    throw std::invalid_argument(std::string{mode} + ": " + std::to_string(threads) +
+                                " threads x " + std::to_string(items) +
+                                " items, but a batch can have at most " + std::to_string(most) +
+                                " items");
+  }
+  if (lanes != static_cast<std::size_t>(threads)) {
+    throw std::invalid_argument(std::string{mode} + ": got " + std::to_string(lanes) +
+                                " lanes for " + std::to_string(threads) +
+                                " threads, but needs one for each");
+  }
+}
+
+/// `NAME{threads=T, items=I}`, and `, sync_per_item` where it is asked for.
+inline std::string describe_batch(std::string_view mode, int threads, int items,
+                                  bool sync_per_item) {
+  return std::string{mode} + "{threads=" + std::to_string(threads) +
+         ", items=" + std::to_string(items) + (sync_per_item ? ", sync_per_item}" : "}");
+}
+
+/// The first failure of a batch, which tells all threads to stop before their next item.
+class failure {
+ public:
+  bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+  /// Calls `step`; whether it returned. What it throws is kept as the failure of `item` if it is
+  /// the batch's first; `where` is put before its text.
+  template <class Step>
+  bool guard(int item, Step&& step, char const* where = "") noexcept {
+    try {
+      step();
+      return true;
+    } catch (...) {
+      if (!taken_.exchange(true, std::memory_order_acq_rel)) {
+        cause_ = std::current_exception();
+        item_ = item;
+        where_ = where;
+      }
+      stopped_.store(true, std::memory_order_release);
+      return false;
+    }
+  }
+
+  /// Throws `item_error` with the cause nested in it if a step failed; only when all have stopped.
+  void rethrow() const {
+    if (cause_ == nullptr) { return; }
+    try {
+      std::rethrow_exception(cause_);
+    } catch (std::exception const& cause) {
+      std::throw_with_nested(item_error(item_, std::string{where_} + cause.what()));
+    } catch (...) {
+      std::throw_with_nested(item_error(item_, std::string{where_} + "not a std::exception"));
+    }
+  }
+
+ private:
+  std::exception_ptr cause_;
+  int item_ = 0;
+  char const* where_ = "";
+  std::atomic<bool> taken_ = false;
+  alignas(64) std::atomic<bool> stopped_ = false;
+};
+
+/// Where a failure was noticed that belongs to some earlier item of the same lane.
+inline constexpr char const* while_draining =
+    "found when its lane was drained, so this or an earlier item of the lane: ";
+
+}  // namespace assay::submit

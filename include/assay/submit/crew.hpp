@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `crew`: threads that are started once and set off together, batch after batch.
+#pragma once
+
+#include <assay/core/config.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::submit {
+
+/// The host clock of all batch times.
+using host_clock = std::chrono::steady_clock;
+
+inline double seconds_between(host_clock::time_point begin, host_clock::time_point end) noexcept {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+inline double nanoseconds_between(host_clock::time_point begin,
+                                  host_clock::time_point end) noexcept {
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+/// Blocks until `done()`: spins, then gives way to other threads between looks.
+template <class Done>
+void spin_until(Done const& done) {
+  // About 5 us of pauses: longer than a cache line or a kernel launch takes, too short to starve
+  // the thread that is waited for when there are fewer cores than threads.
+  for (int looks = 0; looks < 128; ++looks) {
+    if (done()) { return; }
+    config::cpu_relax();
+  }
+  while (!done()) { std::this_thread::yield(); }
+}
+
+/// Threads that sleep between batches and begin each batch together.
+///
+/// The constructor calls `bind(t)` once on each thread t and throws what any of them throws. A crew
+/// can be moved between batches; its destructor joins.
+class crew {
+ public:
+  template <class Bind>
+  crew(int size, Bind const& bind) : state_(std::make_unique<state>()) {
+    state_->size = size;
+    auto const first = [&bind](int t) { bind(t); };
+    state_->set_work(first);
+    state_->running.store(size, std::memory_order_relaxed);
+    try {
+      for (int t = 0; t < size; ++t) {
+        state_->threads.emplace_back([shared = state_.get(), t] { shared->live(t); });
+      }
+    } catch (std::system_error const& refused) {
+      // Those that did start wait for all to arrive: let them go, to end.
+      state_->stop.store(true, std::memory_order_relaxed);
+      state_->started.store(1, std::memory_order_release);
+      throw std::runtime_error("cannot start " + std::to_string(size) +
+                               " threads: " + refused.what());
+    }
+    state_->started.store(1, std::memory_order_release);
+    state_->finish();
+  }
+  crew(crew&&) noexcept = default;
+  crew& operator=(crew&&) noexcept = default;
+
+  /// Calls `work(t)` on every thread t, all at once, and returns when the last has returned: the
+  /// instant at which they were set off. Rethrows one exception if any of them threw.
+  template <class Work>
+  host_clock::time_point run(Work const& work) {
+    auto& s = *state_;
+    s.set_work(work);
+    s.arrived.store(0, std::memory_order_relaxed);
+    s.running.store(s.size, std::memory_order_relaxed);
+    s.round.fetch_add(1, std::memory_order_release);
+    s.round.notify_all();
+    s.finish();
+    return s.began;
+  }
+
+ private:
+  /// What the threads share; stays where it is when the crew is moved.
+  struct state {
+    ~state() {
+      stop.store(true, std::memory_order_relaxed);
+      round.fetch_add(1, std::memory_order_release);
+      round.notify_all();
+      for (auto& thread : threads) { thread.join(); }
+    }
+
+    template <class Work>
+    void set_work(Work const& next) noexcept {
+      work = &next;
+      call = [](void const* it, int t) { (*static_cast<Work const*>(it))(t); };
+    }
+
+    /// One thread: binds, then sleeps, arrives, works, round after round.
+    void live(int t) {
+      spin_until([this] { return started.load(std::memory_order_acquire) != 0; });
+      if (stop.load(std::memory_order_relaxed)) { return; }
+      do_work(t);
+      for (int seen = 0;; ++seen) {
+        for (int looks = 0; looks < 128 && round.load(std::memory_order_relaxed) == seen; ++looks) {
+          config::cpu_relax();
+        }
+        round.wait(seen, std::memory_order_acquire);
+        if (stop.load(std::memory_order_relaxed)) { return; }
+        begin_together(seen + 1);
+        do_work(t);
+      }
+    }
+
+    /// Waking takes each thread another while; they begin when the last is awake, not before.
+    void begin_together(int now) {
+      if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+        began = host_clock::now();
+        go.store(now, std::memory_order_release);
+      } else {
+        spin_until([&] { return go.load(std::memory_order_acquire) == now; });
+      }
+    }
+
+    void do_work(int t) noexcept {
+      try {
+        call(work, t);
+      } catch (...) {
+        if (!failed.exchange(true, std::memory_order_relaxed)) { why = std::current_exception(); }
+      }
+      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) { running.notify_one(); }
+    }
+
+    /// Waits for the round to end; rethrows what it threw.
+    void finish() {
+      for (int left = running.load(std::memory_order_acquire); left != 0;
+           left = running.load(std::memory_order_acquire)) {
+        running.wait(left, std::memory_order_acquire);
+      }
+      if (failed.exchange(false, std::memory_order_relaxed)) {
+        std::rethrow_exception(std::exchange(why, nullptr));
+      }
+    }
+
+    int size = 0;
+    void const* work = nullptr;
+    void (*call)(void const*, int) = nullptr;
+    host_clock::time_point began;
+    std::exception_ptr why;
+    std::atomic<bool> failed = false;
+    std::atomic<bool> stop = false;
+    std::atomic<int> started = 0;
+    // int, which libstdc++ waits for with a futex of its own. Apart, as all threads write them.
+    alignas(64) std::atomic<int> round = 0;
+    alignas(64) std::atomic<int> arrived = 0;
+    alignas(64) std::atomic<int> go = 0;
+    alignas(64) std::atomic<int> running = 0;
+    std::vector<std::thread> threads;
+  };
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace assay::submit
