@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What forbids a verdict although its interval allows one.
+#pragma once
+
+#include <assay/measure/judge.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace assay::measure {
+
+/// The level at which guards are tested, once each, where the comparison stops.
+inline constexpr double guard_alpha = 0.01;
+
+/// A share as text with its sign: "+0.31 %".
+inline std::string percent_text(double share) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%+.2f %%", 100 * share);
+  return text;
+}
+
+/// The hidden control: the baseline against its own second instance.
+struct control_check {
+  bool testable = false;   ///< enough epochs for a test at `guard_alpha`
+  bool differs = false;    ///< it found a difference where there is none
+  interval effect;         ///< log ratio; the range of the Walsh averages where not testable
+  /// The half-width as a share: a difference smaller than this can hide here.
+  double noise_floor() const { return std::expm1(effect.half_width()); }
+};
+
+inline control_check check_control(std::span<double const> effects) {
+  int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), guard_alpha);
+  control_check found;
+  found.testable = critical >= 0;
+  found.effect = signed_rank_interval(effects, std::max(critical, 0));
+  found.differs = found.testable && found.effect.excludes(0);
+  return found;
+}
+
+/// Why carry-over from the cell before forbids this verdict, if it does.
+///
+/// It does when the part of the effect that carry-over explains is resolved at `guard_alpha` and
+/// taking it away would change the verdict. Carry-over that all variants share never does.
+inline std::optional<std::string> carry_over_veto(judgement const& found,
+                                                  std::span<double const> carry_over,
+                                                  double margin) {
+  if (found.outcome == verdict::inconclusive) { return {}; }
+  int const critical = signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
+  auto const carried = signed_rank_interval(carry_over, critical);
+  if (!carried.excludes(0)) { return {}; }
+  auto const without = classify({found.effect.low - carried.estimate,
+                                 found.effect.estimate - carried.estimate,
+                                 found.effect.high - carried.estimate},
+                                margin);
+  if (without.outcome == found.outcome) { return {}; }
+  return "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
+         " of the effect, without which it is " + std::string{to_string(without.outcome)};
+}
+
+/// Why the clock is too coarse for this verdict, if it is: a sign is refused when the difference
+/// per launch is under one tick of the clock spread over the launches of a cell.
+inline std::optional<std::string> resolution_veto(judgement const& found, double launch_seconds,
+                                                  double tick_seconds, int launches) {
+  if (found.outcome != verdict::faster && found.outcome != verdict::slower) { return {}; }
+  double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
+  double const finest = tick_seconds / launches;
+  if (!(difference < finest)) { return {}; }
+  char text[160];
+  (void)std::snprintf(text, sizeof text,
+                      "clock: a difference of %.3g ns per launch is under its resolution of %.3g "
+                      "ns; use a longer launch or longer cells",
+                      1e9 * difference, 1e9 * finest);
+  return text;
+}
+
+/// For reports, not a veto: a difference in SM clock above 0.5 % between arms, told as its share of
+/// the effect, since log t = log cycles - log f. `log_clock_ratio` is the contrast of the arms' log
+/// median clocks; NaN where clocks are unknown.
+inline std::optional<std::string> clock_split(std::string const& contrast_name,
+                                              interval const& effect, double log_clock_ratio) {
+  if (!(std::abs(log_clock_ratio) > 0.005)) { return {}; }
+  auto const share = [](double log_ratio) { return percent_text(std::expm1(log_ratio)); };
+  return contrast_name + ": the SM clocks differ; time " + share(effect.estimate) + " = cycles " +
+         share(effect.estimate + log_clock_ratio) + ", clock " + share(log_clock_ratio);
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What a comparison refuses to start with.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/subject.hpp>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace assay::measure {
+namespace detail {
+
+inline void require(bool holds, std::string const& otherwise) {
+  if (!holds) { throw std::invalid_argument(otherwise); }
+}
+
+inline void require_contrast(contrast const& asked, std::size_t variants) {
+  require(asked.weights.size() == variants,
+          "contrast \"" + asked.name + "\" has " + std::to_string(asked.weights.size()) +
+              " weights for " + std::to_string(variants) + " variants");
+  double sum = 0;
+  double size = 0;
+  for (double const weight : asked.weights) {
+    sum += weight;
+    size += std::abs(weight);
+  }
+  require(std::isfinite(size) && size > 0,
+          "contrast \"" + asked.name + "\" needs finite weights, not all zero");
+  // 1e-12: the rounding of sums of weights such as 1/3.
+  require(std::abs(sum) <= 1e-12 * size, "the weights of contrast \"" + asked.name +
+                                             "\" must sum to 0, not " + std::to_string(sum));
+}
+
+}  // namespace detail
+
+/// Throws `std::invalid_argument`, naming the value and what is allowed, unless it can be run.
+inline void require_sound(std::vector<variant> const& variants,
+                          std::vector<contrast> const& contrasts, options const& chosen) {
+  using detail::require;
+  require(variants.size() >= 2,
+          "a comparison needs 2 variants or more, not " + std::to_string(variants.size()));
+  std::unordered_set<std::string> labels;
+  for (auto const& each : variants) {
+    require(labels.insert(each.label).second, "two variants are labelled \"" + each.label + "\"");
+    require(static_cast<bool>(each.build), "variant \"" + each.label + "\" has no build function");
+  }
+  require(!contrasts.empty(), "a comparison needs 1 contrast or more, not 0");
+  for (auto const& each : contrasts) { detail::require_contrast(each, variants.size()); }
+  auto const positive = [](char const* what, double value) {
+    require(value > 0 && std::isfinite(value),
+            std::string{what} + " is positive, not " + std::to_string(value));
+  };
+  positive("margin", chosen.margin);
+  positive("cell_seconds", chosen.cell_seconds);
+  require(chosen.super_blocks >= 1,
+          "super_blocks is 1 or more, not " + std::to_string(chosen.super_blocks));
+  require(chosen.warm_up_seconds >= 0,
+          "warm_up_seconds is 0 or more, not " + std::to_string(chosen.warm_up_seconds));
+  for (double const tick : chosen.tick_seconds) {
+    require(tick >= 0, "a clock's tick is 0 s or more, not " + std::to_string(tick));
+  }
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// In which order cells are run, and in which arena.
+#pragma once
+
+#include <assay/measure/coins.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace assay::measure {
+
+/// One cell to be run.
+struct slot {
+  int variant = 0;
+  int arena = 0;
+  bool operator==(slot const&) const = default;
+};
+
+/// Two halves of 2 K cells. A half runs its K variants in a random permutation and then in its
+/// reverse (ABBA or BAAB for two); the second half draws anew and swaps every variant's arena.
+///
+/// So every variant has the same mean position, and as many cells in one arena as in the other:
+/// linear drift and an arena's own effect cancel exactly from every contrast of mean log times.
+/// And relabelling the variants, each with its arenas, gives a schedule just as probable, which is
+/// why contrasts of equal variants have symmetric laws under any drift or noise.
+struct super_block {
+  bool control = false;  ///< variant 0 against its own second instance
+  std::vector<slot> slots;
+
+  std::size_t variants() const noexcept { return slots.size() / 4; }
+  /// Where half 0 or 1 turns round: this cell and the next are of one variant.
+  std::size_t turn(std::size_t half) const noexcept { return (2 * half + 1) * variants() - 1; }
+};
+
+/// Draws a super-block over these variant numbers.
+///
+/// Arenas in the first half: as many variants in one as in the other, the odd one by a coin; for
+/// two variants this is m and 1 - m with a fair coin m.
+inline super_block draw_super_block(std::span<int const> variants, coins& from) {
+  if (variants.size() < 2) {
+    throw std::invalid_argument("a super-block needs 2 variants or more, not " +
+                                std::to_string(variants.size()));
+  }
+  auto const count = variants.size();
+  std::vector<int> order(variants.begin(), variants.end());
+  std::vector<int> arenas(count);
+  int const first = from.flip() ? 1 : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    arenas[i] = (static_cast<int>(i % 2) + first) % 2;
+  }
+  from.shuffle(std::span{arenas});
+  auto const arena_of = [&](int variant) {
+    return arenas[static_cast<std::size_t>(
+        std::find(variants.begin(), variants.end(), variant) - variants.begin())];
+  };
+
+  super_block block;
+  block.slots.reserve(4 * count);
+  for (int half = 0; half < 2; ++half) {
+    from.shuffle(std::span{order});
+    for (std::size_t i = 0; i < 2 * count; ++i) {
+      int const variant = order[i < count ? i : 2 * count - 1 - i];
+      block.slots.push_back({variant, half == 0 ? arena_of(variant) : 1 - arena_of(variant)});
+    }
+  }
+  return block;
+}
+
+/// An epoch's super-blocks: `super_blocks` over the variants 0 ... variants-1 and, if asked for,
+/// one of variant 0 against number `variants`, its second instance, at a random place among them.
+inline std::vector<super_block> draw_epoch(int variants, int super_blocks, bool control,
+                                           coins& from) {
+  std::vector<int> all(static_cast<std::size_t>(variants));
+  for (int i = 0; i < variants; ++i) { all[static_cast<std::size_t>(i)] = i; }
+  std::vector<super_block> blocks;
+  blocks.reserve(static_cast<std::size_t>(super_blocks) + 1);
+  for (int i = 0; i < super_blocks; ++i) { blocks.push_back(draw_super_block(all, from)); }
+  if (control) {
+    int const pair[] = {0, variants};
+    auto block = draw_super_block(pair, from);
+    block.control = true;
+    auto const place = from.below(blocks.size() + 1);
+    blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place), std::move(block));
+  }
+  return blocks;
+}
+
+/// The share of cells that follow a cell of another variant: all 2 K of a half but the one after
+/// its turn and, by chance 1 / K, the first.
+constexpr double share_after_others(std::size_t variants) noexcept {
+  auto const k = static_cast<double>(variants);
+  return (2 * k - 1 - 1 / k) / (2 * k);
+}
+
+}  // namespace assay::measure
