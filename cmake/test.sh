@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds everything and runs all tests:  sh cmake/test.sh [ARGUMENTS OF CMAKE'S CONFIGURATION]
+# Installs what is missing where it can. Without a GPU its tests are skipped, and listed as such.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. cmake/setup.sh
+
+check_machine() {
+  need have_cmake cmake 'CMake 3.25 or newer; https://cmake.org/download has it for older systems'
+  need have_cxx g++ 'a C++20 compiler: GCC 11 or newer, named in CXX if it is not the default'
+  need have_make ninja-build 'or make'
+  need 'have python3' python3 'Python 3.9 or newer'
+  if have_cmake; then
+    need 'have_package Catch2' catch2 'Catch2 v2 or v3, its prefix in CMAKE_PREFIX_PATH'
+    need 'have_package nlohmann_json' nlohmann-json3-dev 'nlohmann_json, its prefix in CMAKE_PREFIX_PATH'
+    need 'have_package CLI11' libcli11-dev 'CLI11, its prefix in CMAKE_PREFIX_PATH'
+  else
+    packages="$packages catch2 nlohmann-json3-dev libcli11-dev"
+  fi
+}
+
+say 'Looking at the machine'
+check_machine
+install_missing
+require
+if find_toolkit; then echo "CUDA toolkit: $CUDACXX"; else echo 'no CUDA toolkit: the host half only'; fi
+
+say 'Configuring'
+configure test "$@"
+say "Building, $(job_count) at once"
+build test
+say 'Testing'
+ctest --test-dir build/test --output-on-failure --no-tests=error --parallel "$(job_count)" </dev/null

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Uses the host half of the library from one unit.
+#include <assay/host.hpp>
+
+#include <iostream>
+
+std::size_t bytes_elsewhere();
+
+int main() {
+  using namespace assay;
+  std::cout << "assay " << version << ", " << bytes_elsewhere() << " bytes\n";
+  return bytes_elsewhere() == 3_KiB ? 0 : 1;
+}

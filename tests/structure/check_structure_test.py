@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structure check itself: it passes a good tree, and finds each breach in a broken one."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+root = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(root / "cmake"))
+from check_structure import breaches  # noqa: E402
+from headers import Graph, umbrella_includes  # noqa: E402
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+START = SPDX + "/// @file\n/// One sentence.\n#pragma once\n"
+GOOD = {
+    "include/assay/core/low.hpp": START + "#include <vector>\n/// A thing.\nstruct low {};\n",
+    "include/assay/core/device.hpp": START + "#include <cuda_runtime_api.h>\n",
+    "include/assay/core/config.hpp": START + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
+                                             "#include <cuda_runtime.h>\n#endif\n",
+    "include/assay/memory/concepts.hpp": START + "#include <assay/core/low.hpp>\n",
+    "include/assay/memory/pool.hpp": START + "#include <assay/core/device.hpp>\n",
+    "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
+    "include/assay/workload/cast.cuh": START + "#include <assay/memory/pool.hpp>\n"
+                                               "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
+    "include/assay/report/json.hpp": START + "#include <nlohmann/json.hpp>\n",
+    "tests/core/low.cpp": SPDX,
+}
+CAST = "include/assay/workload/cast.cuh"
+LOW = "include/assay/core/low.hpp"
+GRAPH = "include/assay/submit/graph.hpp"
+# (file, what is added to it or, as a whole new file, its text, what the check has to say)
+BROKEN = [
+    (LOW, "#include <assay/memory/concepts.hpp>\n", "only point down"),
+    (LOW, "#include <assay/core/nowhere.hpp>\n", "there is no assay/core/nowhere.hpp"),
+    (LOW, '#include "assay/core/device.hpp"\n', "angle brackets"),
+    (LOW, "#include <assay/host.hpp>\n", "umbrella"),
+    (LOW, "#include <assay/core/low.hpp>\n", "include cycle"),
+    (GRAPH, "#include <assay/memory/pool.hpp>\n", "only point down"),
+    ("include/assay/copy/bulk.hpp", START + "#include <assay/memory/pool.hpp>\n", "knows no policy"),
+    ("include/assay/comm/ring.hpp", START + "#include <assay/workload/cast.cuh>\n", "cannot include a .cuh"),
+    ("include/assay/stray/thing.hpp", START, "in no layer"),
+    ("include/assay/core/detail/thing.hpp", START, "no detail folders"),
+    (LOW, "#define LOW 1\n", "no macros"),
+    (LOW, "#ifdef LOW\n#endif\n", "no #if"),
+    (LOW, "//\n" * 350, "at most 350 lines"),
+    (LOW, "// " + "x" * 100 + "\n", "columns"),
+    (LOW, "struct bare {};\n", "bare has no `///`"),
+    (LOW, "template <class T>\nconcept bare = true;\n", "bare has no `///`"),
+    (CAST, "\n\n\n\n__global__ void plain() {\n}\n", "is a template"),
+    (CAST, "template <class T>\n__global__ void long_one() {\n" + "  ;\n" * 40 + "}\n", "at most 40 lines"),
+    ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
+    ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),
+    ("include/assay/core/empty.hpp", SPDX + "/// @file\n/// One.\n", "#pragma once"),
+    ("tests/core/other.cpp", "int main() {}\n", "SPDX"),
+    ("tests/core/low.cpp", "// TO" "DO: later\n", "unfinished"),
+    ("notes.md", "see /ho" "me/somebody/x\n", "somebody's machine"),
+]
+
+
+def write(tree, files):
+    for name, text in files.items():
+        path = pathlib.Path(tree, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+class CheckStructure(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.tree = pathlib.Path(scratch.name)
+        write(self.tree, GOOD)
+
+    def found(self):
+        return [f"{path}:{line}: {what}" for path, line, what in breaches(self.tree)]
+
+    def test_a_good_tree_has_no_breach(self):
+        self.assertEqual(self.found(), [])
+
+    def test_each_breach_is_found(self):
+        for name, added, expected in BROKEN:
+            with self.subTest(file=name, expected=expected):
+                before = GOOD.get(name, "")
+                write(self.tree, {name: before + added})
+                found = self.found()
+                self.assertTrue(any(line.startswith(name) and expected in line for line in found), found)
+                if before:
+                    write(self.tree, {name: before})
+                else:
+                    (self.tree / name).unlink()
+
+    def test_a_cycle_through_two_headers_is_found(self):
+        write(self.tree, {LOW: GOOD[LOW] + "#include <assay/core/high.hpp>\n",
+                          "include/assay/core/high.hpp": START + "#include <assay/core/low.hpp>\n"})
+        self.assertTrue(any("include cycle: core/high.hpp -> core/low.hpp -> core/high.hpp" in line
+                            for line in self.found()))
+
+    def test_umbrellas_sort_headers_by_what_they_need(self):
+        wanted = umbrella_includes(Graph(self.tree))
+        self.assertEqual(wanted["host.hpp"], ["core/config.hpp", "core/low.hpp", "memory/concepts.hpp",
+                                              "submit/graph.hpp"])
+        self.assertEqual(wanted["assay.hpp"], ["host.hpp", "core/device.hpp", "memory/pool.hpp"])
+        self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
+
+
+if __name__ == "__main__":
+    unittest.main()
