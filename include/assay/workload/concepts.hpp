@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -30,6 +31,11 @@ struct traffic {
 /// Why a result is wrong (which element, what it is, what it should be); nothing when it is right.
 using mismatch = std::optional<std::string>;
 
+/// What `prepare` of a workload returns. (Not spelled inside the concept: nvcc 13.0 aborts on a
+/// requires-expression whose parameter's type names another of its parameters.)
+template <class W, class Lane>
+using prepared_state = decltype(std::declval<W const&>().prepare(std::declval<Lane&>(), 1));
+
 /// Work that can be measured on lanes of type `Lane`.
 ///
 /// `prepare(lane, lanes)` makes what every item uses - resident inputs, and one output for each of
@@ -44,7 +50,7 @@ template <class W, class Lane>
 concept workload_on = policy<W> && requires(W const& work, Lane& where) {
   work.prepare(where, 1);
   { work.item_traffic() } -> std::same_as<traffic>;
-} && requires(W const& work, Lane& where, decltype(work.prepare(where, 1))& state) {
+} && requires(W const& work, Lane& where, prepared_state<W, Lane>& state) {
   work.enqueue(where, state);
   work.poison(state);
   { work.verify(state) } -> std::same_as<mismatch>;

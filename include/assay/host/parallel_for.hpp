@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Splits a range of indices over threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace assay::host {
+
+/// Calls `body(begin, end)` for disjoint parts that together are [0, count), on the calling thread
+/// and on at most `threads - 1` threads started for this call; returns when all are done.
+///
+/// Parts begin at multiples of `grain` and are, but for the last, at least that long; so what is
+/// shorter than two grains, and everything with `threads` = 1, starts no thread. What the body
+/// throws first is rethrown once all have stopped.
+template <class Body>
+void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body const& body) {
+  if (count <= 0) { return; }
+  auto const grains = (count - 1) / grain + 1;
+  auto const parts = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count / grain, 1));
+  if (parts == 1) { return body(std::int64_t{0}, count); }
+
+  std::mutex failing;
+  std::exception_ptr failure;
+  auto const run = [&](std::int64_t part) noexcept {
+    try {
+      body(grains * part / parts * grain, std::min(grains * (part + 1) / parts * grain, count));
+    } catch (...) {
+      std::lock_guard const lock{failing};
+      if (!failure) { failure = std::current_exception(); }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    others.reserve(static_cast<std::size_t>(parts) - 1);
+    for (std::int64_t part = 1; part < parts; ++part) { others.emplace_back(run, part); }
+    run(0);
+  }
+  if (failure) { std::rethrow_exception(failure); }
+}
+
+/// The threads that work which is not measured may use: one for each hardware thread.
+inline int all_threads() noexcept {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace assay::host
