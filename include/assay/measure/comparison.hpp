@@ -130,6 +130,7 @@ struct comparison {
   std::vector<arm> arms;
   std::vector<finding> findings;
   std::vector<std::string> notes;  ///< scope, guards that reported without a veto, fall-backs
+  std::string failure;             ///< what ended it before its time; empty when it ran its course
   std::vector<ceiling> ceilings;
   environment where;
   clock primary = clock::wall;

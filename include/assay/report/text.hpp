@@ -56,6 +56,7 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   out << "Margin " << setting_percent(all.margin) << ", confidence "
       << setting_percent(1 - all.alpha) << ", decided on the " << to_string(all.primary)
       << " clock, " << all.epochs << " epochs in " << duration(all.seconds) << '\n';
+  if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 
 inline void verdicts(std::ostream& out, measure::comparison const& all) {
@@ -69,7 +70,8 @@ inline void verdicts(std::ostream& out, measure::comparison const& all) {
 
 inline void findings(std::ostream& out, measure::comparison const& all) {
   if (all.findings.empty()) { return; }
-  heading(out, "Findings (time of the variant against the control; noise: half-width of A against A)");
+  heading(out,
+          "Findings (time against the control's; noise: half-width of the hidden A/A control)");
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
   for (auto const& found : all.findings) {
     auto const untimed = found.outcome == measure::verdict::wrong_answer;

@@ -197,7 +197,8 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       return detail::difference_sentence(
           found, who, found.material ? "" : ", below your " + setting_percent(all.margin));
     case verdict::equivalent: {
-      auto const largest = std::max(std::abs(found.effect.low - 1), std::abs(found.effect.high - 1));
+      auto const& [ratio, low, high, confidence] = found.effect;
+      auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));
       return "no difference larger than " + percent_upper(largest, percent_decimals(largest)) +
              between;
     }
@@ -210,7 +211,9 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       return text;
     }
     case verdict::unproven:
-      return "nothing is proven" + between + ": " + found.reason + " (it looked like " + seen + ")";
+      // Without a look there is no interval, and an estimate alone would be taken for a result.
+      return "nothing is proven" + between + ": " + found.reason +
+             (std::isinf(found.effect.high) ? "" : " (it looked like " + seen + ")");
     case verdict::wrong_answer:
       return "not timed" + between + ": " + (found.reason.empty() ? "wrong result" : found.reason);
   }

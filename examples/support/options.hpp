@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What the command line of an example says, and the measuring that it asks for.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/report/progress.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+/// What the command line says; a member that was not named has the value given here.
+struct options {
+  double margin = 0.01;
+  double alpha = 0.05;
+  std::uint64_t seed = 0;  ///< drawn afresh unless --seed gives it
+  int epochs = 24;         ///< at most
+  bool resolve = false;    ///< runs on for a sign where equivalence is already shown
+  bool quick = false;      ///< smaller and shorter, to see that it works
+  measure::clock clock = measure::clock::wall;
+
+  std::filesystem::path json, csv, text;
+  std::vector<std::string> fail_if;
+  int device = 0;
+  bool host = false;  ///< the host half, also where there is a GPU
+  bool list = false;  ///< name the variants and do nothing else
+  bool quiet = false;
+
+  measure::environment where;  ///< host, compiler, commit and command line, for the report
+  std::shared_ptr<report::progress_line> progress;
+
+  /// What `measure` is to be told; an example sets only what is its own, such as the title.
+  measure::options measuring() const;
+};
+
+namespace detail {
+
+inline volatile std::sig_atomic_t interrupted = 0;
+
+/// Turns the first Ctrl-C into the end of the comparison, with its report; the second one ends the
+/// process, as the handler is gone by then.
+inline void on_interrupt(int) {
+  interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace detail
+
+inline measure::options options::measuring() const {
+  measure::options chosen;
+  chosen.primary = clock;
+  chosen.margin = margin;
+  chosen.alpha = alpha;
+  chosen.seed = seed;
+  chosen.max_epochs = epochs;
+  chosen.resolve = resolve;
+  chosen.cancelled = [] { return detail::interrupted != 0; };
+  if (progress) {
+    chosen.progress = [line = progress](int epoch, int of, std::string_view what) {
+      (*line)(epoch, of, what);
+    };
+  }
+  return chosen;
+}
+
+}  // namespace assay::cli
