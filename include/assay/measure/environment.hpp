@@ -78,7 +78,7 @@ inline environment host_environment(std::string commit, std::string command_line
   return where;
 }
 
-/// Fills what is unknown in `to` from `from`; what `to` knows it keeps, and throttle reasons of both.
+/// Fills what is unknown in `to` from `from`; what `to` knows it keeps. Throttle reasons add up.
 inline void fill_unknown(environment& to, environment const& from) {
   for (auto const text : {&environment::device, &environment::driver, &environment::toolkit,
                           &environment::host_cpu, &environment::compiler, &environment::commit,
