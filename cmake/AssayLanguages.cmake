@@ -59,6 +59,21 @@ add_library(assay_host INTERFACE)
 target_include_directories(assay_host INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(assay_host INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
 
+# The commit that examples and benchmarks write into their results, as it was at configuration;
+# a copy of the tree without its history is told of it.
+set(ASSAY_COMMIT "" CACHE STRING "The commit to name in results; empty: ask git")
+set(commit "${ASSAY_COMMIT}")
+if(NOT commit)
+  execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=*
+                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE commit
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/.git/logs/HEAD)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/.git/logs/HEAD)
+  endif()
+endif()
+add_library(assay_commit INTERFACE)
+target_compile_definitions(assay_commit INTERFACE ASSAY_COMMIT="${commit}")
+
 # Sets `result` to what a marker comment `// NAME: ...` in the first lines of a file says, as a list.
 function(assay_marker file name result)
   file(STRINGS ${file} lines LIMIT_COUNT 8)
