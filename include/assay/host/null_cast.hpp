@@ -79,7 +79,8 @@ inline void is_valid(int threads, std::int64_t rows, std::uint8_t const* mask,
     auto const expanded = detail::spread_step(mask, row, count);
     std::memcpy(bools + row, expanded.data(), static_cast<std::size_t>(count));
   };
-  detail::for_steps(threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  detail::for_steps(
+      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
 }
 
 /// data[i] = bools[i] ? values[i] : scalar, with the validity of what was taken; the scalar is
@@ -98,7 +99,9 @@ void copy_if_else(int threads, std::int64_t rows, std::uint8_t const* bools, T c
     }
   };
   auto const rest = [=](std::int64_t row, std::int64_t count) {
-    for (auto i = row; i < row + count; ++i) { data[i] = detail::select(bools[i], values[i], scalar); }
+    for (auto i = row; i < row + count; ++i) {
+      data[i] = detail::select(bools[i], values[i], scalar);
+    }
     for (auto begin = row; begin < row + count; begin += 8) {
       std::uint64_t eight = 0;
       std::memcpy(&eight, bools + begin,
@@ -117,7 +120,8 @@ void cast(int threads, std::int64_t rows, T const* data, std::uint8_t const* dat
     for (auto i = row; i < row + count; ++i) { out[i] = static_cast<double>(data[i]); }
     std::memcpy(out_mask + row / 8, data_mask + row / 8, static_cast<std::size_t>((count + 7) / 8));
   };
-  detail::for_steps(threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  detail::for_steps(
+      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
 }
 
 /// out[i] = values[i] as double where row i holds a value, else 0: the three passes in one.
@@ -131,7 +135,8 @@ void null_cast(int threads, std::int64_t rows, T const* values, std::uint8_t con
       out[row + i] = detail::select(bools[static_cast<std::size_t>(i)], value, 0.0);
     }
   };
-  detail::for_steps(threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  detail::for_steps(
+      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
 }
 
 }  // namespace assay::host

@@ -62,7 +62,8 @@ __device__ void store(P* to, P const& value) {
   } else if constexpr (Hint == cache::l2_only) {
     __stcg(reinterpret_cast<word*>(to), moved);
   } else {
-    *reinterpret_cast<word*>(to) = moved;
+    // Not a plain assignment: the compiler would merge it with the scalar stores of a tile's tail.
+    __stwb(reinterpret_cast<word*>(to), moved);
   }
 }
 

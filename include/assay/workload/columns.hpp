@@ -62,13 +62,14 @@ class column {
         values_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(recipe.rows))),
         mask_(std::make_unique_for_overwrite<std::uint8_t[]>(mask_bytes(recipe.rows))) {
     auto const padded = static_cast<std::int64_t>(mask_bytes(rows_)) * 8;
-    host::parallel_for(host::all_threads(), padded, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (auto row = begin; row < end; row += 8) {
-        unsigned bits = 0;
-        for (unsigned k = 0; k < 8; ++k) { bits |= unsigned{draw(recipe, row + k)} << k; }
-        mask_[static_cast<std::size_t>(row / 8)] = static_cast<std::uint8_t>(bits);
-      }
-    });
+    host::parallel_for(
+        host::all_threads(), padded, grain, [&](std::int64_t begin, std::int64_t end) {
+          for (auto row = begin; row < end; row += 8) {
+            unsigned bits = 0;
+            for (unsigned k = 0; k < 8; ++k) { bits |= unsigned{draw(recipe, row + k)} << k; }
+            mask_[static_cast<std::size_t>(row / 8)] = static_cast<std::uint8_t>(bits);
+          }
+        });
   }
 
   column_view<T> view() const noexcept { return {values_.get(), mask_.get(), rows_}; }

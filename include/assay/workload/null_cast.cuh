@@ -138,14 +138,14 @@ void enqueue_on(Lane& where, null_cast<T> const&,
   auto& out = state.outputs.at(static_cast<std::size_t>(where.index));
   detail::scratch<std::uint8_t, Lane> const bools{where, static_cast<std::size_t>(rows)};
   kernel::launch_is_valid<typename tuned::is_valid>(where.place, where.stream, rows, state.mask(),
-                                           bools.get());
+                                                    bools.get());
   detail::scratch<T, Lane> const data{where, static_cast<std::size_t>(rows) * sizeof(T)};
   detail::scratch<std::uint32_t, Lane> const mask{where, mask_bytes(rows)};
-  kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(where.place, where.stream, rows, bools.get(),
-                                                      state.values(), state.mask(), T{0},
-                                                      data.get(), mask.get());
-  kernel::launch_cast<T, typename tuned::cast>(where.place, where.stream, rows, data.get(), mask.get(),
-                                      out.values.get(), out.mask.get());
+  kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(
+      where.place, where.stream, rows, bools.get(), state.values(), state.mask(), T{0}, data.get(),
+      mask.get());
+  kernel::launch_cast<T, typename tuned::cast>(where.place, where.stream, rows, data.get(),
+                                               mask.get(), out.values.get(), out.mask.get());
 }
 
 /// One kernel on the lane's stream, whose device must be current on this thread.

@@ -33,8 +33,10 @@ struct kernel_traffic {
   bool operator==(kernel_traffic const&) const = default;
 };
 
+/// As libraries do it, or as one pass.
 enum class null_cast_form { three_kernels, fused };
 
+/// The types of values that can be cast here.
 template <class T>
 concept null_cast_value =
     std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t> || std::same_as<T, float>;
@@ -68,9 +70,9 @@ struct basic_null_cast {
   std::string describe() const {
     std::array<char, 32> nulls{};
     std::snprintf(nulls.data(), nulls.size(), "%g", null_fraction);
-    constexpr auto type = std::same_as<T, float>                ? "float"
+    constexpr auto type = std::same_as<T, float>          ? "float"
                           : std::same_as<T, std::int32_t> ? "int32"
-                                                                : "int64";
+                                                          : "int64";
     return std::string{name} + '<' + type + ">{rows=" + std::to_string(row_count()) +
            (input ? std::string{", caller's column}"}
                   : ", null_fraction=" + std::string{nulls.data()} + '}');
@@ -92,8 +94,8 @@ struct basic_null_cast {
     }
   }
 
-  /// The kernels in order. Per row: s bytes a value, 1/8 byte a validity bit, 1 byte a bool, 8 bytes
-  /// a double.
+  /// The kernels in order. Per row: s bytes a value, 1/8 byte a validity bit, 1 byte a bool, 8
+  /// bytes a double.
   auto kernels() const {
     constexpr double s = sizeof(T);
     constexpr double bit = 1.0 / 8;
@@ -114,7 +116,7 @@ struct basic_null_cast {
   }
 
   template <any_lane Lane>
-    requires requires(Lane& where, basic_null_cast const& work) { prepare_on(where, work, 1); }
+  requires requires(Lane& where, basic_null_cast const& work) { prepare_on(where, work, 1); }
   auto prepare(Lane& where, int lanes) const {
     validate();
     if (lanes < 1) {

@@ -13,11 +13,11 @@
 
 namespace assay::kernel {
 
-/// Word `lane` of a tile's mask; 0 where the tile has no such word.
+/// Word `lane` of a tile's mask; what lanes past the tile's words get is not used.
 template <int Words, bool Full>
 __device__ std::uint32_t load_mask(std::uint32_t const* mask, int left, int lane) {
-  bool const mine = (Words == 32 || lane < Words) && (Full || lane * 32 < left);
-  return mine ? mask[lane] : 0;
+  if constexpr (Full) { return mask[lane % Words]; }
+  return lane < Words && lane * 32 < left ? mask[lane] : 0;
 }
 
 template <int Words, bool Full>
@@ -60,7 +60,7 @@ struct is_valid_tile {
       pack<std::uint32_t, 4> const out{spread(bits[p] & 0xFU), spread(bits[p] >> 4U & 0xFU),
                                        spread(bits[p] >> 8U & 0xFU), spread(bits[p] >> 12U)};
       store_rows<Tuning::stores, Full>(bools + first, p * 512 + lane * 16, left,
-                                      ::cuda::std::bit_cast<pack<std::uint8_t, 16>>(out));
+                                       ::cuda::std::bit_cast<pack<std::uint8_t, 16>>(out));
     }
   }
 };
@@ -155,8 +155,8 @@ template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     copy_if_else(std::int64_t rows, std::uint8_t const* bools, T const* values,
                  std::uint32_t const* mask, T scalar, T* data, std::uint32_t* data_mask) {
-  over_tiles<Tuning>(
-      copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask}, rows);
+  over_tiles<Tuning>(copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask},
+                     rows);
 }
 
 template <class T, class Tuning>
