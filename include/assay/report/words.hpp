@@ -168,12 +168,12 @@ inline std::string difference_sentence(measure::finding const& found, sides cons
          (who.scope.empty() ? "" : ", " + who.scope);
 }
 
-/// The contrast as the object of a sentence: `A and B`, or its name.
+/// The contrast as the object of a sentence: `A and B`, a gap, or its name.
 inline std::string contrast_phrase(measure::finding const& found, sides const& who) {
   if (who.control.empty()) { return found.contrast_name; }
   if (found.what == measure::contrast::kind::interaction) {
-    return "the gap between " + who.gap_from + " and " + who.gap_to + " with " + who.control +
-           " and with " + who.variant;
+    return "the gap between " + who.gap_from + " and " + who.gap_to + ", " + who.control +
+           " against " + who.variant;
   }
   return who.control + " and " + who.variant;
 }
@@ -188,8 +188,9 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
   using measure::verdict;
   auto const who = detail::sides_of(found, all.arms);
   auto const phrase = detail::contrast_phrase(found, who);
-  auto const between =
-      who.control.empty() ? " for " + phrase : " between " + phrase;
+  auto const named = who.control.empty();
+  auto const gap = found.what == measure::contrast::kind::interaction;
+  auto const between = (named || gap ? " for " : " between ") + phrase;
   auto const seen = effect_text(found.effect) + " " + interval_text(found.effect);
   switch (found.outcome) {
     case verdict::faster:
@@ -200,7 +201,7 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       auto const& [ratio, low, high, confidence] = found.effect;
       auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));
       return "no difference larger than " + percent_upper(largest, percent_decimals(largest)) +
-             between;
+             (gap && !named ? " in " + phrase : between);
     }
     case verdict::inconclusive: {
       auto text = "cannot tell yet" + between + ": " + seen + " after " +

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sample.hpp"
+#include "catch.hpp"
+
+#include <assay/report/json.hpp>
+
+#include <bit>
+#include <string>
+
+using namespace assay;
+
+namespace {
+
+// Equality of every member, with NaN equal to itself. Each function takes all members of a struct
+// apart by a structured binding: a member that is added to the model and forgotten here, and so
+// perhaps in the reports, does not compile.
+bool same(double a, double b) { return a == b || (a != a && b != b); }
+template <class T>
+  requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
+bool same(T const& a, T const& b) {
+  return a == b;
+}
+template <class T>
+bool same(std::vector<T> const& a, std::vector<T> const& b);
+template <class T>
+bool same(std::optional<T> const& a, std::optional<T> const& b);
+template <class T, std::size_t N>
+bool same(std::array<T, N> const& a, std::array<T, N> const& b);
+
+bool same(std::pair<std::string, std::string> const& a, std::pair<std::string, std::string> const& b) {
+  return a == b;
+}
+
+bool same(measure::estimate const& a, measure::estimate const& b) {
+  auto const& [r1, l1, h1, c1] = a;
+  auto const& [r2, l2, h2, c2] = b;
+  return same(r1, r2) && same(l1, l2) && same(h1, h2) && same(c1, c2);
+}
+
+bool same(measure::finding const& a, measure::finding const& b) {
+  auto const& [n1, k1, o1, p1, v1, m1, r1, e1, f1, d1, x1, w1] = a;
+  auto const& [n2, k2, o2, p2, v2, m2, r2, e2, f2, d2, x2, w2] = b;
+  return same(n1, n2) && same(k1, k2) && same(o1, o2) && same(p1, p2) && same(v1, v2) &&
+         same(m1, m2) && same(r1, r2) && same(e1, e2) && same(f1, f2) && same(d1, d2) &&
+         same(x1, x2) && same(w1, w2);
+}
+
+bool same(measure::summary const& a, measure::summary const& b) {
+  auto const& [m1, p1, q1, i1, x1, c1] = a;
+  auto const& [m2, p2, q2, i2, x2, c2] = b;
+  return same(m1, m2) && same(p1, p2) && same(q1, q2) && same(i1, i2) && same(x1, x2) && c1 == c2;
+}
+
+bool same(measure::latency const& a, measure::latency const& b) {
+  auto const& [p1, q1, x1, m1] = a;
+  auto const& [p2, q2, x2, m2] = b;
+  return same(p1, p2) && same(q1, q2) && same(x1, x2) && same(m1, m2);
+}
+
+bool same(measure::submission_profile const& a, measure::submission_profile const& b) {
+  auto const& [t1, a1, l1, u1, i1] = a;
+  auto const& [t2, a2, l2, u2, i2] = b;
+  return same(t1, t2) && same(a1, a2) && same(l1, l2) && same(u1, u2) && i1 == i2;
+}
+
+bool same(measure::memory_profile const& a, measure::memory_profile const& b) {
+  auto const& [a1, d1, b1, p1, r1, u1, c1] = a;
+  auto const& [a2, d2, b2, p2, r2, u2, c2] = b;
+  return a1 == a2 && d1 == d2 && b1 == b2 && p1 == p2 && r1 == r2 && u1 == u2 && c1 == c2;
+}
+
+bool same(measure::arm const& a, measure::arm const& b) {
+  auto const& [l1, x1, s1, h1, b1, f1, u1, m1, c1] = a;
+  auto const& [l2, x2, s2, h2, b2, f2, u2, m2, c2] = b;
+  return same(l1, l2) && same(x1, x2) && same(s1, s2) && same(h1, h2) && same(b1, b2) &&
+         same(f1, f2) && same(u1, u2) && same(m1, m2) && same(c1, c2);
+}
+
+bool same(measure::environment const& a, measure::environment const& b) {
+  auto const& [d1, v1, t1, h1, g1, c1, l1, s1, n1, k1, m1, p1, e1, r1] = a;
+  auto const& [d2, v2, t2, h2, g2, c2, l2, s2, n2, k2, m2, p2, e2, r2] = b;
+  return same(d1, d2) && same(v1, v2) && same(t1, t2) && same(h1, h2) && same(g1, g2) &&
+         same(c1, c2) && same(l1, l2) && same(s1, s2) && n1 == n2 && same(k1, k2) &&
+         same(m1, m2) && same(p1, p2) && same(e1, e2) && same(r1, r2);
+}
+
+bool same(measure::ceiling const& a, measure::ceiling const& b) {
+  auto const& [n1, p1, u1] = a;
+  auto const& [n2, p2, u2] = b;
+  return same(n1, n2) && same(p1, p2) && same(u1, u2);
+}
+
+bool same(measure::comparison const& a, measure::comparison const& b) {
+  auto const& [t1, c1, a1, f1, n1, x1, l1, w1, p1, m1, h1, s1, e1, d1] = a;
+  auto const& [t2, c2, a2, f2, n2, x2, l2, w2, p2, m2, h2, s2, e2, d2] = b;
+  return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(n1, n2) &&
+         same(x1, x2) && same(l1, l2) && same(w1, w2) && same(p1, p2) && same(m1, m2) &&
+         same(h1, h2) && same(s1, s2) && same(e1, e2) && same(d1, d2);
+}
+
+template <class T>
+bool same(std::vector<T> const& a, std::vector<T> const& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](T const& x, T const& y) { return same(x, y); });
+}
+template <class T>
+bool same(std::optional<T> const& a, std::optional<T> const& b) {
+  return a.has_value() == b.has_value() && (!a || same(*a, *b));
+}
+template <class T, std::size_t N>
+bool same(std::array<T, N> const& a, std::array<T, N> const& b) {
+  return std::equal(a.begin(), a.end(), b.begin(),
+                    [](T const& x, T const& y) { return same(x, y); });
+}
+
+/// Values that are hard on a text format, among random ones.
+class source {
+ public:
+  explicit source(std::uint64_t seed) : random_(seed) {}
+
+  std::uint64_t whole() { return random_(); }
+  int small() { return static_cast<int>(random_() % 100); }
+  bool coin() { return random_() % 2 == 0; }
+
+  /// Any finite double, or NaN, which stands for "unknown" wherever it may stand.
+  double number() {
+    if (random_() % 8 == 0) { return std::numeric_limits<double>::quiet_NaN(); }
+    double const value = std::bit_cast<double>(random_());
+    return std::isfinite(value) ? value : std::numeric_limits<double>::denorm_min();
+  }
+
+  std::string text() {
+    static std::array<std::string, 6> const texts{"",        "plain",    "a \"quoted\", text\n",
+                                                  "\\ \t \x01", "\xc3\xa9", "{brace: [1]}"};
+    return texts[random_() % texts.size()] + std::to_string(random_() % 1000);
+  }
+
+  std::vector<double> numbers() {
+    std::vector<double> result(random_() % 5);
+    for (auto& value : result) { value = number(); }
+    return result;
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+measure::arm random_arm(source& from) {
+  measure::arm result;
+  result.label = from.text();
+  result.axes = {{from.text(), from.text()}, {from.text(), from.text()}};
+  for (auto& each : result.seconds) {
+    each = {from.number(), from.number(), from.number(), from.number(), from.number(), from.whole()};
+  }
+  for (auto& each : result.cells) { each = from.numbers(); }
+  result.sm_hertz = from.number();
+  result.bytes = from.number();
+  result.flops = from.number();
+  auto const times = [&] {
+    return measure::latency{from.number(), from.number(), from.number(), from.number()};
+  };
+  if (from.coin()) {
+    result.submission = measure::submission_profile{times(), times(), times(), times(), from.whole()};
+  }
+  if (from.coin()) {
+    auto const told = [&] { return from.coin() ? std::optional{from.whole()} : std::nullopt; };
+    result.memory = measure::memory_profile{from.whole(), from.whole(), from.whole(), from.whole(),
+                                            told(),       told(),       told()};
+  }
+  return result;
+}
+
+measure::comparison random_comparison(source& from) {
+  measure::comparison all;
+  all.title = from.text();
+  all.changed = from.text();
+  for (int i = 0; i < 3; ++i) { all.arms.push_back(random_arm(from)); }
+  for (int i = 0; i < 12; ++i) {
+    measure::finding each;
+    each.contrast_name = from.text();
+    each.what = static_cast<measure::contrast::kind>(i % 3);
+    each.on = measure::all_clocks[static_cast<std::size_t>(i % 3)];
+    each.primary = from.coin();
+    each.outcome = static_cast<measure::verdict>(i % 6);
+    each.material = from.coin();
+    each.reason = from.text();
+    each.effect = {from.number(), from.number(),
+                   from.coin() ? std::numeric_limits<double>::infinity() : 1.5, from.number()};
+    each.noise_floor = from.number();
+    each.epochs_needed = from.small();
+    each.epoch_effects = from.numbers();
+    each.weights = from.numbers();
+    all.findings.push_back(each);
+  }
+  all.notes = {from.text(), from.text()};
+  all.failure = from.text();
+  all.ceilings = {{from.text(), from.number(), measure::ceiling::unit::bytes},
+                  {from.text(), from.number(), measure::ceiling::unit::flops}};
+  all.where = {from.text(),   from.text(),   from.text(),   from.text(), from.text(),
+               from.text(),   from.text(),   from.text(),   from.small(), from.number(),
+               from.number(), from.number(), from.number(), {from.text()}};
+  all.primary = measure::all_clocks[static_cast<std::size_t>(from.small() % 3)];
+  all.margin = from.number();
+  all.alpha = from.number();
+  all.seed = from.whole();
+  all.epochs = from.small();
+  all.seconds = from.number();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a comparison comes back from JSON as it was, bit for bit") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  source from{seed};
+  for (int run = 0; run < 100; ++run) {
+    auto const all = random_comparison(from);
+    auto const text = report::json(all);
+    auto const back = report::parse_json(text);
+    REQUIRE(same(all, back));
+    REQUIRE(report::json(back) == text);
+  }
+}
+
+TEST_CASE("the comparison of a fresh model comes back too") {
+  CHECK(same(report::parse_json(report::json({})), {}));
+}
+
+TEST_CASE("numbers that are not finite become null, the seed a string") {
+  measure::comparison all;
+  all.findings.emplace_back();
+  all.seed = std::numeric_limits<std::uint64_t>::max();
+  auto const written = report::to_json(all);
+  CHECK(written["findings"][0]["high"].is_null());
+  CHECK(written["environment"]["power_watts"].is_null());
+  CHECK(written["seed"] == "18446744073709551615");
+  CHECK(written["schema_version"] == 1);
+  CHECK(std::isinf(report::from_json(written).findings[0].effect.high));
+}
+
+TEST_CASE("text that is not UTF-8 is written all the same") {
+  measure::comparison all;
+  all.title = "broken \xff byte";
+  CHECK(report::parse_json(report::json(all)).title == "broken \xef\xbf\xbd byte");
+}
+
+TEST_CASE("what cannot be read is refused, with what is wrong") {
+  auto written = report::to_json(test::sample());
+  auto const refused = [](report::document const& from, std::string const& with) {
+    CHECK_THROWS_WITH(report::from_json(from), Catch::Matchers::Contains(with));
+    CHECK_THROWS_AS(report::from_json(from), std::invalid_argument);
+  };
+  auto changed = written;
+  changed["schema_version"] = 7;
+  refused(changed, "schema version 7, this program reads 1");
+  changed = written;
+  changed.erase("arms");
+  refused(changed, "arms");
+  changed = written;
+  changed["margin"] = "wide";
+  refused(changed, "type must be number");
+  changed = written;
+  changed["primary_clock"] = "sundial";
+  refused(changed, "primary_clock is 'sundial'");
+  changed = written;
+  changed["seed"] = "12x";
+  refused(changed, "seed is '12x'");
+  refused(report::document::array(), "not a report");
+  CHECK_THROWS_WITH(report::parse_json("{"), Catch::Matchers::Contains("not JSON"));
+}

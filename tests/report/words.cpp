@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sample.hpp"
+#include "catch.hpp"
+
+#include <assay/report/words.hpp>
+
+using namespace assay;
+using measure::verdict;
+
+namespace {
+measure::comparison const all = test::sample();
+std::vector<double> const second_against_first{-1, 1, 0, 0};
+std::string said(measure::finding const& about) { return report::sentence(about, all); }
+}  // namespace
+
+TEST_CASE("a difference names who is slower than whom, by how much") {
+  CHECK(said(test::found("c", verdict::slower, {1.031, 1.02, 1.042}, second_against_first)) ==
+        "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 3.10 % [2.00, 4.20]");
+}
+
+TEST_CASE("faster turns the interval round") {
+  CHECK(said(test::found("c", verdict::faster, {0.97, 0.96, 0.985}, second_against_first)) ==
+        "pool{10 GiB} + serialized is faster than pool{10 GiB} + concurrent by 3.00 % [1.50, 4.00]");
+}
+
+TEST_CASE("a resolved difference inside the margin says so") {
+  auto about = test::found("c", verdict::slower, {1.003, 1.0021, 1.0039}, second_against_first);
+  about.material = false;
+  CHECK(said(about) ==
+        "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 % [0.21, 0.39], "
+        "below your 1 %");
+}
+
+TEST_CASE("beyond a doubling the factor is told as well") {
+  CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first)).ends_with(
+      "by 480 % [470, 490], a factor of 5.80"));
+  CHECK(said(test::found("c", verdict::faster, {0.4, 0.38, 0.42}, second_against_first)).ends_with(
+      "by 60.0 % [58.0, 62.0], a factor of 2.50"));
+}
+
+TEST_CASE("equivalence names the largest difference left, rounded up") {
+  CHECK(said(test::found("c", verdict::equivalent, {1.0001, 0.9962, 1.00412},
+                         second_against_first)) ==
+        "no difference larger than 0.42 % between pool{10 GiB} + concurrent and pool{10 GiB} + "
+        "serialized");
+  CHECK(said(test::found("c", verdict::equivalent, {0.9999, 0.99388, 1.002})) ==
+        "no difference larger than 0.62 % for c");
+}
+
+TEST_CASE("inconclusive says what would settle it, where that is known") {
+  auto about = test::found("c", verdict::inconclusive, {1.0001, 0.9862, 1.0141},
+                           second_against_first);
+  CHECK(said(about) ==
+        "cannot tell yet between pool{10 GiB} + concurrent and pool{10 GiB} + serialized: +0.01 % "
+        "[-1.38, +1.41] after 12 epochs");
+  about.epochs_needed = 52;
+  CHECK(said(about).ends_with("; about 52 epochs would settle it"));
+  about.effect = {};
+  CHECK(said(about).find("no bound yet") != std::string::npos);
+}
+
+TEST_CASE("unproven gives the guard, and an estimate only where there was an interval") {
+  auto about = test::found("c", verdict::unproven, {1.02, 1.01, 1.03}, second_against_first);
+  about.reason = "throttled: hardware slowdown";
+  CHECK(said(about) ==
+        "nothing is proven between pool{10 GiB} + concurrent and pool{10 GiB} + serialized: "
+        "throttled: hardware slowdown (it looked like +2.00 % [+1.00, +3.00])");
+  about.effect = {};
+  CHECK(said(about).ends_with("throttled: hardware slowdown"));
+}
+
+TEST_CASE("a wrong answer gives the reason and no time") {
+  auto about = test::found("c", verdict::wrong_answer, {}, second_against_first);
+  about.reason = "row 5 is 3, expected 4";
+  CHECK(said(about) ==
+        "not timed between pool{10 GiB} + concurrent and pool{10 GiB} + serialized: row 5 is 3, "
+        "expected 4");
+}
+
+TEST_CASE("an interaction is told as a gap that differs, in the direction that the arms show") {
+  auto about = test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042},
+                           {1, -1, -1, 1});
+  about.what = measure::contrast::kind::interaction;
+  // The sample's gap is 1.1 with the pool and 1.4 / 1.2 with async: more with async.
+  auto const more = said(about);
+  CHECK(more ==
+        "the gap between concurrent and serialized differs by 3.10 % [2.00, 4.20] between "
+        "pool{10 GiB} and async: going from concurrent to serialized costs more with async");
+  about.weights = {-1, 1, 1, -1};
+  CHECK(said(about).ends_with("going from concurrent to serialized costs more with pool{10 GiB}"));
+  about.weights = {1, -1, -1, 1};
+  about.outcome = verdict::faster;
+  about.effect = {0.97, 0.96, 0.98};
+  CHECK(said(about).ends_with("going from concurrent to serialized costs less with async"));
+  about.outcome = verdict::equivalent;
+  CHECK(said(about) ==
+        "no difference larger than 4.00 % in the gap between concurrent and serialized, "
+        "pool{10 GiB} against async");
+  about.outcome = verdict::inconclusive;
+  CHECK(said(about).starts_with("cannot tell yet for the gap between concurrent and serialized, "
+                                "pool{10 GiB} against async: -3.00 %"));
+}
+
+TEST_CASE("a main effect names the two choices of its axis") {
+  auto about = test::found("memory", verdict::slower, {1.2, 1.1, 1.3}, {-0.5, -0.5, 0.5, 0.5});
+  about.what = measure::contrast::kind::main_effect;
+  CHECK(said(about) ==
+        "async is slower than pool{10 GiB} by 20.0 % [10.0, 30.0], averaged over the other choices");
+}
+
+TEST_CASE("a contrast that the arms cannot tell is called by its name") {
+  CHECK(said(test::found("last against first", verdict::slower, {1.2, 1.1, 1.3})) ==
+        "last against first: slower by 20.0 % [10.0, 30.0]");
+  CHECK(said(test::found("c", verdict::slower, {1.2, 1.1, 1.3}, {-1, 1})) ==
+        "c: slower by 20.0 % [10.0, 30.0]");
+  CHECK(said(test::found("c", verdict::slower, {1.2, 1.1, 1.3}, {-1, 0.5, 0.5, 0})) ==
+        "c: slower by 20.0 % [10.0, 30.0]");
+  auto about = test::found("i", verdict::slower, {1.2, 1.1, 1.3});
+  about.what = measure::contrast::kind::interaction;
+  CHECK(said(about) == "i: the gaps differ by 20.0 % [10.0, 30.0]");
+}
