@@ -3,6 +3,8 @@
 /// Where work runs, and what orders it there.
 #pragma once
 
+#include <concepts>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -43,5 +45,28 @@ struct stream_traits<host_stream> {
   static void synchronize(host_stream) noexcept {}
   static void bind_thread(on::host) noexcept {}
 };
+
+/// How the library uses a place: the type that orders work there (`stream_type`), the type that owns
+/// one (`owned_stream`, made by `make_stream(place)`), and `require(place)`, which throws
+/// `std::invalid_argument` unless this process can use the place.
+template <class Place>
+struct place_traits;
+
+template <>
+struct place_traits<on::host> {
+  using stream_type = host_stream;
+  using owned_stream = host_stream;
+  static host_stream make_stream(on::host) noexcept { return {}; }
+  static void require(on::host place) {
+    if (place.threads < 1) {
+      throw std::invalid_argument("on::host{" + std::to_string(place.threads) +
+                                  "}: an item needs at least 1 thread");
+    }
+  }
+};
+
+/// A place where work can run.
+template <class P>
+concept any_place = std::same_as<P, on::device> || std::same_as<P, on::host>;
 
 }  // namespace assay

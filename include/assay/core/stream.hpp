@@ -76,4 +76,12 @@ struct stream_traits<::cuda::stream_ref> {
   static void bind_thread(on::device place) { check(cudaSetDevice(place.id)); }
 };
 
+template <>
+struct place_traits<on::device> {
+  using stream_type = ::cuda::stream_ref;
+  using owned_stream = stream;
+  static stream make_stream(on::device place) { return stream{place}; }
+  static void require(on::device place) { require_device(place); }
+};
+
 }  // namespace assay

@@ -36,6 +36,8 @@ struct options {
   /// `wall` and `submit`: 100 ns, a few reads of a steady clock, which cost 20 to 30 ns each.
   std::array<double, 3> tick_seconds{100e-9, 0.5e-6, 100e-9};
 
+  int profiled_batches = 5;  ///< of each pipeline, after the timed ones; 0: no profile
+
   std::string title;
   std::string changed;  ///< empty: taken from the axes of the variants
 

@@ -25,6 +25,9 @@ struct traffic {
     return {bytes_read + other.bytes_read, bytes_written + other.bytes_written,
             flops + other.flops};
   }
+  constexpr traffic operator*(double times) const noexcept {
+    return {bytes_read * times, bytes_written * times, flops * times};
+  }
   bool operator==(traffic const&) const = default;
 };
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What the two null_cast programs share: their parameters, and the host half of the experiment.
+#pragma once
+
+#include "cli.hpp"
+
+#include <assay/measure/compare.hpp>
+#include <assay/rig.hpp>
+#include <assay/submit/concurrent.hpp>
+#include <assay/submit/serialized.hpp>
+#include <assay/workload/null_cast.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+/// The parameters of the null_cast experiment beside those that all examples have.
+struct null_cast_parameters {
+  std::int64_t rows = 2'684'354;
+  double null_fraction = 0.1;
+  std::string type = "int32";
+  int threads = 4;
+  int items = 100;
+  bool sync_per_item = false;
+  int item_threads = 1;
+  std::string pool = "10GiB";
+  std::string variant;
+  int batches = 0;
+
+  void add_to(CLI::App& app) {
+    auto const group = "Experiment";
+    app.add_option("--rows", rows, "rows of the column")->capture_default_str()->group(group);
+    app.add_option("--null-fraction", null_fraction, "share of nulls, 0 to 1")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--type", type, "of the column: int32, int64 or float")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--threads", threads, "host threads that submit")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--items", items, "items that each thread submits in a batch (--quick: 10)")
+        ->capture_default_str()
+        ->group(group);
+    app.add_flag("--sync-per-item", sync_per_item,
+                 "wait for each item, as libraries do whose calls block")
+        ->group(group);
+    app.add_option("--pool", pool, "initial size of the pool on a GPU")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--item-threads", item_threads, "CPU threads of each item, on the host")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--variant", variant,
+                   "run this variant alone, without comparing (a profiler's run); --list names them")
+        ->group(group);
+    app.add_option("--batches", batches, "how many batches of it (default 10)")->group(group);
+  }
+
+  /// Refuses what makes no sense, by name and value, before anything is allocated.
+  void check(cli::options const& given, CLI::App const& app) {
+    cli::require_between("--rows", rows, std::int64_t{1}, std::int64_t{1} << 40);
+    cli::require_between("--null-fraction", null_fraction, 0.0, 1.0);
+    cli::choose("type", type, {"int32", "int64", "float"});
+    cli::require_count("--threads", threads);
+    cli::require_count("--items", items);
+    cli::require_count("--item-threads", item_threads);
+    if (app.count("--batches") != 0) {
+      cli::require_count("--batches", batches);
+      if (variant.empty()) {
+        throw std::invalid_argument("--batches " + std::to_string(batches) +
+                                    ": it counts the batches of one variant; name it by --variant");
+      }
+    } else {
+      batches = 10;
+    }
+    if (given.quick && app.count("--items") == 0) { items = 10; }
+  }
+
+  std::size_t pool_bytes() const { return cli::parse_bytes(pool); }
+
+  submit::concurrent concurrent() const { return {threads, items, sync_per_item}; }
+  submit::serialized serialized() const { return {threads, items, sync_per_item}; }
+
+  /// The workload for `T`, in the form that `Work` names.
+  template <class Work>
+  Work work() const {
+    return {.rows = rows, .null_fraction = null_fraction};
+  }
+
+  /// Calls `body` with a value of the column's type.
+  template <class Body>
+  auto with_type(Body&& body) const {
+    if (type == "int64") { return body(std::int64_t{}); }
+    if (type == "float") { return body(float{}); }
+    return body(std::int32_t{});
+  }
+
+  /// Lists the variants, runs one of them, or compares them all by `compare()`; `pipelines` are
+  /// pairs of name and pipeline.
+  template <class Compare, class... Pipelines>
+  std::optional<measure::comparison> run(cli::options const& given, Compare&& compare,
+                                         std::pair<char const*, Pipelines> const&... pipelines) {
+    if (given.list) {
+      ((std::cout << pipelines.first << '\n'), ...);
+      return {};
+    }
+    if (variant.empty()) { return compare(); }
+    auto const chosen = cli::choose("variant", variant, {pipelines.first...});
+    std::size_t number = 0;
+    (((number++ == chosen) ? run_alone(pipelines.second) : void()), ...);
+    return {};
+  }
+
+ private:
+  template <class Pipeline>
+  void run_alone(Pipeline const& what) const {
+    rig real{what};
+    double seconds = 0;
+    for (int i = 0; i < batches; ++i) { seconds += real.run().wall; }
+    std::cout << variant << ": " << batches << " batches, "
+              << report::duration(seconds / batches) << " each\n";
+  }
+};
+
+/// The host half: three passes or one, submitted at once or under one mutex.
+inline std::optional<measure::comparison> null_cast_on_host(null_cast_parameters& given,
+                                                            cli::options const& chosen) {
+  return given.with_type([&]<class T>(T) {
+    auto const passes = given.work<workloads::null_cast<T>>();
+    auto const fused = given.work<workloads::null_cast_fused<T>>();
+    pipeline const control{passes, on::host{given.item_threads}, given.concurrent()};
+    auto options = chosen.measuring();
+    options.title = "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
+    return given.run(
+        chosen,
+        [&] {
+          return factorial(control, levels{passes, fused},
+                           levels{given.concurrent(), given.serialized()}, options);
+        },
+        std::pair{"three-passes/concurrent", control},
+        std::pair{"three-passes/serialized", control.with(given.serialized())},
+        std::pair{"fused/concurrent", control.with(fused)},
+        std::pair{"fused/serialized", control.with(fused).with(given.serialized())});
+  });
+}
+
+}  // namespace assay::examples

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What measures batches on a device: events, the SM clock, NVML, the rate of a device copy.
+#pragma once
+
+#include <assay/core/stream.hpp>
+#include <assay/kernel/clock_probe.cuh>
+#include <assay/measure/device_ceilings.hpp>
+#include <assay/measure/device_environment.hpp>
+#include <assay/measure/instruments.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/pipeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// The driver's own stream-ordered allocator: what a program gets that chooses nothing.
+template <>
+struct default_memory<on::device> {
+  using type = mr::async;
+};
+
+namespace measure {
+
+template <>
+struct instruments<on::device> {
+  /// Two timed events for each lane, recorded before its first item and after its last.
+  class batch_timer {
+   public:
+    /// Records on the thread that submits to the lane.
+    struct lane_events : submit::no_probe {
+      std::vector<event> begin, end;
+      template <class Lane>
+      void lane_begin(Lane& where) {
+        begin[static_cast<std::size_t>(where.index)].record(where.stream);
+      }
+      template <class Lane>
+      void lane_end(Lane& where) {
+        end[static_cast<std::size_t>(where.index)].record(where.stream);
+      }
+    };
+
+    batch_timer(on::device place, int lanes) : clock_(place), stream_(place) {
+      device_guard const guard{place};
+      for (int i = 0; i < lanes; ++i) {
+        events_.begin.emplace_back(event::kind::timed);
+        events_.end.emplace_back(event::kind::timed);
+      }
+    }
+
+    lane_events& probe() noexcept { return events_; }
+
+    /// From the first lane's beginning to the last lane's end.
+    double gpu_seconds() const {
+      auto const& origin = events_.begin.front();
+      double first = 0;
+      double last = 0;
+      for (auto const& each : events_.begin) {
+        first = std::min(first, &each == &origin ? 0 : each.seconds_since(origin));
+      }
+      for (auto const& each : events_.end) { last = std::max(last, each.seconds_since(origin)); }
+      return last - first;
+    }
+
+    void cell_begin() { clock_.begin(stream_); }
+    void cell_end() { clock_.end(stream_); }
+    double sm_hertz() { return clock_.hertz(); }
+
+   private:
+    kernel::sm_clock_probe clock_;
+    stream stream_;
+    lane_events events_;
+  };
+
+  static environment_watch watch(on::device place) {
+    auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
+    return {[nvml] { return nvml->sample(); },
+            [nvml, place](comparison& into) {
+              describe_device(place, into.where);
+              nvml->describe(into.where);
+              if (auto note = nvml->note(); !note.empty()) {
+                into.notes.push_back(std::move(note));
+              }
+              fill_unknown(into.where, host_environment({}, {}));
+            }};
+  }
+
+  static std::vector<ceiling> ceilings(on::device place) {
+    static std::map<int, ceiling> measured;
+    if (!measured.contains(place.id)) { measured.emplace(place.id, device_copy_ceiling(place)); }
+    return {measured.at(place.id)};
+  }
+};
+
+}  // namespace measure
+}  // namespace assay

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What measures batches on a place: here for the host; `instruments.cuh` has the device.
+#pragma once
+
+#include <assay/core/place.hpp>
+#include <assay/measure/ceilings.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/environment.hpp>
+#include <assay/submit/concepts.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace assay::measure {
+
+/// Watches the state of a place from the start of a comparison to its end.
+struct environment_watch {
+  std::function<std::vector<std::string>()> vetoes;  ///< looks now; why times cannot be trusted
+  std::function<void(comparison&)> describe;         ///< adds what is known of the place
+};
+
+/// The instruments of a place, specialised for each:
+/// `batch_timer{place, lanes}` times batches on the clocks that only the place has: its `probe()`
+/// watches the batch, `gpu_seconds()` is the device time of the last one, and `cell_begin()` and
+/// `cell_end()` enclose a cell, whose mean SM clock is then `sm_hertz()`; NaN where there is none.
+/// `ceilings(place)` measures the limits that reports divide by, once a process. `watch(place)`
+/// returns an `environment_watch`.
+template <class Place>
+struct instruments;
+
+template <>
+struct instruments<on::host> {
+  class batch_timer {
+   public:
+    batch_timer(on::host, int /*lanes*/) {}
+    submit::no_probe& probe() noexcept { return probe_; }
+    double gpu_seconds() const noexcept { return std::numeric_limits<double>::quiet_NaN(); }
+    void cell_begin() noexcept {}
+    void cell_end() noexcept {}
+    double sm_hertz() const noexcept { return std::numeric_limits<double>::quiet_NaN(); }
+
+   private:
+    submit::no_probe probe_;
+  };
+
+  static environment_watch watch(on::host) {
+    return {[] { return std::vector<std::string>{}; },
+            [](comparison& into) { fill_unknown(into.where, host_environment({}, {})); }};
+  }
+
+  static std::vector<ceiling> ceilings(on::host) {
+    static ceiling const measured =
+        host_copy_ceiling(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+    return {measured};
+  }
+};
+
+}  // namespace assay::measure

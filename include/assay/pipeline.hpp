@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `pipeline`: a workload with one policy on each axis.
+#pragma once
+
+#include <assay/core/place.hpp>
+#include <assay/memory/concepts.hpp>
+#include <assay/memory/heap.hpp>
+#include <assay/submit/concepts.hpp>
+#include <assay/submit/sequential.hpp>
+#include <assay/workload/concepts.hpp>
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// The memory policy of a pipeline that names none, by place: specialised where the policy is.
+template <class Place>
+struct default_memory;
+
+template <>
+struct default_memory<on::host> {
+  using type = mr::heap;
+};
+
+namespace detail {
+
+enum class axis { none, place, memory, submission };
+
+/// The axis on which `P` is a choice for pipelines at `Place`.
+template <class P, class Place>
+consteval axis axis_of() {
+  if constexpr (any_place<P>) {
+    return axis::place;
+  } else if constexpr (submission_mode<P>) {
+    static_assert(!memory_policy<P, Place>, "a policy must be a choice on one axis only");
+    return axis::submission;
+  } else if constexpr (memory_policy<P, Place> ||
+                       memory_resource<P, typename place_traits<Place>::stream_type>) {
+    return axis::memory;
+  } else {
+    return axis::none;
+  }
+}
+
+template <class Place>
+Place place_among(Place fallback) {
+  return fallback;
+}
+template <class Place, class First, class... Rest>
+auto place_among(Place fallback, First const& first, Rest const&... rest) {
+  if constexpr (any_place<First>) {
+    return first;
+  } else {
+    return detail::place_among(fallback, rest...);
+  }
+}
+
+template <axis Wanted, class Place, class Default>
+Default choice_among(Default fallback) {
+  return fallback;
+}
+template <axis Wanted, class Place, class Default, class First, class... Rest>
+auto choice_among(Default fallback, First const& first, Rest const&... rest) {
+  if constexpr (axis_of<First, Place>() == Wanted) {
+    return first;
+  } else {
+    return detail::choice_among<Wanted, Place>(fallback, rest...);
+  }
+}
+
+/// A live resource becomes the policy `mr::existing`; a policy stays itself.
+template <class Place, class M>
+auto as_memory_policy(M choice) {
+  if constexpr (memory_policy<M, Place>) {
+    return choice;
+  } else {
+    return mr::existing<M>{std::move(choice)};
+  }
+}
+
+template <class Place, class... P>
+auto memory_among(P const&... policies) {
+  using fallback = typename default_memory<Place>::type;
+  return detail::as_memory_policy<Place>(
+      detail::choice_among<axis::memory, Place>(fallback{}, policies...));
+}
+
+template <class Place, class... P>
+auto submission_among(P const&... policies) {
+  return detail::choice_among<axis::submission, Place>(submit::sequential{}, policies...);
+}
+
+template <class... P>
+using place_of = decltype(detail::place_among(on::device{}, std::declval<P const&>()...));
+
+template <class... P>
+inline constexpr bool each_axis_once =
+    ((axis_of<P, place_of<P...>>() == axis::place) + ... + 0) <= 1 &&
+    ((axis_of<P, place_of<P...>>() == axis::memory) + ... + 0) <= 1 &&
+    ((axis_of<P, place_of<P...>>() == axis::submission) + ... + 0) <= 1;
+
+}  // namespace detail
+
+/// Anything that `pipeline` takes beside the workload: a choice on exactly one axis.
+template <class P, class Place>
+concept pipeline_policy = detail::axis_of<P, Place>() != detail::axis::none;
+
+/// A workload and one policy on each axis; a value that can be compared, copied and changed in one
+/// axis by `with`.
+///
+/// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
+/// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`, and
+/// `default_memory` of the place. A live memory resource (ours, CCCL's, RMM's) may stand for a
+/// memory policy. Nothing is opened, started or allocated before a `rig` is made of it.
+template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit>
+struct pipeline {
+  Work work;
+  Place place;
+  Memory memory;
+  Submit submit;
+
+  template <class... Policies>
+    requires(pipeline_policy<Policies, Place> && ...)
+  explicit pipeline(Work workload, Policies const&... policies)
+      : work(std::move(workload)),
+        place(detail::place_among(on::device{}, policies...)),
+        memory(detail::memory_among<Place>(policies...)),
+        submit(detail::submission_among<Place>(policies...)) {
+    static_assert(detail::each_axis_once<Policies...>,
+                  "two of these policies are choices on the same axis");
+  }
+
+  /// A copy that differs in one axis: the one on which `choice` is a choice, else the workload.
+  template <class Choice>
+    requires(pipeline_policy<Choice, Place> || policy<Choice>)
+  auto with(Choice const& choice) const {
+    constexpr auto axis = detail::axis_of<Choice, Place>();
+    if constexpr (axis == detail::axis::place) {
+      static_assert(memory_policy<Memory, Choice>,
+                    "this pipeline's memory policy cannot open on that place: write a pipeline "
+                    "with both");
+      return assay::pipeline{work, choice, memory, submit};
+    } else if constexpr (axis == detail::axis::memory) {
+      return assay::pipeline{work, place, choice, submit};
+    } else if constexpr (axis == detail::axis::submission) {
+      return assay::pipeline{work, place, memory, choice};
+    } else {
+      return assay::pipeline{choice, place, memory, submit};
+    }
+  }
+
+  /// What one batch must move and do.
+  traffic batch_traffic() const { return work.item_traffic() * submit.batch_items(); }
+
+  /// Each axis with the choice on it, as a report calls them.
+  std::vector<std::pair<std::string, std::string>> axes() const {
+    return {{"workload", describe(work)},
+            {"place", describe(place)},
+            {"memory", describe(memory)},
+            {"submission", describe(submit)}};
+  }
+
+  bool operator==(pipeline const&) const = default;
+};
+
+template <class Work, class... Policies>
+pipeline(Work, Policies const&...)
+    -> pipeline<Work, detail::place_of<Policies...>,
+                decltype(detail::memory_among<detail::place_of<Policies...>>(
+                    std::declval<Policies const&>()...)),
+                decltype(detail::submission_among<detail::place_of<Policies...>>(
+                    std::declval<Policies const&>()...))>;
+
+}  // namespace assay

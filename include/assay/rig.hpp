@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `rig`: a pipeline made real.
+#pragma once
+
+#include <assay/core/range.hpp>
+#include <assay/pipeline.hpp>
+#include <assay/submit/concepts.hpp>
+#include <assay/workload/concepts.hpp>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+namespace detail {
+
+/// The lane that a pipeline's items see, `Resource` standing for what its memory policy opened.
+template <class Pipeline, class Resource>
+using lane_of = lane<decltype(Pipeline::place),
+                     typename place_traits<decltype(Pipeline::place)>::stream_type, Resource>;
+
+}  // namespace detail
+
+/// Two equal sets of what a workload reads and writes; a comparison swaps them between variants, so
+/// that where a buffer lies cannot be mistaken for what a policy does.
+template <class State>
+using arenas = std::array<State, 2>;
+
+/// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
+///
+/// Construction opens the memory policy, makes a stream for each lane, starts the mode's threads and
+/// prepares two arenas, unless it is given those of another rig; it throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default what the policy opened,
+/// else an adaptor round it that the caller made. A rig is used by one thread at a time.
+template <class Pipeline,
+          class Resource = resource_of<decltype(Pipeline::memory), decltype(Pipeline::place)>>
+class rig {
+ public:
+  using place_type = decltype(Pipeline::place);
+  using lane_type = detail::lane_of<Pipeline, Resource>;
+  using work_type = decltype(Pipeline::work);
+  using submit_type = decltype(Pipeline::submit);
+  static_assert(workload_on<work_type, lane_type>,
+                "this workload cannot run at this place: it lacks prepare, enqueue, poison, verify "
+                "or item_traffic for lanes of it (is its .cuh included?)");
+  using state_type = prepared_state<work_type, lane_type>;
+
+  explicit rig(Pipeline what) : rig(what, open(what)) {}
+
+  /// With a resource that the caller made.
+  rig(Pipeline what, Resource memory)
+      : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
+
+  /// With arenas from `arenas_from(make)`, which returns what `make()` does, or what it returned for
+  /// a rig of equal workload, place and lane count.
+  template <class ArenasFrom>
+  rig(Pipeline what, Resource memory, ArenasFrom&& arenas_from)
+      : pipeline_(std::move(what)), memory_(std::move(memory)) {
+    range const scope{"rig", category::cpu};
+    int const count = pipeline_.submit.lanes();
+    for (int i = 0; i < count; ++i) {
+      streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
+      lanes_.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i});
+    }
+    // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
+    // since it refuses counts of threads and items that make no sense.
+    runner_.reset(new runner_type(pipeline_.submit.open(lanes_)));
+    arenas_ = std::forward<ArenasFrom>(arenas_from)([&] {
+      auto prepare = [&] { return pipeline_.work.prepare(lanes_.front(), count); };
+      return std::shared_ptr<arenas<state_type>>{new arenas<state_type>{prepare(), prepare()}};
+    });
+  }
+
+  /// Runs one batch in an arena and blocks until every lane has drained.
+  submit::batch_times run(int arena = 0) { return run(arena, submit::no_probe{}); }
+
+  /// The same, watched by `probe` (see `submit::no_probe`).
+  template <class Probe>
+  submit::batch_times run(int arena, Probe&& probe) {
+    return run_items(arena, std::forward<Probe>(probe), [this](lane_type& where, auto& state, int) {
+      pipeline_.work.enqueue(where, state);
+    });
+  }
+
+  /// The same, each item submitted by `enqueue(lane, state, number)` instead of the workload.
+  template <class Probe, class Enqueue>
+  submit::batch_times run_items(int arena, Probe&& probe, Enqueue&& enqueue) {
+    auto& state = arenas_->at(static_cast<std::size_t>(arena));
+    return runner_->run([&](lane_type& where, int number) { enqueue(where, state, number); }, arena,
+                        probe);
+  }
+
+  /// Runs one batch over poisoned outputs and says what is wrong with them, or nothing.
+  mismatch verify(int arena = 0) {
+    range const scope{"verify", category::measurement};
+    auto& state = arenas_->at(static_cast<std::size_t>(arena));
+    pipeline_.work.poison(state);
+    run(arena);
+    return pipeline_.work.verify(state);
+  }
+
+  Pipeline const& what() const noexcept { return pipeline_; }
+  Resource const& memory() const noexcept { return memory_; }
+  std::vector<lane_type> const& lanes() const noexcept { return lanes_; }
+
+ private:
+  using runner_type = decltype(std::declval<submit_type const&>().open(
+      std::declval<std::vector<lane_type>>()));
+
+  static Resource open(Pipeline const& what) {
+    place_traits<place_type>::require(what.place);
+    return what.memory.open(what.place);
+  }
+
+  Pipeline pipeline_;
+  Resource memory_;
+  std::vector<typename place_traits<place_type>::owned_stream> streams_;
+  std::vector<lane_type> lanes_;
+  std::shared_ptr<arenas<state_type>> arenas_;
+  std::unique_ptr<runner_type> runner_;  // last: its threads stop before what they use goes
+};
+
+template <class Pipeline>
+rig(Pipeline) -> rig<Pipeline>;
+
+}  // namespace assay
