@@ -61,7 +61,7 @@ inline void declare(CLI::App& app, options& into, words& raw) {
       ->group(measuring);
   app.add_option("--seed", raw.seed, "repeats the inputs and the order of a run")
       ->group(measuring);
-  app.add_option("--epochs", into.epochs, "stop after at most so many epochs; 8 with --quick")
+  app.add_option("--epochs", into.epochs, "stop after at most so many epochs; 12 with --quick")
       ->capture_default_str()
       ->group(measuring);
   app.add_flag("--resolve", into.resolve, "run on for a sign where equivalence is already shown")
@@ -111,7 +111,7 @@ inline void settle(options& into, words const& raw, CLI::App const& app) {
   for (auto const which : measure::all_clocks) { clocks.emplace_back(to_string(which)); }
   into.clock = measure::all_clocks[value_of(
       "--clock", [&] { return choose("clock", raw.clock, clocks); })];
-  if (into.quick && app.count("--epochs") == 0) { into.epochs = 8; }
+  if (into.quick && app.count("--epochs") == 0) { into.epochs = 12; }
   require_count("--epochs", into.epochs);
   require_between("--device", into.device, 0, std::numeric_limits<int>::max());
   for (auto const& condition : into.fail_if) {

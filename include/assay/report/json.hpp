@@ -91,6 +91,9 @@ inline measure::comparison read_comparison(document const& from) {
 
 }  // namespace detail
 
+/// Where something was measured, as it stands in every report.
+inline document to_json(measure::environment const& where) { return detail::write(where); }
+
 /// The whole comparison. Numbers that are not finite become null; the seed is a string, since many
 /// readers of JSON round whole numbers beyond 2^53.
 inline document to_json(measure::comparison const& all) {

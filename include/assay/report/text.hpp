@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,9 +76,10 @@ inline void findings(std::ostream& out, measure::comparison const& all) {
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
   for (auto const& found : all.findings) {
     auto const untimed = found.outcome == measure::verdict::wrong_answer;
+    auto const sized = !untimed && has_interval(found.effect);
     auto const noise = untimed || found.noise_floor == 0 ? "" : percent(found.noise_floor);
     rows.add({found.contrast_name, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
-              untimed ? "" : effect_text(found.effect), untimed ? "" : interval_text(found.effect),
+              sized ? effect_text(found.effect) : "", untimed ? "" : interval_text(found.effect),
               noise, verdict_text(found)});
   }
   rows.print(out);
@@ -101,6 +103,19 @@ inline std::optional<measure::ceiling> limit(measure::comparison const& all,
 
 inline std::string share_text(double per_second, std::optional<measure::ceiling> const& limit) {
   return limit ? percent(per_second / limit->per_second, 1) : "";
+}
+
+/// The SM clocks while timing: one line where all arms ran alike, else one for each.
+inline void clocks(std::ostream& out, measure::comparison const& all) {
+  std::set<std::string> different;
+  for (auto const& each : all.arms) { different.insert(frequency(each.sm_hertz)); }
+  if (different.size() == 1) {
+    if (*different.begin() != "-") { out << "  SM clock: " << *different.begin() << '\n'; }
+    return;
+  }
+  for (auto const& each : all.arms) {
+    out << wrapped("SM clock of " + each.label + ": " + frequency(each.sm_hertz), "  ", "    ");
+  }
 }
 
 inline void arms(std::ostream& out, measure::comparison const& all) {
@@ -138,10 +153,7 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
   if (flop_limit) {
     out << "  limit: " << flop_limit->name << ", " << rate(flop_limit->per_second, "FLOP") << '\n';
   }
-  for (auto const& each : all.arms) {
-    if (!std::isfinite(each.sm_hertz)) { continue; }
-    out << wrapped("SM clock of " + each.label + ": " + frequency(each.sm_hertz), "  ", "    ");
-  }
+  clocks(out, all);
 }
 
 inline void submission(std::ostream& out, measure::comparison const& all) {

@@ -30,6 +30,12 @@ inline int effect_decimals(measure::estimate const& effect) {
 
 }  // namespace detail
 
+/// Whether there is an interval; before the first look there is none, and an estimate without one
+/// would be taken for a result.
+inline bool has_interval(measure::estimate const& effect) {
+  return std::isfinite(effect.high) || effect.low > 0;
+}
+
 /// An effect as its reader compares it: a signed percentage of the control's time.
 inline std::string effect_text(measure::estimate const& effect) {
   return signed_percent(effect.ratio - 1, detail::effect_decimals(effect)) + " %";
@@ -37,7 +43,7 @@ inline std::string effect_text(measure::estimate const& effect) {
 
 /// The interval that belongs to `effect_text`: `[+0.21, +0.39]`.
 inline std::string interval_text(measure::estimate const& effect) {
-  if (std::isinf(effect.high) && effect.low <= 0) { return "no bound yet"; }
+  if (!has_interval(effect)) { return "no bound yet"; }
   auto const decimals = detail::effect_decimals(effect);
   return "[" + signed_percent(effect.low - 1, decimals) + ", " +
          signed_percent(effect.high - 1, decimals) + "]";
@@ -204,7 +210,8 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
              (gap && !named ? " in " + phrase : between);
     }
     case verdict::inconclusive: {
-      auto text = "cannot tell yet" + between + ": " + seen + " after " +
+      auto text = "cannot tell yet" + between + ": " +
+                  (has_interval(found.effect) ? seen : "no bound") + " after " +
                   std::to_string(all.epochs) + " epochs";
       if (found.epochs_needed > 0) {
         text += "; about " + std::to_string(found.epochs_needed) + " epochs would settle it";
@@ -212,11 +219,10 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       return text;
     }
     case verdict::unproven:
-      // Without a look there is no interval, and an estimate alone would be taken for a result.
-      return "nothing is proven" + between + ": " + found.reason +
-             (std::isinf(found.effect.high) ? "" : " (it looked like " + seen + ")");
+      return "nothing is proven about " + phrase + ": " + found.reason +
+             (has_interval(found.effect) ? " (it looked like " + seen + ")" : "");
     case verdict::wrong_answer:
-      return "not timed" + between + ": " + (found.reason.empty() ? "wrong result" : found.reason);
+      return "no comparison of " + phrase + ": " + (found.reason.empty() ? "wrong result" : found.reason);
   }
   return found.contrast_name;
 }

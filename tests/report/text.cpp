@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sample.hpp"
+#include "catch.hpp"
+
+#include <assay/report/text.hpp>
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+using namespace assay;
+using measure::verdict;
+
+namespace {
+
+std::string printed(measure::comparison const& all) {
+  std::ostringstream out;
+  out << all;
+  return out.str();
+}
+
+/// Everything that a report can hold, one finding for each verdict.
+measure::comparison everything() {
+  auto all = test::sample();
+  std::vector<double> const pair{-1, 1, 0, 0};
+  all.findings = {
+      test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042}, {1, -1, -1, 1}),
+      test::found("memory", verdict::faster, {0.97, 0.96, 0.985}, {-0.5, -0.5, 0.5, 0.5}),
+      test::found("below", verdict::slower, {1.003, 1.0021, 1.0039}, pair),
+      test::found("same", verdict::equivalent, {1.0001, 0.9962, 1.0041}, pair),
+      test::found("open", verdict::inconclusive, {1.0001, 0.9862, 1.0141}, pair),
+      test::found("guarded", verdict::unproven, {1.02, 1.01, 1.03}, pair),
+      test::found("broken", verdict::wrong_answer, {}, {0, 0, -1, 1}),
+      test::found("same", verdict::unproven, {1.02, 1.01, 1.03}, pair)};
+  all.findings[0].what = measure::contrast::kind::interaction;
+  all.findings[1].what = measure::contrast::kind::main_effect;
+  all.findings[2].material = false;
+  all.findings[4].epochs_needed = 52;
+  all.findings[5].reason = "the hidden control differs from itself by +1.20 %";
+  all.findings[6].reason = "row 5 is 3, expected 4";
+  all.findings[7].on = measure::clock::gpu;
+  all.findings[7].primary = false;
+  all.findings[7].reason = "throttled: hardware slowdown";
+  all.arms[0].submission = measure::submission_profile{
+      {11000, 25000, 310000, 12000},
+      {900, 4100, 52000, 1000},
+      {0, 0, 0, 0},
+      {9800, 20000, 250000, 10400},
+      400};
+  all.arms[0].memory =
+      measure::memory_profile{1200, 1200, 25769803776, 64424509, 10737418240, 1190, 10};
+  all.arms[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
+  all.arms[0].flops = 5e9;
+  all.ceilings.push_back({"FP64 peak", 67e12, measure::ceiling::unit::flops});
+  all.notes = {"8 epochs were asked for and 12 needed, since the first looks of this comparison did "
+               "not settle it; that is told here to see a long note wrapped",
+               "valid for this process only"};
+  all.arms[3].sm_hertz = 1.755e9;
+  all.where = {"NVIDIA H200, 132 SMs", "580.159.04", "13.0", "AMD EPYC", "GCC 12.2.0", "a76d546",
+               "./null_cast --quick", "2026-01-31T23:59:59Z", 16, 1980, 3201, 412.4, 51,
+               {"software power cap"}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("everything that a report can hold, in words and tables") {
+  CHECK(printed(everything()) ==
+        R"(null_cast: which allocator, submitted how?
+==========================================
+What changed: memory x submission
+Margin 1 %, confidence 95 %, decided on the wall clock, 12 epochs in 3.210 s
+
+Verdicts
+  DIFFERENT: the gap between concurrent and serialized differs by 3.10 % [2.00, 4.20] between
+    pool{10 GiB} and async: going from concurrent to serialized costs more with async.
+  FASTER: async is faster than pool{10 GiB} by 3.00 % [1.50, 4.00], averaged over the other choices.
+  SLOWER, below margin: pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 %
+    [0.21, 0.39], below your 1 %.
+  EQUIVALENT: no difference larger than 0.41 % between pool{10 GiB} + concurrent and pool{10 GiB} +
+    serialized.
+  INCONCLUSIVE: cannot tell yet between pool{10 GiB} + concurrent and pool{10 GiB} + serialized:
+    +0.01 % [-1.38, +1.41] after 12 epochs; about 52 epochs would settle it.
+  UNPROVEN: nothing is proven about pool{10 GiB} + concurrent and pool{10 GiB} + serialized: the
+    hidden control differs from itself by +1.20 % (it looked like +2.00 % [+1.00, +3.00]).
+  WRONG ANSWER: no comparison of async + concurrent and async + serialized: row 5 is 3, expected 4.
+
+Findings (time against the control's; noise: half-width of the hidden A/A control)
+  contrast             clock   effect        interval   noise  verdict
+  memory x submission  wall*  +3.10 %  [+2.00, +4.20]  0.21 %  DIFFERENT
+  memory               wall*  -3.00 %  [-4.00, -1.50]  0.21 %  FASTER
+  below                wall*  +0.30 %  [+0.21, +0.39]  0.21 %  SLOWER, below margin
+  same                 wall*  +0.01 %  [-0.38, +0.41]  0.21 %  EQUIVALENT
+  open                 wall*  +0.01 %  [-1.38, +1.41]  0.21 %  INCONCLUSIVE
+  guarded              wall*  +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
+  broken               wall*                                   WRONG ANSWER
+  same                 gpu    +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
+  * decided when to stop
+  same (gpu): throttled: hardware slowdown
+
+Arms (time per launch; submit: host time per item)
+  arm             clock     median            quartiles    bytes/s  of limit        FLOP/s  of limit
+  pool{10 GiB} + concurrent
+                  wall    1.000 ms  990.0 us - 1.010 ms  4.00 TB/s    94.3 %  5.00 TFLOP/s     7.5 %
+                  gpu     1.000 ms  990.0 us - 1.010 ms  4.00 TB/s    94.3 %  5.00 TFLOP/s     7.5 %
+                  submit  2.000 us  1.900 us - 2.100 us
+  pool{10 GiB} + serialized
+                  wall    1.100 ms  1.089 ms - 1.111 ms  3.64 TB/s    85.8 %
+                  gpu     1.100 ms  1.089 ms - 1.111 ms  3.64 TB/s    85.8 %
+                  submit  2.000 us  1.900 us - 2.100 us
+  async + concurrent
+                  wall    1.200 ms  1.188 ms - 1.212 ms  3.33 TB/s    78.6 %
+                  gpu     1.200 ms  1.188 ms - 1.212 ms  3.33 TB/s    78.6 %
+                  submit  2.000 us  1.900 us - 2.100 us
+  async + serialized
+                  wall    1.400 ms  1.386 ms - 1.414 ms  2.86 TB/s    67.4 %
+                  gpu     1.400 ms  1.386 ms - 1.414 ms  2.86 TB/s    67.4 %
+                  submit  2.000 us  1.900 us - 2.100 us
+  limit: cudaMemcpy device to device, 4.24 TB/s
+  limit: FP64 peak, 67.0 TFLOP/s
+  SM clock of pool{10 GiB} + concurrent: 1.98 GHz
+  SM clock of pool{10 GiB} + serialized: 1.98 GHz
+  SM clock of async + concurrent: 1.98 GHz
+  SM clock of async + serialized: 1.75 GHz
+
+Submission (host time per item, from batches run apart from the timed ones)
+  arm                                    part               p50       p99       max      mean
+  pool{10 GiB} + concurrent (400 items)  total         11.00 us  25.00 us  310.0 us  12.00 us
+                                         allocation    900.0 ns  4.100 us  52.00 us  1.000 us
+                                         lock waiting       0 s       0 s       0 s       0 s
+                                         launching     9.800 us  20.00 us  250.0 us  10.40 us
+
+Memory (temporaries of one batch; upstream: calls that went to the driver)
+  arm                        allocations  frees     bytes      peak  reserved  reused  upstream
+  pool{10 GiB} + concurrent        1,200  1,200  24.0 GiB  61.4 MiB  10.0 GiB   1,190        10
+  async + serialized               1,200  1,200  24.0 GiB  61.4 MiB         -       -     1,200
+
+Notes
+  - 8 epochs were asked for and 12 needed, since the first looks of this comparison did not settle
+    it; that is told here to see a long note wrapped
+  - valid for this process only
+
+Environment
+  device      NVIDIA H200, 132 SMs
+  state       1980 MHz SM, 3201 MHz memory, 412 W, 51 C
+  throttled   software power cap
+  software    driver 580.159.04, toolkit 13.0, GCC 12.2.0
+  host        AMD EPYC, 16 threads
+  commit      a76d546
+  started     2026-01-31T23:59:59Z
+  seed        42
+  repeat      ./null_cast --quick --seed 42
+)");
+}
+
+TEST_CASE("what is unknown is left out; several changed axes are called confounded; a failure is told") {
+  measure::comparison all;
+  all.changed = "confounded";
+  all.failure = "variant \"b\", epoch 1, timing: out of memory";
+  all.arms.resize(2);
+  all.arms[0].label = "a";
+  all.arms[1].label = "b";
+  all.findings = {test::found("b against a", verdict::unproven, {}, {-1, 1})};
+  all.findings[0].noise_floor = 0;
+  all.findings[0].reason = all.failure;
+  all.seed = 7;
+  CHECK(printed(all) ==
+        R"(comparison
+==========
+What changed: confounded - several axes differ at once, so no difference can be put down to one of
+  them
+Margin 1 %, confidence 95 %, decided on the wall clock, 0 epochs in 0 s
+Ended early: variant "b", epoch 1, timing: out of memory
+
+Verdicts
+  UNPROVEN: nothing is proven about a and b: variant "b", epoch 1, timing: out of memory.
+
+Findings (time against the control's; noise: half-width of the hidden A/A control)
+  contrast     clock  effect      interval  noise  verdict
+  b against a  wall*          no bound yet         UNPROVEN
+  * decided when to stop
+
+Arms (time per launch; submit: host time per item)
+  arm  clock     median
+  a    -      not timed
+  b    -      not timed
+
+Environment
+  seed        7
+)");
+}
+
+TEST_CASE("a report is plain ASCII and at most 100 columns wide") {
+  auto const text = printed(everything());
+  CHECK(std::ranges::all_of(
+      text, [](char each) { return each == '\n' || (each >= ' ' && each <= '~'); }));
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(line.size() <= 100);
+    CHECK((line.empty() || line.back() != ' '));
+  }
+}
+
+TEST_CASE("the stream's flags neither matter nor change") {
+  std::ostringstream out;
+  out << std::hex << std::showbase << std::setprecision(2) << std::setfill('*');
+  report::text(out, everything());
+  CHECK(out.str() == printed(everything()));
+  CHECK((out.flags() & std::ios::basefield) == std::ios::hex);
+}
+
+TEST_CASE("the line to repeat a run has its seed once") {
+  measure::comparison all;
+  all.seed = 7;
+  CHECK(report::repeat_line(all).empty());
+  all.where.command_line = "./x --quick";
+  CHECK(report::repeat_line(all) == "./x --quick --seed 7");
+  all.where.command_line = "./x --seed=7";
+  CHECK(report::repeat_line(all) == "./x --seed=7");
+}
