@@ -87,7 +87,7 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
       for (auto const value : {seconds.median, seconds.q1, seconds.q3, seconds.min, seconds.max}) {
         out << field(value) << ',';
       }
-      out << seconds.count << ',' << field(each.sm_hertz) << ',' << field(each.bytes) << ','
+      out << field(seconds.count) << ',' << field(each.sm_hertz) << ',' << field(each.bytes) << ','
           << field(each.flops);
       auto const& submission = each.submission;
       for (auto const part :

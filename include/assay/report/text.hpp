@@ -56,7 +56,7 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   changed_line(out, all);
   out << "Margin " << setting_percent(all.margin) << ", confidence "
       << setting_percent(1 - all.alpha) << ", decided on the " << to_string(all.primary)
-      << " clock, " << all.epochs << " epochs in " << duration(all.seconds) << '\n';
+      << " clock, " << std::to_string(all.epochs) << " epochs in " << duration(all.seconds) << '\n';
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 

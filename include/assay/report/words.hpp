@@ -222,7 +222,8 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       return "nothing is proven about " + phrase + ": " + found.reason +
              (has_interval(found.effect) ? " (it looked like " + seen + ")" : "");
     case verdict::wrong_answer:
-      return "no comparison of " + phrase + ": " + (found.reason.empty() ? "wrong result" : found.reason);
+      return "no comparison of " + phrase + ": " +
+             (found.reason.empty() ? "wrong result" : found.reason);
   }
   return found.contrast_name;
 }
