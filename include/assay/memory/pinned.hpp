@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `mr::pinned`: page-locked host memory that the device reaches too.
+#pragma once
+
+#include <assay/memory/cuda.hpp>
+
+namespace assay::mr {
+
+/// `cudaHostAlloc` and `cudaFreeHost`, visible to every device. `deallocate` waits for its stream.
+class pinned_resource : public device_calls<pinned_resource> {
+ public:
+  static constexpr bool host_accessible = true;
+
+  explicit pinned_resource(on::device place) : place_(place) {}
+
+  /// Throws `mr::out_of_memory`.
+  void* allocate(::cuda::stream_ref, std::size_t bytes,
+                 std::size_t alignment = default_alignment) {
+    require_alignment(alignment);
+    if (bytes == 0) { return nullptr; }
+    device_guard const guard{place_};
+    void* block = nullptr;
+    auto const code = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
+    if (code == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      throw out_of_memory("mr::pinned: the host has no " + describe_bytes(bytes) +
+                          " that can be page-locked");
+    }
+    check(code);
+    return block;
+  }
+  void deallocate(::cuda::stream_ref stream, void* block, std::size_t,
+                  std::size_t = default_alignment) noexcept {
+    if (block == nullptr) { return; }
+    check_noexcept(cudaStreamSynchronize(stream.get()));
+    check_noexcept(cudaFreeHost(block));
+  }
+  bool operator==(pinned_resource const&) const = default;
+
+ private:
+  on::device place_;
+};
+
+/// Page-locked host memory.
+struct pinned {
+  static constexpr std::string_view name = "mr::pinned";
+  pinned_resource open(on::device place) const {
+    require_device(place);
+    return pinned_resource{place};
+  }
+  bool operator==(pinned const&) const = default;
+};
+
+static_assert(memory_resource<pinned_resource, ::cuda::stream_ref>);
+static_assert(memory_policy<pinned, on::device>);
+
+}  // namespace assay::mr

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `mr::pool`: a stream-ordered pool that does not call the driver for what a stream had before.
+#pragma once
+
+#include <assay/memory/pool_backend.hpp>
+#include <assay/memory/pool_core.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// A handle to a pool on one device; copies share it, and it goes with the last of them, which
+/// waits for the device (as `cudaFree` does).
+///
+/// A stream is known by its handle. Before a stream is destroyed, call `release(stream)`: its blocks
+/// go to other streams then, which wait for its work. Without it a new stream that gets the old
+/// one's handle value is taken for it until the pool next looks at its identity (which it does on
+/// every slow path), and may be given a block that the old stream's last kernels still write.
+/// `pool::identify_always` looks on every call. A pool that goes before its streams, or with them
+/// once they are idle, needs no `release`.
+///
+/// Per-thread default streams are kept apart by thread. Other threads get their blocks through the
+/// heap, once the cache has overflowed, or after a wait for the device when memory has run out.
+/// With a handle that names a default stream (0, legacy, per-thread) the pool's device must be
+/// current.
+class pool_resource : public device_calls<pool_resource> {
+ public:
+  using core = pool_core<cuda_pool_backend>;
+
+  /// Keeps the blocks that a captured graph uses. Waits for the device when it goes.
+  class capture_hold {
+   public:
+    capture_hold(std::shared_ptr<core> owner, std::unique_ptr<core::capture_type> blocks) noexcept
+        : owner_(std::move(owner)), blocks_(std::move(blocks)) {}
+    capture_hold(capture_hold&&) noexcept = default;
+    capture_hold& operator=(capture_hold&& other) noexcept {
+      std::swap(owner_, other.owner_);
+      std::swap(blocks_, other.blocks_);
+      return *this;
+    }
+    ~capture_hold() {
+      if (blocks_ != nullptr) { owner_->drop_capture(*blocks_); }
+    }
+    /// The capture has ended: the stream is served as before.
+    void end() noexcept { owner_->end_capture(*blocks_); }
+
+   private:
+    std::shared_ptr<core> owner_;
+    std::unique_ptr<core::capture_type> blocks_;
+  };
+
+  pool_resource(on::device place, pool_options const& options)
+      : core_(std::make_shared<core>(cuda_pool_backend{place}, options)) {}
+
+  /// Throws `mr::out_of_memory` with the pool's state; in checked mode `std::logic_error` with what
+  /// was wrong with earlier frees.
+  void* allocate(::cuda::stream_ref stream, std::size_t bytes,
+                 std::size_t alignment = default_alignment) {
+    require_alignment(alignment);
+    return core_->allocate(stream, bytes);
+  }
+  void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
+                  std::size_t = default_alignment) noexcept {
+    core_->deallocate(stream, block, bytes);
+  }
+
+  /// Gives up what is kept for a stream that is about to be destroyed. Does not synchronise. No
+  /// other thread may use the stream with this pool meanwhile.
+  void release(::cuda::stream_ref stream) { core_->release(stream); }
+
+  /// Returns wholly free memory beyond the initial bytes to the driver; says how many bytes. Waits
+  /// for the device.
+  std::size_t trim() { return core_->trim(); }
+
+  /// Waits for the device. Blocks that are allocated on `stream` until `end()` must be given back on
+  /// it; one still live at `end()` may be given back later, and is the graph's until the hold goes.
+  capture_hold capture(::cuda::stream_ref stream) {
+    return {core_, core_->begin_capture(stream)};
+  }
+
+  /// Sizes are those of blocks, up to 1/8 above what was asked for; `peak_bytes` includes what
+  /// streams kept for themselves.
+  statistics stats() const { return core_->stats(); }
+
+  /// Checked mode: throws `std::logic_error` with all that was wrong with frees since the last call.
+  void verify() { core_->verify(); }
+  /// Checked mode: blocks not given back.
+  std::vector<live_block> live_blocks() const { return core_->live_blocks(); }
+
+  bool operator==(pool_resource const&) const = default;
+
+ private:
+  std::shared_ptr<core> core_;
+};
+
+/// A pool with these options (`pool_options` tells them); `mr::pool{10_GiB}` reserves 10 GiB.
+struct pool {
+  std::size_t initial_bytes = 0;
+  std::size_t max_bytes = 0;  ///< never reserve more; 0 is what the card has
+  std::size_t growth_bytes = pool_options{}.growth_bytes;
+  std::size_t stream_cache_bytes = pool_options{}.stream_cache_bytes;
+  bool growth_before_steal = true;
+  bool identify_always = false;
+  bool checked = false;
+
+  static constexpr std::string_view name = "mr::pool";
+  std::string describe() const {
+    return std::string{name} + "{" + describe_bytes(initial_bytes) + "}";
+  }
+
+  /// Throws `std::invalid_argument` when the card cannot ever have that much, `out_of_memory` when
+  /// it has not now.
+  pool_resource open(on::device place) const {
+    require_device(place);
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    {
+      device_guard const guard{place};
+      check(cudaMemGetInfo(&free_bytes, &total_bytes));
+    }
+    require_fit(total_bytes, place);
+    return pool_resource{place, {.initial_bytes = initial_bytes,
+                                 .max_bytes = max_bytes == 0 ? total_bytes : max_bytes,
+                                 .growth_bytes = growth_bytes,
+                                 .stream_cache_bytes = stream_cache_bytes,
+                                 .growth_before_steal = growth_before_steal,
+                                 .identify_always = identify_always,
+                                 .checked = checked}};
+  }
+
+  /// Throws `std::invalid_argument`, naming both sizes, unless this pool fits a card of
+  /// `total_bytes`.
+  void require_fit(std::size_t total_bytes, on::device place) const {
+    auto const refuse = [](std::string const& what, std::size_t asked, std::string const& than,
+                           std::size_t limit) {
+      throw std::invalid_argument("mr::pool: " + what + " " + describe_bytes(asked) +
+                                  " is more than " + than + " " + describe_bytes(limit));
+    };
+    auto const card = "device " + std::to_string(place.id) + " has:";
+    if (initial_bytes > total_bytes) { refuse("initial_bytes", initial_bytes, card, total_bytes); }
+    if (max_bytes > total_bytes) { refuse("max_bytes", max_bytes, card, total_bytes); }
+    if (max_bytes != 0 && initial_bytes > max_bytes) {
+      refuse("initial_bytes", initial_bytes, "max_bytes", max_bytes);
+    }
+  }
+
+  bool operator==(pool const&) const = default;
+};
+
+static_assert(capturable_memory<pool_resource, ::cuda::stream_ref>);
+static_assert(memory_policy<pool, on::device>);
+
+}  // namespace assay::mr

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The pool's logic, over any backend: one fast path per stream, one mutex for everything else.
+#pragma once
+
+#include <assay/memory/pool_central.hpp>
+#include <assay/memory/pool_ledger.hpp>
+#include <assay/memory/pool_tables.hpp>
+#include <assay/memory/stats.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// The blocks of one graph capture. They serve each other's requests while the capture lasts, and
+/// nobody else's until the graph is gone.
+template <class Shard>
+struct pool_capture {
+  struct block {
+    unsigned which;
+    bool live;
+  };
+  Shard* stream = nullptr;
+  bool open = true;
+  std::map<std::uintptr_t, block> blocks;
+};
+
+/// A stream-ordered pool.
+///
+/// Invariants:
+///  1. A free block is in one place: a list of a shard (one shard per stream), a shard's queue of
+///     remote frees, the central heap, or a capture.
+///  2. A block in a shard may be reused by work on that stream without further ado: its last use
+///     comes before the `deallocate` call in the order of that stream.
+///  3. A range of the heap carries points (shard, epoch); who takes it comes after all of them: the
+///     same stream by (2), others by a wait for an event that was recorded after the free. Events
+///     are recorded when a block is taken, never when it is freed; `seen` remembers what a stream
+///     already comes after.
+///  4. The lock of a shard is held for a few instructions, never together with another's and never
+///     across a call of the backend. Order of locks: the pool's mutex, then one shard's.
+///  5. The fast path (a block of the class is in the stream's list) takes that one lock, which no
+///     other thread wants unless it shares the stream or steals: no backend call, no shared line.
+///  6. Frees from a thread that does not allocate on the stream go to a bounded lock-free queue.
+///  7. A shard is never destroyed before the pool, epochs never go back, and its `state` changes
+///     when its stream goes: a stale table entry or order point is harmless.
+///  8. What a shard keeps is bounded by `stream_cache_bytes` (+ 16 MiB in its queue).
+///  9. An exception leaves every block in one place: waits come before blocks are moved.
+template <pool_backend Backend>
+class pool_core {
+ public:
+  using stream_type = typename Backend::stream_type;
+  using shard = pool_shard<Backend>;
+  using capture_type = pool_capture<shard>;
+
+  pool_core(Backend backend, pool_options const& options)
+      : backend_(std::move(backend)),
+        options_(options),
+        ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr),
+        central_(backend_, options_) {}
+
+  /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, and in checked mode
+  /// `std::logic_error` with what was wrong with earlier frees.
+  void* allocate(stream_type stream, std::size_t bytes) {
+    if (bytes == 0) [[unlikely]] { return nullptr; }
+    auto const which = size_class::of(bytes);
+    if (ledger_ != nullptr) [[unlikely]] { return allocate_checked(stream, bytes, which); }
+    return reinterpret_cast<void*>(allocate_class(stream, which));
+  }
+
+  /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
+  void deallocate(stream_type stream, void* block, std::size_t bytes) noexcept {
+    if (block == nullptr) [[unlikely]] { return; }
+    auto const address = reinterpret_cast<std::uintptr_t>(block);
+    try {
+      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) [[unlikely]] { return; }
+      deallocate_class(stream, address, size_class::of(bytes));
+    } catch (...) {
+      unnoted_blocks_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  /// Says that `stream` is about to be destroyed: its blocks may go to other streams, which will
+  /// wait for its work so far. Throws `std::logic_error` while the stream is being captured.
+  void release(stream_type stream) {
+    std::lock_guard const lock{mutex_};
+    auto& which = resolve(stream);
+    if (capturing(which)) {
+      throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
+    }
+    central_.flush(which, 0);
+    central_.streams().mark(which);
+    central_.streams().close(which);
+  }
+
+  /// Gathers what the streams keep, waits for the device, and returns to upstream what is wholly
+  /// free beyond the initial bytes. Says how many bytes that was.
+  std::size_t trim() {
+    std::lock_guard const lock{mutex_};
+    for (auto const& each : central_.streams().shards()) { central_.flush(*each, 0); }
+    central_.streams().synchronize();
+    return central_.release_chunks(options_.initial_bytes);
+  }
+
+  /// Counts since the pool was opened. Sizes are those of blocks: up to 1/8 above what was asked
+  /// for. `peak_bytes` is the most that was out of the central heap at one time: what was live, and
+  /// what streams kept.
+  statistics stats() {
+    std::lock_guard const lock{mutex_};
+    statistics sum;
+    std::uint64_t misses = 0;
+    std::uint64_t freed = 0;
+    for (auto const& each : central_.streams().shards()) {
+      std::lock_guard const shard_lock{each->lock};
+      each->drain();
+      sum.allocations += each->allocations;
+      sum.deallocations += each->deallocations;
+      sum.bytes += each->allocated_bytes;
+      freed += each->deallocated_bytes;
+      misses += each->misses;
+    }
+    sum.failures = failures_;
+    sum.live_bytes = sum.bytes - freed;
+    sum.peak_bytes = central_.peak_held_bytes();
+    sum.reserved_bytes = central_.heap().chunk_bytes();
+    sum.reused_blocks = sum.allocations - misses;
+    sum.upstream_calls = central_.upstream_calls();
+    sum.steals = central_.steals();
+    return sum;
+  }
+
+  /// Waits enqueued on streams so far.
+  std::uint64_t waits() {
+    std::lock_guard const lock{mutex_};
+    return central_.streams().waits();
+  }
+
+  /// Blocks that are live now; empty unless checked.
+  std::vector<live_block> live_blocks() {
+    return ledger_ == nullptr ? std::vector<live_block>{} : ledger_->live();
+  }
+
+  /// Throws `std::logic_error` with all that was found wrong with frees since the last call.
+  void verify() {
+    if (ledger_ == nullptr || !ledger_->any_fault()) { return; }
+    std::string all;
+    for (auto const& fault : ledger_->take_faults()) { all += (all.empty() ? "" : "\n") + fault; }
+    throw std::logic_error(all);
+  }
+
+  /// From here to `end_capture` blocks for this stream come from the capture. Waits for the
+  /// device, so that a replay on any stream finds them unused.
+  std::unique_ptr<capture_type> begin_capture(stream_type stream) {
+    std::lock_guard const lock{mutex_};
+    auto& which = resolve(stream);
+    if (capturing(which)) {
+      throw std::logic_error("mr::pool: the stream is being captured already");
+    }
+    captures_.reserve(captures_.size() + 1);
+    auto fresh = std::make_unique<capture_type>();
+    fresh->stream = &which;
+    central_.flush(which, 0);
+    central_.streams().synchronize();
+    captures_.push_back(fresh.get());
+    which.state.fetch_add(1, std::memory_order_relaxed);
+    return fresh;
+  }
+
+  void end_capture(capture_type& capture) noexcept {
+    std::lock_guard const lock{mutex_};
+    if (!std::exchange(capture.open, false)) { return; }
+    capture.stream->state.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /// The graph is gone: its blocks may be used again, once the device has been waited for. Those
+  /// still live stay so.
+  void drop_capture(capture_type& capture) noexcept {
+    end_capture(capture);
+    std::lock_guard const lock{mutex_};
+    std::erase(captures_, &capture);
+    try {
+      central_.streams().synchronize();
+    } catch (...) {  // the graph may be running still: never reuse its blocks
+      unnoted_blocks_.fetch_add(capture.blocks.size(), std::memory_order_relaxed);
+      return;
+    }
+    for (auto const& [address, block] : capture.blocks) {
+      if (block.live) {
+        watched_.fetch_sub(1, std::memory_order_relaxed);
+      } else {
+        central_.give(address, size_class::bytes(block.which), {});
+      }
+    }
+  }
+
+  /// Blocks that could not be noted as free, and stay out of use until the pool goes.
+  std::uint64_t unnoted_blocks() const noexcept {
+    return unnoted_blocks_.load(std::memory_order_relaxed);
+  }
+
+  Backend& backend() noexcept { return backend_; }
+
+ private:
+  static bool capturing(shard const& which) noexcept {
+    return (which.state.load(std::memory_order_relaxed) & 1U) != 0;
+  }
+
+  shard* known(stream_type stream) {
+    auto* const found = tables_.find(backend_.key(stream));
+    if (found != nullptr && options_.identify_always) [[unlikely]] {
+      return backend_.identify(stream).id == found->id ? found : nullptr;
+    }
+    return found;
+  }
+
+  std::uintptr_t allocate_class(stream_type stream, unsigned which) {
+    if (auto* const mine = known(stream)) [[likely]] {
+      auto const me = this_thread().token;
+      if (mine->owner.load(std::memory_order_relaxed) != me) [[unlikely]] {
+        mine->owner.store(me, std::memory_order_relaxed);
+      }
+      std::lock_guard const lock{mine->lock};
+      if (auto const found = mine->pop(which)) [[likely]] { return found; }
+    }
+    return allocate_slow(stream, which);
+  }
+
+  [[gnu::noinline]] std::uintptr_t allocate_slow(stream_type stream, unsigned which) {
+    std::lock_guard const lock{mutex_};
+    try {
+      if (which >= size_class::count) {
+        throw out_of_memory("mr::pool: no block is larger than " +
+                            describe_bytes(size_class::bytes(size_class::count - 1)));
+      }
+      auto& mine = resolve(stream);
+      if (capturing(mine)) { return allocate_captured(mine, which); }
+      {
+        std::lock_guard const shard_lock{mine.lock};
+        mine.drain();
+        if (auto const found = mine.pop(which)) { return found; }
+      }
+      auto const found = central_.acquire(mine, which);
+      std::lock_guard const shard_lock{mine.lock};
+      mine.count_allocation(size_class::bytes(which));
+      ++mine.misses;
+      return found;
+    } catch (...) {
+      ++failures_;
+      throw;
+    }
+  }
+
+  [[gnu::noinline]] void* allocate_checked(stream_type stream, std::size_t bytes, unsigned which) {
+    verify();
+    auto const address = allocate_class(stream, which);
+    try {
+      ledger_->opened({address, bytes, backend_.identify(stream).id, this_thread().token});
+    } catch (...) {
+      deallocate_class(stream, address, which);
+      throw;
+    }
+    return reinterpret_cast<void*>(address);
+  }
+
+  void deallocate_class(stream_type stream, std::uintptr_t address, unsigned which) {
+    auto* const mine = known(stream);
+    if (mine == nullptr || watched_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      return deallocate_slow(stream, address, which);
+    }
+    auto const owner = mine->owner.load(std::memory_order_relaxed);
+    if (owner != this_thread().token && owner != 0 && mine->remote.push(address, which)) { return; }
+    bool over = false;
+    {
+      std::lock_guard const lock{mine->lock};
+      mine->push(address, which);
+      over = mine->cached_bytes > options_.stream_cache_bytes;
+    }
+    if (over) [[unlikely]] {
+      std::lock_guard const lock{mutex_};
+      central_.flush(*mine, kept_bytes());
+    }
+  }
+
+  [[gnu::noinline]] void deallocate_slow(stream_type stream, std::uintptr_t address,
+                                         unsigned which) {
+    std::lock_guard const lock{mutex_};
+    auto& mine = resolve(stream);
+    for (auto* const capture : captures_) {
+      auto const at = capture->blocks.find(address);
+      if (at == capture->blocks.end() || !at->second.live) { continue; }
+      at->second.live = false;
+      watched_.fetch_sub(1, std::memory_order_relaxed);
+      std::lock_guard const shard_lock{mine.lock};
+      ++mine.deallocations;
+      mine.deallocated_bytes += size_class::bytes(which);
+      return;
+    }
+    {
+      std::lock_guard const shard_lock{mine.lock};
+      mine.push(address, which);
+      if (mine.cached_bytes <= options_.stream_cache_bytes) { return; }
+    }
+    central_.flush(mine, kept_bytes());
+  }
+
+  std::uintptr_t allocate_captured(shard& mine, unsigned which) {
+    auto const bytes = size_class::bytes(which);
+    for (auto* const capture : captures_) {
+      if (capture->stream != &mine || !capture->open) { continue; }
+      std::uintptr_t found = 0;
+      for (auto& [address, block] : capture->blocks) {
+        if (block.live || block.which != which) { continue; }
+        block.live = true;
+        found = address;
+        break;
+      }
+      bool const fresh = found == 0;
+      if (fresh) {
+        found = central_.acquire_unordered(bytes);
+        try {
+          capture->blocks.emplace(found, typename capture_type::block{which, true});
+        } catch (...) {
+          central_.give(found, bytes, {});
+          throw;
+        }
+      }
+      watched_.fetch_add(1, std::memory_order_relaxed);
+      std::lock_guard const shard_lock{mine.lock};
+      mine.count_allocation(bytes);
+      mine.misses += fresh ? 1U : 0U;
+      return found;
+    }
+    throw std::logic_error("mr::pool: a captured stream without its capture");
+  }
+
+  // The shard of a stream, noted for this thread. A handle that has come to mean another stream
+  // tells that its former stream was destroyed without `release`.
+  shard& resolve(stream_type stream) {
+    auto const key = backend_.key(stream);
+    auto* const former = tables_.find_any(key);
+    auto& found = central_.streams().resolve(stream);
+    if (former != nullptr && former != &found && former->open && !capturing(*former)) {
+      central_.streams().close(*former);
+      central_.flush(*former, 0);
+    }
+    tables_.set(key, found, found.state.load(std::memory_order_relaxed) & ~1U);
+    return found;
+  }
+
+  // After an overflow a quarter of the cache is left empty, so that not every free overflows.
+  std::size_t kept_bytes() const noexcept { return options_.stream_cache_bytes / 4 * 3; }
+
+  // Read on every call, written hardly ever.
+  alignas(64) Backend backend_;
+  pool_options const options_;
+  std::unique_ptr<pool_ledger> const ledger_;
+  std::atomic<std::uint64_t> watched_{0};  // live blocks of captures
+  shard_tables<shard> tables_;
+  // The slow path's.
+  alignas(64) std::mutex mutex_;
+  pool_central<Backend> central_;
+  std::vector<capture_type*> captures_;
+  std::uint64_t failures_ = 0;
+  std::atomic<std::uint64_t> unnoted_blocks_{0};
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What can be chosen about a pool, and what a backend is to it.
+#pragma once
+
+#include <assay/core/units.hpp>
+#include <assay/memory/pool_order.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace assay::mr {
+
+/// How a pool behaves. Bytes are whole bytes; 0 is allowed where it says so.
+struct pool_options {
+  std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
+  std::size_t growth_bytes = std::size_t{64} << 20U;  ///< reserve at least this at a time
+  /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
+  /// central heap.
+  std::size_t stream_cache_bytes = std::size_t{256} << 20U;
+  /// Reserve more before taking blocks that another stream keeps, which makes streams wait.
+  bool growth_before_steal = true;
+  /// Ask for the stream's identity on every call, so that a handle that came to mean another stream
+  /// without `release` is noticed at once.
+  bool identify_always = false;
+  /// Keep a ledger of live blocks: finds double frees, foreign pointers, wrong sizes and leaks.
+  bool checked = false;
+  bool operator==(pool_options const&) const = default;
+};
+
+/// What the pool's logic needs of CUDA. `key` must be cheap and free of CUDA calls: equal handles
+/// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures.
+template <class B>
+concept pool_backend = requires(B& backend, typename B::stream_type stream,
+                                typename B::event_type event, std::size_t bytes,
+                                std::uintptr_t address) {
+  { backend.key(stream) } noexcept -> std::same_as<std::uintptr_t>;
+  { backend.identify(stream) } -> std::same_as<stream_identity>;
+  { backend.make_event() } -> std::same_as<typename B::event_type>;
+  { backend.destroy_event(event) } noexcept;
+  backend.record(event, stream);
+  backend.wait(stream, event);
+  { backend.query(event) } -> std::same_as<bool>;
+  { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
+  { backend.deallocate(address, bytes) } noexcept;
+  backend.synchronize();
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The pool's book of streams: which shard is whose, and which frees precede which streams.
+#pragma once
+
+#include <assay/memory/pool_shard.hpp>
+#include <assay/memory/range_heap.hpp>
+#include <assay/memory/thread_identity.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// A stream as a backend knows it: a number that no other stream of the process has or will have
+/// (streams that every thread has one of may share theirs), and whether it is such a stream.
+struct stream_identity {
+  std::uint64_t id;
+  bool per_thread;
+};
+
+/// Shards by stream, and the order among them. Guarded by the pool's mutex; takes the lock of one
+/// shard at a time.
+///
+/// Each free happens in an epoch of its stream. `mark` closes an epoch and records the shard's one
+/// event on the stream, which thereby comes after every free up to that epoch; who waits for it
+/// remembers the epoch, and need not wait for those frees again. Epochs never go back, not even
+/// when a shard passes to another stream, so an order that was true stays true.
+template <class Backend>
+class stream_book {
+ public:
+  using shard = pool_shard<Backend>;
+  using stream_type = typename Backend::stream_type;
+  enum class standing { passed, waitable, unknown };
+
+  explicit stream_book(Backend& backend) : backend_(backend) {}
+  stream_book(stream_book const&) = delete;
+  stream_book& operator=(stream_book const&) = delete;
+  ~stream_book() {
+    for (auto const& each : shards_) {
+      if (each->has_event) { backend_.destroy_event(each->event); }
+    }
+  }
+
+  auto const& shards() const noexcept { return shards_; }
+  std::uint64_t waits() const noexcept { return waits_; }
+
+  /// The shard of a stream, made if it is new.
+  shard& resolve(stream_type stream) {
+    auto const who = backend_.identify(stream);
+    auto const token = who.per_thread ? this_thread().token : 0;
+    auto const [at, is_new] = by_id_.try_emplace({who.id, token}, nullptr);
+    if (!is_new) { return *at->second; }
+    try {
+      auto* const found = vacant(stream);
+      found->stream = stream;
+      found->id = who.id;
+      found->thread_token = token;
+      found->open = true;
+      at->second = found;
+    } catch (...) {
+      by_id_.erase(at);
+      throw;
+    }
+    return *at->second;
+  }
+
+  /// Ends a shard's use by its stream, which nobody can name any more: unless the shard was marked
+  /// just before, only waiting for the device orders its last frees.
+  void close(shard& which) {
+    by_id_.erase({which.id, which.thread_token});
+    which.open = false;
+    {
+      std::lock_guard const lock{which.lock};
+      if (which.event_epoch + 1 != which.epoch) { ++which.epoch; }
+    }
+    which.state.fetch_add(2, std::memory_order_relaxed);
+    which.owner.store(0, std::memory_order_relaxed);
+    closed_.push_back(&which);
+  }
+
+  /// How far `point` is behind `thief`, or behind the host where that is null. `ask` lets it ask
+  /// the device whether an event has passed.
+  standing of(shard const* thief, order_point point, bool ask) {
+    auto& source = *shards_[point.shard];
+    if (thief == &source || source.completed >= point.epoch) { return standing::passed; }
+    if (thief != nullptr && thief->seen_of(point.shard) >= point.epoch) {
+      return standing::passed;
+    }
+    if (source.event_epoch < point.epoch) {
+      return nameable(source) ? standing::waitable : standing::unknown;
+    }
+    if (ask && backend_.query(source.event)) {
+      source.completed = source.event_epoch;
+      return standing::passed;
+    }
+    return standing::waitable;
+  }
+
+  /// Makes work submitted to `thief` from now on come after `point`, which is passed or waitable.
+  void require(shard& thief, order_point point) {
+    if (of(&thief, point, false) == standing::passed) { return; }
+    auto& source = *shards_[point.shard];
+    if (thief.seen.size() < shards_.size()) { thief.seen.resize(shards_.size()); }
+    if (source.event_epoch < point.epoch) { mark(source); }
+    backend_.wait(thief.stream, source.event);
+    thief.seen[point.shard] = source.event_epoch;
+    ++waits_;
+  }
+
+  /// Whether this thread can record an event on the shard's stream.
+  bool nameable(shard const& which) const {
+    return which.open &&
+           (which.thread_token == 0 || which.thread_token == this_thread().token);
+  }
+
+  /// Records the shard's event, so that all frees so far come before it.
+  void mark(shard& which) {
+    if (!which.has_event) {
+      which.event = backend_.make_event();
+      which.has_event = true;
+    }
+    auto const covered = next_epoch(which);
+    backend_.record(which.event, which.stream);
+    which.event_epoch = covered;
+  }
+
+  /// Waits for the device: every free so far has passed then, whoever's it was.
+  void synchronize() {
+    std::vector<std::uint64_t> covered(shards_.size());
+    for (auto const& each : shards_) { covered[each->index] = next_epoch(*each); }
+    backend_.synchronize();
+    for (auto const& each : shards_) { each->completed = covered[each->index]; }
+  }
+
+ private:
+  static std::uint64_t next_epoch(shard& which) {
+    std::lock_guard const lock{which.lock};
+    return which.epoch++;
+  }
+
+  shard* vacant(stream_type stream) {
+    for (auto at = closed_.begin(); at != closed_.end(); ++at) {
+      auto& old = **at;
+      std::uint64_t last = 0;
+      {
+        std::lock_guard const lock{old.lock};
+        if (old.cached_bytes != 0) { continue; }
+        last = old.epoch - 1;
+      }
+      // All its frees have passed, so it is as good as new.
+      if (of(nullptr, {old.index, last}, true) != standing::passed) { continue; }
+      closed_.erase(at);
+      return &old;
+    }
+    closed_.reserve(shards_.size() + 1);  // so that `close` does not throw
+    shards_.push_back(
+        std::make_unique<shard>(static_cast<std::uint32_t>(shards_.size()), stream));
+    return shards_.back().get();
+  }
+
+  Backend& backend_;
+  std::vector<std::unique_ptr<shard>> shards_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, shard*> by_id_;
+  std::vector<shard*> closed_;
+  std::uint64_t waits_ = 0;
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Small numbers for threads: an index to find per-thread data, a token that never comes back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <queue>
+#include <vector>
+
+namespace assay::mr {
+
+/// Who a thread is. `index` is dense: it goes to another thread once this one has ended, and what
+/// the ended thread wrote is visible to its successor. `token` is unique for the process, never 0.
+struct thread_identity {
+  std::size_t index;
+  std::uint64_t token;
+};
+
+namespace detail {
+
+/// Hands out the lowest free index. It is never destroyed: threads may outlive static objects.
+class thread_registry {
+ public:
+  static thread_registry& instance() {
+    static auto* const only = new thread_registry;
+    return *only;
+  }
+  thread_identity enter() {
+    std::lock_guard const lock{mutex_};
+    auto const token = ++tokens_;
+    if (free_.empty()) { return {next_++, token}; }
+    auto const index = free_.top();
+    free_.pop();
+    return {index, token};
+  }
+  void leave(std::size_t index) {
+    std::lock_guard const lock{mutex_};
+    free_.push(index);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_;
+  std::size_t next_ = 0;
+  std::uint64_t tokens_ = 0;
+};
+
+// Constant-initialised and without a destructor, so that reading it is one load and no guard.
+inline constinit thread_local thread_identity current_thread{0, 0};
+
+struct thread_exit {
+  std::size_t index;
+  ~thread_exit() {
+    // Destructors of other thread-local objects may still allocate: those get a new identity, and
+    // its index is not handed on.
+    current_thread = {0, 0};
+    thread_registry::instance().leave(index);
+  }
+};
+
+[[gnu::noinline, gnu::cold]] inline thread_identity const& enter_thread() {
+  current_thread = thread_registry::instance().enter();
+  thread_local thread_exit const at_exit{current_thread.index};
+  (void)at_exit;
+  return current_thread;
+}
+
+}  // namespace detail
+
+/// The calling thread's identity.
+inline thread_identity const& this_thread() {
+  auto const& me = detail::current_thread;
+  if (me.token != 0) [[likely]] { return me; }
+  return detail::enter_thread();
+}
+
+}  // namespace assay::mr
