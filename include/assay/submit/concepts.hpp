@@ -79,7 +79,8 @@ concept submission_mode = policy<M> && requires(M const& mode) {
 template <class M, class Lane>
 concept submits_to = submission_mode<M> &&
                      requires(M const& mode, std::vector<Lane> lanes) {
-                       { mode.open(lanes) } -> std::movable;  // what says "impossible" gives void
+                       // Not void, as of an `open` that is only there to say why it cannot.
+                       { mode.open(lanes) } -> std::movable;
                      };
 
 }  // namespace assay

@@ -30,16 +30,28 @@ inline double nanoseconds_between(host_clock::time_point begin,
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-/// Blocks until `done()`: spins, then gives way to other threads between looks.
+/// Looks at `done()` for a while, first spinning, then giving way to other threads between looks;
+/// whether it came true.
 template <class Done>
-void spin_until(Done const& done) {
-  // About 5 us of pauses: longer than a cache line or a kernel launch takes, too short to starve
-  // the thread that is waited for when there are fewer cores than threads.
+bool spin_while(Done const& done) {
+  // 128 pauses are about 5 us, as long as a kernel launch takes. After 100 us the core is wanted
+  // elsewhere: whoever spins on would be in the way of what it waits for.
   for (int looks = 0; looks < 128; ++looks) {
-    if (done()) { return; }
+    if (done()) { return true; }
     config::cpu_relax();
   }
-  while (!done()) { std::this_thread::yield(); }
+  auto const until = host_clock::now() + std::chrono::microseconds{100};
+  do {
+    std::this_thread::yield();
+    if (done()) { return true; }
+  } while (host_clock::now() < until);
+  return false;
+}
+
+/// Blocks until `done()`, which is looked at every so often.
+template <class Done>
+void spin_until(Done const& done) {
+  while (!spin_while(done)) { std::this_thread::sleep_for(std::chrono::microseconds{20}); }
 }
 
 /// Threads that sleep between batches and begin each batch together.
@@ -122,8 +134,9 @@ class crew {
       if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
         began = host_clock::now();
         go.store(now, std::memory_order_release);
-      } else {
-        spin_until([&] { return go.load(std::memory_order_acquire) == now; });
+        go.notify_all();
+      } else if (!spin_while([&] { return go.load(std::memory_order_acquire) == now; })) {
+        go.wait(now - 1, std::memory_order_acquire);
       }
     }
 

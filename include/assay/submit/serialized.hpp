@@ -18,7 +18,7 @@ namespace assay::submit {
 struct serialized {
   int threads = 4;
   int items = 100;             ///< of each thread
-  bool sync_per_item = false;  ///< synchronise after each item, the mutex held: as a call that blocks
+  bool sync_per_item = false;  ///< synchronise after each item, the mutex still held
 
   static constexpr std::string_view name = "submit::serialized";
   std::string describe() const {
