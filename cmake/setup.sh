@@ -20,8 +20,11 @@ have_cxx() {
   return 1
 }
 have_make() { have ninja || have make; }
+# Ninja where there is one, since cmake itself would ask for make.
+use_ninja() { if have ninja; then export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}"; fi; }
 # Whether CMake finds a package: in the system, or below CMAKE_PREFIX_PATH.
 have_package() {
+  use_ninja
   probe=$(mktemp -d) || return 1
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES NONE)\nset(CMAKE_SIZEOF_VOID_P 8)\nfind_package(%s REQUIRED)\n' "$1" \
     >"$probe/CMakeLists.txt"
@@ -92,7 +95,7 @@ job_count() {
 configure() {
   preset=$1
   shift
-  if have ninja && [ ! -f "build/$preset/Makefile" ]; then set -- -G Ninja "$@"; fi
+  use_ninja
   if have ccache; then
     set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache "$@"
   fi
