@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -205,10 +204,11 @@ int run(int argc, char const* const* argv, std::string const& description,
     chosen.where = measure::host_environment(commit(), measure::command_line(argc, argv));
     chosen.progress = std::make_shared<report::progress_line>(
         err, !chosen.quiet && &err == &std::cerr && report::stderr_is_terminal());
-    detail::interrupted = 0;
-    std::signal(SIGINT, detail::on_interrupt);
-    std::optional<measure::comparison> found = body(std::as_const(chosen));
-    std::signal(SIGINT, SIG_DFL);
+    std::optional<measure::comparison> found;
+    {
+      detail::interrupt_guard const guard;
+      found = body(std::as_const(chosen));
+    }
     chosen.progress->finish();
     if (!found) { return ok; }
     measure::fill_unknown(found->where, chosen.where);

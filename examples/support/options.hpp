@@ -52,6 +52,18 @@ inline void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
+/// While it lives, Ctrl-C is heard.
+class interrupt_guard {
+ public:
+  interrupt_guard() {
+    interrupted = 0;
+    std::signal(SIGINT, on_interrupt);
+  }
+  interrupt_guard(interrupt_guard const&) = delete;
+  interrupt_guard& operator=(interrupt_guard const&) = delete;
+  ~interrupt_guard() { std::signal(SIGINT, SIG_DFL); }
+};
+
 }  // namespace detail
 
 inline measure::options options::measuring() const {

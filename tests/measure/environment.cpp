@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/measure/environment.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+using namespace assay;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// What a shell makes of a command's words, one to a line.
+std::string words_of(std::string const& command) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe{
+      ::popen(("printf '[%s]\\n' " + command).c_str(), "r"), ::pclose};
+  std::string text;
+  for (int each = 0; (each = std::fgetc(pipe.get())) != EOF;) { text += static_cast<char>(each); }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a command line is read by a shell as it was given") {
+  std::array const words{"./x", "--a=1", "two words", "it's", "", "$HOME", "a\"b", "*", "\\"};
+  auto const line = measure::command_line(static_cast<int>(words.size()), words.data());
+  CHECK(line.rfind("./x --a=1 'two words' ", 0) == 0);
+  std::string expected;
+  for (auto const* word : words) { expected += "[" + std::string{word} + "]\n"; }
+  CHECK(words_of(line) == expected);
+  CHECK(measure::command_line(0, nullptr).empty());
+}
+
+TEST_CASE("a moment is told as UTC in ISO 8601") {
+  using std::chrono::system_clock;
+  CHECK(measure::utc_time(system_clock::from_time_t(0)) == "1970-01-01T00:00:00Z");
+  CHECK(measure::utc_time(system_clock::from_time_t(1769903999)) == "2026-01-31T23:59:59Z");
+}
+
+TEST_CASE("the processor's name is read where it is told") {
+  auto const path = std::filesystem::temp_directory_path() /
+                    ("assay-cpuinfo." + std::to_string(test::fresh_seed()));
+  std::ofstream{path} << "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: other\n";
+  CHECK(measure::host_cpu_name(path) == "Some CPU @ 2 GHz");
+  std::ofstream{path} << "processor\t: 0\nmodel name\t:\n";
+  CHECK(measure::host_cpu_name(path).empty());
+  std::ofstream{path} << "CPU part\t: 0xd0c\n";
+  CHECK(measure::host_cpu_name(path).empty());
+  std::filesystem::remove(path);
+  CHECK(measure::host_cpu_name(path).empty());
+}
+
+TEST_CASE("the environment of this run is told") {
+  auto const where = measure::host_environment("abc", "./x");
+  CHECK(where.commit == "abc");
+  CHECK(where.command_line == "./x");
+  CHECK(where.host_threads >= 1);
+  CHECK(!where.compiler.empty());
+  CHECK(where.started_at.size() == std::string{"2026-01-31T23:59:59Z"}.size());
+  CHECK(where.device.empty());
+  CHECK(std::isnan(where.power_watts));
+}
+
+TEST_CASE("what is known stays, what is unknown is filled, throttle reasons add up") {
+  measure::environment to;
+  to.device = "mine";
+  to.power_watts = 100;
+  to.throttle_reasons = {"a"};
+  measure::environment from;
+  from.device = "other";
+  from.driver = "580";
+  from.power_watts = 7;
+  from.temperature_celsius = 50;
+  from.host_threads = 16;
+  from.throttle_reasons = {"a", "b"};
+  measure::fill_unknown(to, from);
+  CHECK(to.device == "mine");
+  CHECK(to.driver == "580");
+  CHECK(to.power_watts == 100);
+  CHECK(to.temperature_celsius == 50);
+  CHECK(to.host_threads == 16);
+  CHECK(to.throttle_reasons == std::vector<std::string>{"a", "b"});
+}
