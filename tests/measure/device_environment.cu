@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/measure/device_environment.hpp>
+
+using namespace assay;
+using Catch::Matchers::Contains;
+
+TEST_CASE("a device is described by name, and NVML finds the same one") {
+  measure::environment where;
+  measure::describe_device(on::device{0}, where);
+  CHECK_THAT(where.device, Contains("SMs") && Contains("compute capability"));
+  CHECK(where.toolkit == measure::cuda_version_text(CUDART_VERSION));
+  auto device = measure::watch(on::device{0});
+  device.sample();
+  device.describe(where);
+  INFO(device.note());
+  // Where NVML may be asked, it must have found the device by its bus id.
+  if (device.note().empty()) {
+    CHECK(where.sm_clock_mhz > 0);
+    CHECK(where.temperature_celsius > 0);
+    CHECK(where.driver.find("for CUDA") == std::string::npos);
+  } else {
+    WARN(device.note());
+  }
+}
