@@ -267,7 +267,8 @@ TEMPLATE_TEST_CASE("several failures at once give one error", "[submit]", submit
   auto runner = mode.open(host_lanes(4));
   for (int round = 0; round < 200; ++round) {
     auto const error = catch_item_error([&] {
-      runner.run([](host_test_lane&, int number) { throw std::runtime_error(std::to_string(number)); });
+      runner.run(
+          [](host_test_lane&, int number) { throw std::runtime_error(std::to_string(number)); });
     });
     REQUIRE(error.has_value());
     CHECK(error->cause == std::to_string(error->item));

@@ -22,7 +22,7 @@
 
 namespace assay::submit {
 
-/// Threads 0 .. lanes - 1 ask for their items, one more thread submits them all, in the order asked.
+/// Threads 0 .. lanes - 1 ask for their items, one more thread submits them all, in that order.
 /// After a failure the runner can be used again, unless the device is lost.
 template <any_lane Lane>
 class queued_runner {

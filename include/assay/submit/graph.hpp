@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `submit::graph`: each item recorded once as a CUDA graph, then replayed.
+#pragma once
+
+#include <assay/core/cccl.hpp>
+#include <assay/core/error.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/memory/concepts.hpp>
+#include <assay/submit/threaded.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::submit {
+
+/// An owned executable graph, which must not be running when it goes.
+class graph_exec {
+ public:
+  explicit graph_exec(cudaGraph_t recorded) { check(cudaGraphInstantiate(&handle_, recorded, 0)); }
+  graph_exec(graph_exec&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  graph_exec& operator=(graph_exec&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~graph_exec() {
+    if (handle_ != nullptr) { check_noexcept(cudaGraphExecDestroy(handle_)); }
+  }
+
+  /// Moves the graph to the device, so that the first launch need not.
+  void upload(::cuda::stream_ref on) const { check(cudaGraphUpload(handle_, on.get())); }
+  void launch(::cuda::stream_ref on) const { check(cudaGraphLaunch(handle_, on.get())); }
+
+ private:
+  cudaGraphExec_t handle_ = nullptr;
+};
+
+/// What a stream captures, from construction to `end`; an exception in between ends it too.
+///
+/// Calls that could block, or that the graph cannot hold, fail on the capturing thread meanwhile;
+/// other threads are free.
+class stream_capture {
+ public:
+  explicit stream_capture(::cuda::stream_ref on) : on_(on) {
+    check(cudaStreamBeginCapture(on_.get(), cudaStreamCaptureModeThreadLocal));
+  }
+  stream_capture(stream_capture const&) = delete;
+  stream_capture& operator=(stream_capture const&) = delete;
+  ~stream_capture() {
+    if (open_) { check_noexcept(cudaStreamEndCapture(on_.get(), &graph_)); }
+    if (graph_ != nullptr) { check_noexcept(cudaGraphDestroy(graph_)); }
+  }
+
+  graph_exec end() {
+    open_ = false;
+    check(cudaStreamEndCapture(on_.get(), &graph_));
+    return graph_exec{graph_};
+  }
+
+ private:
+  ::cuda::stream_ref on_;
+  cudaGraph_t graph_ = nullptr;
+  bool open_ = true;
+};
+
+/// A lane whose items can be recorded: on a CUDA stream, with memory that a graph can keep.
+template <class L>
+concept graph_lane = device_lane<L> && std::same_as<typename L::stream_type, ::cuda::stream_ref> &&
+                     capturable_memory<typename L::memory_type, ::cuda::stream_ref>;
+
+/// Replays items that were recorded when their key was first seen. After a failure the runner can
+/// be used again, unless the device is lost; what failed while it was recorded is recorded anew.
+template <graph_lane Lane>
+class graph_runner {
+ public:
+  graph_runner(char const* name, std::vector<Lane> lanes, int items, bool sync_per_item)
+      : lanes_(lanes.size()),
+        items_(lanes.size() * static_cast<std::size_t>(items)),
+        replays_(name, std::move(lanes), items, sync_per_item) {}
+
+  /// See `submission_mode`. The first batch with a key calls each item once, to record it, before
+  /// the batch that is timed; later batches with that key never call an item. Graphs and what
+  /// their memory holds are kept for each key until the runner goes.
+  template <class Item, class Probe = no_probe>
+  batch_times run(Item&& item, std::uint64_t key = 0, Probe&& probe = Probe{}) {
+    auto known = recordings_.find(key);
+    if (known == recordings_.end()) { known = recordings_.emplace(key, record(item)).first; }
+    auto const& graphs = known->second.graphs;
+    auto const replay = [&](Lane& lane, int number) {
+      graphs[static_cast<std::size_t>(number)]->launch(lane.stream);
+    };
+    return replays_.run(replay, key, probe);
+  }
+
+ private:
+  using hold = decltype(std::declval<typename Lane::memory_type&>().capture(
+      std::declval<::cuda::stream_ref>()));
+
+  /// One key's graphs, and what keeps the blocks that they use: one hold for each lane, whose items
+  /// may share blocks since they replay in stream order.
+  struct recording {
+    std::vector<std::optional<hold>> holds;
+    std::vector<std::optional<graph_exec>> graphs;  // go before what they use
+  };
+
+  /// Opens and closes a lane's hold round the items of that lane.
+  struct holding_probe {
+    static constexpr bool per_item = false;
+    std::vector<std::optional<hold>>& holds;
+    void lane_begin(Lane& lane) const { of(lane).emplace(lane.memory.capture(lane.stream)); }
+    void lane_end(Lane& lane) const { of(lane)->end(); }
+    std::optional<hold>& of(Lane& lane) const {
+      return holds.at(static_cast<std::size_t>(lane.index));
+    }
+  };
+
+  template <class Item>
+  recording record(Item& item) {
+    range const scope{"submit::graph record", category::cpu, items_};
+    recording fresh;
+    fresh.holds.resize(lanes_);
+    fresh.graphs.resize(items_);
+    auto const record_one = [&](Lane& lane, int number) {
+      stream_capture capture{lane.stream};
+      item(lane, number);
+      auto& graph = fresh.graphs[static_cast<std::size_t>(number)];
+      graph.emplace(capture.end());
+      graph->upload(lane.stream);
+    };
+    replays_.run(record_one, 0, holding_probe{fresh.holds});
+    return fresh;
+  }
+
+  std::size_t lanes_;
+  std::size_t items_;
+  threaded_runner<Lane, open_gate> replays_;
+  std::map<std::uint64_t, recording> recordings_;
+};
+
+/// Each item is recorded once as a graph of its own, and replayed by a single call from then on;
+/// otherwise as `submit::concurrent`.
+///
+/// Items must be free of calls that block, and must do the same each time for the same key.
+struct graph {
+  int threads = 4;
+  int items = 100;             ///< of each thread
+  bool sync_per_item = false;  ///< synchronise with the lane after each item
+
+  static constexpr std::string_view name = "submit::graph";
+  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
+  int lanes() const noexcept { return threads; }
+  int batch_items() const noexcept { return threads * items; }
+
+  /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
+  template <graph_lane Lane>
+  graph_runner<Lane> open(std::vector<Lane> lanes) const {
+    require_batch(name, threads, items, lanes.size());
+    return {name.data(), std::move(lanes), items, sync_per_item};
+  }
+
+  /// Only says why it cannot, where it is called; `submits_to` is false for such a pair.
+  template <class Lane>
+    requires(!graph_lane<Lane>)
+  void open(std::vector<Lane>) const {
+    static_assert(device_lane<Lane>,
+                  "submit::graph cannot run on a host lane: it records CUDA streams (use "
+                  "on::device, or submit::concurrent)");
+    static_assert(!device_lane<Lane> || graph_lane<Lane>,
+                  "submit::graph cannot run with this lane's memory: a graph needs memory that "
+                  "keeps its blocks, a capturable_memory such as mr::pool or mr::async (mr::cuda "
+                  "is not)");
+  }
+
+  bool operator==(graph const&) const = default;
+};
+static_assert(submission_mode<graph>);
+
+}  // namespace assay::submit
