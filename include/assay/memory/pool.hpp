@@ -20,7 +20,8 @@ namespace assay::mr {
 /// go to other streams then, which wait for its work. Without it a new stream that gets the old
 /// one's handle value is taken for it until the pool next looks at its identity (which it does on
 /// every slow path), and may be given a block that the old stream's last kernels still write.
-/// `pool::identify_always` looks on every call. A pool that goes before its streams, or with them
+/// `pool::identify_always` looks on every call, which makes that safe as long as no other thread
+/// needs memory while a stream is destroyed. A pool that goes before its streams, or with them
 /// once they are idle, needs no `release`.
 ///
 /// Per-thread default streams are kept apart by thread. Other threads get their blocks through the

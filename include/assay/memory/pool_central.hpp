@@ -27,7 +27,7 @@ class pool_central {
 
   pool_central(Backend& backend, pool_options const& options)
       : backend_(backend), options_(options), streams_(backend) {
-    if (options.initial_bytes > 0 && !reserve(rounded(options.initial_bytes))) {
+    if (options.initial_bytes > 0 && reserve(rounded(options.initial_bytes)) == 0) {
       throw out_of_memory("mr::pool: the card has no room for the initial " +
                           describe_bytes(options.initial_bytes));
     }
@@ -56,20 +56,26 @@ class pool_central {
     // A quarter of what is held lies free here, in order behind some stream: waiting is better
     // than reserving ever more.
     bool const crowded = heap_.free_bytes() > (heap_.chunk_bytes() - heap_.free_bytes()) / 4;
-    if (options_.growth_before_steal && !crowded && grow(bytes)) { return refill(to, which); }
+    if (options_.growth_before_steal && !crowded) {
+      if (auto const found = grow(bytes)) { return found; }
+    }
     if (auto const found = take(&to, bytes, effort::wait)) { return found; }
-    if (options_.growth_before_steal && crowded && grow(bytes)) { return refill(to, which); }
+    if (options_.growth_before_steal && crowded) {
+      if (auto const found = grow(bytes)) { return found; }
+    }
     flush(to, 0);
     if (auto const found = take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = steal(to, which)) { return found; }
-    if (!options_.growth_before_steal && grow(bytes)) { return refill(to, which); }
+    if (!options_.growth_before_steal) {
+      if (auto const found = grow(bytes)) { return found; }
+    }
     for (auto const& each : streams_.shards()) { flush(*each, 0); }
     if (auto const found = take(&to, bytes, effort::wait)) { return found; }
     streams_.synchronize();
     if (auto const found = take(&to, bytes, effort::none)) { return found; }
     if (rounded(bytes) <= options_.max_bytes) {
       release_chunks(0);
-      if (grow(bytes)) { return refill(to, which); }
+      if (auto const found = grow(bytes)) { return found; }
     }
     throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) + ": " + state());
   }
@@ -77,7 +83,7 @@ class pool_central {
   /// A block that nothing precedes, whatever stream uses it. Records and waits for nothing.
   std::uintptr_t acquire_unordered(std::size_t bytes) {
     if (auto const found = take(nullptr, bytes, effort::ask)) { return found; }
-    if (grow(bytes)) { return take(nullptr, bytes, effort::none); }
+    if (auto const found = grow(bytes)) { return found; }
     for (auto const& each : streams_.shards()) { flush(*each, 0); }
     if (auto const found = take(nullptr, bytes, effort::ask)) { return found; }
     throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) +
@@ -194,7 +200,11 @@ class pool_central {
     if (how == effort::wait) {
       for (auto const point : found->second.after) { streams_.require(*to, point); }
     }
-    auto const address = heap_.take(found, bytes);
+    return cut(found, bytes);
+  }
+
+  std::uintptr_t cut(range_heap::iterator from, std::size_t bytes) noexcept {
+    auto const address = heap_.take(from, bytes);
     peak_held_bytes_ = std::max(peak_held_bytes_, heap_.chunk_bytes() - heap_.free_bytes());
     return address;
   }
@@ -285,31 +295,32 @@ class pool_central {
     return true;
   }
 
-  // Reserves at least `bytes`; less and less beyond that while upstream refuses.
-  bool grow(std::size_t bytes) {
+  // A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block while
+  // upstream refuses.
+  std::uintptr_t grow(std::size_t bytes) {
     auto const least = rounded(bytes);
     auto const left = options_.max_bytes - std::min(options_.max_bytes, heap_.chunk_bytes());
-    if (least > left) { return false; }
+    if (least > left) { return 0; }
     auto wanted = std::min(std::max(least, rounded(options_.growth_bytes)), left);
     for (;;) {
-      if (reserve(wanted)) { return true; }
-      if (wanted == least) { return false; }
+      if (auto const chunk = reserve(wanted)) { return cut(heap_.at(chunk), bytes); }
+      if (wanted == least) { return 0; }
       wanted = std::max(least, rounded(wanted / 2));
     }
   }
 
-  bool reserve(std::size_t bytes) {
+  std::uintptr_t reserve(std::size_t bytes) {
     ++upstream_calls_;
     auto const address = backend_.allocate(bytes);
     refused_ = address == 0;
-    if (refused_) { return false; }
+    if (refused_) { return 0; }
     try {
       heap_.add_chunk(address, bytes);
     } catch (...) {
       backend_.deallocate(address, bytes);
       throw;
     }
-    return true;
+    return address;
   }
 
   Backend& backend_;

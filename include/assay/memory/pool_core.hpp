@@ -3,6 +3,7 @@
 /// The pool's logic, over any backend: one fast path per stream, one mutex for everything else.
 #pragma once
 
+#include <assay/memory/pool_capture.hpp>
 #include <assay/memory/pool_central.hpp>
 #include <assay/memory/pool_ledger.hpp>
 #include <assay/memory/pool_tables.hpp>
@@ -11,7 +12,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -20,19 +20,6 @@
 #include <vector>
 
 namespace assay::mr {
-
-/// The blocks of one graph capture. They serve each other's requests while the capture lasts, and
-/// nobody else's until the graph is gone.
-template <class Shard>
-struct pool_capture {
-  struct block {
-    unsigned which;
-    bool live;
-  };
-  Shard* stream = nullptr;
-  bool open = true;
-  std::map<std::uintptr_t, block> blocks;
-};
 
 /// A stream-ordered pool.
 ///
@@ -97,7 +84,6 @@ class pool_core {
       throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
     }
     central_.flush(which, 0);
-    central_.streams().mark(which);
     central_.streams().close(which);
   }
 
@@ -164,12 +150,12 @@ class pool_core {
     if (capturing(which)) {
       throw std::logic_error("mr::pool: the stream is being captured already");
     }
-    captures_.reserve(captures_.size() + 1);
+    captures_.reserve_one();
     auto fresh = std::make_unique<capture_type>();
     fresh->stream = &which;
     central_.flush(which, 0);
     central_.streams().synchronize();
-    captures_.push_back(fresh.get());
+    captures_.add(*fresh);
     which.state.fetch_add(1, std::memory_order_relaxed);
     return fresh;
   }
@@ -185,7 +171,7 @@ class pool_core {
   void drop_capture(capture_type& capture) noexcept {
     end_capture(capture);
     std::lock_guard const lock{mutex_};
-    std::erase(captures_, &capture);
+    captures_.remove(capture);
     try {
       central_.streams().synchronize();
     } catch (...) {  // the graph may be running still: never reuse its blocks
@@ -193,11 +179,7 @@ class pool_core {
       return;
     }
     for (auto const& [address, block] : capture.blocks) {
-      if (block.live) {
-        watched_.fetch_sub(1, std::memory_order_relaxed);
-      } else {
-        central_.give(address, size_class::bytes(block.which), {});
-      }
+      if (!block.live) { central_.give(address, size_class::bytes(block.which), {}); }
     }
   }
 
@@ -272,7 +254,7 @@ class pool_core {
 
   void deallocate_class(stream_type stream, std::uintptr_t address, unsigned which) {
     auto* const mine = known(stream);
-    if (mine == nullptr || watched_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (mine == nullptr || captures_.any_live()) [[unlikely]] {
       return deallocate_slow(stream, address, which);
     }
     auto const owner = mine->owner.load(std::memory_order_relaxed);
@@ -293,11 +275,7 @@ class pool_core {
                                          unsigned which) {
     std::lock_guard const lock{mutex_};
     auto& mine = resolve(stream);
-    for (auto* const capture : captures_) {
-      auto const at = capture->blocks.find(address);
-      if (at == capture->blocks.end() || !at->second.live) { continue; }
-      at->second.live = false;
-      watched_.fetch_sub(1, std::memory_order_relaxed);
+    if (captures_.strike(address)) {
       std::lock_guard const shard_lock{mine.lock};
       ++mine.deallocations;
       mine.deallocated_bytes += size_class::bytes(which);
@@ -313,32 +291,23 @@ class pool_core {
 
   std::uintptr_t allocate_captured(shard& mine, unsigned which) {
     auto const bytes = size_class::bytes(which);
-    for (auto* const capture : captures_) {
-      if (capture->stream != &mine || !capture->open) { continue; }
-      std::uintptr_t found = 0;
-      for (auto& [address, block] : capture->blocks) {
-        if (block.live || block.which != which) { continue; }
-        block.live = true;
-        found = address;
-        break;
+    auto& capture = captures_.on(mine);
+    auto found = capture.reuse(which);
+    bool const fresh = found == 0;
+    if (fresh) {
+      found = central_.acquire_unordered(bytes);
+      try {
+        capture.blocks.emplace(found, typename capture_type::block{which, true});
+      } catch (...) {
+        central_.give(found, bytes, {});
+        throw;
       }
-      bool const fresh = found == 0;
-      if (fresh) {
-        found = central_.acquire_unordered(bytes);
-        try {
-          capture->blocks.emplace(found, typename capture_type::block{which, true});
-        } catch (...) {
-          central_.give(found, bytes, {});
-          throw;
-        }
-      }
-      watched_.fetch_add(1, std::memory_order_relaxed);
-      std::lock_guard const shard_lock{mine.lock};
-      mine.count_allocation(bytes);
-      mine.misses += fresh ? 1U : 0U;
-      return found;
     }
-    throw std::logic_error("mr::pool: a captured stream without its capture");
+    captures_.lived();
+    std::lock_guard const shard_lock{mine.lock};
+    mine.count_allocation(bytes);
+    mine.misses += fresh ? 1U : 0U;
+    return found;
   }
 
   // The shard of a stream, noted for this thread. A handle that has come to mean another stream
@@ -348,7 +317,7 @@ class pool_core {
     auto* const former = tables_.find_any(key);
     auto& found = central_.streams().resolve(stream);
     if (former != nullptr && former != &found && former->open && !capturing(*former)) {
-      central_.streams().close(*former);
+      central_.streams().abandon(*former);
       central_.flush(*former, 0);
     }
     tables_.set(key, found, found.state.load(std::memory_order_relaxed) & ~1U);
@@ -362,12 +331,11 @@ class pool_core {
   alignas(64) Backend backend_;
   pool_options const options_;
   std::unique_ptr<pool_ledger> const ledger_;
-  std::atomic<std::uint64_t> watched_{0};  // live blocks of captures
   shard_tables<shard> tables_;
   // The slow path's.
   alignas(64) std::mutex mutex_;
   pool_central<Backend> central_;
-  std::vector<capture_type*> captures_;
+  capture_set<shard> captures_;
   std::uint64_t failures_ = 0;
   std::atomic<std::uint64_t> unnoted_blocks_{0};
 };

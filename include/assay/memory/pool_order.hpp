@@ -60,6 +60,7 @@ class stream_book {
       found->stream = stream;
       found->id = who.id;
       found->thread_token = token;
+      found->seen.clear();
       found->open = true;
       at->second = found;
     } catch (...) {
@@ -69,18 +70,17 @@ class stream_book {
     return *at->second;
   }
 
-  /// Ends a shard's use by its stream, which nobody can name any more: unless the shard was marked
-  /// just before, only waiting for the device orders its last frees.
+  /// Ends a shard's use by its stream, whose last frees an event covers.
   void close(shard& which) {
-    by_id_.erase({which.id, which.thread_token});
-    which.open = false;
-    {
-      std::lock_guard const lock{which.lock};
-      if (which.event_epoch + 1 != which.epoch) { ++which.epoch; }
-    }
-    which.state.fetch_add(2, std::memory_order_relaxed);
-    which.owner.store(0, std::memory_order_relaxed);
-    closed_.push_back(&which);
+    mark(which);
+    forget(which);
+  }
+
+  /// Ends a shard's use by a stream that nobody can name any more: only waiting for the device
+  /// orders its last frees.
+  void abandon(shard& which) {
+    (void)next_epoch(which);  // so that its last frees are in a closed epoch, and not in a marked one
+    forget(which);
   }
 
   /// How far `point` is behind `thief`, or behind the host where that is null. `ask` lets it ask
@@ -112,10 +112,16 @@ class stream_book {
     ++waits_;
   }
 
-  /// Whether this thread can record an event on the shard's stream.
-  bool nameable(shard const& which) const {
-    return which.open &&
-           (which.thread_token == 0 || which.thread_token == this_thread().token);
+  /// Whether this thread can record an event on the shard's stream: it is nobody else's default
+  /// stream, and its handle still means it.
+  bool nameable(shard const& which) const noexcept {
+    if (!which.open) { return false; }
+    if (which.thread_token != 0) { return which.thread_token == this_thread().token; }
+    try {
+      return backend_.identify(which.stream).id == which.id;
+    } catch (...) {
+      return false;  // destroyed: the device will be waited for instead
+    }
   }
 
   /// Records the shard's event, so that all frees so far come before it.
@@ -138,6 +144,14 @@ class stream_book {
   }
 
  private:
+  void forget(shard& which) {
+    by_id_.erase({which.id, which.thread_token});
+    which.open = false;
+    which.state.fetch_add(2, std::memory_order_relaxed);
+    which.owner.store(0, std::memory_order_relaxed);
+    closed_.push_back(&which);
+  }
+
   static std::uint64_t next_epoch(shard& which) {
     std::lock_guard const lock{which.lock};
     return which.epoch++;

@@ -99,6 +99,8 @@ class range_heap {
     }
     return by_address_.end();
   }
+  /// The range that begins at `address`; `none()` if there is none.
+  iterator at(std::uintptr_t address) { return by_address_.find(address); }
   iterator none() noexcept { return by_address_.end(); }
 
   /// Cuts `bytes` off the end of a range. Does not throw: no node is made.

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A device made of clocks: streams whose order is known exactly, memory that remembers its last use.
+#pragma once
+
+#include <assay/memory/pool_options.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace assay::test {
+
+/// Which point of each stream is known to come before.
+inline constexpr std::size_t most_streams = 512;
+using order = std::vector<std::uint64_t>;
+
+inline void merge(order& into, order const& other) {
+  if (into.size() < other.size()) { into.resize(other.size()); }
+  for (std::size_t i = 0; i < other.size(); ++i) { into[i] = std::max(into[i], other[i]); }
+}
+
+struct injected_fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What the fake stands for: an address space with a shadow word per 256 bytes, and streams.
+///
+/// A use of a block advances its stream's clock. Whoever allocates must come, by the waits that were
+/// enqueued, after the last use of every granule, or the host must know that it is over.
+class fake_device {
+ public:
+  static constexpr int per_thread_handle = -1;
+  static constexpr std::uintptr_t base = 0x1000000000;
+  static constexpr std::size_t granule = 256;
+  static constexpr std::size_t page = std::size_t{2} << 20U;
+
+  explicit fake_device(std::size_t bytes)
+      : bytes_(bytes), shadow_(bytes / granule), pages_(bytes / page) {}
+
+  // What goes wrong is counted, and the first told: threads cannot throw through the pool.
+  std::atomic<std::uint64_t> violations{0};
+  std::string first_violation() {
+    std::lock_guard const lock{mutex_};
+    return first_;
+  }
+  void violate(std::string what) {
+    if (violations.fetch_add(1) == 0) {
+      std::lock_guard const lock{mutex_};
+      first_ = std::move(what);
+    }
+  }
+
+  // Streams.
+  int create() {
+    std::lock_guard const lock{mutex_};
+    int const handle = next_handle_++;
+    slot_of_[handle] = fresh_slot();
+    return handle;
+  }
+  /// The stream ends; the next one has the same handle.
+  void replace(int handle) {
+    std::lock_guard const lock{mutex_};
+    slot_of_[handle] = fresh_slot();
+  }
+
+  std::size_t slot(int handle) {
+    if (handle == per_thread_handle) {
+      thread_local std::map<fake_device*, std::size_t> mine;
+      auto& found = mine[this];
+      std::lock_guard const lock{mutex_};
+      if (found == 0) { found = fresh_slot(); }
+      return found;
+    }
+    std::lock_guard const lock{mutex_};
+    return slot_of_.at(handle);
+  }
+
+  /// Work on a stream that uses a block from `allocate`: checks it is its alone and in order.
+  void take(int handle, void* block, std::size_t bytes, std::uint32_t tag) {
+    auto const where = slot(handle);
+    auto& stream = *streams_[where];
+    std::lock_guard const lock{stream.mutex};
+    auto const now = ++clock_of(stream, where);
+    each(block, bytes, [&](shadow& at) {
+      if (auto const other = at.owner.exchange(tag, std::memory_order_acq_rel); other != 0) {
+        violate("block " + std::to_string(tag) + " overlaps live block " + std::to_string(other));
+      }
+      if (at.time > known(stream.before, at.stream) && at.time > host_known(at.stream)) {
+        violate("stream " + std::to_string(where) + " reuses memory at " + std::to_string(now) +
+                " that stream " + std::to_string(at.stream) + " uses until " +
+                std::to_string(at.time));
+      }
+    });
+  }
+  /// The last use of a block on a stream, right before its `deallocate` there.
+  void leave(int handle, void* block, std::size_t bytes, std::uint32_t tag) {
+    auto const where = slot(handle);
+    auto& stream = *streams_[where];
+    std::lock_guard const lock{stream.mutex};
+    auto const now = ++clock_of(stream, where);
+    each(block, bytes, [&](shadow& at) {
+      at.stream = static_cast<std::uint32_t>(where);
+      at.time = now;
+      if (at.owner.exchange(0, std::memory_order_acq_rel) != tag) {
+        violate("block " + std::to_string(tag) + " was overwritten while it was live");
+      }
+    });
+  }
+  /// Makes work of `later` come after all of `earlier` so far, as an application does that hands a
+  /// block from one stream to another.
+  void after(int later, int earlier) {
+    order const so_far = order_of(slot(earlier));
+    auto& stream = *streams_[slot(later)];
+    std::lock_guard const lock{stream.mutex};
+    merge(stream.before, so_far);
+  }
+
+  // For the backend.
+  order order_of(std::size_t where) {
+    auto& stream = *streams_[where];
+    std::lock_guard const lock{stream.mutex};
+    (void)clock_of(stream, where);
+    return stream.before;
+  }
+  void add_order(std::size_t where, order const& points) {
+    auto& stream = *streams_[where];
+    std::lock_guard const lock{stream.mutex};
+    merge(stream.before, points);
+  }
+  void host_knows(order const& points) {
+    std::lock_guard const lock{host_mutex_};
+    merge(host_, points);
+  }
+  void host_knows_all() {
+    for (std::size_t i = 1; i < stream_count_.load(); ++i) { host_knows(order_of(i)); }
+  }
+
+  std::uintptr_t reserve(std::size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    auto const wanted = (bytes + page - 1) / page;
+    for (std::size_t i = 0, run = 0; i < pages_.size(); ++i) {
+      run = pages_[i] ? 0 : run + 1;
+      if (run < wanted) { continue; }
+      auto const first = i + 1 - wanted;
+      for (std::size_t k = first; k <= i; ++k) { pages_[k] = true; }
+      reserved_ += wanted * page;
+      return base + first * page;
+    }
+    return 0;
+  }
+  void unreserve(std::uintptr_t address, std::size_t bytes) {
+    each(reinterpret_cast<void*>(address), bytes, [&](shadow& at) {
+      if (at.owner.load() != 0) { violate("a chunk with a live block went back to upstream"); }
+      at.time = 0;
+    });
+    std::lock_guard const lock{mutex_};
+    for (std::size_t k = 0; k < (bytes + page - 1) / page; ++k) {
+      pages_[(address - base) / page + k] = false;
+    }
+    reserved_ -= (bytes + page - 1) / page * page;
+  }
+  std::size_t reserved_bytes() {
+    std::lock_guard const lock{mutex_};
+    return reserved_;
+  }
+
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> fail_at{0};  ///< the call that throws; 0 is none
+  std::atomic<std::uint64_t> records{0};
+  void called(char const* what) {
+    if (++calls == fail_at.load()) { throw injected_fault{std::string{"injected into "} + what}; }
+  }
+
+ private:
+  struct shadow {
+    std::atomic<std::uint32_t> owner{0};
+    std::uint32_t stream = 0;
+    std::uint64_t time = 0;
+  };
+  struct stream_state {
+    std::mutex mutex;
+    order before;  // [own number] is the stream's own clock
+  };
+
+  static std::uint64_t known(order const& points, std::size_t which) {
+    return which < points.size() ? points[which] : 0;
+  }
+  std::uint64_t host_known(std::size_t which) {
+    std::lock_guard const lock{host_mutex_};
+    return known(host_, which);
+  }
+  static std::uint64_t& clock_of(stream_state& stream, std::size_t where) {
+    if (stream.before.size() <= where) { stream.before.resize(where + 1); }
+    return stream.before[where];
+  }
+  std::size_t fresh_slot() {
+    auto const number = stream_count_.load();
+    if (number == most_streams) { throw std::length_error("the fake has no more streams"); }
+    streams_[number] = std::make_unique<stream_state>();
+    stream_count_.store(number + 1);
+    return number;
+  }
+  template <class F>
+  void each(void* block, std::size_t bytes, F f) {
+    auto const first = (reinterpret_cast<std::uintptr_t>(block) - base) / granule;
+    auto const count = (bytes + granule - 1) / granule;
+    if (reinterpret_cast<std::uintptr_t>(block) % granule != 0 ||
+        first + count > shadow_.size()) {
+      violate("a block is not where memory is");
+      return;
+    }
+    for (std::size_t i = first; i < first + count; ++i) { f(shadow_[i]); }
+  }
+
+  std::size_t bytes_;
+  std::vector<shadow> shadow_;
+  std::array<std::unique_ptr<stream_state>, most_streams> streams_;
+  std::atomic<std::size_t> stream_count_{1};  // 0 is nobody
+  std::mutex host_mutex_;
+  order host_;
+  std::mutex mutex_;
+  std::map<int, std::size_t> slot_of_;
+  int next_handle_ = 1;
+  std::vector<bool> pages_;
+  std::size_t reserved_ = 0;
+  std::string first_;
+};
+
+/// The pool's backend on it.
+struct fake_backend {
+  using stream_type = int;
+  using event_type = std::shared_ptr<order>;
+
+  fake_device* device;
+  unsigned ready_every = 4;  ///< one query in so many finds its event passed; 0 is none
+  std::shared_ptr<std::atomic<unsigned>> queries = std::make_shared<std::atomic<unsigned>>(0);
+
+  std::uintptr_t key(int stream) const noexcept { return static_cast<std::uintptr_t>(stream); }
+  mr::stream_identity identify(int stream) const {
+    device->called("identify");
+    if (stream == fake_device::per_thread_handle) { return {~std::uint64_t{0}, true}; }
+    return {device->slot(stream), false};
+  }
+  event_type make_event() const {
+    device->called("make_event");
+    return std::make_shared<order>();
+  }
+  void destroy_event(event_type const&) const noexcept {}
+  void record(event_type const& what, int stream) const {
+    device->called("record");
+    device->records.fetch_add(1);
+    *what = device->order_of(device->slot(stream));
+  }
+  void wait(int stream, event_type const& what) const {
+    device->called("wait");
+    device->add_order(device->slot(stream), *what);
+  }
+  bool query(event_type const& what) const {
+    device->called("query");
+    if (ready_every == 0 || queries->fetch_add(1) % ready_every != 0) { return false; }
+    device->host_knows(*what);
+    return true;
+  }
+  std::uintptr_t allocate(std::size_t bytes) const {
+    device->called("allocate");
+    return device->reserve(bytes);
+  }
+  void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
+    device->unreserve(address, bytes);
+  }
+  void synchronize() const {
+    device->called("synchronize");
+    device->host_knows_all();
+  }
+};
+
+static_assert(mr::pool_backend<fake_backend>);
+
+}  // namespace assay::test

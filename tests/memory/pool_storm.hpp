@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Random work on a pool over the fake device, from several threads on several streams.
+#pragma once
+
+#include "memory/fake_device.hpp"
+
+#include <assay/memory/pool_core.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace assay::test {
+
+struct storm_options {
+  int threads = 4;
+  std::uint64_t operations = 1'000'000;  ///< allocations and frees, of all threads together
+  std::size_t most_live_bytes = std::size_t{2} << 20U;  ///< of one thread
+  bool replace_streams = true;
+  bool release_first = true;  ///< call `release` before a stream is replaced
+  bool per_thread_streams = true;
+};
+
+struct held {
+  void* block;
+  std::size_t bytes;
+  int stream;
+  std::uint32_t tag;
+};
+
+/// Returns how many operations were done. Every thread has a stream of its own, which now and then
+/// is destroyed and comes back with the same handle, and shares three with all; blocks are given
+/// back on the same stream, on another one after a wait, or by another thread.
+inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& device,
+                           storm_options const& how, std::uint64_t seed) {
+  std::vector<int> const shared{device.create(), device.create(), device.create()};
+  std::mutex mail_mutex;
+  std::deque<held> mail;
+  std::atomic<std::uint64_t> done{0};
+
+  auto const work = [&](int number) {
+    std::mt19937_64 random{seed + static_cast<std::uint64_t>(number)};
+    auto const one_in = [&](std::uint64_t n) { return random() % n == 0; };
+    int const own = device.create();
+    int replaced = 0;
+    std::uint32_t tags = static_cast<std::uint32_t>(number) << 24U;
+    std::vector<held> live;
+    std::size_t live_bytes = 0;
+    auto const give_back = [&](held const& what) {
+      int where = what.stream;
+      if (where == fake_device::per_thread_handle || one_in(8)) {
+        int const other = one_in(2) ? own : shared[random() % shared.size()];
+        if (where != fake_device::per_thread_handle) { device.after(other, where); }
+        if (where != fake_device::per_thread_handle) { where = other; }
+      }
+      device.leave(where, what.block, what.bytes, what.tag);
+      pool.deallocate(where, what.block, what.bytes);
+    };
+    auto const drop_one = [&] {
+      auto const which = random() % live.size();
+      auto const what = live[which];
+      live[which] = live.back();
+      live.pop_back();
+      live_bytes -= what.bytes;
+      // Blocks of this thread's own stream stay with it: the stream may go.
+      if (what.stream != own && what.stream != fake_device::per_thread_handle && one_in(4)) {
+        std::lock_guard const lock{mail_mutex};
+        mail.push_back(what);
+      } else {
+        give_back(what);
+      }
+    };
+    auto const quota = how.operations / static_cast<std::uint64_t>(how.threads);
+    std::uint64_t count = 0;
+    while (count < quota) {
+      ++count;
+      if (one_in(16)) {
+        held what{};
+        {
+          std::lock_guard const lock{mail_mutex};
+          if (!mail.empty()) {
+            what = mail.front();
+            mail.pop_front();
+          }
+        }
+        if (what.block != nullptr) { give_back(what); }
+        continue;
+      }
+      if (!live.empty() && (live_bytes > how.most_live_bytes || one_in(2))) {
+        drop_one();
+        continue;
+      }
+      if (how.replace_streams && replaced < 50 && one_in(20'000)) {
+        for (auto it = live.begin(); it != live.end();) {
+          if (it->stream == own) {
+            live_bytes -= it->bytes;
+            device.leave(own, it->block, it->bytes, it->tag);
+            pool.deallocate(own, it->block, it->bytes);
+            *it = live.back();
+            live.pop_back();
+          } else {
+            ++it;
+          }
+        }
+        if (how.release_first) { pool.release(own); }
+        device.replace(own);
+        ++replaced;
+        continue;
+      }
+      auto const kind = random() % 8;
+      int const where = kind < 5 ? own
+                        : kind == 5 && how.per_thread_streams ? fake_device::per_thread_handle
+                                                              : shared[random() % shared.size()];
+      // Sizes over ten doublings, now and then a large one.
+      std::size_t const bytes = one_in(512) ? 1 + random() % (512U << 10U)
+                                            : 1 + (random() % 512 << random() % 6);
+      try {
+        void* const block = pool.allocate(where, bytes);
+        device.take(where, block, bytes, ++tags);
+        live.push_back({block, bytes, where, tags});
+        live_bytes += bytes;
+      } catch (mr::out_of_memory const&) {
+        if (live.empty()) { std::this_thread::yield(); }
+      }
+    }
+    while (!live.empty()) {
+      live_bytes -= live.back().bytes;
+      give_back(live.back());
+      live.pop_back();
+    }
+    done += count;
+  };
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < how.threads; ++i) { threads.emplace_back(work, i + 1); }
+  for (auto& each : threads) { each.join(); }
+  for (auto const& what : mail) {
+    device.leave(what.stream, what.block, what.bytes, what.tag);
+    pool.deallocate(what.stream, what.block, what.bytes);
+  }
+  return done;
+}
+
+}  // namespace assay::test
