@@ -60,16 +60,16 @@ class crossing {
     std::vector<contrast> all;
     for (std::size_t c = 0; c < columns_.levels.size(); ++c) {
       for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
-        all.push_back(blank(against(rows_, r) + ", with " + columns_.levels[c],
-                            contrast::kind::difference));
+        all.push_back(
+            blank(against(rows_, r) + ", with " + columns_.levels[c], contrast::kind::difference));
         add(all.back(), r, c, 1);
         add(all.back(), 0, c, -1);
       }
     }
     for (std::size_t r = 0; r < rows_.levels.size(); ++r) {
       for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
-        all.push_back(blank(against(columns_, c) + ", with " + rows_.levels[r],
-                            contrast::kind::difference));
+        all.push_back(
+            blank(against(columns_, c) + ", with " + rows_.levels[r], contrast::kind::difference));
         add(all.back(), r, c, 1);
         add(all.back(), r, 0, -1);
       }

@@ -24,8 +24,8 @@ namespace assay::measure {
 
 /// How a comparison ended.
 struct ending {
-  std::optional<look> last_look;     ///< the last look taken, whose intervals hold
-  std::vector<std::string> vetoes;   ///< from the hook at epoch ends
+  std::optional<look> last_look;    ///< the last look taken, whose intervals hold
+  std::vector<std::string> vetoes;  ///< from the hook at epoch ends
   /// `wrong_answer` or `unproven` when it was interrupted, with the reason and, where one variant
   /// is to blame, its number; `inconclusive` when it ran its course.
   verdict outcome = verdict::inconclusive;
@@ -70,8 +70,12 @@ class reporter {
  public:
   reporter(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
            options const& chosen, ledger const& entries, cell_size size, ending const& end)
-      : variants_(variants), contrasts_(contrasts), options_(chosen), ledger_(entries),
-        size_(size), end_(end) {}
+      : variants_(variants),
+        contrasts_(contrasts),
+        options_(chosen),
+        ledger_(entries),
+        size_(size),
+        end_(end) {}
 
   comparison make() {
     result_.title = options_.title;
@@ -113,8 +117,9 @@ class reporter {
     if (end_.last_look && !ledger_.control(on).empty()) {
       control = check_control(until_look(ledger_.control(on)));
       if (!control->testable && on == options_.primary) {
-        note("the hidden control had too few epochs for a test at 1 %; its noise floor is a "
-             "range");
+        note(
+            "the hidden control had too few epochs for a test at 1 %; its noise floor is a "
+            "range");
       }
     }
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
@@ -143,14 +148,14 @@ class reporter {
       found.material = judged.material;
       found.effect = to_estimate(judged.effect, 1 - options_.alpha);
       if (found.outcome == verdict::inconclusive) {
-        found.epochs_needed = epochs_to_settle(judged, end_.last_look->epochs, options_.margin,
-                                               options_.resolve);
+        found.epochs_needed =
+            epochs_to_settle(judged, end_.last_look->epochs, options_.margin, options_.resolve);
       }
       reasons = vetoes(on, k, judged, control);
     }
     if (end_.outcome != verdict::inconclusive) {
-      bool const blamed = end_.variant < 0 ||
-                          contrasts_[k].weights[static_cast<std::size_t>(end_.variant)] != 0;
+      bool const blamed =
+          end_.variant < 0 || contrasts_[k].weights[static_cast<std::size_t>(end_.variant)] != 0;
       found.outcome = blamed ? end_.outcome : verdict::unproven;
       found.reason = end_.reason;
     } else if (!reasons.empty()) {
@@ -173,9 +178,9 @@ class reporter {
     auto const carried =
         carry_over_veto(judged, until_look(ledger_.carry_over(on, k)), options_.margin);
     if (carried) { reasons.push_back(*carried); }
-    auto const coarse = resolution_veto(judged, launch_seconds(on, k),
-                                        options_.tick_seconds[static_cast<std::size_t>(on)],
-                                        size_.launches);
+    auto const coarse =
+        resolution_veto(judged, launch_seconds(on, k),
+                        options_.tick_seconds[static_cast<std::size_t>(on)], size_.launches);
     if (coarse) { reasons.push_back(*coarse); }
     if (on == options_.primary && contrasts_[k].what == contrast::kind::difference) {
       auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
@@ -210,7 +215,8 @@ class reporter {
       note("the " + name + " clock is left out: not every cell gave it");
       return;
     }
-    note("findings on the " + name + " clock are secondary: at a level of their own, uncorrected "
+    note("findings on the " + name +
+         " clock are secondary: at a level of their own, uncorrected "
          "for the number of clocks, and without a say in when to stop");
     add_findings(on);
   }
@@ -224,8 +230,9 @@ class reporter {
       note(count + " contrasts share alpha: each is tested at alpha / " + count);
     }
     if (!options_.hidden_control) { note("no hidden control was run: the noise floor is unknown"); }
-    note("not covered: what stays with a variant in every epoch, such as its code's addresses in "
-         "this binary");
+    note(
+        "not covered: what stays with a variant in every epoch, such as its code's addresses in "
+        "this binary");
   }
 
   void note(std::string text) { result_.notes.push_back(std::move(text)); }

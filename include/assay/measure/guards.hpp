@@ -26,9 +26,9 @@ inline std::string percent_text(double share) {
 
 /// The hidden control: the baseline against its own second instance.
 struct control_check {
-  bool testable = false;   ///< enough epochs for a test at `guard_alpha`
-  bool differs = false;    ///< it found a difference where there is none
-  interval effect;         ///< log ratio; the range of the Walsh averages where not testable
+  bool testable = false;  ///< enough epochs for a test at `guard_alpha`
+  bool differs = false;   ///< it found a difference where there is none
+  interval effect;        ///< log ratio; the range of the Walsh averages where not testable
   /// The half-width as a share: a difference smaller than this can hide here.
   double noise_floor() const { return std::expm1(effect.half_width()); }
 };
@@ -53,10 +53,10 @@ inline std::optional<std::string> carry_over_veto(judgement const& found,
   int const critical = signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
   auto const carried = signed_rank_interval(carry_over, critical);
   if (!carried.excludes(0)) { return {}; }
-  auto const without = classify({found.effect.low - carried.estimate,
-                                 found.effect.estimate - carried.estimate,
-                                 found.effect.high - carried.estimate},
-                                margin);
+  auto const without =
+      classify({found.effect.low - carried.estimate, found.effect.estimate - carried.estimate,
+                found.effect.high - carried.estimate},
+               margin);
   if (without.outcome == found.outcome) { return {}; }
   return "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
          " of the effect, without which it is " + std::string{to_string(without.outcome)};

@@ -22,7 +22,10 @@ namespace assay::measure {
 class ledger {
  public:
   ledger(std::size_t variants, std::vector<contrast> contrasts)
-      : contrasts_(std::move(contrasts)), seconds_(variants), sm_hertz_(variants) {
+      : contrasts_(std::move(contrasts)),
+        after_others_(variants),
+        seconds_(variants),
+        sm_hertz_(variants) {
     for (auto& book : books_) {
       book.effects.resize(contrasts_.size());
       book.carry_over.resize(contrasts_.size());
@@ -37,9 +40,12 @@ class ledger {
       block.control ? enter_control(books_[k], block, cells, k)
                     : enter_cells(books_[k], block, cells, k);
     }
+    if (!block.lead_in.empty()) { last_ = block.lead_in.back().variant; }
     if (block.control) { return; }
     for (std::size_t i = 0; i < cells.size(); ++i) {
       auto const variant = static_cast<std::size_t>(block.slots[i].variant);
+      after_others_[variant].add(last_ == block.slots[i].variant ? 0 : 1);
+      last_ = block.slots[i].variant;
       for (std::size_t k = 0; k < books_.size(); ++k) {
         seconds_[variant][k].push_back(cells[i].seconds[k]);
       }
@@ -49,6 +55,8 @@ class ledger {
 
   void close_epoch() {
     for (auto& book : books_) { close(book); }
+    after_others_.assign(after_others_.size(), {});
+    last_ = -1;
     ++epochs_;
   }
 
@@ -62,10 +70,10 @@ class ledger {
   /// Log ratios of the control's second instance to its first; empty without control super-blocks.
   std::vector<double> const& control(clock on) const { return at(on).control; }
 
-  /// What the cell before may have added to the contrast: the difference between the first and the
-  /// second cell at each turn, weighted as the contrast is, times the share of cells that follow
-  /// another variant. What all variants have in common cancels; a variant that had no turn in an
-  /// epoch is taken to be as the others.
+  /// What the cells before may have added to the contrast: each variant's difference between the
+  /// first and the second cell at its turns, times the share of its cells that followed another
+  /// variant's, weighted as the contrast is. A variant that had no turn in an epoch is taken to be
+  /// as the others.
   std::vector<double> const& carry_over(clock on, std::size_t contrast) const {
     return at(on).carry_over[contrast];
   }
@@ -91,9 +99,9 @@ class ledger {
     double mean() const noexcept { return sum / count; }
   };
   struct book {
-    std::vector<tally> sums, turns;                         // of the open epoch, by variant
-    std::array<tally, 2> pair;                              // of its control super-block
-    std::vector<std::vector<double>> effects, carry_over;   // by contrast, then epoch
+    std::vector<tally> sums, turns;                        // of the open epoch, by variant
+    std::array<tally, 2> pair;                             // of its control super-block
+    std::vector<std::vector<double>> effects, carry_over;  // by contrast, then epoch
     std::vector<double> control;
     bool complete = true, seen = false;
 
@@ -137,7 +145,6 @@ class ledger {
       common.sum += turn.sum;
       common.count += turn.count;
     }
-    double const share = share_after_others(of.sums.size());
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
       double effect = 0;
       double carried = 0;
@@ -145,10 +152,11 @@ class ledger {
         double const weight = contrasts_[k].weights[v];
         if (weight == 0) { continue; }
         effect += weight * of.sums[v].mean();
-        carried += weight * (of.turns[v].count > 0 ? of.turns[v].mean() : common.mean());
+        carried += weight * after_others_[v].mean() *
+                   (of.turns[v].count > 0 ? of.turns[v].mean() : common.mean());
       }
       of.effects[k].push_back(effect);
-      of.carry_over[k].push_back(share * carried);
+      of.carry_over[k].push_back(carried);
     }
     if (of.pair[0].count > 0) { of.control.push_back(of.pair[1].mean() - of.pair[0].mean()); }
     of.sums.assign(of.sums.size(), {});
@@ -160,6 +168,8 @@ class ledger {
 
   std::vector<contrast> contrasts_;
   std::array<book, 3> books_;
+  std::vector<tally> after_others_;  // of the open epoch, by variant: did a cell follow another's?
+  int last_ = -1;                    // the variant that ran last
   std::vector<std::array<std::vector<double>, 3>> seconds_;
   std::vector<std::vector<double>> sm_hertz_;
   int epochs_ = 0;

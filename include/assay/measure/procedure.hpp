@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -75,12 +76,12 @@ class procedure {
   /// subjects live to the end of the epoch, so that those just timed can be verified.
   bool run_epoch(epoch const& now) {
     current_ = now.number;
-    auto const built = build(now);
+    coins from{derive_seed(now.seed, 1)};
+    auto const built = build(now, from);
     bool const every = options_.verify == verification::every_epoch;
     if (now.number == 0 || every) { verify(built, "before timing"); }
     settle(built);
     if (now.number == 0) { size_ = warm_up(built); }
-    coins from{derive_seed(now.seed, 1)};
     tell("timing");
     for (auto const& block : draw_epoch(static_cast<int>(variants_.size()), options_.super_blocks,
                                         options_.hidden_control, from)) {
@@ -96,16 +97,20 @@ class procedure {
     return decided;
   }
 
-  subjects build(epoch const& now) {
+  /// In random order: who comes first gets other memory than who comes last.
+  subjects build(epoch const& now, coins& from) {
     tell("building");
-    subjects built;
-    for (std::size_t i = 0; i < variants_.size() + (options_.hidden_control ? 1 : 0); ++i) {
-      auto const number = static_cast<int>(i % variants_.size());
-      built.push_back(guarded(number, "building", [&] {
-        auto made = variants_[static_cast<std::size_t>(number)].build(now);
+    std::vector<std::size_t> order(variants_.size() + (options_.hidden_control ? 1 : 0));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    from.shuffle(std::span{order});
+    subjects built(order.size());
+    for (auto const i : order) {
+      stop_if_cancelled();
+      built[i] = guarded(number_of(i), "building", [&] {
+        auto made = variants_[static_cast<std::size_t>(number_of(i))].build(now);
         if (!made) { throw std::runtime_error("its build function returned no subject"); }
         return made;
-      }));
+      });
     }
     return built;
   }
@@ -118,10 +123,10 @@ class procedure {
         stop_if_cancelled();
         auto const wrong = guarded(number, "verifying", [&] { return built[i]->verify(arena); });
         if (wrong) {
-          throw interruption{verdict::wrong_answer,
-                             where(number) + ", " + when + ", arena " + std::to_string(arena) +
-                                 ": " + *wrong,
-                             number};
+          throw interruption{
+              verdict::wrong_answer,
+              where(number) + ", " + when + ", arena " + std::to_string(arena) + ": " + *wrong,
+              number};
         }
       }
     }
@@ -178,6 +183,10 @@ class procedure {
   std::vector<cell> time(subjects const& built, super_block const& block) {
     std::vector<cell> cells;
     cells.reserve(block.slots.size());
+    for (auto const& slot : block.lead_in) {
+      auto const index = static_cast<std::size_t>(slot.variant);
+      guarded(number_of(index), "warming up", [&] { built[index]->warm(slot.arena, 1); });
+    }
     for (auto const& slot : block.slots) {
       stop_if_cancelled();
       auto const index = static_cast<std::size_t>(slot.variant);
@@ -227,9 +236,9 @@ class procedure {
 
   void stop_if_cancelled() const {
     if (options_.cancelled && options_.cancelled()) {
-      throw interruption{verdict::unproven,
-                         "cancelled in epoch " + std::to_string(current_ + 1) + " of at most " +
-                             std::to_string(options_.max_epochs)};
+      throw interruption{verdict::unproven, "cancelled in epoch " + std::to_string(current_ + 1) +
+                                                " of at most " +
+                                                std::to_string(options_.max_epochs)};
     }
   }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::measure {
@@ -30,6 +31,9 @@ struct slot {
 /// why contrasts of equal variants have symmetric laws under any drift or noise.
 struct super_block {
   bool control = false;  ///< variant 0 against its own second instance
+  /// One untimed launch of each variant in random order, where what ran before was not a block of
+  /// the same variants: else the first cell would follow variant 0 more often than another.
+  std::vector<slot> lead_in;
   std::vector<slot> slots;
 
   std::size_t variants() const noexcept { return slots.size() / 4; }
@@ -37,11 +41,29 @@ struct super_block {
   std::size_t turn(std::size_t half) const noexcept { return (2 * half + 1) * variants() - 1; }
 };
 
-/// Draws a super-block over these variant numbers.
+/// Which variant turns in each of `halves` halves: all of them equally often, as far as that goes,
+/// in random order; so that each shows what carries over to it, in every epoch.
+///
+/// The counts are fixed, the labels are not: relabelling the variants still gives a sequence just
+/// as probable. With one super-block and two variants it is one fair coin.
+inline std::vector<int> draw_turns(std::span<int const> variants, std::size_t halves, coins& from) {
+  std::vector<int> turns;
+  while (turns.size() < halves) {
+    std::vector<int> round(variants.begin(), variants.end());
+    from.shuffle(std::span{round});
+    round.resize(std::min(round.size(), halves - turns.size()));
+    turns.insert(turns.end(), round.begin(), round.end());
+  }
+  from.shuffle(std::span{turns});
+  return turns;
+}
+
+/// Draws a super-block over these variant numbers, whose halves turn at the variants of `turns`.
 ///
 /// Arenas in the first half: as many variants in one as in the other, the odd one by a coin; for
 /// two variants this is m and 1 - m with a fair coin m.
-inline super_block draw_super_block(std::span<int const> variants, coins& from) {
+inline super_block draw_super_block(std::span<int const> variants, std::span<int const> turns,
+                                    coins& from) {
   if (variants.size() < 2) {
     throw std::invalid_argument("a super-block needs 2 variants or more, not " +
                                 std::to_string(variants.size()));
@@ -50,25 +72,32 @@ inline super_block draw_super_block(std::span<int const> variants, coins& from) 
   std::vector<int> order(variants.begin(), variants.end());
   std::vector<int> arenas(count);
   int const first = from.flip() ? 1 : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    arenas[i] = (static_cast<int>(i % 2) + first) % 2;
-  }
+  for (std::size_t i = 0; i < count; ++i) { arenas[i] = (static_cast<int>(i % 2) + first) % 2; }
   from.shuffle(std::span{arenas});
   auto const arena_of = [&](int variant) {
-    return arenas[static_cast<std::size_t>(
-        std::find(variants.begin(), variants.end(), variant) - variants.begin())];
+    return arenas[static_cast<std::size_t>(std::find(variants.begin(), variants.end(), variant) -
+                                           variants.begin())];
   };
 
   super_block block;
   block.slots.reserve(4 * count);
-  for (int half = 0; half < 2; ++half) {
+  for (std::size_t half = 0; half < 2; ++half) {
     from.shuffle(std::span{order});
+    std::iter_swap(std::find(order.begin(), order.end(), turns[half]), order.end() - 1);
     for (std::size_t i = 0; i < 2 * count; ++i) {
       int const variant = order[i < count ? i : 2 * count - 1 - i];
       block.slots.push_back({variant, half == 0 ? arena_of(variant) : 1 - arena_of(variant)});
     }
   }
   return block;
+}
+
+/// The slots of a half's variants in a random order, to lead in with.
+inline std::vector<slot> draw_lead_in(super_block const& block, coins& from) {
+  std::vector<slot> each(block.slots.begin(),
+                         block.slots.begin() + static_cast<std::ptrdiff_t>(block.variants()));
+  from.shuffle(std::span{each});
+  return each;
 }
 
 /// An epoch's super-blocks: `super_blocks` over the variants 0 ... variants-1 and, if asked for,
@@ -79,22 +108,24 @@ inline std::vector<super_block> draw_epoch(int variants, int super_blocks, bool 
   for (int i = 0; i < variants; ++i) { all[static_cast<std::size_t>(i)] = i; }
   std::vector<super_block> blocks;
   blocks.reserve(static_cast<std::size_t>(super_blocks) + 1);
-  for (int i = 0; i < super_blocks; ++i) { blocks.push_back(draw_super_block(all, from)); }
+  auto const turns = draw_turns(all, 2 * static_cast<std::size_t>(super_blocks), from);
+  for (int i = 0; i < super_blocks; ++i) {
+    auto const two = std::span{turns}.subspan(2 * static_cast<std::size_t>(i), 2);
+    blocks.push_back(draw_super_block(all, two, from));
+  }
   if (control) {
     int const pair[] = {0, variants};
-    auto block = draw_super_block(pair, from);
+    auto block = draw_super_block(pair, draw_turns(pair, 2, from), from);
     block.control = true;
     auto const place = from.below(blocks.size() + 1);
     blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place), std::move(block));
   }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i == 0 || blocks[i].control != blocks[i - 1].control) {
+      blocks[i].lead_in = draw_lead_in(blocks[i], from);
+    }
+  }
   return blocks;
-}
-
-/// The share of cells that follow a cell of another variant: all 2 K of a half but the one after
-/// its turn and, by chance 1 / K, the first.
-constexpr double share_after_others(std::size_t variants) noexcept {
-  auto const k = static_cast<double>(variants);
-  return (2 * k - 1 - 1 / k) / (2 * k);
 }
 
 }  // namespace assay::measure

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Cells are long enough to resolve and short enough to afford.
+#include <assay/measure/cell_size.hpp>
+
+#include <limits>
+
+#include "catch.hpp"
+
+using namespace assay::measure;
+
+TEST_CASE("cells fill a millisecond, within their bounds") {
+  CHECK(size_cells(1e-6, 1e-6, 1e-3) == cell_size{2, 200});
+  CHECK(size_cells(20e-6, 20e-6, 1e-3) == cell_size{2, 50});
+  CHECK(size_cells(0.3e-3, 0.3e-3, 1e-3) == cell_size{2, 5});
+  CHECK(size_cells(1e-3, 1e-3, 1e-3) == cell_size{1, 3});
+  CHECK(size_cells(12e-3, 12e-3, 1e-3) == cell_size{1, 1});
+  CHECK(size_cells(0, 0, 1e-3) == cell_size{2, 200});  // a clock that cannot see a launch
+}
+
+TEST_CASE("a slow variant bounds what the fast one asks for") {
+  CHECK(size_cells(10e-6, 1e-3, 1e-3) == cell_size{2, 10});
+  CHECK(size_cells(10e-6, 20e-3, 1e-3) == cell_size{2, 1});
+}
+
+TEST_CASE("a verdict on a 1 ms batch from 8 epochs costs less than 2 s with its control") {
+  auto const [wash_out, launches] = size_cells(1e-3, 1e-3, 1e-3);
+  double const cells = 4 * 8 + 8;
+  double const settling = 3 * 2 * 2;  // subjects, arenas, launches
+  CHECK(8 * (cells * (wash_out + launches) + settling) * 1e-3 + 0.25 < 2.0);
+}
+
+TEST_CASE("cells of no length are refused") {
+  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, 0), Catch::Contains("cell_seconds"));
+  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, -1), Catch::Contains("-1"));
+  CHECK_THROWS(size_cells(1e-3, 1e-3, std::numeric_limits<double>::infinity()));
+}
+
+TEST_CASE("the longest clock is that of the finite ones") {
+  cell measured;
+  CHECK(longest_clock(measured) == 0);
+  measured[clock::gpu] = 2;
+  measured[clock::submit] = 1;
+  CHECK(longest_clock(measured) == 2);
+}

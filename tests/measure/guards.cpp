@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Guards forbid what they should and nothing else.
+#include <assay/measure/guards.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace assay::measure;
+
+namespace {
+judgement slower_by(double low, double high) {
+  return classify({low, 0.5 * (low + high), high}, 0.01);
+}
+}  // namespace
+
+TEST_CASE("the hidden control differs when eight epochs agree that it does") {
+  std::vector<double> const biased{.003, .002, .004, .003, .001, .002, .003, .005};
+  auto const found = check_control(biased);
+  CHECK(found.testable);
+  CHECK(found.differs);
+  auto honest = biased;
+  honest[2] = -.001;
+  CHECK_FALSE(check_control(honest).differs);
+  // Half-width of [-0.001, 0.005] as a share.
+  CHECK(check_control(honest).noise_floor() == Approx(std::expm1(0.003)));
+}
+
+TEST_CASE("a control of too few epochs is not tested, and still tells its range") {
+  std::vector<double> const few{.01, .02, .03, .04, .05, .06, .07};
+  auto const found = check_control(few);
+  CHECK_FALSE(found.testable);
+  CHECK_FALSE(found.differs);
+  CHECK(found.noise_floor() == Approx(std::expm1(0.03)));
+}
+
+TEST_CASE("carry-over forbids a verdict that would not stand without it") {
+  std::vector<double> const carried{.004, .004, .005, .004, .003, .004, .004, .004};
+  auto const refused = carry_over_veto(slower_by(0.002, 0.006), carried, 0.01);
+  REQUIRE(refused);
+  CHECK_THAT(*refused, Catch::Contains("carry-over") && Catch::Contains("+0.40 %") &&
+                           Catch::Contains("EQUIVALENT"));
+  // A difference of 5 % does not hang on 0.4 %.
+  CHECK_FALSE(carry_over_veto(slower_by(0.049, 0.051), carried, 0.01));
+  // Nor does carry-over that is not resolved forbid anything.
+  auto vague = carried;
+  vague[0] = -.002;
+  CHECK_FALSE(carry_over_veto(slower_by(0.002, 0.006), vague, 0.01));
+  // It also forbids an equivalence that it may have made.
+  std::vector<double> const masking{-.02, -.02, -.021, -.02, -.02, -.019, -.02, -.02};
+  CHECK(carry_over_veto(slower_by(-0.001, 0.001), masking, 0.01));
+  CHECK_FALSE(carry_over_veto(slower_by(-0.1, 0.1), masking, 0.01));
+}
+
+TEST_CASE("a sign below the clock's resolution is refused") {
+  // 0.1 % of 10 us is 10 ns; a tick of 500 ns over 5 launches is 100 ns.
+  auto const refused = resolution_veto(slower_by(0.0009, 0.0011), 10e-6, 0.5e-6, 5);
+  REQUIRE(refused);
+  CHECK_THAT(*refused, Catch::Contains("10 ns") && Catch::Contains("100 ns"));
+  CHECK_FALSE(resolution_veto(slower_by(0.0009, 0.0011), 10e-6, 0.5e-6, 200));
+  CHECK_FALSE(resolution_veto(slower_by(0.019, 0.021), 10e-6, 0.5e-6, 5));
+  CHECK(resolution_veto(slower_by(-0.0011, -0.0009), 10e-6, 0.5e-6, 5));
+  CHECK_FALSE(resolution_veto(slower_by(-0.001, 0.001), 10e-6, 0.5e-6, 5));  // no sign claimed
+}
+
+TEST_CASE("clocks that differ between arms are told apart from cycles") {
+  interval const effect{0.018, std::log(1.021), 0.024};
+  auto const split = clock_split("b against a", effect, std::log(0.982));
+  REQUIRE(split);
+  CHECK_THAT(*split, Catch::Contains("time +2.10 %") && Catch::Contains("cycles +0.26 %") &&
+                         Catch::Contains("clock -1.80 %"));
+  CHECK_FALSE(clock_split("b against a", effect, 0.004));
+  CHECK_FALSE(clock_split("b against a", effect, std::numeric_limits<double>::quiet_NaN()));
+}
