@@ -81,6 +81,7 @@ TEST_CASE("an upper bound is rounded up, so that it stays one") {
 TEST_CASE("text is wrapped between words, and a policy with its parameters is one word") {
   CHECK(report::wrapped("one two three", "- ", "  ", 9) == "- one two\n  three\n");
   CHECK(report::wrapped("a pool{10 GiB} b", "", "", 8) == "a\npool{10 GiB}\nb\n");
+  CHECK(report::wrapped("by 3.1 % [1, 2]", "", "", 5) == "by\n3.1 %\n[1, 2]\n");
   CHECK(report::wrapped("", "- ", "  ") == "- \n");
   CHECK(report::wrapped("two\nlines", "", "") == "two lines\n");
   CHECK(report::wrapped("open{ brace", "", "", 4) == "open{ brace\n");

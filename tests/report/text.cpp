@@ -91,10 +91,10 @@ Findings (time against the control's; noise: half-width of the hidden A/A contro
   memory               wall*  -3.00 %  [-4.00, -1.50]  0.21 %  FASTER
   below                wall*  +0.30 %  [+0.21, +0.39]  0.21 %  SLOWER, below margin
   same                 wall*  +0.01 %  [-0.38, +0.41]  0.21 %  EQUIVALENT
+                       gpu    +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
   open                 wall*  +0.01 %  [-1.38, +1.41]  0.21 %  INCONCLUSIVE
   guarded              wall*  +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
   broken               wall*                                   WRONG ANSWER
-  same                 gpu    +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
   * decided when to stop
   same (gpu): throttled: hardware slowdown
 
@@ -208,6 +208,25 @@ TEST_CASE("the stream's flags neither matter nor change") {
   report::text(out, everything());
   CHECK(out.str() == printed(everything()));
   CHECK((out.flags() & std::ios::basefield) == std::ios::hex);
+}
+
+TEST_CASE("a rate beyond its limit is explained, and only such a one") {
+  auto all = test::sample();
+  CHECK(printed(all).find("more than 100 %") == std::string::npos);
+  all.ceilings[0].per_second = 1e12;
+  CHECK(printed(all).find("more than 100 % of a limit") != std::string::npos);
+}
+
+TEST_CASE("a reason is told once") {
+  auto all = test::sample();
+  for (auto const* name : {"a", "b"}) {
+    all.findings.push_back(test::found(name, verdict::unproven, {1.02, 1.01, 1.03}));
+    all.findings.back().reason = "throttled";
+    all.findings.back().primary = false;
+  }
+  auto const text = printed(all);
+  CHECK(text.find("throttled") != std::string::npos);
+  CHECK(text.find("throttled") == text.rfind("throttled"));
 }
 
 TEST_CASE("the line to repeat a run has its seed once") {

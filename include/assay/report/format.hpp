@@ -134,14 +134,15 @@ inline std::string setting_percent(double share) {
 
 namespace detail {
 
-/// The end of the word that begins at `begin`: the next blank that is outside braces, since the
-/// name of a policy with its parameters, such as `pool{10 GiB}`, reads as one word.
+/// The end of the word that begins at `begin`: the next blank that is outside braces and not before
+/// a per cent sign, since `pool{10 GiB}`, `[0.21, 0.39]` and `3.1 %` each read as one word.
 inline std::size_t word_end(std::string_view text, std::size_t begin) {
   auto depth = 0;
   for (auto at = begin; at < text.size(); ++at) {
-    if (text[at] == '{') { ++depth; }
-    if (text[at] == '}') { depth = std::max(0, depth - 1); }
-    if (text[at] == '\n' || (depth == 0 && text[at] == ' ')) { return at; }
+    if (text[at] == '{' || text[at] == '[') { ++depth; }
+    if (text[at] == '}' || text[at] == ']') { depth = std::max(0, depth - 1); }
+    auto const before_sign = at + 1 < text.size() && text[at + 1] == '%';
+    if (text[at] == '\n' || (depth == 0 && text[at] == ' ' && !before_sign)) { return at; }
   }
   return text.size();
 }

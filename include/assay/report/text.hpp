@@ -69,23 +69,39 @@ inline void verdicts(std::ostream& out, measure::comparison const& all) {
   }
 }
 
+/// One row of the table of findings; a wrong answer has no time, a finding before the first look no
+/// effect.
+inline void add_finding(table& rows, std::string const& label, measure::finding const& found) {
+  auto const untimed = found.outcome == measure::verdict::wrong_answer;
+  auto const sized = !untimed && has_interval(found.effect);
+  rows.add({label, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
+            sized ? effect_text(found.effect) : "", untimed ? "" : interval_text(found.effect),
+            untimed || found.noise_floor == 0 ? "" : percent(found.noise_floor),
+            verdict_text(found)});
+}
+
 inline void findings(std::ostream& out, measure::comparison const& all) {
   if (all.findings.empty()) { return; }
   heading(out,
           "Findings (time against the control's; noise: half-width of the hidden A/A control)");
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
-  for (auto const& found : all.findings) {
-    auto const untimed = found.outcome == measure::verdict::wrong_answer;
-    auto const sized = !untimed && has_interval(found.effect);
-    auto const noise = untimed || found.noise_floor == 0 ? "" : percent(found.noise_floor);
-    rows.add({found.contrast_name, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
-              sized ? effect_text(found.effect) : "", untimed ? "" : interval_text(found.effect),
-              noise, verdict_text(found)});
+  std::set<std::string> told;
+  for (auto const& first : all.findings) {
+    if (!told.insert(first.contrast_name).second) { continue; }
+    auto label = first.contrast_name;
+    for (auto const& found : all.findings) {
+      if (found.contrast_name != first.contrast_name) { continue; }
+      add_finding(rows, std::exchange(label, {}), found);
+    }
   }
   rows.print(out);
   out << "  * decided when to stop\n";
+  std::set<std::string> reasons{""};  // those of the primary findings are told with their verdicts
   for (auto const& found : all.findings) {
-    if (found.reason.empty() || found.primary) { continue; }
+    if (found.primary) { reasons.insert(found.reason); }
+  }
+  for (auto const& found : all.findings) {
+    if (!reasons.insert(found.reason).second) { continue; }
     out << wrapped(found.contrast_name + " (" + std::string{to_string(found.on)} +
                        "): " + found.reason,
                    "  ", "    ");
@@ -125,6 +141,7 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
   table rows{{"arm", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s",
               "of limit"},
              {1}};
+  auto beyond = false;
   for (auto const& each : all.arms) {
     auto label = each.label;
     for (auto const which : measure::all_clocks) {
@@ -135,6 +152,8 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
       auto const has_rate = which != measure::clock::submit && seconds.median > 0;
       auto const bytes = has_rate && each.bytes > 0 ? each.bytes / seconds.median : 0;
       auto const flops = has_rate && each.flops > 0 ? each.flops / seconds.median : 0;
+      beyond = beyond || (byte_limit && bytes > byte_limit->per_second) ||
+               (flop_limit && flops > flop_limit->per_second);
       rows.add({std::exchange(label, {}), std::string{to_string(which)}, duration(seconds.median),
                 quartiles, bytes > 0 ? rate(bytes, "B") : "",
                 bytes > 0 ? share_text(bytes, byte_limit) : "",
@@ -147,6 +166,10 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
   heading(out, "Arms (time per launch; submit: host time per item)");
   rows.drop_empty_columns();
   rows.print(out);
+  if (beyond) {
+    out << "  more than 100 % of a limit: part of the declared bytes or FLOPs never reached it, "
+           "as in a cache\n";
+  }
   if (byte_limit) {
     out << "  limit: " << byte_limit->name << ", " << rate(byte_limit->per_second, "B") << '\n';
   }
