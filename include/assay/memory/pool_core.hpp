@@ -244,7 +244,7 @@ class pool_core {
     verify();
     auto const address = allocate_class(stream, which);
     try {
-      ledger_->opened({address, bytes, backend_.identify(stream).id, this_thread().token});
+      ledger_->opened(live_block{address, bytes, backend_.identify(stream).id, this_thread().token});
     } catch (...) {
       deallocate_class(stream, address, which);
       throw;
@@ -331,11 +331,11 @@ class pool_core {
   alignas(64) Backend backend_;
   pool_options const options_;
   std::unique_ptr<pool_ledger> const ledger_;
+  capture_set<shard> captures_;
   shard_tables<shard> tables_;
   // The slow path's.
   alignas(64) std::mutex mutex_;
   pool_central<Backend> central_;
-  capture_set<shard> captures_;
   std::uint64_t failures_ = 0;
   std::atomic<std::uint64_t> unnoted_blocks_{0};
 };
