@@ -21,7 +21,7 @@ namespace assay::measure {
 
 /// Work on a stream. `launch(stream, arena)` enqueues one launch, which may read and write what
 /// belongs to that arena (0 or 1), and does not block. The others may be left out: `poison(stream,
-/// arena)` overwrites the outputs; `verify(stream, arena)` says what is wrong with them, or nothing,
+/// arena)` overwrites the outputs, `verify(stream, arena)` says what is wrong with them or nothing,
 /// and is called when the stream has drained.
 struct stream_work {
   std::function<void(::cuda::stream_ref, int)> launch;
