@@ -49,25 +49,26 @@ constexpr T select(std::uint8_t valid, T value, T other) noexcept {
                           (std::bit_cast<bits>(other) & ~keep));
 }
 
-/// Calls `full(row)` for each whole step of [0, rows) and `rest(row, count)` for what is left.
+/// Calls `full(row)` for each whole step of [0, rows) and `rest(row, end)` for what is left over.
 template <class Full, class Rest>
 void for_steps(int threads, std::int64_t rows, Full const& full, Rest const& rest) {
   parallel_for(threads, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     auto row = begin;
     for (; row + step <= end; row += step) { full(row); }
-    if (row < end) { rest(row, end - row); }
+    if (row < end) { rest(row, end); }
   });
 }
 
-/// The bools of up to 64 rows from `row` on.
-inline std::array<std::uint8_t, step> spread_step(std::uint8_t const* mask, std::int64_t row,
-                                                  std::int64_t count = step) noexcept {
-  std::array<std::uint8_t, step> bools{};
-  for (std::int64_t byte = 0; byte < (count + 7) / 8; ++byte) {
-    auto const eight = spread(mask[row / 8 + byte]);
-    std::memcpy(bools.data() + byte * 8, &eight, 8);
-  }
-  return bools;
+/// The bools of the `step` rows whose bits begin at `mask`.
+inline std::array<std::uint8_t, step> spread_step(std::uint8_t const* mask) noexcept {
+  std::array<std::uint64_t, step / 8> bools;
+  for (std::size_t byte = 0; byte < bools.size(); ++byte) { bools[byte] = spread(mask[byte]); }
+  return std::bit_cast<std::array<std::uint8_t, step>>(bools);
+}
+
+/// The bool of one row.
+inline std::uint8_t bit(std::uint8_t const* mask, std::int64_t row) noexcept {
+  return static_cast<std::uint8_t>(mask[row / 8] >> (row % 8) & 1);
 }
 
 }  // namespace detail
@@ -75,12 +76,14 @@ inline std::array<std::uint8_t, step> spread_step(std::uint8_t const* mask, std:
 /// bools[i] = 1 where row i holds a value, else 0.
 inline void is_valid(int threads, std::int64_t rows, std::uint8_t const* mask,
                      std::uint8_t* bools) {
-  auto const write = [=](std::int64_t row, std::int64_t count) {
-    auto const expanded = detail::spread_step(mask, row, count);
-    std::memcpy(bools + row, expanded.data(), static_cast<std::size_t>(count));
+  auto const full = [=](std::int64_t row) {
+    auto const spread = detail::spread_step(mask + row / 8);
+    std::memcpy(bools + row, spread.data(), spread.size());
   };
-  detail::for_steps(
-      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  auto const rest = [=](std::int64_t row, std::int64_t end) {
+    for (; row < end; ++row) { bools[row] = detail::bit(mask, row); }
+  };
+  detail::for_steps(threads, rows, full, rest);
 }
 
 /// data[i] = bools[i] ? values[i] : scalar, with the validity of what was taken; the scalar is
@@ -89,24 +92,21 @@ template <class T>
 void copy_if_else(int threads, std::int64_t rows, std::uint8_t const* bools, T const* values,
                   std::uint8_t const* mask, T scalar, T* data, std::uint8_t* data_mask) {
   auto const full = [=](std::int64_t row) {
-    for (std::int64_t i = 0; i < detail::step; ++i) {
-      data[row + i] = detail::select(bools[row + i], values[row + i], scalar);
-    }
-    for (std::int64_t byte = row / 8; byte < (row + detail::step) / 8; ++byte) {
-      std::uint64_t eight = 0;
-      std::memcpy(&eight, bools + byte * 8, 8);
-      data_mask[byte] = static_cast<std::uint8_t>(mask[byte] | ~detail::gather(eight));
-    }
-  };
-  auto const rest = [=](std::int64_t row, std::int64_t count) {
-    for (auto i = row; i < row + count; ++i) {
+    for (auto i = row; i < row + detail::step; ++i) {
       data[i] = detail::select(bools[i], values[i], scalar);
     }
-    for (auto begin = row; begin < row + count; begin += 8) {
+    for (auto i = row; i < row + detail::step; i += 8) {
       std::uint64_t eight = 0;
-      std::memcpy(&eight, bools + begin,
-                  static_cast<std::size_t>(std::min<std::int64_t>(8, row + count - begin)));
-      data_mask[begin / 8] = static_cast<std::uint8_t>(mask[begin / 8] | ~detail::gather(eight));
+      std::memcpy(&eight, bools + i, 8);
+      data_mask[i / 8] = static_cast<std::uint8_t>(mask[i / 8] | ~detail::gather(eight));
+    }
+  };
+  auto const rest = [=](std::int64_t row, std::int64_t end) {
+    for (auto byte = row / 8; byte < (end + 7) / 8; ++byte) { data_mask[byte] = 0; }
+    for (; row < end; ++row) {
+      data[row] = detail::select(bools[row], values[row], scalar);
+      auto const valid = (detail::bit(mask, row) | (bools[row] ^ 1)) << (row % 8);
+      data_mask[row / 8] = static_cast<std::uint8_t>(data_mask[row / 8] | valid);
     }
   };
   detail::for_steps(threads, rows, full, rest);
@@ -116,27 +116,35 @@ void copy_if_else(int threads, std::int64_t rows, std::uint8_t const* bools, T c
 template <class T>
 void cast(int threads, std::int64_t rows, T const* data, std::uint8_t const* data_mask, double* out,
           std::uint8_t* out_mask) {
-  auto const write = [=](std::int64_t row, std::int64_t count) {
-    for (auto i = row; i < row + count; ++i) { out[i] = static_cast<double>(data[i]); }
-    std::memcpy(out_mask + row / 8, data_mask + row / 8, static_cast<std::size_t>((count + 7) / 8));
+  auto const full = [=](std::int64_t row) {
+    for (auto i = row; i < row + detail::step; ++i) { out[i] = static_cast<double>(data[i]); }
+    std::memcpy(out_mask + row / 8, data_mask + row / 8, detail::step / 8);
   };
-  detail::for_steps(
-      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  auto const rest = [=](std::int64_t row, std::int64_t end) {
+    for (auto byte = row / 8; byte < (end + 7) / 8; ++byte) { out_mask[byte] = data_mask[byte]; }
+    for (; row < end; ++row) { out[row] = static_cast<double>(data[row]); }
+  };
+  detail::for_steps(threads, rows, full, rest);
 }
 
 /// out[i] = values[i] as double where row i holds a value, else 0: the three passes in one.
 template <class T>
 void null_cast(int threads, std::int64_t rows, T const* values, std::uint8_t const* mask,
                double* out) {
-  auto const write = [=](std::int64_t row, std::int64_t count) {
-    auto const bools = detail::spread_step(mask, row, count);
-    for (std::int64_t i = 0; i < count; ++i) {
-      auto const value = static_cast<double>(values[row + i]);
-      out[row + i] = detail::select(bools[static_cast<std::size_t>(i)], value, 0.0);
+  auto const full = [=](std::int64_t row) {
+    auto const bools = detail::spread_step(mask + row / 8);
+    for (std::size_t i = 0; i < bools.size(); ++i) {
+      auto const value = static_cast<double>(values[row + static_cast<std::int64_t>(i)]);
+      out[row + static_cast<std::int64_t>(i)] = detail::select(bools[i], value, 0.0);
     }
   };
-  detail::for_steps(
-      threads, rows, [&](std::int64_t row) { write(row, detail::step); }, write);
+  auto const rest = [=](std::int64_t row, std::int64_t end) {
+    for (; row < end; ++row) {
+      auto const value = static_cast<double>(values[row]);
+      out[row] = detail::select(detail::bit(mask, row), value, 0.0);
+    }
+  };
+  detail::for_steps(threads, rows, full, rest);
 }
 
 }  // namespace assay::host

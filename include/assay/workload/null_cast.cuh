@@ -136,11 +136,11 @@ void enqueue_on(Lane& where, null_cast<T> const&,
   auto const rows = state.rows();
   range const here{"null_cast", category::gpu, static_cast<std::uint64_t>(rows)};
   auto& out = state.outputs.at(static_cast<std::size_t>(where.index));
-  detail::scratch<std::uint8_t, Lane> const bools{where, static_cast<std::size_t>(rows)};
+  scratch<std::uint8_t, Lane> const bools{where, static_cast<std::size_t>(rows)};
   kernel::launch_is_valid<typename tuned::is_valid>(where.place, where.stream, rows, state.mask(),
                                                     bools.get());
-  detail::scratch<T, Lane> const data{where, static_cast<std::size_t>(rows) * sizeof(T)};
-  detail::scratch<std::uint32_t, Lane> const mask{where, mask_bytes(rows)};
+  scratch<T, Lane> const data{where, static_cast<std::size_t>(rows)};
+  scratch<std::uint32_t, Lane> const mask{where, mask_bytes(rows) / sizeof(std::uint32_t)};
   kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(
       where.place, where.stream, rows, bools.get(), state.values(), state.mask(), T{0}, data.get(),
       mask.get());

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <assay/core/place.hpp>
+#include <assay/core/range.hpp>
 #include <assay/host/null_cast.hpp>
 #include <assay/reference/null_cast.hpp>
 #include <assay/workload/columns.hpp>
 #include <assay/workload/concepts.hpp>
+#include <assay/workload/scratch.hpp>
 #include <assay/workload/verify.hpp>
 
 #include <array>
@@ -224,27 +226,6 @@ inline mismatch check_mask(int lane, std::uint8_t const* got, std::int64_t rows)
   return wrong_row(lane, row, "got null, expected a value");
 }
 
-/// A temporary of a lane: allocated now, given back at the end of the scope, both in its order.
-template <class T, class Lane>
-class scratch {
- public:
-  scratch(Lane& where, std::size_t bytes)
-      : where_(where),
-        bytes_(bytes),
-        pointer_(where.memory.allocate(where.stream, bytes, alignment)) {}
-  scratch(scratch const&) = delete;
-  scratch& operator=(scratch const&) = delete;
-  ~scratch() { where_.memory.deallocate(where_.stream, pointer_, bytes_, alignment); }
-
-  T* get() const noexcept { return static_cast<T*>(pointer_); }
-
- private:
-  static constexpr std::size_t alignment = 256;
-  Lane& where_;
-  std::size_t bytes_;
-  void* pointer_;
-};
-
 }  // namespace detail
 
 /// What items on the host use: the input, and an output for each lane.
@@ -317,11 +298,12 @@ void enqueue_on(Lane& where, null_cast<T> const&,
                 host_null_cast_state<T, null_cast_form::three_kernels>& state) {
   auto const rows = state.rows();
   auto const threads = where.place.threads;
+  range const here{"null_cast", category::cpu, static_cast<std::uint64_t>(rows)};
   auto& out = state.outputs.at(static_cast<std::size_t>(where.index));
-  detail::scratch<std::uint8_t, Lane> const bools{where, static_cast<std::size_t>(rows)};
+  scratch<std::uint8_t, Lane> const bools{where, static_cast<std::size_t>(rows)};
   host::is_valid(threads, rows, state.mask(), bools.get());
-  detail::scratch<T, Lane> const data{where, static_cast<std::size_t>(rows) * sizeof(T)};
-  detail::scratch<std::uint8_t, Lane> const mask{where, mask_bytes(rows)};
+  scratch<T, Lane> const data{where, static_cast<std::size_t>(rows)};
+  scratch<std::uint8_t, Lane> const mask{where, mask_bytes(rows)};
   host::copy_if_else(threads, rows, bools.get(), state.values(), state.mask(), T{0}, data.get(),
                      mask.get());
   host::cast(threads, rows, data.get(), mask.get(), out.values.get(), out.mask.get());
@@ -330,6 +312,7 @@ void enqueue_on(Lane& where, null_cast<T> const&,
 template <host_lane Lane, class T>
 void enqueue_on(Lane& where, null_cast_fused<T> const&,
                 host_null_cast_state<T, null_cast_form::fused>& state) {
+  range const here{"null_cast_fused", category::cpu, static_cast<std::uint64_t>(state.rows())};
   auto& out = state.outputs.at(static_cast<std::size_t>(where.index));
   host::null_cast(where.place.threads, state.rows(), state.values(), state.mask(),
                   out.values.get());
