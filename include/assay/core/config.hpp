@@ -10,7 +10,7 @@
 namespace assay::config {
 inline constexpr bool has_nvtx = true;
 
-/// The NVTX domain `assay`; null while no tool listens, which makes every push and pop a null check.
+/// The NVTX domain `assay`; null while no tool listens, so that a push or pop is a null check.
 inline nvtxDomainHandle_t nvtx_domain() noexcept {
   static nvtxDomainHandle_t const domain = nvtxDomainCreateA("assay");
   return domain;

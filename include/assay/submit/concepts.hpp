@@ -24,7 +24,7 @@ struct batch_times {
 /// Host times of one item, in nanoseconds.
 struct item_times {
   double total = 0;      ///< from asking to submit until the item is enqueued
-  double lock_wait = 0;  ///< of that, waiting for the mutex, or for room in the queue
+  double lock_wait = 0;  ///< of that, waiting for the mutex, or for the submitter of a queue
 };
 
 /// Watches a batch; this one does not, at no cost. Another type with the same members is told:
@@ -61,11 +61,11 @@ struct any_item {
 
 /// A choice on the submission axis: how host threads hand a batch of items to their lanes.
 ///
-/// `lanes()` lanes are needed for `batch_items()` items. `open(lanes)` starts the mode's threads and
-/// returns a runner, which owns the lanes' copies; `runner.run(item, key, probe)` runs one batch:
-/// it calls `item(lane, number)` for every number in [0, batch_items()), from the mode's threads,
-/// blocks until every lane has drained, and returns `submit::batch_times`. Each item must only
-/// enqueue. `key` tells apart batches whose items differ (other buffers), for modes that record
+/// `lanes()` lanes are needed for `batch_items()` items. `open(lanes)` starts the mode's threads
+/// and returns a runner, which owns the lanes' copies; `runner.run(item, key, probe)` runs one
+/// batch: it calls `item(lane, number)` for every number in [0, batch_items()), from the mode's
+/// threads, blocks until every lane has drained, and returns `submit::batch_times`. Each item must
+/// only enqueue. `key` tells apart batches whose items differ (other buffers), for modes that record
 /// them. The first exception stops the batch; once all threads have stopped and all lanes have
 /// drained it is rethrown, nested in a `submit::item_error`. A runner is used by one thread at a
 /// time; its destructor joins its threads.

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-/// What one item may use: where it runs, the stream that orders it, where its temporaries come from.
+/// What one item may use: where it runs, what orders it there, where its temporaries come from.
 ///
 /// A rig makes the lanes, a submission mode gives each item one of them. Items on one lane follow
 /// each other in stream order; items on different lanes may run at once. `Memory` is a resource
@@ -28,6 +28,7 @@ struct lane {
   void synchronize() const { stream_traits<Stream>::synchronize(stream); }
 };
 
+/// A lane of any place.
 template <class L>
 concept any_lane = memory_resource<typename L::memory_type, typename L::stream_type> &&
                    requires(L const& l) {

@@ -40,7 +40,8 @@ class queued_runner {
         }) {}
 
   /// See `submission_mode`. `submit_per_item` lasts until the item is in the queue, which is all
-  /// that its thread sees of it; `item_times::total` lasts until the submitter has submitted it.
+  /// that its thread sees of it; `item_times::total` lasts until it is submitted, and `lock_wait`,
+  /// of that, until the submitter takes it up.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t /*key*/ = 0, Probe&& probe = Probe{}) {
     auto const total = lanes_.size() * static_cast<std::size_t>(items_);
@@ -80,10 +81,10 @@ class queued_runner {
     host_clock::time_point begun;
     host_clock::time_point done;
   };
-  /// Of one item: asked for, in the queue, submitted.
+  /// Of one item: asked for, taken up by the submitter, submitted.
   struct stamps {
     host_clock::time_point asked;
-    host_clock::time_point queued;
+    host_clock::time_point taken;
     host_clock::time_point submitted;
   };
 
@@ -97,7 +98,6 @@ class queued_runner {
       range const scope{"ask", category::cpu, static_cast<std::uint64_t>(number)};
       if constexpr (per_item) { stamp(number).asked = host_clock::now(); }
       spin_until([&] { return queue_->try_push({t, number}) || failed.stopped(); });
-      if constexpr (per_item) { stamp(number).queued = host_clock::now(); }
     }
     span.done = host_clock::now();
     if constexpr (per_item) {
@@ -106,11 +106,9 @@ class queued_runner {
       int const end = first + submitted_[static_cast<std::size_t>(t)];
       for (int number = first; number < end; ++number) {
         auto const& at = stamp(number);
-        // The submitter may have been faster than this thread's own clock read.
-        auto const total = nanoseconds_between(at.asked, std::max(at.submitted, at.queued));
-        failed.guard(number, [&] {
-          probe.item(lane, number, item_times{total, nanoseconds_between(at.asked, at.queued)});
-        });
+        item_times const times{nanoseconds_between(at.asked, at.submitted),
+                               nanoseconds_between(at.asked, at.taken)};
+        failed.guard(number, [&] { probe.item(lane, number, times); });
       }
     }
   }
@@ -135,6 +133,7 @@ class queued_runner {
 
   template <class Item, class Probe>
   void submit_one(request next, Item& item, Probe& probe, failure& failed) noexcept {
+    constexpr bool per_item = std::remove_cvref_t<Probe>::per_item;
     range const scope{"item", category::cpu, static_cast<std::uint64_t>(next.number)};
     auto const index = static_cast<std::size_t>(next.lane);
     auto& lane = lanes_[index];
@@ -143,11 +142,10 @@ class queued_runner {
         probe.lane_begin(lane);
         open_[index] = true;
       }
+      if constexpr (per_item) { stamp(next.number).taken = host_clock::now(); }
       item(lane, next.number);
       if (sync_per_item_) { lane.synchronize(); }
-      if constexpr (std::remove_cvref_t<Probe>::per_item) {
-        stamp(next.number).submitted = host_clock::now();
-      }
+      if constexpr (per_item) { stamp(next.number).submitted = host_clock::now(); }
       if (++submitted_[index] == items_) {
         open_[index] = false;
         probe.lane_end(lane);
@@ -172,7 +170,8 @@ class queued_runner {
 /// Threads hand their items to one submitter thread through a bounded lock-free queue, and each
 /// keeps its own lane: no two threads ever enqueue at once, and none waits for a lock.
 ///
-/// A full queue holds its thread up; that is told apart as `lock_wait`.
+/// Waiting for room in the queue, and in it, is part of an item's time, and is told apart as
+/// `lock_wait`.
 struct queued {
   int threads = 4;
   int items = 100;             ///< of each thread
