@@ -145,6 +145,8 @@ TEST_CASE("what is slower, faster or the same is said to be") {
     CHECK(result.epochs == 8);
     CHECK(found.epoch_effects.size() == 8);
     CHECK(result.seed == chosen.seed);
+    CHECK(found.weights == b_against_a.weights);
+    CHECK(result.failure.empty());
     CHECK(on.alive == 0);
   }
 }
@@ -198,6 +200,7 @@ TEST_CASE("a wrong answer before timing is never timed") {
   auto const& found = result.findings.at(0);
   CHECK(found.outcome == verdict::wrong_answer);
   CHECK(found.reason == "variant \"b\", epoch 1, before timing, arena 1: row 3 is 7, not 8");
+  CHECK(result.failure == found.reason);
   CHECK(on.count('t', "") == 0);
   CHECK(on.count('w', "") == 0);
   CHECK(std::isinf(found.effect.high));

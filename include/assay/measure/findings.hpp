@@ -86,6 +86,7 @@ class reporter {
     result_.alpha = options_.alpha;
     result_.epochs = ledger_.epochs();
     result_.where.throttle_reasons = end_.vetoes;
+    result_.failure = end_.reason;
     add_arms();
     add_notes();
     add_findings(options_.primary);
@@ -136,6 +137,7 @@ class reporter {
     finding found;
     found.contrast_name = contrasts_[k].name;
     found.what = contrasts_[k].what;
+    found.weights = contrasts_[k].weights;
     found.on = on;
     found.primary = on == options_.primary;
     found.epoch_effects = ledger_.effects(on, k);
