@@ -74,8 +74,8 @@ class fake_device {
 
   std::size_t slot(int handle) {
     if (handle == per_thread_handle) {
-      thread_local std::map<fake_device*, std::size_t> mine;
-      auto& found = mine[this];
+      thread_local std::map<std::uint64_t, std::size_t> mine;
+      auto& found = mine[number_];
       std::lock_guard const lock{mutex_};
       if (found == 0) { found = fresh_slot(); }
       return found;
@@ -221,6 +221,13 @@ class fake_device {
     for (std::size_t i = first; i < first + count; ++i) { f(shadow_[i]); }
   }
 
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> devices{0};
+    return ++devices;
+  }
+
+  // Addresses of fakes come back, numbers do not.
+  std::uint64_t const number_ = next_number();
   std::size_t bytes_;
   std::vector<shadow> shadow_;
   std::array<std::unique_ptr<stream_state>, most_streams> streams_;

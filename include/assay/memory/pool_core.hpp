@@ -204,7 +204,7 @@ class pool_core {
   }
 
   std::uintptr_t allocate_class(stream_type stream, unsigned which) {
-    if (auto* const mine = known(stream)) [[likely]] {
+    if (auto* const mine = known(stream); mine != nullptr && which < size_class::count) [[likely]] {
       auto const me = this_thread().token;
       if (mine->owner.load(std::memory_order_relaxed) != me) [[unlikely]] {
         mine->owner.store(me, std::memory_order_relaxed);

@@ -1,0 +1,413 @@
+// assay-test-timeout: 900
+// SPDX-License-Identifier: Apache-2.0
+// The pool's logic over a device made of clocks, which knows exactly what precedes what.
+#include "catch.hpp"
+#include "memory/pool_storm.hpp"
+
+#include <assay/core/units.hpp>
+
+#include <limits>
+#include <optional>
+
+using namespace assay;
+using namespace assay::literals;
+using assay::test::fake_backend;
+using assay::test::fake_device;
+using core = mr::pool_core<fake_backend>;
+
+namespace {
+
+/// A pool on a fake device, two streams, and blocks that are used when they are taken and left.
+struct bench {
+  explicit bench(mr::pool_options options = {}, unsigned ready_every = 0)
+      : pool(std::in_place, fake_backend{&device, ready_every}, options) {}
+
+  void* take(int stream, std::size_t bytes) {
+    void* const block = pool->allocate(stream, bytes);
+    device.take(stream, block, bytes, ++tags);
+    tag_of[block] = tags;
+    return block;
+  }
+  void leave(int stream, void* block, std::size_t bytes) {
+    device.leave(stream, block, bytes, tag_of.at(block));
+    pool->deallocate(stream, block, bytes);
+  }
+  std::uint64_t live() { return pool->stats().live_bytes; }
+
+  fake_device device{64_MiB};
+  int a = device.create();
+  int b = device.create();
+  std::uint32_t tags = 0;
+  std::map<void*, std::uint32_t> tag_of;
+  std::optional<core> pool;
+};
+
+mr::pool_options fixed(std::size_t bytes) {
+  return {.initial_bytes = bytes, .max_bytes = bytes, .growth_bytes = 2_MiB};
+}
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("a size class holds its request and wastes at most an eighth, or less than a granule") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  for (int i = 0; i < 200'000; ++i) {
+    std::size_t const bytes = 1 + (random() >> (22 + random() % 42));
+    auto const which = mr::size_class::of(bytes);
+    REQUIRE(which < mr::size_class::count);
+    auto const block = mr::size_class::bytes(which);
+    REQUIRE(block >= bytes);
+    REQUIRE(block % 256 == 0);
+    REQUIRE((block - bytes < 256 || (block - bytes) * 8 < bytes));
+    REQUIRE((which == 0 || mr::size_class::bytes(which - 1) < bytes));
+  }
+  CHECK(mr::size_class::of(std::numeric_limits<std::size_t>::max()) >= mr::size_class::count);
+}
+
+TEST_CASE("a stream gets its own blocks back without a call of the backend") {
+  bench at;
+  std::size_t const sizes[] = {1, 4_KiB, 335'552, 2'684'354, 21'474'832};
+  for (auto const bytes : sizes) { at.leave(at.a, at.take(at.a, bytes), bytes); }
+  auto const before = at.device.calls.load();
+  for (int i = 0; i < 1000; ++i) {
+    for (auto const bytes : sizes) { at.leave(at.a, at.take(at.a, bytes), bytes); }
+  }
+  CHECK(at.device.calls == before);
+  CHECK(at.device.violations == 0);
+  CHECK(at.pool->stats().allocations == 5005);
+  CHECK(*at.pool->stats().reused_blocks >= 5000);
+  CHECK(at.live() == 0);
+}
+
+TEST_CASE("zero bytes are a null block that may be given back") {
+  bench at;
+  CHECK(at.pool->allocate(at.a, 0) == nullptr);
+  at.pool->deallocate(at.a, nullptr, 0);
+  CHECK(at.pool->stats().allocations == 0);
+}
+
+TEST_CASE("a block taken from another stream costs one event, and the next ones none") {
+  bench at{fixed(8_MiB)};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 4; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
+  for (void* const block : blocks) { at.leave(at.a, block, 2_MiB); }
+  CHECK(at.device.records == 0);
+
+  void* const first = at.take(at.b, 2_MiB);
+  CHECK(at.device.records == 1);
+  CHECK(at.pool->waits() == 1);
+  CHECK(at.pool->stats().steals == 1u);
+  blocks = {first, at.take(at.b, 2_MiB), at.take(at.b, 2_MiB), at.take(at.b, 2_MiB)};
+  CHECK(at.device.records == 1);
+  CHECK(at.pool->waits() == 1);
+  CHECK(at.pool->stats().steals > 1u);
+  CHECK(at.device.violations == 0);
+  for (void* const block : blocks) { at.leave(at.b, block, 2_MiB); }
+}
+
+TEST_CASE("a new stream with the handle of a released one starts without its predecessor's order") {
+  bench at{fixed(8_MiB), 1};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 4; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
+  for (void* const block : blocks) { at.leave(at.a, block, 2_MiB); }
+  at.leave(at.b, at.take(at.b, 2_MiB), 2_MiB);  // b comes after what a has freed
+  at.pool->release(at.b);
+  at.device.replace(at.b);
+  for (int i = 0; i < 4; ++i) { blocks[static_cast<std::size_t>(i)] = at.take(at.b, 2_MiB); }
+  INFO(at.device.first_violation());
+  CHECK(at.device.violations == 0);
+  for (void* const block : blocks) { at.leave(at.b, block, 2_MiB); }
+}
+
+TEST_CASE("a handle that means another stream is noticed on the slow path, or always if asked") {
+  bool const always = GENERATE(false, true);
+  auto options = fixed(4_MiB);
+  options.identify_always = always;
+  bench at{options};
+  void* const block = at.take(at.a, 2_MiB);
+  at.leave(at.a, block, 2_MiB);
+  at.device.replace(at.a);
+  // The first misses the cache if identities are looked at, the second in any case.
+  void* const first = always ? at.take(at.a, 2_MiB) : at.pool->allocate(at.a, 2_MiB);
+  void* const second = at.take(at.a, 2_MiB);
+  CHECK(first != second);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("other threads give blocks back without losing any") {
+  bench at{fixed(16_MiB)};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1000; ++i) { blocks.push_back(at.take(at.a, 4_KiB)); }
+  std::thread other{[&] {
+    for (void* const block : blocks) { at.leave(at.a, block, 4_KiB); }
+  }};
+  other.join();
+  CHECK(at.live() == 0);
+  auto const reserved = at.pool->stats().reserved_bytes;
+  for (auto& block : blocks) { block = at.take(at.a, 4_KiB); }
+  CHECK(at.pool->stats().reserved_bytes == reserved);
+  for (void* const block : blocks) { at.leave(at.a, block, 4_KiB); }
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("what a thread's default stream kept is found again after the thread has gone") {
+  bench at{fixed(4_MiB)};
+  int const own = fake_device::per_thread_handle;
+  std::thread other{[&] { at.leave(own, at.take(own, 4_MiB), 4_MiB); }};
+  other.join();
+  void* const block = at.take(own, 4_MiB);  // another stream, though its handle is the same
+  CHECK(at.device.violations == 0);
+  at.leave(own, block, 4_MiB);
+}
+
+TEST_CASE("streams keep at most their cache, and the heap passes on the rest") {
+  auto options = fixed(32_MiB);
+  options.stream_cache_bytes = 4_MiB;
+  options.growth_before_steal = false;
+  bench at{options};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 128; ++i) { blocks.push_back(at.take(at.a, 256_KiB)); }
+  for (void* const block : blocks) { at.leave(at.a, block, 256_KiB); }
+  for (int i = 0; i < 112; ++i) { (void)at.take(at.b, 256_KiB); }  // all but 4 MiB
+  CHECK(at.pool->stats().steals == 0u);
+  CHECK(at.device.records == 1);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("neighbours of any size coalesce") {
+  bench at{fixed(16_MiB)};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 4096; ++i) { blocks.push_back(at.take(at.a, 4_KiB)); }
+  for (void* const block : blocks) { at.leave(at.a, block, 4_KiB); }
+  void* const all = at.take(at.b, 16_MiB);
+  CHECK(at.device.violations == 0);
+  at.leave(at.b, all, 16_MiB);
+}
+
+TEST_CASE("growth asks for less where upstream has less") {
+  mr::pool_options options;
+  options.growth_bytes = 48_MiB;
+  bench at{options};
+  void* const first = at.take(at.a, 2_MiB);
+  CHECK(at.pool->stats().reserved_bytes == 48_MiB);
+  void* const second = at.take(at.a, 44_MiB);
+  CHECK(first != second);
+  void* const third = at.take(at.a, 10_MiB);  // 16 MiB are left upstream
+  CHECK(at.pool->stats().reserved_bytes == 60_MiB);
+  at.leave(at.a, first, 2_MiB);
+  at.leave(at.a, second, 44_MiB);
+  at.leave(at.a, third, 10_MiB);
+  CHECK(at.pool->trim() == 60_MiB);
+  CHECK(at.device.reserved_bytes() == 0);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("chunks that fit nothing are returned for one that does") {
+  mr::pool_options options;
+  options.growth_bytes = 2_MiB;
+  bench at{options};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 30; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
+  for (void* const block : blocks) { at.leave(at.a, block, 2_MiB); }
+  CHECK(at.pool->stats().reserved_bytes == 60_MiB);
+  void* const large = at.take(at.b, 56_MiB);
+  CHECK(at.device.violations == 0);
+  at.leave(at.b, large, 56_MiB);
+}
+
+TEST_CASE("when nothing helps, the message tells the state") {
+  bench at{fixed(8_MiB)};
+  (void)at.take(at.a, 3_MiB);
+  CHECK(message_of([&] { at.take(at.b, 6_MiB); }) ==
+        "mr::pool: no room for 6 MiB: 8 MiB reserved of at most 8 MiB, 3 MiB in use, 0 bytes kept "
+        "by 2 streams, 5 MiB free in ranges of at most 5 MiB");
+  CHECK(at.pool->stats().failures == 1);
+  CHECK(message_of([&] { at.take(at.b, std::size_t{1} << 60U); }) ==
+        "mr::pool: no block is larger than 8 TiB");
+  (void)at.take(at.b, 5_MiB);  // it still works
+  CHECK(at.device.violations == 0);
+
+  CHECK(message_of([] { bench const too_much{fixed(66_MiB)}; }) ==
+        "mr::pool: the card has no room for the initial 66 MiB");
+  bench unbounded;
+  CHECK(message_of([&] { unbounded.take(unbounded.a, 66_MiB); }) ==
+        "mr::pool: no room for 72 MiB: 0 bytes reserved, 0 bytes in use, 0 bytes kept by 1 "
+        "streams, 0 bytes free in ranges of at most 0 bytes; upstream has no more");
+}
+
+TEST_CASE("blocks of a captured graph are nobody else's until the graph has gone") {
+  bench at{fixed(8_MiB)};
+  at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB);
+  auto graph = at.pool->begin_capture(at.a);
+  CHECK(message_of([&] { (void)at.pool->begin_capture(at.a); }) ==
+        "mr::pool: the stream is being captured already");
+  CHECK(message_of([&] { at.pool->release(at.a); }) ==
+        "mr::pool: release of a stream that is being captured: end() first");
+  auto const calls = at.device.calls.load();
+  void* const first = at.pool->allocate(at.a, 2_MiB);
+  at.pool->deallocate(at.a, first, 2_MiB);
+  CHECK(at.pool->allocate(at.a, 2_MiB) == first);  // the graph reuses its own
+  void* const second = at.pool->allocate(at.a, 2_MiB);
+  CHECK(second != first);
+  CHECK(at.device.calls <= calls + 4);  // identities only: no event, no wait
+  CHECK(at.device.records == 0);
+  at.pool->deallocate(at.a, first, 2_MiB);
+  at.pool->end_capture(*graph);
+  CHECK(at.live() == 2_MiB);
+  at.pool->deallocate(at.a, second, 2_MiB);  // after the capture, still the graph's
+  CHECK(at.live() == 0);
+
+  void* const other = at.take(at.a, 4_MiB);
+  CHECK(other != first);
+  CHECK_THROWS_AS(at.pool->allocate(at.a, 2_MiB), mr::out_of_memory);
+  CHECK_THROWS_AS(at.pool->allocate(at.b, 2_MiB), mr::out_of_memory);
+  at.pool->drop_capture(*graph);
+  void* const again = at.take(at.b, 4_MiB);
+  CHECK(again != other);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("a block that outlives its graph stays live") {
+  bench at{fixed(4_MiB)};
+  auto graph = at.pool->begin_capture(at.a);
+  void* const block = at.pool->allocate(at.a, 2_MiB);
+  at.pool->drop_capture(*graph);
+  CHECK(at.live() == 2_MiB);
+  void* const other = at.pool->allocate(at.b, 2_MiB);
+  CHECK(other != block);
+  CHECK_THROWS_AS(at.pool->allocate(at.b, 2_MiB), mr::out_of_memory);
+  at.pool->deallocate(at.a, block, 2_MiB);
+  CHECK(at.pool->allocate(at.a, 2_MiB) == block);
+}
+
+TEST_CASE("checked: frees that are wrong are told, and change nothing") {
+  auto options = fixed(8_MiB);
+  options.checked = true;
+  bench at{options};
+  auto const told = [&] { return message_of([&] { at.pool->verify(); }); };
+  void* const block = at.pool->allocate(at.a, 1000);
+  auto const name = mr::pool_ledger::hex(reinterpret_cast<std::uintptr_t>(block));
+  CHECK(told() == "nothing was thrown");
+
+  at.pool->deallocate(at.a, block, 2000);
+  CHECK(told() == "mr::pool: deallocate of " + name +
+                      " with 2000 bytes, but it was allocated with 1000");
+  CHECK(at.pool->live_blocks().size() == 1);
+  at.pool->deallocate(at.a, block, 1000);
+  CHECK(told() == "nothing was thrown");
+  at.pool->deallocate(at.b, block, 1000);
+  std::string const twice = "mr::pool: deallocate of " + name +
+                            " (1000 bytes), which is not a live block: freed twice, or not from "
+                            "this pool";
+  CHECK(message_of([&] { at.pool->allocate(at.a, 8); }) == twice);
+  CHECK(told() == "nothing was thrown");
+
+  // Freed once, it is handed out once.
+  CHECK(at.pool->allocate(at.a, 1000) != at.pool->allocate(at.a, 1000));
+  auto const leaks = at.pool->live_blocks();
+  REQUIRE(leaks.size() == 2);
+  CHECK(leaks[0].bytes == 1000);
+  CHECK(leaks[0].thread == mr::this_thread().token);
+}
+
+TEST_CASE("reserved bytes over a mixed trace stay near the peak of what is live") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  mr::pool_options options;
+  options.growth_bytes = 2_MiB;
+  options.stream_cache_bytes = 512_KiB;
+  fake_device device{512_MiB};
+  core pool{fake_backend{&device, 2}, options};
+  int const streams[] = {device.create(), device.create(), device.create(), device.create()};
+  struct item {
+    void* block;
+    std::size_t bytes;
+    int stream;
+  };
+  std::vector<item> live;
+  std::size_t live_bytes = 0;
+  std::size_t peak = 0;
+  // Phases prefer other sizes, so what one left must serve the next.
+  for (int phase = 0; phase < 12; ++phase) {
+    std::size_t const typical = std::size_t{1} << (10 + random() % 10);
+    for (int i = 0; i < 10'000; ++i) {
+      if (live_bytes < 64_MiB && random() % 2 == 0) {
+        std::size_t const bytes = 1 + typical / 2 + random() % typical;
+        int const stream = streams[random() % 4];
+        live.push_back({pool.allocate(stream, bytes), bytes, stream});
+        live_bytes += bytes;
+        peak = std::max(peak, live_bytes);
+      } else if (!live.empty()) {
+        auto const which = random() % live.size();
+        pool.deallocate(live[which].stream, live[which].block, live[which].bytes);
+        live_bytes -= live[which].bytes;
+        live[which] = live.back();
+        live.pop_back();
+      }
+    }
+  }
+  auto const reserved = *pool.stats().reserved_bytes;
+  INFO("peak " << peak << " reserved " << reserved);
+  CHECK(static_cast<double>(reserved) <= 1.25 * static_cast<double>(peak) + 4 * 512_KiB + 4_MiB);
+  for (auto const& each : live) { pool.deallocate(each.stream, each.block, each.bytes); }
+}
+
+TEST_CASE("ten million operations on many streams from many threads, each block alone and in order") {
+  struct run {
+    mr::pool_options pool;
+    test::storm_options storm;
+    std::size_t device_bytes;
+  };
+  auto const seed = test::fresh_seed();
+  std::uint64_t done = 0;
+  run const runs[] = {
+      {{.growth_bytes = 4_MiB, .stream_cache_bytes = 8_MiB}, {.operations = 5'000'000}, 256_MiB},
+      {{.max_bytes = 24_MiB, .growth_bytes = 4_MiB, .stream_cache_bytes = 8_MiB},
+       {.operations = 3'000'000},
+       256_MiB},
+      {{.growth_bytes = 4_MiB, .stream_cache_bytes = 256_KiB, .growth_before_steal = false},
+       {.threads = 3, .operations = 1'000'000},
+       32_MiB},
+      {{.max_bytes = 24_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 1_MiB,
+        .identify_always = true},
+       {.threads = 1, .operations = 500'000, .release_first = false},
+       64_MiB},
+      {{.initial_bytes = 8_MiB, .max_bytes = 16_MiB, .checked = true},
+       {.threads = 6, .operations = 600'000},
+       64_MiB},
+  };
+  for (auto const& each : runs) {
+    INFO("seed " << seed << " run " << (&each - runs));
+    fake_device device{each.device_bytes};
+    {
+      core pool{fake_backend{&device}, each.pool};
+      done += test::storm(pool, device, each.storm, seed);
+      INFO(device.first_violation());
+      CHECK(device.violations == 0);
+      auto const stats = pool.stats();
+      CHECK(stats.live_bytes == 0);
+      CHECK(stats.allocations == stats.deallocations);
+      CHECK(pool.unnoted_blocks() == 0);
+      CHECK_NOTHROW(pool.verify());
+      CHECK(pool.live_blocks().empty());
+      CHECK(*stats.reserved_bytes == device.reserved_bytes());
+      pool.trim();
+      CHECK(*pool.stats().reserved_bytes <= each.pool.initial_bytes);
+    }
+    CHECK(device.reserved_bytes() == 0);
+    CHECK(device.violations == 0);
+  }
+  CHECK(done >= 10'000'000);
+}
