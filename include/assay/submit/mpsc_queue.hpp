@@ -25,13 +25,13 @@ class mpsc_queue {
   bool try_push(T value) noexcept {
     auto at = tail_.load(std::memory_order_relaxed);
     for (;;) {
-      auto& slot = slots_[at % capacity_];
+      auto& here = slots_[at % capacity_];
       auto const mine = 2 * (at / capacity_);
-      auto const turn = slot.turn.load(std::memory_order_acquire);
+      auto const turn = here.turn.load(std::memory_order_acquire);
       if (turn == mine) {
         if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-          slot.value = value;
-          slot.turn.store(mine + 1, std::memory_order_release);
+          here.value = value;
+          here.turn.store(mine + 1, std::memory_order_release);
           return true;
         }
       } else if (turn < mine) {
@@ -44,11 +44,11 @@ class mpsc_queue {
 
   /// Nothing when the queue is empty. From one thread at a time.
   std::optional<T> try_pop() noexcept {
-    auto& slot = slots_[head_ % capacity_];
+    auto& here = slots_[head_ % capacity_];
     auto const full = 2 * (head_ / capacity_) + 1;
-    if (slot.turn.load(std::memory_order_acquire) != full) { return std::nullopt; }
-    T const value = slot.value;
-    slot.turn.store(full + 1, std::memory_order_release);
+    if (here.turn.load(std::memory_order_acquire) != full) { return std::nullopt; }
+    T const value = here.value;
+    here.turn.store(full + 1, std::memory_order_release);
     ++head_;
     return value;
   }

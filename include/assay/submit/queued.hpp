@@ -91,15 +91,15 @@ class queued_runner {
   template <class Probe>
   void ask_all(int t, Probe& probe, failure& failed, std::atomic<int> const& finished) noexcept {
     constexpr bool per_item = std::remove_cvref_t<Probe>::per_item;
-    auto& span = askers_[static_cast<std::size_t>(t)];
+    auto& instants = askers_[static_cast<std::size_t>(t)];
     int const first = t * items_;
-    span.begun = host_clock::now();
+    instants.begun = host_clock::now();
     for (int number = first; number < first + items_ && !failed.stopped(); ++number) {
       range const scope{"ask", category::cpu, static_cast<std::uint64_t>(number)};
       if constexpr (per_item) { stamp(number).asked = host_clock::now(); }
       spin_until([&] { return queue_->try_push({t, number}) || failed.stopped(); });
     }
-    span.done = host_clock::now();
+    instants.done = host_clock::now();
     if constexpr (per_item) {
       finished.wait(0, std::memory_order_acquire);
       auto& lane = lanes_[static_cast<std::size_t>(t)];

@@ -82,20 +82,20 @@ class threaded_runner {
   void submit_all(int t, Item& item, Probe& probe, Gate& gate, failure& failed) noexcept {
     auto const index = static_cast<std::size_t>(t);
     auto& lane = lanes_[index];
-    auto& span = spans_[index];
+    auto& instants = spans_[index];
     int const first = t * items_;
     int const last = first + items_ - 1;
     bool const opened = failed.guard(first, [&] { probe.lane_begin(lane); });
-    span.begun = host_clock::now();
+    instants.begun = host_clock::now();
     for (int number = first; number <= last && !failed.stopped(); ++number) {
       failed.guard(number, [&] { submit_one(lane, number, item, probe, gate); });
     }
-    span.submitted = host_clock::now();
+    instants.submitted = host_clock::now();
     if (opened) {
       failed.guard(last, [&] { probe.lane_end(lane); });
     }
     failed.guard(last, [&] { lane.synchronize(); }, while_draining);
-    span.drained = host_clock::now();
+    instants.drained = host_clock::now();
   }
 
   template <class Item, class Probe>
