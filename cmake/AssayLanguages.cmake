@@ -50,6 +50,11 @@ target_compile_features(assay_own_flags INTERFACE cxx_std_20)
 target_compile_options(assay_own_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+# GCC 12 and 13 take std::string's own copying for overlapping (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  target_compile_options(assay_own_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
+endif()
 if(ASSAY_HAS_CUDA AND NOT "cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
   target_compile_options(assay_own_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
 endif()

@@ -155,7 +155,7 @@ def files(root):
 
 def check_text(path, lines):
     code = path.suffix in CODE or path.name == "CMakeLists.txt"
-    if code and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
+    if code and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
         yield 1, "no `SPDX-License-Identifier: Apache-2.0` at its start"
     for number, line in enumerate(lines, 1):
         if code and UNFINISHED.search(line):

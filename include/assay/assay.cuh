@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Everything, for nvcc; but what needs an optional package is included by its name.
+#pragma once
+
+#include <assay/assay.hpp>
+#include <assay/kernel/clock_probe.cuh>
+#include <assay/kernel/grid_stride.cuh>
+#include <assay/kernel/launch.cuh>
+#include <assay/kernel/warp_tile.cuh>
+#include <assay/measure/instruments.cuh>
+#include <assay/measure/stream_subject.cuh>
+#include <assay/workload/null_cast.cuh>
+#include <assay/workload/null_cast_kernels.cuh>
