@@ -5,13 +5,21 @@
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
+namespace assay::test {
+/// Matches a string that has `text` in it; v2 and v3 call that by different names.
+inline auto contains(std::string const& text) { return Catch::Matchers::ContainsSubstring(text); }
+}  // namespace assay::test
 #else
 #include <catch2/catch.hpp>
+namespace assay::test {
+inline auto contains(std::string const& text) { return Catch::Matchers::Contains(text); }
+}  // namespace assay::test
 #endif
 
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <string>
 
 namespace assay::test {
 

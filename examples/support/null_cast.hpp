@@ -113,7 +113,8 @@ struct null_cast_parameters {
       return {};
     }
     if (variant.empty()) { return compare(); }
-    auto const chosen = cli::choose("variant", variant, {pipelines.first...});
+    std::vector<std::string> const names{pipelines.first...};
+    auto const chosen = cli::choose("variant", variant, names);
     std::size_t number = 0;
     (((number++ == chosen) ? run_alone(pipelines.second) : void()), ...);
     return {};

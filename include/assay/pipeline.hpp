@@ -94,6 +94,10 @@ auto submission_among(P const&... policies) {
   return detail::choice_among<axis::submission, Place>(submit::sequential{}, policies...);
 }
 
+/// `pipeline{...}`, for use inside the class: nvcc 13.0 takes the name there for the class itself.
+template <class Work, class... P>
+auto make_pipeline(Work const& work, P const&... policies);
+
 template <class... P>
 using place_of = decltype(detail::place_among(on::device{}, std::declval<P const&>()...));
 
@@ -143,13 +147,13 @@ struct pipeline {
       static_assert(memory_policy<Memory, Choice>,
                     "this pipeline's memory policy cannot open on that place: write a pipeline "
                     "with both");
-      return assay::pipeline{work, choice, memory, submit};
+      return detail::make_pipeline(work, choice, memory, submit);
     } else if constexpr (axis == detail::axis::memory) {
-      return assay::pipeline{work, place, choice, submit};
+      return detail::make_pipeline(work, place, choice, submit);
     } else if constexpr (axis == detail::axis::submission) {
-      return assay::pipeline{work, place, memory, choice};
+      return detail::make_pipeline(work, place, memory, choice);
     } else {
-      return assay::pipeline{choice, place, memory, submit};
+      return detail::make_pipeline(choice, place, memory, submit);
     }
   }
 
@@ -175,4 +179,12 @@ pipeline(Work, Policies const&...)
                 decltype(detail::submission_among<detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...))>;
 
+namespace detail {
+
+template <class Work, class... P>
+auto make_pipeline(Work const& work, P const&... policies) {
+  return pipeline{work, policies...};
+}
+
+}  // namespace detail
 }  // namespace assay

@@ -10,7 +10,7 @@
 #include <iterator>
 
 using namespace assay;
-using Catch::Matchers::Contains;
+using assay::test::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -58,7 +58,7 @@ void refused(outcome const& what, int code, std::vector<std::string> const& with
   CHECK(what.err.rfind("error: ", 0) == 0);
   CHECK(std::ranges::count(what.err, '\n') == 1);
   CHECK(what.err.ends_with('\n'));
-  for (auto const& part : with) { CHECK_THAT(what.err, Contains(part)); }
+  for (auto const& part : with) { CHECK_THAT(what.err, contains(part)); }
 }
 
 /// A folder of this test's own, gone with it.
@@ -91,7 +91,7 @@ TEST_CASE("a run prints its report and returns 0") {
   auto const what = run({});
   CHECK(what.code == cli::ok);
   CHECK(what.err.empty());
-  CHECK_THAT(what.out, Contains("null_cast: which allocator") && Contains("repeat      program"));
+  CHECK_THAT(what.out, contains("null_cast: which allocator") && contains("repeat      program"));
 }
 
 TEST_CASE("what is not named has its default, and a seed is drawn") {
@@ -128,7 +128,7 @@ TEST_CASE("help tells every exit code and does not run") {
   CHECK(!what.ran);
   for (auto const* part : {"What is tested?", "--rows", "--fail-if", "0 done", "1 a variant",
                            "2 bad input", "3 a condition", "4 the run failed", "5 --fail-if"}) {
-    CHECK_THAT(what.out, Contains(part));
+    CHECK_THAT(what.out, contains(part));
   }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a comparison that failed is reported, its reason told again, and leav
     return std::optional{all};
   });
   CHECK(what.code == cli::failed);
-  CHECK_THAT(what.out, Contains("Ended early: variant \"a\": out of memory"));
+  CHECK_THAT(what.out, contains("Ended early: variant \"a\": out of memory"));
   CHECK(what.err == "error: variant \"a\": out of memory\n");
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("a condition decides the exit code; the report is printed all the same
   CHECK(run({}, slower).code == cli::ok);
   auto const what = run({"--fail-if", "inconclusive,slower"}, slower);
   CHECK(what.code == cli::gate_holds);
-  CHECK_THAT(what.out, Contains("SLOWER"));
+  CHECK_THAT(what.out, contains("SLOWER"));
 }
 
 TEST_CASE("outputs are written whole, each to its path, quiet or not") {
@@ -221,12 +221,12 @@ TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   CHECK(here.entries() == 5);
   auto const back = report::parse_json(content(here / "r.json"));
   CHECK(back.arms.size() == 4);
-  CHECK_THAT(back.where.command_line, Contains("program --quiet --seed 5"));
+  CHECK_THAT(back.where.command_line, contains("program --quiet --seed 5"));
   CHECK(!back.where.started_at.empty());
   CHECK_THAT(content(here / "r.csv"), Catch::Matchers::StartsWith("contrast,clock"));
-  CHECK_THAT(content(here / "r.arms.csv"), Contains("pool{10 GiB} + concurrent,wall,"));
-  CHECK_THAT(content(here / "r.cells.csv"), Contains("async + serialized,gpu,1,"));
-  CHECK_THAT(content(here / "r.txt"), Contains("Environment"));
+  CHECK_THAT(content(here / "r.arms.csv"), contains("pool{10 GiB} + concurrent,wall,"));
+  CHECK_THAT(content(here / "r.cells.csv"), contains("async + serialized,gpu,1,"));
+  CHECK_THAT(content(here / "r.txt"), contains("Environment"));
 }
 
 TEST_CASE("two outputs on one path are refused") {

@@ -4,7 +4,7 @@
 #include "catch.hpp"
 
 using namespace assay;
-using Catch::Matchers::Contains;
+using assay::test::contains;
 
 TEST_CASE("sizes are read as people write them") {
   CHECK(cli::parse_bytes("1048576") == 1048576);
@@ -24,8 +24,8 @@ TEST_CASE("a size that is none is refused with the word and the remedy") {
                            "nan", "inf", "1e30", "99999999TiB", "0x10"}) {
     INFO(word);
     CHECK_THROWS_AS(cli::parse_bytes(word), std::invalid_argument);
-    CHECK_THROWS_WITH(cli::parse_bytes(word), Contains("'" + std::string{word} + "'"));
-    CHECK_THROWS_WITH(cli::parse_bytes(word), Contains("such as 10GiB"));
+    CHECK_THROWS_WITH(cli::parse_bytes(word), contains("'" + std::string{word} + "'"));
+    CHECK_THROWS_WITH(cli::parse_bytes(word), contains("such as 10GiB"));
   }
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("shares are read with and without the per cent sign") {
   CHECK(cli::parse_share("100%") == 1);
   for (auto const* word : {"", "5", "-1%", "101%", "1 percent", "x", "nan", "1%%"}) {
     INFO(word);
-    CHECK_THROWS_WITH(cli::parse_share(word), Contains("'" + std::string{word} + "'"));
+    CHECK_THROWS_WITH(cli::parse_share(word), contains("'" + std::string{word} + "'"));
   }
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("seeds are whole numbers from 1") {
   CHECK(cli::parse_seed("18446744073709551615") == std::numeric_limits<std::uint64_t>::max());
   for (auto const* word : {"", "0", "-4", "1.5", "12x", "18446744073709551616", " 3"}) {
     INFO(word);
-    CHECK_THROWS_WITH(cli::parse_seed(word), Contains("'" + std::string{word} + "'"));
+    CHECK_THROWS_WITH(cli::parse_seed(word), contains("'" + std::string{word} + "'"));
   }
 }
 
@@ -67,5 +67,5 @@ TEST_CASE("counts and ranges name option, value and limit") {
                     "--nulls 1.5: it must be between 0 and 1");
   CHECK_THROWS_WITH(
       cli::require_between("--nulls", std::numeric_limits<double>::quiet_NaN(), 0.0, 1.0),
-      Contains("--nulls nan"));
+      contains("--nulls nan"));
 }

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-using Catch::Matchers::Contains;
+using assay::test::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -74,7 +74,7 @@ TEST_CASE("without nsys it says what to install, exit code 3, and makes nothing"
   stage const here;
   auto const what = here.run("./example", "NSYS=no-such-nsys");
   CHECK(what.code == 3);
-  CHECK_THAT(what.out, Contains("error: no-such-nsys is not installed") && Contains("Nsight Systems"));
+  CHECK_THAT(what.out, contains("error: no-such-nsys is not installed") && contains("Nsight Systems"));
   CHECK(!fs::exists(here.path() / "profiles"));
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("help is help") {
   stage const here;
   auto const what = here.run("--help", "NSYS=no-such-nsys");
   CHECK(what.code == 0);
-  CHECK_THAT(what.out, Contains("usage: profile.sh") && Contains("Exit codes"));
+  CHECK_THAT(what.out, contains("usage: profile.sh") && contains("Exit codes"));
 }
 
 TEST_CASE("bad usage names what is wrong, exit code 2") {
@@ -95,7 +95,7 @@ TEST_CASE("bad usage names what is wrong, exit code 2") {
     INFO(arguments);
     auto const what = here.run(arguments);
     CHECK(what.code == 2);
-    CHECK_THAT(what.out, Contains("error: ") && Contains(says));
+    CHECK_THAT(what.out, contains("error: ") && contains(says));
   }
   CHECK(here.calls().empty());
 }
@@ -118,13 +118,13 @@ TEST_CASE("each variant is profiled and exported under a name of its own") {
         "<stats><--report><cuda_api_sum><--format><csv><--force-export=true>"
         "<--force-overwrite=true><--output><my out/2-pool_10_GiB__a>"
         "<my out/2-pool_10_GiB__a.nsys-rep>\n");
-  CHECK_THAT(what.out, Contains("my out/2-pool_10_GiB__a_cuda_api_sum.csv"));
+  CHECK_THAT(what.out, contains("my out/2-pool_10_GiB__a_cuda_api_sum.csv"));
 }
 
 TEST_CASE("--only chooses variants without asking for the list") {
   stage const here;
   CHECK(here.run("--only x --only 'y z' ./example").code == 0);
-  CHECK_THAT(here.calls(), Contains("<--variant><x>") && Contains("<--variant><y z>"));
+  CHECK_THAT(here.calls(), contains("<--variant><x>") && contains("<--variant><y z>"));
   CHECK(here.calls().find("GiB") == std::string::npos);
 }
 
@@ -132,5 +132,5 @@ TEST_CASE("a run that fails ends it with exit code 4") {
   stage const here;
   auto const what = here.run("./example --rows=7", "NSYS=./nsys NSYS_RESULT=1");
   CHECK(what.code == 4);
-  CHECK_THAT(what.out, Contains("error: variant 'pool{10 GiB}/a' failed under ./nsys"));
+  CHECK_THAT(what.out, contains("error: variant 'pool{10 GiB}/a' failed under ./nsys"));
 }

@@ -162,6 +162,31 @@ bool alarm_at_any_look(std::vector<double> const& effects) {
 
 }  // namespace
 
+TEST_CASE("redrawing the signs of any effects at all raises no more than 5 % of alarms") {
+  auto const seed = fresh_seed();
+  INFO("seed " << seed);
+  measure::coins from{seed};
+  int const runs = simulated_runs(4000);
+  auto const uniform = [&] { return static_cast<double>(from.next() >> 11U) * 0x1p-53; };
+  // Heavy tails, the same size throughout, and mostly zeros: what distorts approximations.
+  for (int kind = 0; kind < 3; ++kind) {
+    int alarms = 0;
+    for (int i = 0; i < runs; ++i) {
+      std::vector<double> effects(24);
+      for (auto& each : effects) {
+        double const size = kind == 0   ? std::tan(1.57 * uniform())
+                            : kind == 1 ? 1.0
+                                        : std::floor(1.5 * uniform());
+        each = from.flip() ? size : -size;
+      }
+      alarms += alarm_at_any_look(effects);
+    }
+    INFO("kind " << kind);
+    CHECK(alarms <= runs * (0.05 + slack(0.05, runs)));
+    if (kind == 0) { CHECK(alarms >= runs * 0.015); }  // nor is the level given away
+  }
+}
+
 TEST_CASE("a fixed order is broken by a wave of its own period") {
   auto const seed = fresh_seed();
   INFO("seed " << seed);

@@ -31,8 +31,8 @@ TEST_CASE("a verdict on a 1 ms batch from 8 epochs costs less than 2 s with its 
 }
 
 TEST_CASE("cells of no length are refused") {
-  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, 0), Catch::Contains("cell_seconds"));
-  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, -1), Catch::Contains("-1"));
+  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, 0), assay::test::contains("cell_seconds"));
+  CHECK_THROWS_WITH(size_cells(1e-3, 1e-3, -1), assay::test::contains("-1"));
   CHECK_THROWS(size_cells(1e-3, 1e-3, std::numeric_limits<double>::infinity()));
 }
 

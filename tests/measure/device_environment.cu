@@ -4,12 +4,12 @@
 #include <assay/measure/device_environment.hpp>
 
 using namespace assay;
-using Catch::Matchers::Contains;
+using assay::test::contains;
 
 TEST_CASE("a device is described by name, and NVML finds the same one") {
   measure::environment where;
   measure::describe_device(on::device{0}, where);
-  CHECK_THAT(where.device, Contains("SMs") && Contains("compute capability"));
+  CHECK_THAT(where.device, contains("SMs") && contains("compute capability"));
   CHECK(where.toolkit == measure::cuda_version_text(CUDART_VERSION));
   auto device = measure::watch(on::device{0});
   device.sample();

@@ -13,6 +13,6 @@ TEST_CASE("CUDA's version numbers are told as people know them") {
 TEST_CASE("a device that is not there is refused by its number") {
   measure::environment where;
   CHECK_THROWS_WITH(measure::describe_device(on::device{999}, where),
-                    Catch::Matchers::Contains("device 999 does not exist"));
+                    assay::test::contains("device 999 does not exist"));
   CHECK(where.device.empty());
 }

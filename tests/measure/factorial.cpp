@@ -89,10 +89,10 @@ TEST_CASE("each variant is held against the first") {
   CHECK(all[0].weights == std::vector<double>{-1, 1, 0});
   CHECK(all[1].weights == std::vector<double>{-1, 0, 1});
   std::vector<std::string> const one{"pool"};
-  CHECK_THROWS_WITH(against_first(one), Catch::Contains("not 1"));
+  CHECK_THROWS_WITH(against_first(one), assay::test::contains("not 1"));
 }
 
 TEST_CASE("a factor of one level is refused by name") {
   CHECK_THROWS_WITH((crossing{{"memory", {"pool"}}, {"submit", {"a", "b"}}}),
-                    Catch::Contains("memory"));
+                    assay::test::contains("memory"));
 }

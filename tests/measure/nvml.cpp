@@ -6,7 +6,7 @@
 #include <cstring>
 
 using namespace assay;
-using Catch::Matchers::Contains;
+using assay::test::contains;
 
 namespace {
 
@@ -67,7 +67,7 @@ measure::nvml_watch watch() { return measure::nvml_watch{"0000:1B:00.0", measure
 TEST_CASE("without the library everything stays unknown, and one note says so") {
   auto const library = measure::nvml::load("libassay-does-not-exist.so.1");
   CHECK(!library.available());
-  CHECK_THAT(library.why_missing(), Contains("libassay-does-not-exist.so.1"));
+  CHECK_THAT(library.why_missing(), contains("libassay-does-not-exist.so.1"));
   measure::nvml_watch absent{"0000:1B:00.0", library};
   CHECK(absent.sample().empty());
   CHECK(absent.sample().empty());
@@ -78,14 +78,14 @@ TEST_CASE("without the library everything stays unknown, and one note says so") 
   CHECK(std::isnan(where.sm_clock_mhz));
   CHECK(where.throttle_reasons.empty());
   auto const note = absent.note();
-  CHECK_THAT(note, Contains("NVML") && Contains("libassay-does-not-exist.so.1"));
+  CHECK_THAT(note, contains("NVML") && contains("libassay-does-not-exist.so.1"));
   CHECK(note.find("does-not-exist") == note.rfind("does-not-exist"));
 }
 
 TEST_CASE("a library that is something else is not used") {
   auto const other = measure::nvml::load("libc.so.6");
   CHECK(!other.available());
-  CHECK_THAT(other.why_missing(), Contains("lacks functions"));
+  CHECK_THAT(other.why_missing(), contains("lacks functions"));
 }
 
 TEST_CASE("a device is asked for by its bus id and described by the medians") {
@@ -177,13 +177,13 @@ TEST_CASE("what may not be asked stays unknown, is noted once, and the rest is t
 TEST_CASE("a library that cannot start, or does not know the device, says why") {
   now = {};
   now.init = 4;
-  CHECK_THAT(measure::nvml{find}.why_missing(), Contains("nvmlInit: Insufficient Permissions"));
+  CHECK_THAT(measure::nvml{find}.why_missing(), contains("nvmlInit: Insufficient Permissions"));
   CHECK(now.open == 0);
   now = {};
   now.device = 3;
   auto device = watch();
   CHECK(device.sample().empty());
-  CHECK_THAT(device.note(), Contains("device: Not Supported"));
+  CHECK_THAT(device.note(), contains("device: Not Supported"));
 }
 
 TEST_CASE("the name that older drivers have for throttle reasons will do") {

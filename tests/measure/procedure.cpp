@@ -216,7 +216,7 @@ TEST_CASE("a wrong answer after timing takes the verdict back") {
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(result.findings.at(0).outcome == verdict::wrong_answer);
   CHECK_THAT(result.findings.at(0).reason,
-             Catch::Contains("\"a\", epoch 8, after timing, arena 0: stale"));
+             assay::test::contains("\"a\", epoch 8, after timing, arena 0: stale"));
 }
 
 TEST_CASE("answers are checked in both arenas at both ends, or around every epoch") {
@@ -248,7 +248,7 @@ TEST_CASE("a wrong variant blames the contrasts that it is in, and leaves none o
   REQUIRE(result.findings.size() == 2);
   CHECK(result.findings[0].outcome == verdict::unproven);
   CHECK(result.findings[1].outcome == verdict::wrong_answer);
-  CHECK_THAT(result.findings[0].reason, Catch::Contains("off by one"));
+  CHECK_THAT(result.findings[0].reason, assay::test::contains("off by one"));
 }
 
 TEST_CASE("what a subject throws becomes the reason, with variant, epoch and place") {
@@ -284,14 +284,14 @@ TEST_CASE("exceptions of unknown type and builds of nothing are told too") {
     if (made.what == 't') { throw 42; }  // NOLINT
   };
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
-  CHECK_THAT(result.findings.at(0).reason, Catch::Contains("unknown type"));
+  CHECK_THAT(result.findings.at(0).reason, assay::test::contains("unknown type"));
   CHECK(on.alive == 0);
 
   auto empty = two(1e-3, 1e-3);
   auto variants = empty.variants();
   variants[1].build = [](measure::epoch const&) { return nullptr; };
   auto const none = measure::run(variants, {b_against_a}, seeded());
-  CHECK_THAT(none.findings.at(0).reason, Catch::Contains("returned no subject"));
+  CHECK_THAT(none.findings.at(0).reason, assay::test::contains("returned no subject"));
 }
 
 TEST_CASE("cancelled, it keeps the interval of the last look and claims nothing") {
@@ -341,13 +341,13 @@ TEST_CASE("a primary clock that is not given ends it, naming clock and variant")
     auto const result = measure::run(on.variants(), {b_against_a}, seeded());
     CHECK(result.findings.at(0).outcome == verdict::unproven);
     CHECK_THAT(result.findings.at(0).reason,
-               Catch::Contains("variant \"b\"") && Catch::Contains("wall clock gave"));
+               assay::test::contains("variant \"b\"") && assay::test::contains("wall clock gave"));
   }
   auto on = two(1e-3, 1e-3);
   auto chosen = seeded();
   chosen.primary = clock::gpu;
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
-  CHECK_THAT(result.findings.at(0).reason, Catch::Contains("gpu clock"));
+  CHECK_THAT(result.findings.at(0).reason, assay::test::contains("gpu clock"));
 }
 
 TEST_CASE("other clocks are secondary findings from the same cells, or left out with a note") {
@@ -390,7 +390,7 @@ TEST_CASE("a control that differs from its double forbids the verdict") {
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   auto const& found = result.findings.at(0);
   CHECK(found.outcome == verdict::unproven);
-  CHECK_THAT(found.reason, Catch::Contains("hidden control: \"a\" differs from its own second"));
+  CHECK_THAT(found.reason, assay::test::contains("hidden control: \"a\" differs from its own second"));
   CHECK(found.effect.ratio == Approx(1.2).epsilon(0.02));  // told, but not claimed
 }
 
@@ -407,7 +407,7 @@ TEST_CASE("traces that one variant leaves in the other's cells forbid the verdic
   };
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(result.findings.at(0).outcome == verdict::unproven);
-  CHECK_THAT(result.findings.at(0).reason, Catch::Contains("carry-over"));
+  CHECK_THAT(result.findings.at(0).reason, assay::test::contains("carry-over"));
 }
 
 TEST_CASE("throttling forbids the verdict, and is told once") {
@@ -431,10 +431,10 @@ TEST_CASE("a difference under the clock's tick is refused") {
   chosen.tick_seconds = {5e-6, 5e-6, 5e-6};
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   CHECK(result.findings.at(0).outcome == verdict::unproven);
-  CHECK_THAT(result.findings.at(0).reason, Catch::Contains("resolution"));
+  CHECK_THAT(result.findings.at(0).reason, assay::test::contains("resolution"));
   chosen.tick_seconds = {100e-9, 100e-9, 100e-9};  // 100 launches a cell: 1 ns
   auto const fine = measure::run(on.variants(), {b_against_a}, chosen);
-  CHECK_THAT(fine.findings.at(0).reason, !Catch::Contains("resolution"));
+  CHECK_THAT(fine.findings.at(0).reason, !assay::test::contains("resolution"));
 }
 
 TEST_CASE("arms at different SM clocks get a note that splits the effect") {
@@ -559,31 +559,31 @@ TEST_CASE("what cannot be run is refused, naming the value") {
   };
   auto const as_is = [](measure::options&) {};
   auto const kind = measure::contrast::kind::difference;
-  CHECK_THAT(refused({}, as_is), Catch::Contains("1 contrast or more"));
-  CHECK_THAT(refused({{"x", kind, {1}}}, as_is), Catch::Contains("1 weights for 2 variants"));
-  CHECK_THAT(refused({{"x", kind, {1, 1}}}, as_is), Catch::Contains("sum to 0, not 2"));
-  CHECK_THAT(refused({{"x", kind, {0, 0}}}, as_is), Catch::Contains("not all zero"));
-  CHECK_THAT(refused({{"x", kind, {not_a_number, 1}}}, as_is), Catch::Contains("finite"));
-  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.margin = -0.5; }), Catch::Contains("-0.5"));
-  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.alpha = 2; }), Catch::Contains("alpha"));
+  CHECK_THAT(refused({}, as_is), assay::test::contains("1 contrast or more"));
+  CHECK_THAT(refused({{"x", kind, {1}}}, as_is), assay::test::contains("1 weights for 2 variants"));
+  CHECK_THAT(refused({{"x", kind, {1, 1}}}, as_is), assay::test::contains("sum to 0, not 2"));
+  CHECK_THAT(refused({{"x", kind, {0, 0}}}, as_is), assay::test::contains("not all zero"));
+  CHECK_THAT(refused({{"x", kind, {not_a_number, 1}}}, as_is), assay::test::contains("finite"));
+  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.margin = -0.5; }), assay::test::contains("-0.5"));
+  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.alpha = 2; }), assay::test::contains("alpha"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.max_epochs = 3; }),
-             Catch::Contains("max_epochs = 3"));
+             assay::test::contains("max_epochs = 3"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.super_blocks = 0; }),
-             Catch::Contains("super_blocks"));
+             assay::test::contains("super_blocks"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.cell_seconds = 0; }),
-             Catch::Contains("cell_seconds"));
+             assay::test::contains("cell_seconds"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.warm_up_seconds = -1; }),
-             Catch::Contains("warm_up_seconds"));
+             assay::test::contains("warm_up_seconds"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.tick_seconds[1] = not_a_number; }),
-             Catch::Contains("tick"));
+             assay::test::contains("tick"));
   CHECK(on.calls.empty());
 
   auto doubled = on.variants();
   doubled[1].label = "a";
-  CHECK_THROWS_WITH(measure::run(doubled, {b_against_a}), Catch::Contains("labelled \"a\""));
+  CHECK_THROWS_WITH(measure::run(doubled, {b_against_a}), assay::test::contains("labelled \"a\""));
   auto unbuilt = on.variants();
   unbuilt[1].build = nullptr;
-  CHECK_THROWS_WITH(measure::run(unbuilt, {b_against_a}), Catch::Contains("no build function"));
+  CHECK_THROWS_WITH(measure::run(unbuilt, {b_against_a}), assay::test::contains("no build function"));
   std::vector<measure::variant> const one(1, on.variants()[0]);
-  CHECK_THROWS_WITH(measure::run(one, {b_against_a}), Catch::Contains("2 variants"));
+  CHECK_THROWS_WITH(measure::run(one, {b_against_a}), assay::test::contains("2 variants"));
 }

@@ -284,5 +284,5 @@ TEST_CASE("fewer than two variants are refused by number") {
   coins from{1};
   auto const one = numbers(1);
   CHECK_THROWS_WITH(draw_super_block(one, draw_turns(one, 2, from), from),
-                    Catch::Contains("not 1"));
+                    assay::test::contains("not 1"));
 }

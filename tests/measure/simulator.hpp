@@ -33,6 +33,7 @@ struct noise {
   double epoch_start = 0;    ///< excess of an epoch's first timed cell
   double arena = 0;          ///< sd of the arenas' own effects, drawn per epoch
   double label_arena = 0;    ///< effect of a placement that stays with the label: confounded
+  double built_first = 0;    ///< for the instance that was built first in its epoch
   double interaction = 0;    ///< sd, drawn per epoch and instance: code meets placement
   double tick = 0;           ///< a cell's time is rounded to this many seconds
 };
@@ -85,6 +86,8 @@ inline std::vector<noise> null_scenarios() {
        .carry_over = 0.01,
        .arena = 0.003,
        .interaction = 0.001},
+      {.name = "carry-over 2 %, white 0.05 %", .white = 0.0005, .carry_over = 0.02},
+      {.name = "built first 0.5 %", .built_first = 0.005},
       {.name = "ticks of 0.5 us on launches of 250 us", .white = 0.0002, .tick = 0.5e-6},
   };
 }
@@ -222,12 +225,14 @@ inline std::vector<measure::variant> simulate(noise const& what, std::uint64_t s
   std::vector<measure::variant> variants;
   for (std::size_t v = 0; v < log_effects.size(); ++v) {
     variants.push_back({"v" + std::to_string(v), {}, [=](measure::epoch const& now) {
+                          double place = 0;
                           if (*built_in != now.number) {
                             where->begin_epoch();
                             *built_in = now.number;
+                            place = what.built_first;
                           }
                           return std::make_unique<simulated>(where, static_cast<int>(v),
-                                                             log_effects[v]);
+                                                             log_effects[v] + place);
                         }});
   }
   return variants;

@@ -56,8 +56,8 @@ void refused(fs::path const& path, std::string const& reason) {
   };
   for (auto const& text : {why([&] { report::require_writable(path); }),
                            why([&] { report::write_atomically(path, "text"); })}) {
-    CHECK_THAT(text, Catch::Matchers::Contains(path.string()));
-    CHECK_THAT(text, Catch::Matchers::Contains(reason));
+    CHECK_THAT(text, assay::test::contains(path.string()));
+    CHECK_THAT(text, assay::test::contains(reason));
   }
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
     reason = error.what();
   }
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
-  CHECK_THAT(reason, Catch::Matchers::Contains("File too large"));
+  CHECK_THAT(reason, assay::test::contains("File too large"));
   CHECK(content(here / "a") == "old");
   CHECK(here.entries() == 1);
 }
@@ -162,7 +162,7 @@ TEST_CASE("a device is written in place, not replaced") {
   report::write_atomically("/dev/null", "text");
   CHECK(fs::is_character_file("/dev/null"));
   CHECK_THROWS_WITH(report::write_atomically("/dev/full", "text"),
-                    Catch::Matchers::Contains("No space left"));
+                    assay::test::contains("No space left"));
 }
 
 TEST_CASE("a reader sees the old file or the new one, never a part") {

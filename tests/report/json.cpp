@@ -248,7 +248,7 @@ TEST_CASE("text that is not UTF-8 is written all the same") {
 TEST_CASE("what cannot be read is refused, with what is wrong") {
   auto written = report::to_json(test::sample());
   auto const refused = [](report::document const& from, std::string const& with) {
-    CHECK_THROWS_WITH(report::from_json(from), Catch::Matchers::Contains(with));
+    CHECK_THROWS_WITH(report::from_json(from), assay::test::contains(with));
     CHECK_THROWS_AS(report::from_json(from), std::invalid_argument);
   };
   auto changed = written;
@@ -267,5 +267,5 @@ TEST_CASE("what cannot be read is refused, with what is wrong") {
   changed["seed"] = "12x";
   refused(changed, "seed is '12x'");
   refused(report::document::array(), "not a report");
-  CHECK_THROWS_WITH(report::parse_json("{"), Catch::Matchers::Contains("not JSON"));
+  CHECK_THROWS_WITH(report::parse_json("{"), assay::test::contains("not JSON"));
 }

@@ -18,6 +18,8 @@ root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
 from headers import Graph, NEEDS  # noqa: E402
 
+graph = Graph(root)
+
 
 def missing_package(output):
     """The optional package whose header the compiler did not find, if that is why it stopped."""
@@ -27,6 +29,8 @@ def missing_package(output):
 
 
 def compile_alone(header, command):
+    if "cuda_mr" in graph.needs(header):
+        command = [*command, "-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE"]
     source = f"#include <assay/{header}>\n#include <assay/{header}>\n"
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
@@ -44,7 +48,6 @@ def main():
     parser.add_argument("--system-include", action="append", default=[])
     options = parser.parse_args()
 
-    graph = Graph(root)
     wanted = {
         "host": lambda h: h.endswith(".hpp") and "cuda" not in graph.needs(h),
         "toolkit": lambda h: h.endswith(".hpp") and "cuda" in graph.needs(h),

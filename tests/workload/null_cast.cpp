@@ -127,19 +127,19 @@ TEST_CASE("null_cast counts the bytes that each kernel must move", "[workload]")
 TEST_CASE("null_cast refuses what is impossible and says what is allowed", "[workload]") {
   auto where = make_lane(0);
   using work = workloads::null_cast<std::int32_t>;
-  using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(work{.rows = -1}.validate(), Contains("rows = -1") && Contains("0 to 2^40"));
-  CHECK_THROWS_WITH((work{.rows = work::max_rows + 1}.prepare(where, 1)), Contains("2^40"));
+  using assay::test::contains;
+  CHECK_THROWS_WITH(work{.rows = -1}.validate(), contains("rows = -1") && contains("0 to 2^40"));
+  CHECK_THROWS_WITH((work{.rows = work::max_rows + 1}.prepare(where, 1)), contains("2^40"));
   for (double const bad : {-0.001, 1.001, std::nan(""), HUGE_VAL}) {
     CHECK_THROWS_AS((work{.rows = 1, .null_fraction = bad}.prepare(where, 1)),
                     std::invalid_argument);
   }
   CHECK_THROWS_WITH((work{.null_fraction = 1.5}.validate()),
-                    Contains("null_fraction = 1.5") && Contains("0 to 1"));
+                    contains("null_fraction = 1.5") && contains("0 to 1"));
   CHECK_THROWS_WITH(
       (work{.input = workloads::column_view<std::int32_t>{nullptr, nullptr, 3}}.validate()),
-      Contains("3 rows but no values"));
-  CHECK_THROWS_WITH((work{.rows = 1}.prepare(where, 0)), Contains("lanes = 0"));
+      contains("3 rows but no values"));
+  CHECK_THROWS_WITH((work{.rows = 1}.prepare(where, 0)), contains("lanes = 0"));
 }
 
 TEST_CASE("null_cast tells what it is", "[workload]") {

@@ -86,7 +86,7 @@ class fenced {
 template <class T>
 fenced<T> upload(void const* from, std::size_t bytes) {
   fenced<T> to{(bytes + sizeof(T) - 1) / sizeof(T)};
-  check(cudaMemcpy(to.get(), from, bytes, cudaMemcpyDefault));
+  if (bytes > 0) { check(cudaMemcpy(to.get(), from, bytes, cudaMemcpyDefault)); }
   return to;
 }
 

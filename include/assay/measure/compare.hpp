@@ -151,6 +151,20 @@ inline std::vector<std::string> labels_of(
   return labels;
 }
 
+/// Every level of `rows` with every level of `columns`, row-major. (Functions, not nested lambdas
+/// over packs: nvcc 13.0 cannot translate those.)
+template <class Pipeline, class... Columns>
+auto with_each(Pipeline const& row, std::tuple<Columns...> const& columns) {
+  return std::apply(
+      [&row](Columns const&... column) { return std::make_tuple(row.with(column)...); }, columns);
+}
+template <class Pipeline, class... Rows, class Columns>
+auto crossed(Pipeline const& control, std::tuple<Rows...> const& rows, Columns const& columns) {
+  return std::apply(
+      [&](Rows const&... row) { return std::tuple_cat(with_each(control.with(row), columns)...); },
+      rows);
+}
+
 }  // namespace detail
 }  // namespace measure
 
@@ -199,15 +213,7 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
                       detail::axis_of<first_column, place>()) && ...),
                 "all levels of a factor must be choices on one axis");
 
-  auto const pipelines = std::apply(
-      [&](auto const&... row) {
-        return std::tuple_cat(std::apply(
-            [&, &row = row](auto const&... column) {
-              return std::tuple{control.with(row).with(column)...};
-            },
-            columns.choices)...);
-      },
-      rows.choices);
+  auto const pipelines = measure::detail::crossed(control, rows.choices, columns.choices);
   auto const axes = std::apply(
       [](auto const&... each) { return std::vector{each.axes()...}; }, pipelines);
 
@@ -226,17 +232,13 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
   std::array<std::size_t, sizeof...(Columns)> column_members{};
   for (std::size_t r = 0; r < row_members.size(); ++r) { row_members[r] = r * column_members.size(); }
   for (std::size_t c = 0; c < column_members.size(); ++c) { column_members[c] = c; }
-  measure::crossing const crossed{factor_of(row_members), factor_of(column_members)};
+  measure::crossing const design{factor_of(row_members), factor_of(column_members)};
 
   auto const labels = measure::detail::labels_of(axes);
   measure::detail::line_up all;
-  std::apply(
-      [&](auto const&... each) {
-        std::size_t next = 0;
-        (all.add(each, labels[next++]), ...);
-      },
-      pipelines);
-  return all.run(crossed.contrasts(), chosen);
+  std::size_t next = 0;
+  std::apply([&](auto const&... each) { (all.add(each, labels[next++]), ...); }, pipelines);
+  return all.run(design.contrasts(), chosen);
 }
 
 }  // namespace assay

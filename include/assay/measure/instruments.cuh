@@ -80,15 +80,17 @@ struct instruments<on::device> {
   };
 
   static environment_watch watch(on::device place) {
+    // Asked now: at the end a failed device may not answer, and the start would be past.
+    auto known = host_environment({}, {});
+    describe_device(place, known);
     auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
     return {[nvml] { return nvml->sample(); },
-            [nvml, place](comparison& into) {
-              describe_device(place, into.where);
+            [nvml, known](comparison& into) {
               nvml->describe(into.where);
               if (auto note = nvml->note(); !note.empty()) {
                 into.notes.push_back(std::move(note));
               }
-              fill_unknown(into.where, host_environment({}, {}));
+              fill_unknown(into.where, known);
             }};
   }
 

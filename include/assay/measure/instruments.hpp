@@ -50,7 +50,9 @@ struct instruments<on::host> {
 
   static environment_watch watch(on::host) {
     return {[] { return std::vector<std::string>{}; },
-            [](comparison& into) { fill_unknown(into.where, host_environment({}, {})); }};
+            [known = host_environment({}, {})](comparison& into) {
+              fill_unknown(into.where, known);
+            }};
   }
 
   static std::vector<ceiling> ceilings(on::host) {
