@@ -81,8 +81,7 @@ template <graph_lane Lane>
 class graph_runner {
  public:
   graph_runner(char const* name, std::vector<Lane> lanes, int items, bool sync_per_item)
-      : lanes_(lanes.size()),
-        items_(lanes.size() * static_cast<std::size_t>(items)),
+      : items_(lanes.size() * static_cast<std::size_t>(items)),
         replays_(name, std::move(lanes), items, sync_per_item) {}
 
   /// See `submission_mode`. The first batch with a key calls each item once, to record it, before
@@ -106,27 +105,20 @@ class graph_runner {
   /// One key's graphs, and what keeps the blocks that they use: one hold for each lane, whose items
   /// may share blocks since they replay in stream order.
   struct recording {
-    std::vector<std::optional<hold>> holds;
+    std::vector<hold> holds;
     std::vector<std::optional<graph_exec>> graphs;  // go before what they use
-  };
-
-  /// Opens and closes a lane's hold round the items of that lane.
-  struct holding_probe {
-    static constexpr bool per_item = false;
-    std::vector<std::optional<hold>>& holds;
-    void lane_begin(Lane& lane) const { of(lane).emplace(lane.memory.capture(lane.stream)); }
-    void lane_end(Lane& lane) const { of(lane)->end(); }
-    std::optional<hold>& of(Lane& lane) const {
-      return holds.at(static_cast<std::size_t>(lane.index));
-    }
   };
 
   template <class Item>
   recording record(Item& item) {
     range const scope{"submit::graph record", category::cpu, items_};
     recording fresh;
-    fresh.holds.resize(lanes_);
     fresh.graphs.resize(items_);
+    // All before the first capture begins: a resource may have to wait for the device here, which
+    // no thread may do while another captures.
+    for (auto& lane : replays_.lanes()) {
+      fresh.holds.push_back(lane.memory.capture(lane.stream));
+    }
     auto const record_one = [&](Lane& lane, int number) {
       stream_capture capture{lane.stream};
       item(lane, number);
@@ -134,11 +126,11 @@ class graph_runner {
       graph.emplace(capture.end());
       graph->upload(lane.stream);
     };
-    replays_.run(record_one, 0, holding_probe{fresh.holds});
+    replays_.run(record_one);
+    for (auto& each : fresh.holds) { each.end(); }
     return fresh;
   }
 
-  std::size_t lanes_;
   std::size_t items_;
   threaded_runner<Lane, open_gate> replays_;
   std::map<std::uint64_t, recording> recordings_;

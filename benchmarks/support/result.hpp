@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What every benchmark does alike: its options, its environment, its JSON.
+#pragma once
+
+#include <assay/measure/device_environment.hpp>
+#include <assay/measure/environment.hpp>
+#include <assay/report/file.hpp>
+#include <assay/report/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::benchmark {
+
+/// The command line of a benchmark: `--json PATH`, `--device N`, `--quick`.
+struct options {
+  std::filesystem::path json;
+  on::device place;
+  bool quick = false;
+};
+
+inline options parse(int argc, char const* const* argv) {
+  options chosen;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view const word = argv[i];
+    auto const value = [&] {
+      if (i + 1 == argc) { throw std::invalid_argument(std::string{word} + " needs a value"); }
+      return std::string{argv[++i]};
+    };
+    if (word == "--json") {
+      chosen.json = value();
+    } else if (word == "--device") {
+      chosen.place.id = std::stoi(value());
+    } else if (word == "--quick") {
+      chosen.quick = true;
+    } else {
+      throw std::invalid_argument("unknown option '" + std::string{word} +
+                                  "': there are --json PATH, --device N, --quick and --help");
+    }
+  }
+  return chosen;
+}
+
+/// Runs `body(options, json&)`, which fills the figures in, and writes them with the environment in
+/// which they were measured; returns the exit code. The clocks and throttle reasons are sampled at
+/// the end, when the card is as warm as it was while measuring.
+inline int run(int argc, char const* const* argv, std::string const& name,
+               std::function<void(options const&, report::document&)> const& body) {
+  try {
+    if (argc > 1 && (std::string_view{argv[1]} == "--help" || std::string_view{argv[1]} == "-h")) {
+      std::cout << name << ": prints its figures; --json PATH writes them, --device N chooses the "
+                << "GPU, --quick takes less time\n";
+      return 0;
+    }
+    auto const chosen = parse(argc, argv);
+    if (!chosen.json.empty()) { report::require_writable(chosen.json); }
+    require_device(chosen.place);
+    check(cudaSetDevice(chosen.place.id));
+#ifdef ASSAY_COMMIT
+    std::string const commit = ASSAY_COMMIT;
+#else
+    std::string const commit;
+#endif
+    auto where = measure::host_environment(commit, measure::command_line(argc, argv));
+    auto state = measure::watch(chosen.place);
+    report::document figures;
+    body(chosen, figures);
+    for (auto const& reason : state.sample()) { std::cerr << "note: " << reason << '\n'; }
+    measure::describe_device(chosen.place, where);
+    state.describe(where);
+    report::document all;
+    all["schema"] = "assay.benchmark";
+    all["schema_version"] = 1;
+    all["benchmark"] = name;
+    all["environment"] = report::to_json(where);
+    all["figures"] = std::move(figures);
+    if (!chosen.json.empty()) { report::write_atomically(chosen.json, all.dump(1) + '\n'); }
+    return 0;
+  } catch (std::invalid_argument const& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 2;
+  } catch (std::exception const& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 4;
+  }
+}
+
+}  // namespace assay::benchmark

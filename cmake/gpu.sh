@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What only a machine with a GPU can show:  sh cmake/gpu.sh [--out DIR] [STEP...]
+# Steps, all of them by default, in this order:
+#   build      everything, for the GPU of this machine
+#   test       the tests that need a GPU
+#   sanitize   the same at small sizes under compute-sanitizer's four tools
+#   benchmark  every benchmark, its JSON into DIR (default: benchmarks/results)
+# Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS. Exit code 1 when a step failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. cmake/setup.sh
+
+out=benchmarks/results
+steps=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out) [ $# -ge 2 ] || die '--out needs a folder'; out=$2; shift 2 ;;
+    build | test | sanitize | benchmark) steps="$steps $1"; shift ;;
+    *) sed -n '3,10s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
+  esac
+done
+[ -n "$steps" ] || steps='build test sanitize benchmark'
+nvidia-smi -L >/dev/null 2>&1 || die 'no GPU here: this script is for machines that have one'
+find_toolkit || die 'no CUDA toolkit: put nvcc on PATH or name it in CUDACXX'
+mkdir -p "$out" || die "cannot make the folder $out"
+folder=build/release
+failed=''
+
+build_all() {
+  # shellcheck disable=SC2086  # a list of words
+  configure release ${ASSAY_CMAKE_ARGS:-}
+  build release
+}
+
+gpu_tests() { find "$folder/tests" -maxdepth 1 -type f -perm -u+x -name 'test.*.cu' | sort; }
+
+test_all() {
+  ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$' </dev/null || failed="$failed test"
+}
+
+sanitize_all() {
+  have compute-sanitizer || die 'compute-sanitizer is not on PATH; it comes with the CUDA toolkit'
+  for program in $(gpu_tests); do
+    for tool in memcheck racecheck initcheck synccheck; do
+      if ASSAY_SMALL=1 timeout 300 compute-sanitizer --tool $tool --error-exitcode 9 "$program" \
+          >"$out/sanitize.log" 2>&1 </dev/null
+      then printf 'clean  %-10s %s\n' $tool "${program##*/}"
+      else
+        printf 'FAILED %-10s %s\n' $tool "${program##*/}"
+        grep -E '=========|FAILED|error' "$out/sanitize.log" | head -40
+        failed="$failed sanitize:$tool:${program##*/}"
+      fi
+    done
+  done
+  rm -f "$out/sanitize.log"
+}
+
+benchmark_all() {
+  for program in "$folder"/benchmarks/*; do
+    [ -f "$program" ] && [ -x "$program" ] || continue
+    say "${program##*/}"
+    "$program" --json "$out/${program##*/}.json" </dev/null || failed="$failed benchmark:${program##*/}"
+  done
+  say 'null_cast, the experiment'
+  "$folder/examples/null_cast" --json "$out/null_cast_experiment.json" \
+    --text "$out/null_cast_experiment.txt" </dev/null || failed="$failed experiment"
+}
+
+for step in $steps; do
+  say "$step"
+  "${step}_all"
+done
+[ -z "$failed" ] || die "failed:$failed"
