@@ -60,7 +60,6 @@ class stream_book {
       found->stream = stream;
       found->id = who.id;
       found->thread_token = token;
-      found->seen.clear();
       found->open = true;
       at->second = found;
     } catch (...) {
@@ -166,7 +165,7 @@ class stream_book {
         if (old.cached_bytes != 0) { continue; }
         last = old.epoch - 1;
       }
-      // All its frees have passed, so it is as good as new.
+      // All its frees have passed, and with them all it waited for: what it has seen stays true.
       if (of(nullptr, {old.index, last}, true) != standing::passed) { continue; }
       closed_.erase(at);
       return &old;

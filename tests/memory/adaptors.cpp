@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adaptors, the heap and the buffer, with no CUDA toolkit.
+#include "catch.hpp"
+#include "memory/contract.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/memory/buffer.hpp>
+#include <assay/memory/counted.hpp>
+#include <assay/memory/heap.hpp>
+#include <assay/memory/limited.hpp>
+#include <assay/memory/logged.hpp>
+#include <assay/memory/poisoned.hpp>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+#include <thread>
+
+using namespace assay;
+using namespace assay::literals;
+
+namespace {
+
+constexpr host_stream here{};
+
+void touch(void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); }
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+/// A path that nothing has, removed at the end.
+struct temporary_file {
+  std::string path = (std::filesystem::temp_directory_path() /
+                      ("assay_log_" + std::to_string(test::fresh_seed()) + ".csv"))
+                         .string();
+  ~temporary_file() { std::filesystem::remove(path); }
+};
+
+std::vector<std::string> split(std::string const& line, char at) {
+  std::vector<std::string> parts;
+  std::istringstream stream{line};
+  for (std::string part; std::getline(stream, part, at);) { parts.push_back(part); }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("every host resource keeps the contract") {
+  on::host const place{};
+  test::check_contract(mr::heap{}, place, here, touch);
+  test::check_contract(mr::counted{mr::heap{}}, place, here, touch);
+  test::check_contract(mr::counted<mr::heap, true>{}, place, here, touch);
+  test::check_contract(mr::limited{mr::heap{}, 1_GiB}, place, here, touch);
+  test::check_contract(mr::poisoned{mr::heap{}}, place, here, touch);
+  test::check_contract(mr::existing<mr::heap_resource>{{}}, place, here, touch);
+  temporary_file const file;
+  test::check_contract(mr::logged{mr::heap{}, file.path}, place, here, touch);
+  test::check_contract(mr::counted{mr::limited{mr::poisoned{mr::heap{}}, 1_GiB}}, place, here,
+                       touch);
+}
+
+TEST_CASE("policies compare by what they choose and say it") {
+  CHECK(mr::counted{mr::heap{}} == mr::counted{mr::heap{}});
+  CHECK(mr::limited{mr::heap{}, 5} != mr::limited{mr::heap{}, 6});
+  CHECK(describe(mr::counted{mr::limited{mr::heap{}, 1_MiB, 3}}) ==
+        "mr::counted{mr::limited{mr::heap, 1 MiB, fail_at 3}}");
+  CHECK(describe(mr::poisoned{mr::heap{}}) == "mr::poisoned{mr::heap}");
+  CHECK(describe(mr::logged{mr::heap{}, "a.csv"}) == "mr::logged{mr::heap, a.csv}");
+}
+
+TEST_CASE("byte counts read well and lose nothing") {
+  CHECK(mr::describe_bytes(0) == "0 bytes");
+  CHECK(mr::describe_bytes(1023) == "1023 bytes");
+  CHECK(mr::describe_bytes(1_KiB) == "1 KiB");
+  CHECK(mr::describe_bytes(1_KiB + 1) == "1025 bytes");
+  CHECK(mr::describe_bytes(1536_KiB) == "1.5 MiB");
+  CHECK(mr::describe_bytes(10_GiB) == "10 GiB");
+}
+
+TEST_CASE("alignments that cannot be are named") {
+  CHECK(message_of([] { mr::require_alignment(48); }) ==
+        "alignment 48 is not allowed: it must be a power of two of at most 256");
+  CHECK(message_of([] { mr::require_alignment(512); }) ==
+        "alignment 512 is not allowed: it must be a power of two of at most 256");
+  CHECK(message_of([] { mr::heap_resource{}.allocate(here, std::size_t{1} << 60U); }) ==
+        "mr::heap: the C++ heap has no 1048576 TiB left");
+}
+
+TEST_CASE("counted: one thread is counted exactly") {
+  auto resource = mr::counted{mr::heap{}}.open(on::host{});
+  void* const a = resource.allocate(here, 1000);
+  void* const b = resource.allocate(here, 3000);
+  resource.deallocate(here, a, 1000);
+  void* const c = resource.allocate(here, 500);
+  auto stats = resource.stats();
+  CHECK(stats.allocations == 3);
+  CHECK(stats.deallocations == 1);
+  CHECK(stats.bytes == 4500);
+  CHECK(stats.live_bytes == 3500);
+  CHECK(stats.peak_bytes == 4000);
+  CHECK(stats.failures == 0);
+  CHECK(!stats.reserved_bytes.has_value());
+
+  resource.reset();
+  stats = resource.stats();
+  CHECK(stats.allocations == 0);
+  CHECK(stats.bytes == 0);
+  CHECK(stats.live_bytes == 3500);
+  CHECK(stats.peak_bytes == 3500);
+  resource.deallocate(here, b, 3000);
+  resource.deallocate(here, c, 500);
+  CHECK(resource.stats().live_bytes == 0);
+  CHECK(resource.stats().peak_bytes == 3500);
+}
+
+TEST_CASE("counted: failures are counted, and count as nothing else") {
+  auto resource = mr::counted{mr::limited{mr::heap{}, 100}}.open(on::host{});
+  CHECK_THROWS_AS(resource.allocate(here, 101), mr::out_of_memory);
+  auto const stats = resource.stats();
+  CHECK(stats.failures == 1);
+  CHECK(stats.allocations == 0);
+  CHECK(stats.bytes == 0);
+}
+
+TEST_CASE("counted: the peak of several threads is never too small, and too large by the slack at most") {
+  std::size_t const slack = GENERATE(std::size_t{0}, std::size_t{4096}, std::size_t{65536});
+  auto resource = mr::counted<mr::heap>{{}, slack}.open(on::host{});
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed << " slack " << slack);
+  // Threads take turns, so that the true peak is known: each turn runs on one of them. Blocks are
+  // freed by other threads than allocated them.
+  std::mt19937_64 random{seed};
+  constexpr int count = 4;
+  std::vector<std::pair<void*, std::size_t>> live;
+  std::size_t live_bytes = 0;
+  std::size_t peak = 0;
+  std::uint64_t calls = 0;
+  std::atomic<int> turn{0};
+  std::atomic<bool> stop{false};
+  auto const work = [&](int me) {
+    for (;;) {
+      while (turn.load() != me) {
+        if (stop) { return; }
+        std::this_thread::yield();
+      }
+      if (stop) { return; }
+      for (int i = 0; i < 5; ++i) {
+        if (!live.empty() && random() % 2 == 0) {
+          auto const which = random() % live.size();
+          resource.deallocate(here, live[which].first, live[which].second);
+          live_bytes -= live[which].second;
+          live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+        } else {
+          std::size_t const bytes = 1 + random() % 40'000;
+          live.emplace_back(resource.allocate(here, bytes), bytes);
+          live_bytes += bytes;
+          peak = std::max(peak, live_bytes);
+        }
+      }
+      if (++calls == 1000) { stop = true; }
+      turn = static_cast<int>(random() % count);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) { threads.emplace_back(work, i); }
+  for (auto& each : threads) { each.join(); }
+  auto const stats = resource.stats();
+  CHECK(stats.live_bytes == live_bytes);
+  CHECK(stats.peak_bytes >= peak);
+  CHECK(stats.peak_bytes <= peak + count * slack);
+  for (auto const& [block, bytes] : live) { resource.deallocate(here, block, bytes); }
+  CHECK(resource.stats().live_bytes == 0);
+}
+
+TEST_CASE("counted: threads at once lose no count, and ended threads stay counted") {
+  auto resource = mr::counted{mr::heap{}}.open(on::host{});
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([resource]() mutable {
+        for (int k = 0; k < 2000; ++k) {
+          void* const block = resource.allocate(here, 100);
+          resource.deallocate(here, block, 100);
+        }
+      });
+    }
+    for (auto& each : threads) { each.join(); }
+  }
+  auto const stats = resource.stats();
+  CHECK(stats.allocations == 48'000);
+  CHECK(stats.deallocations == 48'000);
+  CHECK(stats.bytes == 4'800'000);
+  CHECK(stats.live_bytes == 0);
+  CHECK(stats.peak_bytes <= 800 + 8 * mr::default_peak_slack_bytes);
+}
+
+TEST_CASE("counted: times land in their buckets") {
+  mr::latency_histogram histogram;
+  CHECK(histogram.quantile(0.5) == 0);
+  for (std::uint64_t i = 1; i <= 1000; ++i) { histogram.add(i * 100); }
+  CHECK(histogram.count() == 1000);
+  for (double const share : {0.01, 0.5, 0.99, 1.0}) {
+    auto const exact = static_cast<std::uint64_t>(share * 1000) * 100;
+    CHECK(histogram.quantile(share) >= exact);
+    CHECK(histogram.quantile(share) <= exact + exact / 8);
+  }
+  histogram.add(std::numeric_limits<std::uint64_t>::max());
+  CHECK(histogram.quantile(1) > 60'000'000'000);
+
+  auto resource = mr::counted<mr::heap, true>{}.open(on::host{});
+  for (int i = 0; i < 10; ++i) { resource.deallocate(here, resource.allocate(here, 64), 64); }
+  mr::latency_histogram allocating, deallocating;
+  resource.merge_times(allocating, deallocating);
+  CHECK(allocating.count() == 10);
+  CHECK(deallocating.count() == 10);
+  CHECK(allocating.quantile(0.5) > 0);
+  resource.reset();
+  mr::latency_histogram none, nothing;
+  resource.merge_times(none, nothing);
+  CHECK(none.count() + nothing.count() == 0);
+}
+
+TEST_CASE("limited: the budget, the n-th call, and the words") {
+  auto budget = mr::limited{mr::heap{}, 2_KiB}.open(on::host{});
+  void* const block = budget.allocate(here, 1_KiB);
+  CHECK(message_of([&] { budget.allocate(here, 1025); }) ==
+        "mr::limited: no room for 1025 bytes: 1 KiB of max_bytes 2 KiB are live");
+  CHECK(budget.live_bytes() == 1_KiB);
+  void* const rest = budget.allocate(here, 1_KiB);
+  budget.deallocate(here, block, 1_KiB);
+  budget.deallocate(here, rest, 1_KiB);
+  CHECK(budget.live_bytes() == 0);
+
+  auto third = mr::limited<mr::heap>{.fail_at = 3}.open(on::host{});
+  auto copy = third;
+  budget.deallocate(here, nullptr, 0);
+  std::vector<void*> blocks{third.allocate(here, 8), copy.allocate(here, 8)};
+  CHECK(message_of([&] { third.allocate(here, 8); }) ==
+        "mr::limited: allocation 3 fails as asked for (fail_at)");
+  blocks.push_back(third.allocate(here, 8));
+  for (void* const each : blocks) { third.deallocate(here, each, 8); }
+}
+
+TEST_CASE("poisoned: a fresh block reads as NaN") {
+  auto resource = mr::poisoned{mr::heap{}}.open(on::host{});
+  auto const numbers = make_buffer<double>(100, here, resource);
+  for (double const each : numbers.span()) { CHECK(each != each); }
+}
+
+TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at all") {
+  temporary_file const file;
+  {
+    auto resource =
+        mr::logged{mr::limited{mr::heap{}, 100'000}, file.path}.open(on::host{});
+    CHECK(!std::filesystem::exists(file.path));
+    CHECK_THROWS_AS(resource.allocate(here, 100'001), mr::out_of_memory);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([resource]() mutable {
+        for (int k = 0; k < 50; ++k) {
+          void* const block = resource.allocate(here, 1000, 64);
+          resource.deallocate(here, block, 1000, 64);
+        }
+      });
+    }
+    for (auto& each : threads) { each.join(); }
+    CHECK(!std::filesystem::exists(file.path));
+  }
+  std::ifstream read{file.path};
+  std::string line;
+  REQUIRE(std::getline(read, line));
+  CHECK(line == "Thread,Time,Action,Pointer,Size,Stream,Nanoseconds,Duration,Alignment,Device");
+  std::map<std::string, int> actions;
+  std::map<std::string, std::string> owner;  // by address, while it is live
+  std::set<std::string> threads;
+  long long last = -1;
+  while (std::getline(read, line)) {
+    auto const cells = split(line, ',');
+    REQUIRE(cells.size() == 10);
+    ++actions[cells[2]];
+    threads.insert(cells[0]);
+    CHECK(cells[1].size() == 15);
+    CHECK(cells[1][8] == '.');
+    CHECK(cells[3].substr(0, 2) == "0x");
+    CHECK(cells[5] == "0x0");
+    CHECK(std::stoll(cells[6]) >= last);
+    last = std::stoll(cells[6]);
+    CHECK(std::stoll(cells[7]) >= 0);
+    CHECK(cells[9] == "-1");
+    if (cells[2] == "allocate") {
+      CHECK(cells[4] == "1000");
+      CHECK(cells[8] == "64");
+      CHECK(owner.emplace(cells[3], cells[0]).second);  // nobody has it
+    } else if (cells[2] == "free") {
+      CHECK(owner.erase(cells[3]) == 1);
+    } else {
+      CHECK(cells[4] == "100001");
+    }
+  }
+  CHECK(actions == std::map<std::string, int>{
+                       {"allocate", 150}, {"allocate failure", 1}, {"free", 150}});
+  CHECK(threads.size() >= 2);
+  CHECK(owner.empty());
+  for (auto const& each : std::filesystem::directory_iterator(
+           std::filesystem::path{file.path}.parent_path())) {
+    CHECK(each.path().string().find(file.path + ".partial") == std::string::npos);
+  }
+}
+
+TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
+  CHECK(message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
+        "mr::logged: cannot write '/nowhere/at/all.csv': name a file in a directory that exists "
+        "and is writable");
+}
+
+TEST_CASE("a buffer gives back what it took, once") {
+  auto resource = mr::counted{mr::heap{}}.open(on::host{});
+  {
+    auto first = make_buffer<int>(1000, here, resource);
+    CHECK(first.size() == 1000);
+    CHECK(first.bytes() == 4000);
+    CHECK(resource.stats().live_bytes == 4000);
+    auto second = std::move(first);
+    CHECK(first.empty());
+    CHECK(second.size() == 1000);
+    second = make_buffer<int>(10, here, resource);
+    CHECK(second.span().size() == 10);
+    buffer<int, decltype(resource), host_stream> const empty{here, resource};
+    CHECK(empty.data() == nullptr);
+  }
+  auto const stats = resource.stats();
+  CHECK(stats.live_bytes == 0);
+  CHECK(stats.allocations == 2);
+  CHECK(stats.deallocations == 2);
+  CHECK(message_of([&] { make_buffer<int>(std::size_t{1} << 62U, here, resource); }) ==
+        "a buffer of 4611686018427387904 elements of 4 bytes exceeds the address space");
+  static_assert(!std::is_copy_constructible_v<decltype(make_buffer<int>(1, here, resource))>);
+}
+
+TEST_CASE("threads that follow each other share an index, never a token") {
+  mr::thread_identity first{}, second{};
+  std::thread{[&] { first = mr::this_thread(); }}.join();
+  std::thread{[&] { second = mr::this_thread(); }}.join();
+  CHECK(first.index == second.index);
+  CHECK(first.token != second.token);
+  CHECK(mr::this_thread().index != first.index);
+  CHECK(mr::this_thread().token == mr::this_thread().token);
+}
