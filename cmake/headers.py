@@ -9,6 +9,7 @@ UMBRELLAS = ("assay.cuh", "assay.hpp", "host.hpp")
 # which no umbrella may ask for.
 NEEDS = {
     "cuda": r"(cuda|cub/|thrust/|nv/|cooperative_groups|nvml|vector_types|driver_types|device_launch)",
+    "cuda_mr": r"cuda/memory_resource",  # in CCCL 3.0 behind a macro, which is the user's to define
     "cublas": r"cublas",
     "cupti": r"(cupti|nvperf|generated_cuda)",
     "nccl": r"nccl",

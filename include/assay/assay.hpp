@@ -12,7 +12,6 @@
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/device_environment.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/memory/cccl.hpp>
 #include <assay/memory/cuda.hpp>
 #include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/legacy_async.hpp>
