@@ -22,7 +22,7 @@ class resident {
  public:
   explicit resident(std::size_t count) {
     static std::atomic<std::uint64_t> made{0};
-    auto const padding = random_at(0, made++) % 4096 * 256;
+    auto const padding = (random_at(0, made++) % 4096 + 1) * 256;
     void* base = nullptr;
     check(cudaMalloc(&base, padding + count * sizeof(T)));
     base_ = static_cast<std::byte*>(base);
@@ -52,7 +52,7 @@ class device_null_cast_state {
  public:
   struct output {
     resident<double> values;
-    resident<std::uint32_t> mask;  ///< one word, unused, in the fused form
+    resident<std::uint32_t> mask;  ///< without room in the fused form
   };
 
   device_null_cast_state(on::device place, basic_null_cast<T, Form> const& work, int lanes)
@@ -60,15 +60,17 @@ class device_null_cast_state {
     device_guard const guard{place};
     range const here{"null_cast prepare", category::transfer};
     values_.emplace(size());
-    mask_.emplace(mask_words());
-    check(cudaMemcpy(values_->get(), source_.view.values, size() * sizeof(T), cudaMemcpyDefault));
+    mask_.emplace(mask_bytes(rows()) / 4);
     check(cudaMemset(mask_->get(), 0xFF, mask_bytes(rows())));
-    if (source_.view.mask != nullptr) {
+    if (rows() > 0) {
+      check(cudaMemcpy(values_->get(), source_.view.values, size() * sizeof(T), cudaMemcpyDefault));
+    }
+    if (rows() > 0 && source_.view.mask != nullptr) {
       check(cudaMemcpy(mask_->get(), source_.view.mask, source_.used_mask_bytes(),
                        cudaMemcpyDefault));
     }
     for (int lane = 0; lane < lanes; ++lane) {
-      outputs.push_back({resident<double>{size()}, resident<std::uint32_t>{mask_words()}});
+      outputs.push_back({resident<double>{size()}, resident<std::uint32_t>{output_mask_words()}});
     }
     poison();
   }
@@ -81,7 +83,7 @@ class device_null_cast_state {
     device_guard const guard{place_};
     for (auto& each : outputs) {
       check(cudaMemset(each.values.get(), poison_byte, size() * sizeof(double)));
-      check(cudaMemset(each.mask.get(), 0, mask_words() * 4));
+      check(cudaMemset(each.mask.get(), 0, output_mask_words() * 4));
     }
     check(cudaDeviceSynchronize());
   }
@@ -115,7 +117,9 @@ class device_null_cast_state {
 
  private:
   std::size_t size() const noexcept { return static_cast<std::size_t>(rows()); }
-  std::size_t mask_words() const noexcept { return mask_bytes(rows()) / 4; }
+  std::size_t output_mask_words() const noexcept {
+    return Form == null_cast_form::fused ? 0 : mask_bytes(rows()) / 4;
+  }
 
   on::device place_;
   detail::source_column<T> source_;
