@@ -71,7 +71,8 @@ TEST_CASE("clocks that differ between arms are told apart from cycles") {
   interval const effect{0.018, std::log(1.021), 0.024};
   auto const split = clock_split("b against a", effect, std::log(0.982));
   REQUIRE(split);
-  CHECK_THAT(*split, assay::test::contains("time +2.10 %") && assay::test::contains("cycles +0.26 %") &&
+  CHECK_THAT(*split, assay::test::contains("time +2.10 %") &&
+                         assay::test::contains("cycles +0.26 %") &&
                          assay::test::contains("clock -1.80 %"));
   CHECK_FALSE(clock_split("b against a", effect, 0.004));
   CHECK_FALSE(clock_split("b against a", effect, std::numeric_limits<double>::quiet_NaN()));

@@ -68,7 +68,8 @@ TEST_CASE(
 }
 
 TEST_CASE("looks that cannot be are refused, saying what would do") {
-  CHECK_THROWS_WITH(draw_up_looks(4, 0.05, 1), assay::test::contains("max_epochs = 4 can prove nothing"));
+  CHECK_THROWS_WITH(draw_up_looks(4, 0.05, 1),
+                    assay::test::contains("max_epochs = 4 can prove nothing"));
   CHECK_THROWS_WITH(draw_up_looks(0, 0.05, 1), assay::test::contains("not 0"));
   CHECK_THROWS_WITH(draw_up_looks(1001, 0.05, 1), assay::test::contains("1001"));
   CHECK_THROWS_WITH(draw_up_looks(24, 1.0, 1), assay::test::contains("alpha"));

@@ -390,7 +390,8 @@ TEST_CASE("a control that differs from its double forbids the verdict") {
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   auto const& found = result.findings.at(0);
   CHECK(found.outcome == verdict::unproven);
-  CHECK_THAT(found.reason, assay::test::contains("hidden control: \"a\" differs from its own second"));
+  CHECK_THAT(found.reason,
+             assay::test::contains("hidden control: \"a\" differs from its own second"));
   CHECK(found.effect.ratio == Approx(1.2).epsilon(0.02));  // told, but not claimed
 }
 
@@ -564,7 +565,8 @@ TEST_CASE("what cannot be run is refused, naming the value") {
   CHECK_THAT(refused({{"x", kind, {1, 1}}}, as_is), assay::test::contains("sum to 0, not 2"));
   CHECK_THAT(refused({{"x", kind, {0, 0}}}, as_is), assay::test::contains("not all zero"));
   CHECK_THAT(refused({{"x", kind, {not_a_number, 1}}}, as_is), assay::test::contains("finite"));
-  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.margin = -0.5; }), assay::test::contains("-0.5"));
+  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.margin = -0.5; }),
+             assay::test::contains("-0.5"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.alpha = 2; }), assay::test::contains("alpha"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.max_epochs = 3; }),
              assay::test::contains("max_epochs = 3"));
@@ -583,7 +585,8 @@ TEST_CASE("what cannot be run is refused, naming the value") {
   CHECK_THROWS_WITH(measure::run(doubled, {b_against_a}), assay::test::contains("labelled \"a\""));
   auto unbuilt = on.variants();
   unbuilt[1].build = nullptr;
-  CHECK_THROWS_WITH(measure::run(unbuilt, {b_against_a}), assay::test::contains("no build function"));
+  CHECK_THROWS_WITH(measure::run(unbuilt, {b_against_a}),
+                    assay::test::contains("no build function"));
   std::vector<measure::variant> const one(1, on.variants()[0]);
   CHECK_THROWS_WITH(measure::run(one, {b_against_a}), assay::test::contains("2 variants"));
 }
