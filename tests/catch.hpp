@@ -5,6 +5,7 @@
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
+using Catch::Approx;  // as v2 has it
 namespace assay::test {
 /// Matches a string that has `text` in it; v2 and v3 call that by different names.
 inline auto contains(std::string const& text) { return Catch::Matchers::ContainsSubstring(text); }

@@ -420,7 +420,7 @@ TEST_CASE("throttling forbids the verdict, and is told once") {
   };
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   CHECK(result.findings.at(0).outcome == verdict::unproven);
-  CHECK_THAT(result.findings.at(0).reason, Catch::StartsWith("SW power cap"));
+  CHECK(result.findings.at(0).reason.starts_with("SW power cap"));
   CHECK(result.where.throttle_reasons == std::vector<std::string>{"SW power cap"});
   CHECK(result.findings.at(0).effect.ratio == Approx(1.05).epsilon(1e-2));
 }
