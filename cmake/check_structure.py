@@ -114,7 +114,7 @@ def check_docstrings(lines):
     for index, line in enumerate(lines):
         if re.match(r"namespace (\w+::)*detail\b", line):
             hidden = True
-        elif hidden and line.startswith("}"):
+        elif re.match(r"}\s*// namespace (\w+::)*detail\b", line):
             hidden = False
         match = re.match(r"(struct|class|enum class|concept)\s+(\w+)(.*)", line)
         if hidden or not match or (match[1] != "concept" and match[3].endswith(";") and "{" not in match[3]):

@@ -22,6 +22,8 @@ GOOD = {
     "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
     "include/assay/workload/cast.cuh": START + "#include <assay/memory/pool.hpp>\n"
                                                "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
+    "include/assay/host/own.hpp": START + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
+                                          "}  // namespace detail\n",
     "include/assay/report/json.hpp": START + "#include <nlohmann/json.hpp>\n",
     "tests/core/low.cpp": SPDX,
 }
@@ -45,6 +47,7 @@ BROKEN = [
     (LOW, "//\n" * 350, "at most 350 lines"),
     (LOW, "// " + "x" * 100 + "\n", "columns"),
     (LOW, "struct bare {};\n", "bare has no `///`"),
+    ("include/assay/host/own.hpp", "struct bare {};\n", "bare has no `///`"),
     (LOW, "template <class T>\nconcept bare = true;\n", "bare has no `///`"),
     (CAST, "\n\n\n\n__global__ void plain() {\n}\n", "is a template"),
     (CAST, "template <class T>\n__global__ void long_one() {\n" + "  ;\n" * 40 + "}\n", "at most 40 lines"),
@@ -97,8 +100,8 @@ class CheckStructure(unittest.TestCase):
 
     def test_umbrellas_sort_headers_by_what_they_need(self):
         wanted = umbrella_includes(Graph(self.tree))
-        self.assertEqual(wanted["host.hpp"], ["core/config.hpp", "core/low.hpp", "memory/concepts.hpp",
-                                              "submit/graph.hpp"])
+        self.assertEqual(wanted["host.hpp"], ["core/config.hpp", "core/low.hpp", "host/own.hpp",
+                                              "memory/concepts.hpp", "submit/graph.hpp"])
         self.assertEqual(wanted["assay.hpp"], ["host.hpp", "core/device.hpp", "memory/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
 
