@@ -65,10 +65,10 @@ struct any_item {
 /// and returns a runner, which owns the lanes' copies; `runner.run(item, key, probe)` runs one
 /// batch: it calls `item(lane, number)` for every number in [0, batch_items()), from the mode's
 /// threads, blocks until every lane has drained, and returns `submit::batch_times`. Each item
-/// must only enqueue. `key` tells apart batches whose items differ (other buffers), for modes that
-/// record them. The first exception stops the batch; once all threads have stopped and all lanes have
-/// drained it is rethrown, nested in a `submit::item_error`. A runner is used by one thread at a
-/// time; its destructor joins its threads.
+/// must only enqueue. `key` tells apart batches whose items differ (other buffers), for modes
+/// that record them. The first exception stops the batch; once all threads have stopped and all
+/// lanes have drained it is rethrown, nested in a `submit::item_error`. A runner is used by one
+/// thread at a time; its destructor joins its threads.
 template <class M>
 concept submission_mode = policy<M> && requires(M const& mode) {
   { mode.lanes() } -> std::same_as<int>;
