@@ -61,14 +61,7 @@ class device_null_cast_state {
     range const here{"null_cast prepare", category::transfer};
     values_.emplace(size());
     mask_.emplace(mask_bytes(rows()) / 4);
-    check(cudaMemset(mask_->get(), 0xFF, mask_bytes(rows())));
-    if (rows() > 0) {
-      check(cudaMemcpy(values_->get(), source_.view.values, size() * sizeof(T), cudaMemcpyDefault));
-    }
-    if (rows() > 0 && source_.view.mask != nullptr) {
-      check(cudaMemcpy(mask_->get(), source_.view.mask, source_.used_mask_bytes(),
-                       cudaMemcpyDefault));
-    }
+    if (rows() > 0) { fill(); }
     for (int lane = 0; lane < lanes; ++lane) {
       outputs.push_back({resident<double>{size()}, resident<std::uint32_t>{output_mask_words()}});
     }
@@ -82,8 +75,11 @@ class device_null_cast_state {
   void poison() {
     device_guard const guard{place_};
     for (auto& each : outputs) {
+      if (rows() == 0) { break; }
       check(cudaMemset(each.values.get(), poison_byte, size() * sizeof(double)));
-      check(cudaMemset(each.mask.get(), 0, output_mask_words() * 4));
+      if (Form == null_cast_form::three_kernels) {
+        check(cudaMemset(each.mask.get(), 0, mask_bytes(rows())));
+      }
     }
     check(cudaDeviceSynchronize());
   }
@@ -119,6 +115,13 @@ class device_null_cast_state {
   std::size_t size() const noexcept { return static_cast<std::size_t>(rows()); }
   std::size_t output_mask_words() const noexcept {
     return Form == null_cast_form::fused ? 0 : mask_bytes(rows()) / 4;
+  }
+  void fill() {
+    check(cudaMemcpy(values_->get(), source_.view.values, size() * sizeof(T), cudaMemcpyDefault));
+    check(cudaMemset(mask_->get(), 0xFF, mask_bytes(rows())));
+    if (source_.view.mask == nullptr) { return; }
+    check(
+        cudaMemcpy(mask_->get(), source_.view.mask, source_.used_mask_bytes(), cudaMemcpyDefault));
   }
 
   on::device place_;
