@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 import re
+import shutil
 import subprocess
 
 from headers import UMBRELLAS, Graph
@@ -146,11 +147,13 @@ def check_header(header, lines):
 
 def files(root):
     """All files of the project: what git would keep, else all but build trees."""
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
-                            capture_output=True, text=True, check=False)
-    if listed.returncode == 0 and listed.stdout:
-        return [p for line in listed.stdout.splitlines() if (p := root / line).is_file()]
-    return [p for p in root.rglob("*") if p.is_file() and not {"build", ".git"} & set(p.relative_to(root).parts)]
+    if shutil.which("git"):
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+                                capture_output=True, text=True, check=False)
+        if listed.returncode == 0 and listed.stdout:
+            return [p for line in listed.stdout.splitlines() if (p := root / line).is_file()]
+    made = {"build", "out", ".git", "__pycache__"}
+    return [p for p in root.rglob("*") if p.is_file() and not made & set(p.relative_to(root).parts)]
 
 
 def check_text(path, lines):
