@@ -321,12 +321,14 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
   CHECK(leaks[0].thread == mr::this_thread().token);
 }
 
-TEST_CASE("reserved bytes over a mixed trace stay near the peak of what is live") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
+namespace {
+
+/// Reserved bytes beyond what streams may keep and one step of growth, as a share of the peak of what
+/// was live, over phases that prefer other sizes, so that what one left must serve the next.
+double reserved_share(std::uint64_t seed) {
   std::mt19937_64 random{seed};
   mr::pool_options options;
-  options.growth_bytes = 2_MiB;
+  options.growth_bytes = 8_MiB;
   options.stream_cache_bytes = 512_KiB;
   fake_device device{512_MiB};
   core pool{fake_backend{&device, 2}, options};
@@ -339,7 +341,6 @@ TEST_CASE("reserved bytes over a mixed trace stay near the peak of what is live"
   std::vector<item> live;
   std::size_t live_bytes = 0;
   std::size_t peak = 0;
-  // Phases prefer other sizes, so what one left must serve the next.
   for (int phase = 0; phase < 12; ++phase) {
     std::size_t const typical = std::size_t{1} << (10 + random() % 10);
     for (int i = 0; i < 10'000; ++i) {
@@ -358,10 +359,25 @@ TEST_CASE("reserved bytes over a mixed trace stay near the peak of what is live"
       }
     }
   }
-  auto const reserved = *pool.stats().reserved_bytes;
-  INFO("peak " << peak << " reserved " << reserved);
-  CHECK(static_cast<double>(reserved) <= 1.25 * static_cast<double>(peak) + 4 * 512_KiB + 4_MiB);
+  auto const reserved = static_cast<double>(*pool.stats().reserved_bytes);
   for (auto const& each : live) { pool.deallocate(each.stream, each.block, each.bytes); }
+  return (reserved - 4.0 * 512_KiB - 8.0 * 1_MiB) / static_cast<double>(peak);
+}
+
+}  // namespace
+
+TEST_CASE("reserved bytes over mixed traces stay near the peak of what is live") {
+  auto const seed = test::fresh_seed();
+  double sum = 0;
+  double worst = 0;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    auto const share = reserved_share(seed + i);
+    sum += share;
+    worst = std::max(worst, share);
+  }
+  INFO("seed " << seed << " mean " << sum / 20 << " worst " << worst);
+  CHECK(sum / 20 <= 1.25);
+  CHECK(worst <= 1.75);
 }
 
 TEST_CASE("ten million operations on many streams from many threads, each block alone and in order") {

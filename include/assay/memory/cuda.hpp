@@ -17,7 +17,6 @@ namespace assay::mr {
 inline void check_allocation(cudaError_t code, std::string_view who, std::size_t bytes) {
   if (code == cudaSuccess) [[likely]] { return; }
   (void)cudaGetLastError();
-  if (code != cudaErrorMemoryAllocation) { throw cuda_error(code); }
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   std::string state;
@@ -27,6 +26,9 @@ inline void check_allocation(cudaError_t code, std::string_view who, std::size_t
   } else {
     (void)cudaGetLastError();
   }
+  // A size past the address space is an invalid value to some calls.
+  bool const absurd = code == cudaErrorInvalidValue && total_bytes != 0 && bytes > total_bytes;
+  if (code != cudaErrorMemoryAllocation && !absurd) { throw cuda_error(code); }
   throw out_of_memory(std::string{who} + ": no room for " + describe_bytes(bytes) + state);
 }
 

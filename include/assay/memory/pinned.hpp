@@ -22,7 +22,8 @@ class pinned_resource : public device_calls<pinned_resource> {
     device_guard const guard{place_};
     void* block = nullptr;
     auto const code = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
-    if (code == cudaErrorMemoryAllocation) {
+    // The size is all that can be invalid here.
+    if (code == cudaErrorMemoryAllocation || code == cudaErrorInvalidValue) {
       (void)cudaGetLastError();
       throw out_of_memory("mr::pinned: the host has no " + describe_bytes(bytes) +
                           " that can be page-locked");

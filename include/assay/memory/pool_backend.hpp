@@ -76,7 +76,8 @@ class cuda_pool_backend {
     relaxed_capture_guard const relaxed;
     void* chunk = nullptr;
     auto const code = cudaMalloc(&chunk, bytes);
-    if (code == cudaErrorMemoryAllocation) {
+    // The size is all that can be invalid here.
+    if (code == cudaErrorMemoryAllocation || code == cudaErrorInvalidValue) {
       (void)cudaGetLastError();
       return 0;
     }

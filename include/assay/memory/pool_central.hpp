@@ -53,14 +53,16 @@ class pool_central {
     auto const bytes = size_class::bytes(which);
     if (auto const found = refill(to, which)) { return found; }
     if (auto const found = take(&to, bytes, effort::ask)) { return found; }
-    // A quarter of what is held lies free here, in order behind some stream: waiting is better
+    // An eighth of what is held lies free here, in order behind some stream: waiting is better
     // than reserving ever more.
-    bool const crowded = heap_.free_bytes() > (heap_.chunk_bytes() - heap_.free_bytes()) / 4;
+    bool const crowded = heap_.free_bytes() > (heap_.chunk_bytes() - heap_.free_bytes()) / 8;
     if (options_.growth_before_steal && !crowded) {
       if (auto const found = grow(bytes)) { return found; }
     }
     if (auto const found = take(&to, bytes, effort::wait)) { return found; }
     if (options_.growth_before_steal && crowded) {
+      flush(to, 0);
+      if (auto const found = take(&to, bytes, effort::wait)) { return found; }
       if (auto const found = grow(bytes)) { return found; }
     }
     flush(to, 0);

@@ -50,20 +50,23 @@ class range_heap {
     chunk_bytes_ += bytes;
   }
 
-  /// Takes out a chunk that is wholly free and whose ranges `ready` accepts; {0, 0} if there is none.
+  /// Takes out the largest chunk that is wholly free and whose range `ready` accepts; {0, 0} if there
+  /// is none.
   template <class Ready>
   std::pair<std::uintptr_t, std::size_t> remove_free_chunk(Ready ready) {
+    auto largest = chunks_.end();
     for (auto at = chunks_.begin(); at != chunks_.end(); ++at) {
       auto const found = by_address_.find(at->first);
       if (found == by_address_.end() || found->second.bytes != at->second) { continue; }
-      if (!ready(found->second)) { continue; }
-      std::pair const gone = *at;
-      erase(found);
-      chunks_.erase(at);
-      chunk_bytes_ -= gone.second;
-      return gone;
+      if (largest != chunks_.end() && at->second <= largest->second) { continue; }
+      if (ready(found->second)) { largest = at; }
     }
-    return {0, 0};
+    if (largest == chunks_.end()) { return {0, 0}; }
+    std::pair<std::uintptr_t, std::size_t> const gone = *largest;
+    erase(by_address_.find(gone.first));
+    chunks_.erase(largest);
+    chunk_bytes_ -= gone.second;
+    return gone;
   }
 
   /// Calls `f(address, bytes)` for every chunk.

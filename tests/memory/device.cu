@@ -1,0 +1,405 @@
+// assay-test-timeout: 900
+// SPDX-License-Identifier: Apache-2.0
+// Device resources on a GPU: the contract, and a pool under storms in which kernels check each block.
+#include "catch.hpp"
+#include "memory/contract.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/kernel/launch.cuh>
+#include <assay/memory/async.hpp>
+#include <assay/memory/buffer.hpp>
+#include <assay/memory/counted.hpp>
+#include <assay/memory/fill_cuda.hpp>
+#include <assay/memory/limited.hpp>
+#include <assay/memory/managed.hpp>
+#include <assay/memory/pinned.hpp>
+#include <assay/memory/poisoned.hpp>
+#include <assay/memory/pool.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace assay::kernel {
+
+/// What a block holds while it is `tag`'s, and where: words spread over it, ends included.
+constexpr unsigned probes = 64;
+template <class Word>
+__device__ Word* probe(Word* block, std::uint64_t words, unsigned which) {
+  return block + (words - 1) * which / (probes - 1);
+}
+
+/// Writes a tag into a block; one block of threads.
+template <class Word>
+__global__ void write_tag(Word* block, std::uint64_t words, Word tag) {
+  *probe(block, words, threadIdx.x) = tag;
+}
+
+/// Counts the probes that do not hold the tag any more, after `spins` clock ticks that give a
+/// wrongly ordered neighbour time to write.
+template <class Word>
+__global__ void check_tag(Word* block, std::uint64_t words, Word tag, unsigned long long* wrong,
+                          long long spins) {
+  auto const begin = clock64();
+  while (clock64() - begin < spins) {}
+  if (*static_cast<Word volatile*>(probe(block, words, threadIdx.x)) != tag) {
+    atomicAdd(wrong, 1ULL);
+  }
+}
+
+}  // namespace assay::kernel
+
+using namespace assay;
+using namespace assay::literals;
+
+namespace {
+
+constexpr on::device place{0};
+
+/// A counter that kernels add to.
+class wrong_count {
+ public:
+  wrong_count() {
+    check(cudaMallocManaged(&count_, sizeof(*count_)));
+    *count_ = 0;
+  }
+  wrong_count(wrong_count const&) = delete;
+  ~wrong_count() { check_noexcept(cudaFree(count_)); }
+  unsigned long long* get() const { return count_; }
+  unsigned long long value() const {
+    check(cudaDeviceSynchronize());
+    return *count_;
+  }
+
+ private:
+  unsigned long long* count_ = nullptr;
+};
+
+void write(::cuda::stream_ref stream, void* block, std::size_t bytes, unsigned tag) {
+  kernel::write_tag<unsigned><<<1, kernel::probes, 0, stream.get()>>>(
+      static_cast<unsigned*>(block), bytes / sizeof(unsigned), tag);
+  check(cudaGetLastError());
+}
+void expect(::cuda::stream_ref stream, void* block, std::size_t bytes, unsigned tag,
+            wrong_count const& wrong, long long spins = 0) {
+  kernel::check_tag<unsigned><<<1, kernel::probes, 0, stream.get()>>>(
+      static_cast<unsigned*>(block), bytes / sizeof(unsigned), tag, wrong.get(), spins);
+  check(cudaGetLastError());
+}
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+bool contains(std::string const& text, std::string const& part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("every device resource keeps the contract") {
+  stream const lane{place};
+  ::cuda::stream_ref const where = lane;
+  auto const touch = [&](void* block, std::size_t bytes) {
+    check(cudaMemsetAsync(block, 0x5A, bytes, where.get()));
+  };
+  test::check_contract(mr::cuda{}, place, where, touch);
+  test::check_contract(mr::async{}, place, where, touch);
+  test::check_contract(mr::async{.initial_bytes = 64_MiB}, place, where, touch);
+  test::check_contract(mr::pool{}, place, where, touch);
+  test::check_contract(mr::pool{.initial_bytes = 64_MiB, .checked = true}, place, where, touch);
+  test::check_contract(mr::managed{}, place, where, touch);
+  test::check_contract(mr::pinned{}, place, where,
+                       [](void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); });
+  test::check_contract(mr::counted{mr::pool{}}, place, where, touch);
+  test::check_contract(mr::limited{mr::async{}, 1_GiB}, place, where, touch);
+  test::check_contract(mr::poisoned{mr::pool{}}, place, where, touch);
+  check(cudaDeviceSynchronize());
+}
+
+TEST_CASE("what the card cannot hold is refused with both sizes") {
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free_bytes, &total));
+  auto const more = total + 1_GiB;
+  CHECK_THROWS_AS(mr::pool{more}.open(place), std::invalid_argument);
+  CHECK(message_of([&] { mr::pool{more}.open(place); }) ==
+        "mr::pool: initial_bytes " + mr::describe_bytes(more) + " is more than device 0 has: " +
+            mr::describe_bytes(total));
+  CHECK(contains(message_of([&] { mr::managed{more}.open(place); }),
+                 "mr::managed: max_bytes " + mr::describe_bytes(more) + " is more than the "));
+  CHECK(contains(message_of([] { mr::pool{}.open(on::device{99}); }), "device 99 does not exist"));
+  auto plain = mr::cuda{}.open(place);
+  CHECK(contains(message_of([&] { plain.allocate_sync(more); }),
+                 "mr::cuda: no room for " + mr::describe_bytes(more) + ": "));
+}
+
+TEST_CASE("a pool that is full says so, and works on") {
+  stream const lane{place};
+  auto pool = mr::pool{.initial_bytes = 8_MiB, .max_bytes = 8_MiB}.open(place);
+  void* const block = pool.allocate(lane, 6_MiB);
+  CHECK(contains(message_of([&] { pool.allocate(lane, 4_MiB); }),
+                 "mr::pool: no room for 4 MiB: 8 MiB reserved of at most 8 MiB, 6 MiB in use"));
+  pool.deallocate(lane, block, 6_MiB);
+  void* const whole = pool.allocate(lane, 8_MiB);
+  CHECK(whole != nullptr);
+  pool.deallocate(lane, whole, 8_MiB);
+}
+
+TEST_CASE("poisoned device memory reads as NaN") {
+  stream const lane{place};
+  auto pool = mr::poisoned{mr::pool{}}.open(place);
+  auto const numbers = make_buffer<double>(1000, ::cuda::stream_ref{lane}, pool);
+  std::vector<double> seen(1000);
+  check(cudaMemcpyAsync(seen.data(), numbers.data(), numbers.bytes(), cudaMemcpyDefault,
+                        lane.get()));
+  lane.synchronize();
+  for (double const each : seen) { CHECK(each != each); }
+}
+
+TEST_CASE("a million operations: kernels find their tag in every block") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  wrong_count const wrong;
+  constexpr int threads = 4;
+  constexpr int operations = 260'000;  // of each thread
+  for (bool const tight : {false, true}) {
+    mr::pool policy{.growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB};
+    if (tight) { policy.max_bytes = 48_MiB; }
+    auto const pool = policy.open(place);
+    std::vector<stream> shared;
+    for (int i = 0; i < 3; ++i) { shared.emplace_back(place); }
+    std::atomic<std::uint64_t> done{0};
+    auto const work = [&](int number) {
+      check(cudaSetDevice(place.id));
+      auto mine = pool;
+      std::mt19937_64 random{seed + static_cast<std::uint64_t>(number)};
+      std::optional<stream> own{place};
+      event handed;
+      struct block {
+        void* data;
+        std::size_t bytes;
+        int stream;  // 0: own, 1..3: shared, 4: this thread's default stream
+        unsigned tag;
+      };
+      std::vector<block> live;
+      unsigned tags = static_cast<unsigned>(number + 1) << 24U;
+      auto const named = [&](int which) -> ::cuda::stream_ref {
+        if (which == 4) { return ::cuda::stream_ref{cudaStreamPerThread}; }
+        return which == 0 ? *own : shared[static_cast<std::size_t>(which - 1)];
+      };
+      auto const drop = [&](std::size_t which) {
+        auto what = live[which];
+        live[which] = live.back();
+        live.pop_back();
+        // One in sixteen is looked at by a kernel; the rest only takes part.
+        bool const looked_at = what.tag % 16 == 0;
+        if (looked_at && random() % 2 == 0) {
+          int const other = static_cast<int>(random() % 4);
+          if (other != what.stream) {
+            handed.record(named(what.stream));
+            check(cudaStreamWaitEvent(named(other).get(), handed.get(), 0));
+            what.stream = other;
+          }
+        }
+        if (looked_at) {
+          expect(named(what.stream), what.data, what.bytes, what.tag, wrong,
+                 random() % 64 == 0 ? 200'000 : 0);
+        }
+        mine.deallocate(named(what.stream), what.data, what.bytes);
+      };
+      for (int i = 0; i < operations / 2; ++i) {
+        if (live.size() > 48 || (!live.empty() && random() % 2 == 0)) {
+          drop(random() % live.size());
+          continue;
+        }
+        if (random() % 20'000 == 0) {  // the stream goes, with work still queued on it
+          for (std::size_t k = live.size(); k-- > 0;) {
+            if (live[k].stream == 0) { drop(k); }
+          }
+          mine.release(*own);
+          own.reset();
+          own.emplace(place);
+          continue;
+        }
+        int const which = random() % 2 == 0 ? 0 : static_cast<int>(random() % 5);
+        std::size_t const bytes =
+            random() % 64 == 0 ? 256 + random() % 1_MiB : 256 + (random() % 512 << random() % 6);
+        try {
+          void* const data = mine.allocate(named(which), bytes);
+          live.push_back({data, bytes, which, ++tags});
+          // Those that are looked at hold their tag; some others write, to be seen if they may not.
+          if (tags % 16 < 2) { write(named(which), data, bytes, tags); }
+        } catch (mr::out_of_memory const&) {
+          while (!live.empty()) { drop(live.size() - 1); }
+        }
+      }
+      while (!live.empty()) { drop(live.size() - 1); }
+      done += operations / 2;
+      check(cudaStreamSynchronize(cudaStreamPerThread));
+      own->synchronize();
+    };
+    std::vector<std::thread> all;
+    for (int i = 0; i < threads; ++i) { all.emplace_back(work, i); }
+    for (auto& each : all) { each.join(); }
+    CHECK(wrong.value() == 0);
+    auto const stats = pool.stats();
+    INFO("steals " << *stats.steals << " failures " << stats.failures);
+    CHECK(stats.live_bytes == 0);
+    CHECK(stats.allocations == stats.deallocations);
+    CHECK(done + 1 > operations * threads / 2);
+    if (tight) { CHECK(*stats.reserved_bytes <= 48_MiB); }
+  }
+}
+
+TEST_CASE("the tag check itself finds a block that was given out too early") {
+  wrong_count const wrong;
+  stream const first{place};
+  stream const second{place};
+  auto pool = mr::pool{}.open(place);
+  void* const block = pool.allocate(first, 4_KiB);
+  write(first, block, 4_KiB, 1);
+  expect(first, block, 4_KiB, 1, wrong, 200'000'000);
+  write(second, block, 4_KiB, 2);  // what a pool without order would do
+  CHECK(wrong.value() > 0);
+  pool.deallocate(first, block, 4_KiB);
+}
+
+TEST_CASE("a block taken from a busy stream waits for it") {
+  wrong_count const wrong;
+  stream const first{place};
+  stream const second{place};
+  auto pool = mr::pool{.initial_bytes = 2_MiB, .max_bytes = 2_MiB}.open(place);
+  void* const block = pool.allocate(first, 2_MiB);
+  write(first, block, 2_MiB, 1);
+  expect(first, block, 2_MiB, 1, wrong, 200'000'000);
+  pool.deallocate(first, block, 2_MiB);
+  void* const same = pool.allocate(second, 2_MiB);
+  CHECK(same == block);
+  write(second, same, 2_MiB, 2);
+  CHECK(wrong.value() == 0);
+  pool.deallocate(second, same, 2_MiB);
+}
+
+TEST_CASE("a new stream with an old handle does not inherit its blocks") {
+  bool const released = GENERATE(true, false);
+  wrong_count const wrong;
+  auto pool =
+      mr::pool{.initial_bytes = 128_MiB, .identify_always = !released}.open(place);
+  for (int i = 0; i < 50; ++i) {
+    std::optional<stream> lane{place};
+    void* const block = pool.allocate(*lane, 1_MiB);
+    write(*lane, block, 1_MiB, static_cast<unsigned>(i));
+    expect(*lane, block, 1_MiB, static_cast<unsigned>(i), wrong, 1'000'000);
+    pool.deallocate(*lane, block, 1_MiB);
+    if (released) { pool.release(*lane); }
+    lane.reset();
+  }
+  CHECK(wrong.value() == 0);
+}
+
+TEST_CASE("default streams of two threads are two streams, of one thread one") {
+  wrong_count const wrong;
+  auto pool = mr::pool{.initial_bytes = 4_MiB, .max_bytes = 4_MiB}.open(place);
+  ::cuda::stream_ref const own{cudaStreamPerThread};
+  void* const mine = pool.allocate(own, 2_MiB);
+  write(own, mine, 2_MiB, 1);
+  expect(own, mine, 2_MiB, 1, wrong, 50'000'000);
+  pool.deallocate(own, mine, 2_MiB);
+  std::thread other{[&] {
+    check(cudaSetDevice(place.id));
+    auto handle = pool;
+    void* const first = handle.allocate(own, 2_MiB);
+    CHECK(first != mine);
+    void* const second = handle.allocate(own, 2_MiB);  // only after the device has been waited for
+    CHECK(second == mine);
+    write(own, second, 2_MiB, 2);
+    handle.deallocate(own, first, 2_MiB);
+    handle.deallocate(own, second, 2_MiB);
+  }};
+  other.join();
+  CHECK(wrong.value() == 0);
+
+  ::cuda::stream_ref const legacy{cudaStreamLegacy};
+  void* const block = pool.allocate(legacy, 1_MiB);
+  pool.deallocate(legacy, block, 1_MiB);
+  CHECK(pool.stats().live_bytes == 0);
+}
+
+TEST_CASE("a captured graph keeps its blocks while it is replayed") {
+  wrong_count const wrong;
+  stream const lane{place};
+  stream const other{place};
+  auto pool = mr::pool{.initial_bytes = 64_MiB, .max_bytes = 64_MiB}.open(place);
+  pool.deallocate(lane, pool.allocate(lane, 2_MiB), 2_MiB);
+  {
+    auto hold = pool.capture(lane);
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(lane.get(), cudaStreamCaptureModeGlobal));
+    for (unsigned i = 0; i < 3; ++i) {
+      void* const block = pool.allocate(lane, 2_MiB);
+      write(lane, block, 2_MiB, 100 + i);
+      expect(lane, block, 2_MiB, 100 + i, wrong, 100'000);
+      pool.deallocate(lane, block, 2_MiB);
+    }
+    check(cudaStreamEndCapture(lane.get(), &graph));
+    hold.end();
+    cudaGraphExec_t ready = nullptr;
+    check(cudaGraphInstantiate(&ready, graph, 0));
+    for (unsigned round = 0; round < 100; ++round) {
+      check(cudaGraphLaunch(ready, other.get()));
+      // Meanwhile the stream works as before, on blocks that the graph does not touch.
+      void* const block = pool.allocate(lane, 2_MiB);
+      write(lane, block, 2_MiB, round);
+      expect(lane, block, 2_MiB, round, wrong);
+      pool.deallocate(lane, block, 2_MiB);
+    }
+    check(cudaDeviceSynchronize());
+    check(cudaGraphExecDestroy(ready));
+    check(cudaGraphDestroy(graph));
+  }
+  CHECK(wrong.value() == 0);
+  void* const all = pool.allocate(lane, 64_MiB);  // the graph's blocks are back
+  pool.deallocate(lane, all, 64_MiB);
+}
+
+TEST_CASE("the driver's pool can be captured too") {
+  stream const lane{place};
+  auto memory = mr::async{}.open(place);
+  wrong_count const wrong;
+  auto hold = memory.capture(lane);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(lane.get(), cudaStreamCaptureModeGlobal));
+  void* const block = memory.allocate(lane, 2_MiB);
+  write(lane, block, 2_MiB, 5);
+  expect(lane, block, 2_MiB, 5, wrong);
+  memory.deallocate(lane, block, 2_MiB);
+  check(cudaStreamEndCapture(lane.get(), &graph));
+  hold.end();
+  cudaGraphExec_t ready = nullptr;
+  check(cudaGraphInstantiate(&ready, graph, 0));
+  for (int i = 0; i < 10; ++i) { check(cudaGraphLaunch(ready, lane.get())); }
+  CHECK(wrong.value() == 0);
+  check(cudaGraphExecDestroy(ready));
+  check(cudaGraphDestroy(graph));
+}
+
+TEST_CASE("memory that is trimmed goes back to the driver") {
+  stream const lane{place};
+  auto pool = mr::pool{.initial_bytes = 4_MiB, .growth_bytes = 256_MiB}.open(place);
+  pool.deallocate(lane, pool.allocate(lane, 200_MiB), 200_MiB);
+  CHECK(*pool.stats().reserved_bytes == 260_MiB);
+  CHECK(pool.trim() == 256_MiB);
+  CHECK(*pool.stats().reserved_bytes == 4_MiB);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What device policies say and refuse before they touch a device.
+#include "catch.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/memory/counted.hpp>
+#include <assay/memory/managed.hpp>
+#include <assay/memory/pinned.hpp>
+#include <assay/memory/pool.hpp>
+
+using namespace assay;
+using namespace assay::literals;
+
+namespace {
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+static_assert(memory_policy<mr::counted<mr::pool>, on::device>);
+static_assert(!memory_policy<mr::pool, on::host>);
+static_assert(capturable_memory<mr::counted_resource<mr::pool_resource>, ::cuda::stream_ref>);
+static_assert(capturable_memory<mr::async_resource, ::cuda::stream_ref>);
+static_assert(!capturable_memory<mr::cuda_resource, ::cuda::stream_ref>);
+static_assert(!capturable_memory<mr::counted_resource<mr::cuda_resource>, ::cuda::stream_ref>);
+
+}  // namespace
+
+TEST_CASE("a pool that cannot fit names both sizes") {
+  on::device const card{3};
+  CHECK(message_of([&] { mr::pool{10_GiB}.require_fit(8_GiB, card); }) ==
+        "mr::pool: initial_bytes 10 GiB is more than device 3 has: 8 GiB");
+  CHECK(message_of([&] { mr::pool{.max_bytes = 9_GiB}.require_fit(8_GiB, card); }) ==
+        "mr::pool: max_bytes 9 GiB is more than device 3 has: 8 GiB");
+  CHECK(message_of([&] {
+          mr::pool{.initial_bytes = 4_GiB, .max_bytes = 2_GiB}.require_fit(8_GiB, card);
+        }) == "mr::pool: initial_bytes 4 GiB is more than max_bytes 2 GiB");
+  CHECK_NOTHROW(mr::pool{8_GiB}.require_fit(8_GiB, card));
+}
+
+TEST_CASE("device policies say what they are") {
+  CHECK(describe(mr::pool{10_GiB}) == "mr::pool{10 GiB}");
+  CHECK(describe(mr::async{}) == "mr::async");
+  CHECK(describe(mr::async{.initial_bytes = 1_GiB}) == "mr::async{1 GiB}");
+  CHECK(describe(mr::counted{mr::pool{1_MiB}}) == "mr::counted{mr::pool{1 MiB}}");
+  CHECK(describe(mr::cuda{}) == "mr::cuda");
+  CHECK(mr::pool{1_GiB} == mr::pool{1_GiB});
+  CHECK(mr::pool{1_GiB} != mr::pool{2_GiB});
+}
+
+TEST_CASE("a device that is not there is named") {
+  for (auto const& message :
+       {message_of([] { mr::pool{}.open(on::device{-1}); }),
+        message_of([] { mr::async{}.open(on::device{-1}); }),
+        message_of([] { mr::cuda{}.open(on::device{-1}); }),
+        message_of([] { mr::pinned{}.open(on::device{-1}); }),
+        message_of([] { mr::managed{}.open(on::device{-1}); })}) {
+    INFO(message);
+    CHECK(message.starts_with("device -1 does not exist"));
+  }
+}
