@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Comparisons of pipelines: labels, axes, what is shared, what is profiled, and what they find.
+
+#include "catch.hpp"
+
+#include <assay/measure/compare.hpp>
+#include <assay/submit/concurrent.hpp>
+#include <assay/submit/serialized.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace assay;
+
+/// Spins for a while, takes a temporary, and remembers where its arenas were made.
+struct spinning {
+  double microseconds = 50;
+  bool wrong = false;
+  static constexpr std::string_view name = "spinning";
+  std::string describe() const { return "spinning{" + std::to_string(microseconds) + "}"; }
+  bool operator==(spinning const&) const = default;
+
+  inline static std::atomic<int> prepared{0};
+
+  struct state {
+    std::vector<int> outputs;
+  };
+  template <host_lane Lane>
+  state prepare(Lane&, int lanes) const {
+    ++prepared;
+    return {std::vector<int>(static_cast<std::size_t>(lanes), 0)};
+  }
+  template <host_lane Lane>
+  void enqueue(Lane& where, state& all) const {
+    auto* const scratch = where.memory.allocate(where.stream, 4096, 64);
+    auto const end = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double, std::micro>(microseconds);
+    while (std::chrono::steady_clock::now() < end) {}
+    all.outputs[static_cast<std::size_t>(where.index)] = 1;
+    where.memory.deallocate(where.stream, scratch, 4096, 64);
+  }
+  void poison(state& all) const { std::ranges::fill(all.outputs, 0); }
+  mismatch verify(state const& all) const {
+    if (wrong) { return "the result is wrong on purpose"; }
+    for (int const each : all.outputs) {
+      if (each != 1) { return "an output was not written"; }
+    }
+    return {};
+  }
+  traffic item_traffic() const { return {100, 20, 3}; }
+};
+
+measure::options quick() {
+  measure::options chosen;
+  chosen.cell_seconds = 1e-4;
+  chosen.super_blocks = 1;
+  chosen.warm_up_seconds = 0.01;
+  chosen.profiled_batches = 2;
+  return chosen;
+}
+
+measure::finding const& primary(measure::comparison const& of) { return of.findings.front(); }
+
+}  // namespace
+
+TEST_CASE("a variant that does four times the work is slower", "[compare]") {
+  pipeline const control{spinning{}, on::host{}, submit::sequential{.items = 2}};
+  auto const found = compare(control, control.with(spinning{.microseconds = 200}), quick());
+  REQUIRE(found.failure == "");
+  CHECK(primary(found).outcome == measure::verdict::slower);
+  CHECK(primary(found).effect.low > 2);
+  CHECK(found.changed == "workload");
+  REQUIRE(found.arms.size() == 2);
+  CHECK(found.arms[0].bytes == 240);
+  CHECK(found.arms[0].flops == 6);
+  CHECK(found.arms[1].label == "spinning{200.000000}");
+  CHECK(found.where.host_threads > 0);
+  REQUIRE(found.ceilings.size() == 1);
+  CHECK(found.ceilings[0].per_second > 1e8);
+}
+
+TEST_CASE("each arm is profiled in batches of its own", "[compare]") {
+  pipeline const control{spinning{}, on::host{}, submit::serialized{.threads = 3, .items = 30}};
+  auto const found =
+      compare(control, control.with(submit::concurrent{.threads = 3, .items = 30}), quick());
+  REQUIRE(found.failure == "");
+  for (auto const& arm : found.arms) {
+    REQUIRE(arm.submission.has_value());
+    CHECK(arm.submission->items == 180);
+    CHECK(arm.submission->total.p50 >= 50e3);
+    CHECK(arm.submission->allocation.p50 > 0);
+    CHECK(arm.submission->allocation.p50 < 50e3);
+    CHECK(arm.submission->launching.mean >= 49e3);
+    REQUIRE(arm.memory.has_value());
+    CHECK(arm.memory->allocations == 90);
+    CHECK(arm.memory->deallocations == 90);
+    CHECK(arm.memory->bytes == 90 * 4096);
+    CHECK(arm.memory->peak_bytes >= 4096);
+    CHECK(arm.memory->peak_bytes <= 3 * 4096);
+  }
+  CHECK(found.arms[0].submission->lock_wait.max > 0);  // at least the cost of taking a free mutex
+  CHECK(found.arms[1].submission->lock_wait.max == 0);
+  auto none = quick();
+  none.profiled_batches = 0;
+  CHECK_FALSE(compare(control, control, none).arms[0].submission.has_value());
+}
+
+TEST_CASE("variants of equal work share their arenas within an epoch", "[compare]") {
+  pipeline const control{spinning{.microseconds = 5}, on::host{},
+                         submit::serialized{.threads = 2, .items = 3}};
+  auto chosen = quick();
+  chosen.profiled_batches = 0;
+  spinning::prepared = 0;
+  auto const same = compare(control, control.with(submit::concurrent{.threads = 2, .items = 3}),
+                            chosen);
+  CHECK(spinning::prepared == 2 * same.epochs);
+  spinning::prepared = 0;
+  auto const other = compare(control, control.with(spinning{.microseconds = 20}), chosen);
+  CHECK(spinning::prepared == 4 * other.epochs);
+}
+
+TEST_CASE("a wrong answer is never timed", "[compare]") {
+  pipeline const control{spinning{}, on::host{}};
+  auto const found = compare(control, control.with(spinning{.wrong = true}), quick());
+  CHECK(primary(found).outcome == measure::verdict::wrong_answer);
+  CHECK_THAT(primary(found).reason, assay::test::contains("wrong on purpose"));
+  CHECK(found.arms[0].cells[0].empty());
+  CHECK_FALSE(found.arms[0].submission.has_value());
+}
+
+TEST_CASE("two changed axes are confounded", "[compare]") {
+  pipeline const control{spinning{.microseconds = 5}, on::host{}};
+  auto const found =
+      compare(control, control.with(spinning{.microseconds = 6}).with(on::host{2}), quick());
+  CHECK_THAT(found.changed, assay::test::contains("confounded"));
+}
+
+TEST_CASE("a factorial names its variants and finds both main effects", "[compare]") {
+  pipeline const control{spinning{.microseconds = 20}, on::host{}};
+  auto const found = factorial(
+      control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
+      levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}}, quick());
+  REQUIRE(found.failure == "");
+  REQUIRE(found.arms.size() == 4);
+  std::set<std::string> labels;
+  for (auto const& arm : found.arms) { labels.insert(arm.label); }
+  CHECK(labels.size() == 4);
+  int main_effects = 0;
+  for (auto const& each : found.findings) {
+    if (each.on != measure::clock::wall || each.what != measure::contrast::kind::main_effect) {
+      continue;
+    }
+    ++main_effects;
+    CHECK(each.outcome == measure::verdict::slower);
+    CHECK(each.effect.low > 1.2);
+  }
+  CHECK(main_effects == 2);
+}
+
+TEST_CASE("labels tell variants apart, by name where that is enough", "[compare]") {
+  using axes = std::vector<std::pair<std::string, std::string>>;
+  using measure::detail::labels_of;
+  auto const of = [](std::string memory, std::string mode) {
+    return axes{{"memory", std::move(memory)}, {"submission", std::move(mode)}};
+  };
+  CHECK(labels_of({of("mr::pool{1}", "a{1}"), of("mr::async", "a{1}")}) ==
+        std::vector<std::string>{"mr::pool", "mr::async"});
+  CHECK(labels_of({of("mr::pool{1}", "a"), of("mr::pool{2}", "a")}) ==
+        std::vector<std::string>{"mr::pool{1}", "mr::pool{2}"});
+  CHECK(labels_of({of("p", "a"), of("q", "b")}) == std::vector<std::string>{"p, a", "q, b"});
+  CHECK(labels_of({of("p", "a"), of("p", "a")}) ==
+        std::vector<std::string>{"control", "control (2)"});
+}

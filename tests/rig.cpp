@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A rig runs each item of each batch, in the arena asked for, and tells a wrong result.
+
+#include "catch.hpp"
+
+#include <assay/rig.hpp>
+#include <assay/submit/concurrent.hpp>
+#include <assay/submit/serialized.hpp>
+#include <assay/workload/null_cast.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using namespace assay;
+
+/// Counts items per lane into its outputs; `wrong_lane` writes nothing, `fails` throws.
+struct counting {
+  int wrong_lane = -1;
+  bool fails = false;
+  static constexpr std::string_view name = "counting";
+  bool operator==(counting const&) const = default;
+
+  struct state {
+    std::vector<int> outputs;
+  };
+  template <host_lane Lane>
+  state prepare(Lane&, int lanes) const {
+    return {std::vector<int>(static_cast<std::size_t>(lanes), 0)};
+  }
+  template <host_lane Lane>
+  void enqueue(Lane& where, state& all) const {
+    if (fails) { throw std::runtime_error("the item broke"); }
+    auto* const scratch = where.memory.allocate(where.stream, 64, 64);
+    if (where.index != wrong_lane) { ++all.outputs[static_cast<std::size_t>(where.index)]; }
+    where.memory.deallocate(where.stream, scratch, 64, 64);
+  }
+  void poison(state& all) const { std::ranges::fill(all.outputs, 0); }
+  mismatch verify(state const& all) const {
+    for (auto const count : all.outputs) {
+      if (count != 5) { return "a lane counted " + std::to_string(count) + " items, expected 5"; }
+    }
+    return {};
+  }
+  traffic item_traffic() const { return {3, 2, 1}; }
+};
+
+}  // namespace
+
+TEST_CASE("a rig runs every item of a batch on its lane", "[rig]") {
+  rig real{pipeline{counting{}, on::host{}, submit::concurrent{.threads = 3, .items = 5}}};
+  CHECK(real.lanes().size() == 3);
+  CHECK_FALSE(real.verify(0).has_value());
+  CHECK_FALSE(real.verify(1).has_value());
+  auto const times = real.run(0);
+  CHECK(times.wall > 0);
+  CHECK(times.submit_per_item > 0);
+  CHECK(times.submit_per_item * 5 <= times.wall * 1.001);
+}
+
+TEST_CASE("a wrong output of any lane is found", "[rig]") {
+  for (int lane = 0; lane < 3; ++lane) {
+    rig real{pipeline{counting{.wrong_lane = lane}, on::host{},
+                      submit::serialized{.threads = 3, .items = 5}}};
+    auto const wrong = real.verify(1);
+    REQUIRE(wrong.has_value());
+    CHECK(*wrong == "a lane counted 0 items, expected 5");
+  }
+}
+
+TEST_CASE("rigs share arenas that are handed to them", "[rig]") {
+  pipeline const what{counting{}, on::host{}, submit::concurrent{.threads = 2, .items = 5}};
+  using rig_type = rig<std::remove_const_t<decltype(what)>>;
+  std::shared_ptr<arenas<counting::state>> shared;
+  auto const keep = [&](auto const& make) { return shared ? shared : shared = make(); };
+  rig_type first{what, mr::heap{}.open(on::host{}), keep};
+  rig_type second{what, mr::heap{}.open(on::host{}), keep};
+  first.run(1);
+  second.run(1);
+  CHECK((*shared)[1].outputs == std::vector{10, 10});
+  CHECK((*shared)[0].outputs == std::vector{0, 0});
+}
+
+TEST_CASE("what an item throws comes out with its number and cause", "[rig]") {
+  rig real{pipeline{counting{.fails = true}, on::host{}, submit::sequential{.items = 2}}};
+  CHECK_THROWS_WITH(real.run(), assay::test::contains("item 0") &&
+                                    assay::test::contains("the item broke"));
+}
+
+TEST_CASE("impossible places and counts are refused by name", "[rig]") {
+  auto const make = [](auto const& what) { rig const real{what}; };
+  CHECK_THROWS_WITH(make(pipeline{counting{}, on::host{0}}), assay::test::contains("on::host{0}"));
+  CHECK_THROWS_WITH(
+      make(pipeline{counting{}, on::host{}, submit::concurrent{.threads = 0}}),
+      assay::test::contains("threads is 0"));
+}
+
+TEST_CASE("the host half of null_cast is right under every mode", "[rig]") {
+  auto const check = [](auto const& what) {
+    rig real{what};
+    auto const wrong = real.verify();
+    INFO(wrong.value_or("right"));
+    CHECK_FALSE(wrong.has_value());
+  };
+  pipeline const control{workloads::null_cast<float>{.rows = 1003}, on::host{2}};
+  check(control);
+  check(control.with(submit::concurrent{.threads = 3, .items = 2}));
+  check(control.with(submit::serialized{.threads = 3, .items = 2}));
+  check(control.with(workloads::null_cast_fused<float>{.rows = 1003}));
+}
