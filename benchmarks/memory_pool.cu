@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a pair of allocate and deallocate cost, on a thread's own stream, beside its peers?
-// Predicts: mr::pool takes at most 30 ns (p50) and 150 ns (p99) for 4 KiB and for 21 MB, and from 16
-// threads at most 1.2x that; a block from another stream at most 2 us; and over a mixed trace it
+// Predicts: mr::pool takes at most 30 ns (p50) and 150 ns (p99) for 4 KiB and for 21 MB, and from
+// 16 threads at most 1.2x that; a block from another stream at most 2 us; and over a mixed trace it
 // reserves at most 1.25x the peak of what is live, plus what its streams may keep.
 //
 // Built with RMM's headers in reach and its library linked, RMM's pool, arena and asynchronous
@@ -55,8 +55,7 @@ class tick_clock {
     unsigned processor = 0;
     return __rdtscp(&processor);
 #else
-    return static_cast<std::uint64_t>(
-        std::chrono::steady_clock::now().time_since_epoch().count());
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 #endif
   }
 
@@ -100,8 +99,8 @@ quantiles summarise(std::vector<std::uint64_t>& ticks, tick_clock const& clock) 
   double sum = 0;
   for (auto const each : ticks) { sum += clock.nanoseconds(each); }
   auto const at = [&](double share) {
-    return clock.nanoseconds(ticks[static_cast<std::size_t>(
-        share * static_cast<double>(ticks.size() - 1))]);
+    return clock.nanoseconds(
+        ticks[static_cast<std::size_t>(share * static_cast<double>(ticks.size() - 1))]);
   };
   return {at(0.5), at(0.99), sum / static_cast<double>(ticks.size()), ticks.size()};
 }
@@ -237,34 +236,36 @@ void add_steals(setting const& with, int rounds, report::document& figures) {
 /// each phase around another size. Nothing runs on the device.
 template <class R>
 void run_trace(on::device place, R const& resource, std::vector<stream>& streams, int operations) {
-  at_once(place, most_threads, [](int) {}, [&](int number) {
-    struct block {
-      void* data;
-      std::size_t bytes;
-    };
-    R mine = resource;
-    ::cuda::stream_ref const where = streams[static_cast<std::size_t>(number)];
-    std::mt19937_64 random{static_cast<std::uint64_t>(number) + 1};
-    std::vector<block> live;
-    std::size_t live_bytes = 0;
-    for (int i = 0; i < operations; ++i) {
-      auto const typical = std::size_t{1} << (14 + (i * 10 / operations + number) % 10);
-      if (live_bytes < 1_GiB && random() % 5 < 3) {
-        auto const bytes = typical / 2 + random() % (2 * typical);
-        live.push_back({mine.allocate(where, bytes, mr::default_alignment), bytes});
-        live_bytes += bytes;
-      } else if (!live.empty()) {
-        auto const which = random() % live.size();
-        mine.deallocate(where, live[which].data, live[which].bytes, mr::default_alignment);
-        live_bytes -= live[which].bytes;
-        live[which] = live.back();
-        live.pop_back();
-      }
-    }
-    for (auto const& each : live) {
-      mine.deallocate(where, each.data, each.bytes, mr::default_alignment);
-    }
-  });
+  at_once(
+      place, most_threads, [](int) {},
+      [&](int number) {
+        struct block {
+          void* data;
+          std::size_t bytes;
+        };
+        R mine = resource;
+        ::cuda::stream_ref const where = streams[static_cast<std::size_t>(number)];
+        std::mt19937_64 random{static_cast<std::uint64_t>(number) + 1};
+        std::vector<block> live;
+        std::size_t live_bytes = 0;
+        for (int i = 0; i < operations; ++i) {
+          auto const typical = std::size_t{1} << (14 + (i * 10 / operations + number) % 10);
+          if (live_bytes < 1_GiB && random() % 5 < 3) {
+            auto const bytes = typical / 2 + random() % (2 * typical);
+            live.push_back({mine.allocate(where, bytes, mr::default_alignment), bytes});
+            live_bytes += bytes;
+          } else if (!live.empty()) {
+            auto const which = random() % live.size();
+            mine.deallocate(where, live[which].data, live[which].bytes, mr::default_alignment);
+            live_bytes -= live[which].bytes;
+            live[which] = live.back();
+            live.pop_back();
+          }
+        }
+        for (auto const& each : live) {
+          mine.deallocate(where, each.data, each.bytes, mr::default_alignment);
+        }
+      });
   check(cudaDeviceSynchronize());
 }
 
@@ -278,13 +279,14 @@ void add_trace(setting const& with, Policy const& policy, double allowance_bytes
   auto const stats = counted.stats();
   auto const reserved = static_cast<double>(stats.reserved_bytes.value_or(0));
   auto const peak = static_cast<double>(stats.peak_bytes);
-  std::printf("mixed trace, %-12s reserved %.3f GiB, peak live %.3f GiB, ratio %.3f; beyond what "
-              "streams may keep (%.3f GiB) %.3f; %.0f ns an operation of one thread, %llu upstream "
-              "calls\n",
-              describe(policy).c_str(), reserved / 0x1p30, peak / 0x1p30, reserved / peak,
-              allowance_bytes / 0x1p30, (reserved - allowance_bytes) / peak,
-              seconds.count() * 1e9 / operations,
-              static_cast<unsigned long long>(stats.upstream_calls.value_or(0)));
+  std::printf(
+      "mixed trace, %-12s reserved %.3f GiB, peak live %.3f GiB, ratio %.3f; beyond what "
+      "streams may keep (%.3f GiB) %.3f; %.0f ns an operation of one thread, %llu upstream "
+      "calls\n",
+      describe(policy).c_str(), reserved / 0x1p30, peak / 0x1p30, reserved / peak,
+      allowance_bytes / 0x1p30, (reserved - allowance_bytes) / peak,
+      seconds.count() * 1e9 / operations,
+      static_cast<unsigned long long>(stats.upstream_calls.value_or(0)));
   rows.push_back({{"resource", describe(policy)},
                   {"reserved_bytes", reserved},
                   {"peak_live_bytes", peak},
@@ -303,17 +305,19 @@ void add_identity(setting const& with, report::document& figures) {
   for (int const threads : {1, most_threads}) {
     constexpr int calls = 100'000;
     std::vector<double> nanoseconds(static_cast<std::size_t>(threads));
-    at_once(with.place, threads, [](int) {}, [&](int number) {
-      auto const handle = with.streams[static_cast<std::size_t>(number)].get();
-      auto const begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < calls; ++i) {
-        unsigned long long id = 0;
-        check(cudaStreamGetId(handle, &id));
-      }
-      std::chrono::duration<double, std::nano> const spent =
-          std::chrono::steady_clock::now() - begin;
-      nanoseconds[static_cast<std::size_t>(number)] = spent.count() / calls;
-    });
+    at_once(
+        with.place, threads, [](int) {},
+        [&](int number) {
+          auto const handle = with.streams[static_cast<std::size_t>(number)].get();
+          auto const begin = std::chrono::steady_clock::now();
+          for (int i = 0; i < calls; ++i) {
+            unsigned long long id = 0;
+            check(cudaStreamGetId(handle, &id));
+          }
+          std::chrono::duration<double, std::nano> const spent =
+              std::chrono::steady_clock::now() - begin;
+          nanoseconds[static_cast<std::size_t>(number)] = spent.count() / calls;
+        });
     auto const worst = *std::max_element(nanoseconds.begin(), nanoseconds.end());
     std::printf("cudaStreamGetId, %2d threads: %.1f ns a call (slowest thread)\n", threads, worst);
     figures["stream_get_id"].push_back({{"threads", threads}, {"ns", worst}});
@@ -334,8 +338,8 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const pool = mr::pool{4_GiB}.open(chosen.place);
   add_pairs(with, pool, "mr::pool", pairs);
   add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs);
-  add_pairs(with, mr::counted_resource<mr::pool_resource>{pool, 0},
-            "mr::counted{mr::pool}, exact", pairs);
+  add_pairs(with, mr::counted_resource<mr::pool_resource>{pool, 0}, "mr::counted{mr::pool}, exact",
+            pairs);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .identify_always = true}.open(chosen.place),
             "mr::pool, identify_always", pairs);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .checked = true}.open(chosen.place),

@@ -32,9 +32,7 @@ template <class F>
 std::string message_of(F f) {
   try {
     f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
+  } catch (std::exception const& e) { return e.what(); }
   return "nothing was thrown";
 }
 
@@ -132,7 +130,8 @@ TEST_CASE("counted: failures are counted, and count as nothing else") {
   CHECK(stats.bytes == 0);
 }
 
-TEST_CASE("counted: the peak of several threads is never too small, and too large by the slack at most") {
+TEST_CASE(
+    "counted: the peak of several threads is never too small, and too large by the slack at most") {
   std::size_t const slack = GENERATE(std::size_t{0}, std::size_t{4096}, std::size_t{65536});
   auto resource = mr::counted<mr::heap>{{}, slack}.open(on::host{});
   auto const seed = test::fresh_seed();
@@ -260,8 +259,7 @@ TEST_CASE("poisoned: a fresh block reads as NaN") {
 TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at all") {
   temporary_file const file;
   {
-    auto resource =
-        mr::logged{mr::limited{mr::heap{}, 100'000}, file.path}.open(on::host{});
+    auto resource = mr::logged{mr::limited{mr::heap{}, 100'000}, file.path}.open(on::host{});
     CHECK(!std::filesystem::exists(file.path));
     CHECK_THROWS_AS(resource.allocate(here, 100'001), mr::out_of_memory);
     std::vector<std::thread> threads;
@@ -307,18 +305,20 @@ TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at
       CHECK(cells[4] == "100001");
     }
   }
-  CHECK(actions == std::map<std::string, int>{
-                       {"allocate", 150}, {"allocate failure", 1}, {"free", 150}});
+  CHECK(actions ==
+        std::map<std::string, int>{{"allocate", 150}, {"allocate failure", 1}, {"free", 150}});
   CHECK(threads.size() >= 2);
   CHECK(owner.empty());
-  for (auto const& each : std::filesystem::directory_iterator(
-           std::filesystem::path{file.path}.parent_path())) {
+  for (auto const& each :
+       std::filesystem::directory_iterator(std::filesystem::path{file.path}.parent_path())) {
     CHECK(each.path().string().find(file.path + ".partial") == std::string::npos);
   }
 }
 
 TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
-  CHECK(message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
+  CHECK(message_of([] {
+          mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{});
+        }) ==
         "mr::logged: cannot write '/nowhere/at/all.csv': name a file in a directory that exists "
         "and is writable");
 }

@@ -15,8 +15,8 @@
 
 namespace assay::test {
 
-/// Runs the battery over a resource of `policy` opened on `place`. `touch(block, bytes)` writes every
-/// byte of a block that is live, wherever it is.
+/// Runs the battery over a resource of `policy` opened on `place`. `touch(block, bytes)` writes
+/// every byte of a block that is live, wherever it is.
 template <class Policy, class Place, class Stream, class Touch>
 void check_contract(Policy const& policy, Place place, Stream stream, Touch touch) {
   static_assert(memory_policy<Policy, Place>);

@@ -1,6 +1,7 @@
 // assay-test-timeout: 900
 // SPDX-License-Identifier: Apache-2.0
-// Device resources on a GPU: the contract, and a pool under storms in which kernels check each block.
+// Device resources on a GPU: the contract, and a pool under storms in which kernels check each
+// block.
 #include "catch.hpp"
 #include "memory/contract.hpp"
 
@@ -95,9 +96,7 @@ template <class F>
 std::string message_of(F f) {
   try {
     f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
+  } catch (std::exception const& e) { return e.what(); }
   return "nothing was thrown";
 }
 
@@ -135,8 +134,8 @@ TEST_CASE("what the card cannot hold is refused with both sizes") {
   auto const more = total + 1_GiB;
   CHECK_THROWS_AS(mr::pool{more}.open(place), std::invalid_argument);
   CHECK(message_of([&] { mr::pool{more}.open(place); }) ==
-        "mr::pool: initial_bytes " + mr::describe_bytes(more) + " is more than device 0 has: " +
-            mr::describe_bytes(total));
+        "mr::pool: initial_bytes " + mr::describe_bytes(more) +
+            " is more than device 0 has: " + mr::describe_bytes(total));
   CHECK(contains(message_of([&] { mr::managed{more}.open(place); }),
                  "mr::managed: max_bytes " + mr::describe_bytes(more) + " is more than the "));
   CHECK(contains(message_of([] { mr::pool{}.open(on::device{99}); }), "device 99 does not exist"));
@@ -162,8 +161,8 @@ TEST_CASE("poisoned device memory reads as NaN") {
   auto pool = mr::poisoned{mr::pool{}}.open(place);
   auto const numbers = make_buffer<double>(1000, ::cuda::stream_ref{lane}, pool);
   std::vector<double> seen(1000);
-  check(cudaMemcpyAsync(seen.data(), numbers.data(), numbers.bytes(), cudaMemcpyDefault,
-                        lane.get()));
+  check(
+      cudaMemcpyAsync(seen.data(), numbers.data(), numbers.bytes(), cudaMemcpyDefault, lane.get()));
   lane.synchronize();
   for (double const each : seen) { CHECK(each != each); }
 }
@@ -295,8 +294,7 @@ TEST_CASE("a block taken from a busy stream waits for it") {
 TEST_CASE("a new stream with an old handle does not inherit its blocks") {
   bool const released = GENERATE(true, false);
   wrong_count const wrong;
-  auto pool =
-      mr::pool{.initial_bytes = 128_MiB, .identify_always = !released}.open(place);
+  auto pool = mr::pool{.initial_bytes = 128_MiB, .identify_always = !released}.open(place);
   for (int i = 0; i < 50; ++i) {
     std::optional<stream> lane{place};
     void* const block = pool.allocate(*lane, 1_MiB);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A device made of clocks: streams whose order is known exactly, memory that remembers its last use.
+/// A device made of clocks: streams whose order is known exactly, memory that remembers its last
+/// use.
 #pragma once
 
 #include <assay/memory/pool_options.hpp>
@@ -34,8 +35,8 @@ struct injected_fault : std::runtime_error {
 
 /// What the fake stands for: an address space with a shadow word per 256 bytes, and streams.
 ///
-/// A use of a block advances its stream's clock. Whoever allocates must come, by the waits that were
-/// enqueued, after the last use of every granule, or the host must know that it is over.
+/// A use of a block advances its stream's clock. Whoever allocates must come, by the waits that
+/// were enqueued, after the last use of every granule, or the host must know that it is over.
 class fake_device {
  public:
   static constexpr int per_thread_handle = -1;
@@ -213,8 +214,7 @@ class fake_device {
   void each(void* block, std::size_t bytes, F f) {
     auto const first = (reinterpret_cast<std::uintptr_t>(block) - base) / granule;
     auto const count = (bytes + granule - 1) / granule;
-    if (reinterpret_cast<std::uintptr_t>(block) % granule != 0 ||
-        first + count > shadow_.size()) {
+    if (reinterpret_cast<std::uintptr_t>(block) % granule != 0 || first + count > shadow_.size()) {
       violate("a block is not where memory is");
       return;
     }

@@ -18,9 +18,7 @@ template <class F>
 std::string message_of(F f) {
   try {
     f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
+  } catch (std::exception const& e) { return e.what(); }
   return "nothing was thrown";
 }
 
@@ -56,12 +54,11 @@ TEST_CASE("device policies say what they are") {
 }
 
 TEST_CASE("a device that is not there is named") {
-  for (auto const& message :
-       {message_of([] { mr::pool{}.open(on::device{-1}); }),
-        message_of([] { mr::async{}.open(on::device{-1}); }),
-        message_of([] { mr::cuda{}.open(on::device{-1}); }),
-        message_of([] { mr::pinned{}.open(on::device{-1}); }),
-        message_of([] { mr::managed{}.open(on::device{-1}); })}) {
+  for (auto const& message : {message_of([] { mr::pool{}.open(on::device{-1}); }),
+                              message_of([] { mr::async{}.open(on::device{-1}); }),
+                              message_of([] { mr::cuda{}.open(on::device{-1}); }),
+                              message_of([] { mr::pinned{}.open(on::device{-1}); }),
+                              message_of([] { mr::managed{}.open(on::device{-1}); })}) {
     INFO(message);
     CHECK(message.starts_with("device -1 does not exist"));
   }

@@ -50,9 +50,7 @@ template <class F>
 std::string message_of(F f) {
   try {
     f();
-  } catch (std::exception const& e) {
-    return e.what();
-  }
+  } catch (std::exception const& e) { return e.what(); }
   return "nothing was thrown";
 }
 
@@ -301,8 +299,8 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
   CHECK(told() == "nothing was thrown");
 
   at.pool->deallocate(at.a, block, 2000);
-  CHECK(told() == "mr::pool: deallocate of " + name +
-                      " with 2000 bytes, but it was allocated with 1000");
+  CHECK(told() ==
+        "mr::pool: deallocate of " + name + " with 2000 bytes, but it was allocated with 1000");
   CHECK(at.pool->live_blocks().size() == 1);
   at.pool->deallocate(at.a, block, 1000);
   CHECK(told() == "nothing was thrown");
@@ -323,8 +321,8 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
 
 namespace {
 
-/// Reserved bytes beyond what streams may keep and one step of growth, as a share of the peak of what
-/// was live, over phases that prefer other sizes, so that what one left must serve the next.
+/// Reserved bytes beyond what streams may keep and one step of growth, as a share of the peak of
+/// what was live, over phases that prefer other sizes, so that what one left must serve the next.
 double reserved_share(std::uint64_t seed) {
   std::mt19937_64 random{seed};
   mr::pool_options options;
@@ -380,7 +378,8 @@ TEST_CASE("reserved bytes over mixed traces stay near the peak of what is live")
   CHECK(worst <= 1.75);
 }
 
-TEST_CASE("ten million operations on many streams from many threads, each block alone and in order") {
+TEST_CASE(
+    "ten million operations on many streams from many threads, each block alone and in order") {
   struct run {
     mr::pool_options pool;
     test::storm_options storm;
@@ -396,7 +395,9 @@ TEST_CASE("ten million operations on many streams from many threads, each block 
       {{.growth_bytes = 4_MiB, .stream_cache_bytes = 256_KiB, .growth_before_steal = false},
        {.threads = 3, .operations = 1'000'000},
        32_MiB},
-      {{.max_bytes = 24_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 1_MiB,
+      {{.max_bytes = 24_MiB,
+        .growth_bytes = 2_MiB,
+        .stream_cache_bytes = 1_MiB,
         .identify_always = true},
        {.threads = 1, .operations = 500'000, .release_first = false},
        64_MiB},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that the pool makes of its backend fails once: nothing is lost, and nothing used twice.
+// Every call that the pool makes of its backend fails once: nothing is lost, and nothing used
+// twice.
 #include "catch.hpp"
 #include "memory/fake_device.hpp"
 
@@ -49,7 +50,9 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
     std::vector<item> live;
     std::uint32_t tags = 0;
     std::uint64_t state = 12345;
-    auto const random = [&] { return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33U; };
+    auto const random = [&] {
+      return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33U;
+    };
     auto const drop = [&](std::size_t which) {
       auto const what = live[which];
       live[which] = live.back();
@@ -60,9 +63,7 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
     auto const attempt = [&](auto f) {
       try {
         f();
-      } catch (test::injected_fault const&) {
-        ++found.faults;
-      } catch (mr::out_of_memory const&) {
+      } catch (test::injected_fault const&) { ++found.faults; } catch (mr::out_of_memory const&) {
       }
     };
     for (int step = 0; step < 300; ++step) {
@@ -70,7 +71,8 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
         drop(random() % live.size());
       } else {
         attempt([&] {
-          std::size_t const bytes = random() % 3 == 0 ? 1_MiB + random() % 2_MiB : random() % 60'000 + 1;
+          std::size_t const bytes =
+              random() % 3 == 0 ? 1_MiB + random() % 2_MiB : random() % 60'000 + 1;
           int const stream = streams[random() % 3];
           void* const block = pool->allocate(stream, bytes);
           device.take(stream, block, bytes, ++tags);
@@ -100,7 +102,9 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
           pool->drop_capture(*graph);
         });
       }
-      if (step == 275) { attempt([&] { pool->trim(); }); }
+      if (step == 275) {
+        attempt([&] { pool->trim(); });
+      }
     }
     while (!live.empty()) { drop(live.size() - 1); }
     INFO("call " << fail_at << " fails: " << device.first_violation());

@@ -112,12 +112,12 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         continue;
       }
       auto const kind = random() % 8;
-      int const where = kind < 5 ? own
+      int const where = kind < 5                              ? own
                         : kind == 5 && how.per_thread_streams ? fake_device::per_thread_handle
                                                               : shared[random() % shared.size()];
       // Sizes over ten doublings, now and then a large one.
-      std::size_t const bytes = one_in(512) ? 1 + random() % (512U << 10U)
-                                            : 1 + (random() % 512 << random() % 6);
+      std::size_t const bytes =
+          one_in(512) ? 1 + random() % (512U << 10U) : 1 + (random() % 512 << random() % 6);
       try {
         void* const block = pool.allocate(where, bytes);
         device.take(where, block, bytes, ++tags);

@@ -1,8 +1,8 @@
 // assay-test-flags: -fsanitize=thread -g
 // assay-test-timeout: 900
 // SPDX-License-Identifier: Apache-2.0
-// The storm of pool_core.cpp under the thread sanitizer, which also watches the fake's shadow words:
-// they are plain memory that only the pool's hand-over orders.
+// The storm of pool_core.cpp under the thread sanitizer, which also watches the fake's shadow
+// words: they are plain memory that only the pool's hand-over orders.
 #include "catch.hpp"
 #include "memory/pool_storm.hpp"
 

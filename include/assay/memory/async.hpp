@@ -12,8 +12,9 @@
 
 namespace assay::mr {
 
-/// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` that the handle's copies share
-/// and that nobody else uses. The pool goes with the last copy; blocks still live then keep it.
+/// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` that the handle's copies
+/// share and that nobody else uses. The pool goes with the last copy; blocks still live then keep
+/// it.
 class async_resource : public device_calls<async_resource> {
  public:
   /// Under capture the driver turns both calls into nodes that belong to the graph, which keeps
@@ -22,8 +23,7 @@ class async_resource : public device_calls<async_resource> {
     void end() noexcept {}
   };
 
-  async_resource(on::device place, std::uint64_t release_threshold_bytes,
-                 std::size_t initial_bytes)
+  async_resource(on::device place, std::uint64_t release_threshold_bytes, std::size_t initial_bytes)
       : state_(std::make_shared<state>(place)) {
     auto threshold = release_threshold_bytes;
     check(cudaMemPoolSetAttribute(state_->pool, cudaMemPoolAttrReleaseThreshold, &threshold));

@@ -15,11 +15,11 @@
 
 namespace assay {
 
-/// `size` elements of `T` from resource `R`, uninitialised, given back in the order of the stream it
-/// was made with. Work on another stream must be ordered before the destructor, or before
+/// `size` elements of `T` from resource `R`, uninitialised, given back in the order of the stream
+/// it was made with. Work on another stream must be ordered before the destructor, or before
 /// `deallocate_on` names that stream instead. The stream must outlive the buffer. Move-only.
 template <class T, class R, class Stream>
-  requires std::is_trivially_copyable_v<T> && memory_resource<R, Stream>
+requires std::is_trivially_copyable_v<T> && memory_resource<R, Stream>
 class buffer {
  public:
   using value_type = T;

@@ -94,9 +94,8 @@ class counted_resource : public adaptor_calls<counted_resource<R, Timed>, R> {
   }
 
   /// Host times of calls on all threads since the last `reset()`.
-  void merge_times(latency_histogram& allocating, latency_histogram& deallocating) const
-    requires Timed
-  {
+  void merge_times(latency_histogram& allocating,
+                   latency_histogram& deallocating) const requires Timed {
     state_->slots.each([&](slot const& each) {
       allocating.merge(each.allocating);
       deallocating.merge(each.deallocating);
@@ -178,8 +177,7 @@ class counted_resource : public adaptor_calls<counted_resource<R, Timed>, R> {
       auto const sum = sum_of_promises.fetch_add(more, std::memory_order_relaxed) + more;
       auto most = largest_sum.load(std::memory_order_relaxed);
       while (sum > most &&
-             !largest_sum.compare_exchange_weak(most, sum, std::memory_order_relaxed)) {
-      }
+             !largest_sum.compare_exchange_weak(most, sum, std::memory_order_relaxed)) {}
     }
     void fall(slot& mine, std::int64_t live) noexcept {
       auto const promised = mine.promised.load(std::memory_order_relaxed);
@@ -208,9 +206,9 @@ class counted_resource : public adaptor_calls<counted_resource<R, Timed>, R> {
     void settle() {
       std::int64_t sum = 0;
       slots.each([&](slot& each) {
-        auto const live = static_cast<std::int64_t>(
-            each.bytes.load(std::memory_order_relaxed) -
-            each.freed_bytes.load(std::memory_order_relaxed));
+        auto const live =
+            static_cast<std::int64_t>(each.bytes.load(std::memory_order_relaxed) -
+                                      each.freed_bytes.load(std::memory_order_relaxed));
         each.promised.store(live, std::memory_order_relaxed);
         each.peak.store(live, std::memory_order_relaxed);
         each.allocating.clear();
@@ -239,11 +237,9 @@ struct counted {
   std::size_t peak_slack_bytes = default_peak_slack_bytes;
 
   static constexpr std::string_view name = "mr::counted";
-  std::string describe() const {
-    return std::string{name} + "{" + assay::describe(upstream) + "}";
-  }
+  std::string describe() const { return std::string{name} + "{" + assay::describe(upstream) + "}"; }
   template <class Place>
-    requires memory_policy<Policy, Place>
+  requires memory_policy<Policy, Place>
   auto open(Place place) const {
     return counted_resource<resource_of<Policy, Place>, Timed>{upstream.open(place),
                                                                peak_slack_bytes};

@@ -36,9 +36,7 @@ inline void check_allocation(cudaError_t code, std::string_view who, std::size_t
 template <class Derived>
 struct device_calls : synchronous_calls<Derived> {
   static constexpr bool device_accessible = true;
-  static ::cuda::stream_ref sync_stream() noexcept {
-    return ::cuda::stream_ref{cudaStreamLegacy};
-  }
+  static ::cuda::stream_ref sync_stream() noexcept { return ::cuda::stream_ref{cudaStreamLegacy}; }
   bool operator==(device_calls const&) const = default;
 };
 
@@ -49,8 +47,7 @@ class cuda_resource : public device_calls<cuda_resource> {
   explicit cuda_resource(on::device place) : place_(place) {}
 
   /// Throws `mr::out_of_memory`.
-  void* allocate(::cuda::stream_ref, std::size_t bytes,
-                 std::size_t alignment = default_alignment) {
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
     device_guard const guard{place_};

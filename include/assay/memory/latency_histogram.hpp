@@ -13,8 +13,8 @@
 
 namespace assay::mr {
 
-/// Counts nanoseconds in buckets, eight per doubling: a quantile is at most 1/8 too large, and never
-/// too small. One thread adds; others may read meanwhile.
+/// Counts nanoseconds in buckets, eight per doubling: a quantile is at most 1/8 too large, and
+/// never too small. One thread adds; others may read meanwhile.
 class latency_histogram {
  public:
   void add(std::uint64_t nanoseconds) noexcept {

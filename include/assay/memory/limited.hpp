@@ -38,8 +38,8 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
                             describe_bytes(live) + " of max_bytes " +
                             describe_bytes(state_->max_bytes) + " are live");
       }
-    } while (!state_->live_bytes.compare_exchange_weak(live, live + bytes,
-                                                       std::memory_order_relaxed));
+    } while (
+        !state_->live_bytes.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
     try {
       return upstream_.allocate(stream, bytes, alignment);
     } catch (...) {
@@ -54,11 +54,8 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
-  auto stats() const
-    requires requires(R const& r) { r.stats(); }
-  {
-    return upstream_.stats();
-  }
+  auto stats() const requires requires(R const& r) { r.stats(); }
+  { return upstream_.stats(); }
 
   std::size_t live_bytes() const noexcept {
     return state_->live_bytes.load(std::memory_order_relaxed);
@@ -97,7 +94,7 @@ struct limited {
     return text + "}";
   }
   template <class Place>
-    requires memory_policy<Policy, Place>
+  requires memory_policy<Policy, Place>
   auto open(Place place) const {
     return limited_resource<resource_of<Policy, Place>>{upstream.open(place), max_bytes, fail_at};
   }

@@ -80,9 +80,8 @@ class allocation_log {
   void close() {
     if (std::exchange(closed_, true)) { return; }
     std::vector<record> all;
-    lists_.each([&](list const& each) {
-      all.insert(all.end(), each.records.begin(), each.records.end());
-    });
+    lists_.each(
+        [&](list const& each) { all.insert(all.end(), each.records.begin(), each.records.end()); });
     std::stable_sort(all.begin(), all.end(),
                      [](auto const& a, auto const& b) { return a.nanoseconds < b.nanoseconds; });
     std::ofstream file{partial_};
@@ -173,11 +172,8 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   /// Writes the file now. No thread may use the resource meanwhile.
   void close() { log_->close(); }
 
-  auto stats() const
-    requires requires(R const& r) { r.stats(); }
-  {
-    return upstream_.stats();
-  }
+  auto stats() const requires requires(R const& r) { r.stats(); }
+  { return upstream_.stats(); }
 
   R& upstream() noexcept { return upstream_; }
   R const& upstream() const noexcept { return upstream_; }
@@ -202,8 +198,8 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   std::shared_ptr<allocation_log> log_;
 };
 
-/// What `upstream` opens, logged to `path`. Of several that are opened with one path, the file is of
-/// the one that closed last.
+/// What `upstream` opens, logged to `path`. Of several that are opened with one path, the file is
+/// of the one that closed last.
 template <class Policy>
 struct logged {
   Policy upstream{};
@@ -214,7 +210,7 @@ struct logged {
     return std::string{name} + "{" + assay::describe(upstream) + ", " + path + "}";
   }
   template <class Place>
-    requires memory_policy<Policy, Place>
+  requires memory_policy<Policy, Place>
   auto open(Place place) const {
     int device = -1;
     if constexpr (requires { place.id; }) { device = place.id; }

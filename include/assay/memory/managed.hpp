@@ -10,9 +10,9 @@
 
 namespace assay::mr {
 
-/// `cudaMallocManaged` and `cudaFree`. The live bytes of all copies of a handle stay below a budget,
-/// since a card that is oversubscribed measures paging and not the work. `deallocate` may wait for
-/// all work on the device.
+/// `cudaMallocManaged` and `cudaFree`. The live bytes of all copies of a handle stay below a
+/// budget, since a card that is oversubscribed measures paging and not the work. `deallocate` may
+/// wait for all work on the device.
 class managed_resource : public device_calls<managed_resource> {
  public:
   static constexpr bool host_accessible = true;
@@ -21,8 +21,7 @@ class managed_resource : public device_calls<managed_resource> {
       : state_(std::make_shared<state>(place, budget_bytes)) {}
 
   /// Throws `mr::out_of_memory` with the budget's state.
-  void* allocate(::cuda::stream_ref, std::size_t bytes,
-                 std::size_t alignment = default_alignment) {
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
     auto live = state_->live_bytes.load(std::memory_order_relaxed);
@@ -32,13 +31,12 @@ class managed_resource : public device_calls<managed_resource> {
                             describe_bytes(live) + " of the budget of " +
                             describe_bytes(state_->budget_bytes) + " are live");
       }
-    } while (!state_->live_bytes.compare_exchange_weak(live, live + bytes,
-                                                       std::memory_order_relaxed));
+    } while (
+        !state_->live_bytes.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
     void* block = nullptr;
     try {
       device_guard const guard{state_->place};
-      check_allocation(cudaMallocManaged(&block, bytes, cudaMemAttachGlobal), "mr::managed",
-                       bytes);
+      check_allocation(cudaMallocManaged(&block, bytes, cudaMemAttachGlobal), "mr::managed", bytes);
     } catch (...) {
       state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
       throw;

@@ -15,8 +15,7 @@ class pinned_resource : public device_calls<pinned_resource> {
   explicit pinned_resource(on::device place) : place_(place) {}
 
   /// Throws `mr::out_of_memory`.
-  void* allocate(::cuda::stream_ref, std::size_t bytes,
-                 std::size_t alignment = default_alignment) {
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
     device_guard const guard{place_};

@@ -38,11 +38,8 @@ class poisoned_resource : public adaptor_calls<poisoned_resource<R>, R> {
     upstream_.deallocate(stream, block, bytes, alignment);
   }
 
-  auto stats() const
-    requires requires(R const& r) { r.stats(); }
-  {
-    return upstream_.stats();
-  }
+  auto stats() const requires requires(R const& r) { r.stats(); }
+  { return upstream_.stats(); }
 
   R& upstream() noexcept { return upstream_; }
   R const& upstream() const noexcept { return upstream_; }
@@ -58,11 +55,9 @@ struct poisoned {
   Policy upstream{};
 
   static constexpr std::string_view name = "mr::poisoned";
-  std::string describe() const {
-    return std::string{name} + "{" + assay::describe(upstream) + "}";
-  }
+  std::string describe() const { return std::string{name} + "{" + assay::describe(upstream) + "}"; }
   template <class Place>
-    requires memory_policy<Policy, Place>
+  requires memory_policy<Policy, Place>
   auto open(Place place) const {
     return poisoned_resource<resource_of<Policy, Place>>{upstream.open(place)};
   }

@@ -16,10 +16,10 @@ namespace assay::mr {
 /// A handle to a pool on one device; copies share it, and it goes with the last of them, which
 /// waits for the device (as `cudaFree` does).
 ///
-/// A stream is known by its handle. Before a stream is destroyed, call `release(stream)`: its blocks
-/// go to other streams then, which wait for its work. Without it a new stream that gets the old
-/// one's handle value is taken for it until the pool next looks at its identity (which it does on
-/// every slow path), and may be given a block that the old stream's last kernels still write.
+/// A stream is known by its handle. Before a stream is destroyed, call `release(stream)`: its
+/// blocks go to other streams then, which wait for its work. Without it a new stream that gets the
+/// old one's handle value is taken for it until the pool next looks at its identity (which it does
+/// on every slow path), and may be given a block that the old stream's last kernels still write.
 /// `pool::identify_always` looks on every call, which makes that safe as long as no other thread
 /// needs memory while a stream is destroyed. A pool that goes before its streams, or with them
 /// once they are idle, needs no `release`.
@@ -77,17 +77,17 @@ class pool_resource : public device_calls<pool_resource> {
   /// for the device.
   std::size_t trim() { return core_->trim(); }
 
-  /// Waits for the device. Blocks that are allocated on `stream` until `end()` must be given back on
-  /// it; one still live at `end()` may be given back later, and is the graph's until the hold goes.
-  capture_hold capture(::cuda::stream_ref stream) {
-    return {core_, core_->begin_capture(stream)};
-  }
+  /// Waits for the device. Blocks that are allocated on `stream` until `end()` must be given back
+  /// on it; one still live at `end()` may be given back later, and is the graph's until the hold
+  /// goes.
+  capture_hold capture(::cuda::stream_ref stream) { return {core_, core_->begin_capture(stream)}; }
 
   /// Sizes are those of blocks, up to 1/8 above what was asked for; `peak_bytes` includes what
   /// streams kept for themselves.
   statistics stats() const { return core_->stats(); }
 
-  /// Checked mode: throws `std::logic_error` with all that was wrong with frees since the last call.
+  /// Checked mode: throws `std::logic_error` with all that was wrong with frees since the last
+  /// call.
   void verify() { core_->verify(); }
   /// Checked mode: blocks not given back.
   std::vector<live_block> live_blocks() const { return core_->live_blocks(); }
@@ -124,13 +124,14 @@ struct pool {
       check(cudaMemGetInfo(&free_bytes, &total_bytes));
     }
     require_fit(total_bytes, place);
-    return pool_resource{place, {.initial_bytes = initial_bytes,
-                                 .max_bytes = max_bytes == 0 ? total_bytes : max_bytes,
-                                 .growth_bytes = growth_bytes,
-                                 .stream_cache_bytes = stream_cache_bytes,
-                                 .growth_before_steal = growth_before_steal,
-                                 .identify_always = identify_always,
-                                 .checked = checked}};
+    return pool_resource{place,
+                         {.initial_bytes = initial_bytes,
+                          .max_bytes = max_bytes == 0 ? total_bytes : max_bytes,
+                          .growth_bytes = growth_bytes,
+                          .stream_cache_bytes = stream_cache_bytes,
+                          .growth_before_steal = growth_before_steal,
+                          .identify_always = identify_always,
+                          .checked = checked}};
   }
 
   /// Throws `std::invalid_argument`, naming both sizes, unless this pool fits a card of

@@ -35,9 +35,8 @@ class pool_central {
   pool_central(pool_central const&) = delete;
   pool_central& operator=(pool_central const&) = delete;
   ~pool_central() {
-    heap_.each_chunk([&](std::uintptr_t address, std::size_t bytes) {
-      backend_.deallocate(address, bytes);
-    });
+    heap_.each_chunk(
+        [&](std::uintptr_t address, std::size_t bytes) { backend_.deallocate(address, bytes); });
   }
 
   book& streams() noexcept { return streams_; }
@@ -116,9 +115,7 @@ class pool_central {
     if (from.thread_token != 0 && streams_.nameable(from)) {
       try {
         streams_.mark(from);
-      } catch (...) {
-        ++unmarked_;
-      }
+      } catch (...) { ++unmarked_; }
     }
     for (auto const& [block, which] : moved_) {
       give(block.address, size_class::bytes(which), {{from.index, block.epoch}});
@@ -130,9 +127,7 @@ class pool_central {
   void give(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) noexcept {
     try {
       heap_.insert(address, bytes, std::move(after));
-    } catch (...) {
-      lost_bytes_ += bytes;
-    }
+    } catch (...) { lost_bytes_ += bytes; }
   }
 
   /// Returns chunks that are wholly free to upstream until at most `keep_bytes` are reserved. The
@@ -194,8 +189,7 @@ class pool_central {
     auto const found = heap_.find(bytes, tries, [&](range_heap::range const& range) {
       return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
         auto const where = streams_.of(to, point, how == effort::ask);
-        return where == standing::passed ||
-               (how == effort::wait && where == standing::waitable);
+        return where == standing::passed || (how == effort::wait && where == standing::waitable);
       });
     });
     if (found == heap_.none()) { return 0; }
@@ -225,9 +219,7 @@ class pool_central {
             to.lists[which].push_newest({first + kept * bytes, to.epoch});
             to.cached_bytes += bytes;
           }
-        } catch (...) {
-          give(first + bytes, bytes * (wanted - 1), {});
-        }
+        } catch (...) { give(first + bytes, bytes * (wanted - 1), {}); }
         return first;
       }
     }
@@ -290,9 +282,7 @@ class pool_central {
     if (to.cached_bytes + bytes > options_.stream_cache_bytes) { return false; }
     try {
       to.lists[which].push_newest({address, to.epoch});
-    } catch (...) {
-      return false;
-    }
+    } catch (...) { return false; }
     to.cached_bytes += bytes;
     return true;
   }

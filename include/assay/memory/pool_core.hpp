@@ -70,9 +70,7 @@ class pool_core {
     try {
       if (ledger_ != nullptr && !ledger_->closed(address, bytes)) [[unlikely]] { return; }
       deallocate_class(stream, address, size_class::of(bytes));
-    } catch (...) {
-      unnoted_blocks_.fetch_add(1, std::memory_order_relaxed);
-    }
+    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
   }
 
   /// Says that `stream` is about to be destroyed: its blocks may go to other streams, which will
@@ -244,7 +242,8 @@ class pool_core {
     verify();
     auto const address = allocate_class(stream, which);
     try {
-      ledger_->opened(live_block{address, bytes, backend_.identify(stream).id, this_thread().token});
+      ledger_->opened(
+          live_block{address, bytes, backend_.identify(stream).id, this_thread().token});
     } catch (...) {
       deallocate_class(stream, address, which);
       throw;

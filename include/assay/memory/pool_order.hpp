@@ -78,7 +78,8 @@ class stream_book {
   /// Ends a shard's use by a stream that nobody can name any more: only waiting for the device
   /// orders its last frees.
   void abandon(shard& which) {
-    (void)next_epoch(which);  // so that its last frees are in a closed epoch, and not in a marked one
+    (void)next_epoch(
+        which);  // so that its last frees are in a closed epoch, and not in a marked one
     forget(which);
   }
 
@@ -87,9 +88,7 @@ class stream_book {
   standing of(shard const* thief, order_point point, bool ask) {
     auto& source = *shards_[point.shard];
     if (thief == &source || source.completed >= point.epoch) { return standing::passed; }
-    if (thief != nullptr && thief->seen_of(point.shard) >= point.epoch) {
-      return standing::passed;
-    }
+    if (thief != nullptr && thief->seen_of(point.shard) >= point.epoch) { return standing::passed; }
     if (source.event_epoch < point.epoch) {
       return nameable(source) ? standing::waitable : standing::unknown;
     }
@@ -171,8 +170,7 @@ class stream_book {
       return &old;
     }
     closed_.reserve(shards_.size() + 1);  // so that `close` does not throw
-    shards_.push_back(
-        std::make_unique<shard>(static_cast<std::uint32_t>(shards_.size()), stream));
+    shards_.push_back(std::make_unique<shard>(static_cast<std::uint32_t>(shards_.size()), stream));
     return shards_.back().get();
   }
 

@@ -23,11 +23,11 @@ class spin_lock {
  public:
   void lock() noexcept {
     while (held_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
-      for (int spins = 0; held_.load(std::memory_order_relaxed);) {
-        // The holder has most likely lost its processor: let it run.
-        if (++spins > 128) { std::this_thread::yield(); }
+        for (int spins = 0; held_.load(std::memory_order_relaxed);) {
+          // The holder has most likely lost its processor: let it run.
+          if (++spins > 128) { std::this_thread::yield(); }
+        }
       }
-    }
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
@@ -41,8 +41,8 @@ struct free_block {
   std::uint64_t epoch;
 };
 
-/// Free blocks of one size in the order in which they were freed: the stream takes the newest, which
-/// is most likely still in a cache; others take the oldest, whose work is most likely done.
+/// Free blocks of one size in the order in which they were freed: the stream takes the newest,
+/// which is most likely still in a cache; others take the oldest, whose work is most likely done.
 class block_list {
  public:
   std::size_t size() const noexcept { return count_; }
@@ -177,9 +177,9 @@ struct pool_shard {
   // Under the pool's mutex.
   alignas(64) typename Backend::event_type event{};
   bool has_event = false;
-  bool open = true;               // the stream exists and may be named
-  std::uint64_t event_epoch = 0;  // frees up to this epoch come before `event`
-  std::uint64_t completed = 0;    // frees up to this epoch come before now
+  bool open = true;                 // the stream exists and may be named
+  std::uint64_t event_epoch = 0;    // frees up to this epoch come before `event`
+  std::uint64_t completed = 0;      // frees up to this epoch come before now
   std::vector<std::uint64_t> seen;  // by shard: this stream comes after its frees up to that epoch
 
   // The following need `lock`.

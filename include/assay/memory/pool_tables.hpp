@@ -27,9 +27,7 @@ class shard_tables {
     std::uintptr_t key = 0;
     Shard* shard = nullptr;
     std::uint32_t state = 0;
-    bool current() const noexcept {
-      return shard->state.load(std::memory_order_relaxed) == state;
-    }
+    bool current() const noexcept { return shard->state.load(std::memory_order_relaxed) == state; }
   };
 
   /// The shard of a handle as this thread knows it; null if it does not, or no longer.

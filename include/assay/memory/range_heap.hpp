@@ -50,8 +50,8 @@ class range_heap {
     chunk_bytes_ += bytes;
   }
 
-  /// Takes out the largest chunk that is wholly free and whose range `ready` accepts; {0, 0} if there
-  /// is none.
+  /// Takes out the largest chunk that is wholly free and whose range `ready` accepts; {0, 0} if
+  /// there is none.
   template <class Ready>
   std::pair<std::uintptr_t, std::size_t> remove_free_chunk(Ready ready) {
     auto largest = chunks_.end();
