@@ -27,6 +27,13 @@ static_assert(!memory_policy<mr::pool, on::host>);
 static_assert(capturable_memory<mr::counted_resource<mr::pool_resource>, ::cuda::stream_ref>);
 static_assert(capturable_memory<mr::async_resource, ::cuda::stream_ref>);
 static_assert(!capturable_memory<mr::cuda_resource, ::cuda::stream_ref>);
+
+template <class R>
+concept releases = requires(R& resource, ::cuda::stream_ref stream) {
+  resource.release(stream);
+};
+static_assert(releases<mr::counted_resource<mr::pool_resource>>);
+static_assert(!releases<mr::counted_resource<mr::async_resource>>);
 static_assert(!capturable_memory<mr::counted_resource<mr::cuda_resource>, ::cuda::stream_ref>);
 
 }  // namespace

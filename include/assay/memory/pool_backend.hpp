@@ -38,13 +38,15 @@ class cuda_pool_backend {
   }
 
   // The per-thread default stream is known by its handle, and by 0 where the program was compiled
-  // to make 0 mean it. A capture does not concern identities.
+  // to make 0 mean it.
   stream_identity identify(stream_type stream) const {
-    device_guard const guard{place_};
-    auto const id = id_of(stream.get());
     auto const handle = stream.get();
-    bool const special = handle == nullptr || handle == cudaStreamPerThread;
-    return {id, special && id == id_of(cudaStreamPerThread)};
+    bool const is_default =
+        handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+    if (!is_default) [[likely]] { return {id_of(handle), false}; }
+    device_guard const guard{place_};  // every device has its own
+    auto const id = id_of(handle);
+    return {id, id == id_of(cudaStreamPerThread)};
   }
 
   event_type make_event() const {

@@ -180,16 +180,15 @@ class pool_central {
   }
 
   bool passed(range_heap::range const& range) {
-    return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-      return streams_.of(nullptr, point, false) == standing::passed;
-    });
+    return std::all_of(range.after.begin(), range.after.end(),
+                       [&](order_point point) { return streams_.passed(nullptr, point, false); });
   }
 
   std::uintptr_t take(shard* to, std::size_t bytes, effort how) {
     auto const found = heap_.find(bytes, tries, [&](range_heap::range const& range) {
       return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-        auto const where = streams_.of(to, point, how == effort::ask);
-        return where == standing::passed || (how == effort::wait && where == standing::waitable);
+        return how == effort::wait ? streams_.of(to, point) != standing::unknown
+                                   : streams_.passed(to, point, how == effort::ask);
       });
     });
     if (found == heap_.none()) { return 0; }
@@ -250,7 +249,7 @@ class pool_central {
       newest = list.oldest(static_cast<std::uint32_t>(wanted - 1)).epoch;
     }
     order_point const point{victim.index, newest};
-    auto const where = streams_.of(&to, point, false);
+    auto const where = streams_.of(&to, point);
     if (where == standing::unknown || (where == standing::waitable && !wait)) { return 0; }
     moved_.clear();
     moved_.reserve(wanted);

@@ -83,25 +83,28 @@ class stream_book {
     forget(which);
   }
 
-  /// How far `point` is behind `thief`, or behind the host where that is null. `ask` lets it ask
-  /// the device whether an event has passed.
-  standing of(shard const* thief, order_point point, bool ask) {
+  /// Whether `point` comes before work submitted to `thief` from now on, or before now where that
+  /// is null. `ask` lets it ask the device whether an event has passed.
+  bool passed(shard const* thief, order_point point, bool ask) {
     auto& source = *shards_[point.shard];
-    if (thief == &source || source.completed >= point.epoch) { return standing::passed; }
-    if (thief != nullptr && thief->seen_of(point.shard) >= point.epoch) { return standing::passed; }
-    if (source.event_epoch < point.epoch) {
-      return nameable(source) ? standing::waitable : standing::unknown;
-    }
-    if (ask && backend_.query(source.event)) {
-      source.completed = source.event_epoch;
-      return standing::passed;
-    }
-    return standing::waitable;
+    if (thief == &source || source.completed >= point.epoch) { return true; }
+    if (thief != nullptr && thief->seen_of(point.shard) >= point.epoch) { return true; }
+    if (!ask || source.event_epoch < point.epoch || !backend_.query(source.event)) { return false; }
+    source.completed = source.event_epoch;
+    return true;
+  }
+
+  /// How far `point` is behind `thief`: passed, or to be waited for, or nobody can say.
+  standing of(shard const* thief, order_point point) {
+    if (passed(thief, point, false)) { return standing::passed; }
+    auto const& source = *shards_[point.shard];
+    bool const waitable = source.event_epoch >= point.epoch || nameable(source);
+    return waitable ? standing::waitable : standing::unknown;
   }
 
   /// Makes work submitted to `thief` from now on come after `point`, which is passed or waitable.
   void require(shard& thief, order_point point) {
-    if (of(&thief, point, false) == standing::passed) { return; }
+    if (passed(&thief, point, false)) { return; }
     auto& source = *shards_[point.shard];
     if (thief.seen.size() < shards_.size()) { thief.seen.resize(shards_.size()); }
     if (source.event_epoch < point.epoch) { mark(source); }
@@ -165,7 +168,7 @@ class stream_book {
         last = old.epoch - 1;
       }
       // All its frees have passed, and with them all it waited for: what it has seen stays true.
-      if (of(nullptr, {old.index, last}, true) != standing::passed) { continue; }
+      if (!passed(nullptr, {old.index, last}, true)) { continue; }
       closed_.erase(at);
       return &old;
     }

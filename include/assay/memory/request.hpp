@@ -64,7 +64,7 @@ struct synchronous_calls {
 };
 
 /// What an adaptor passes through from the resource under it: where its memory may be touched,
-/// the calls without a stream, and graph capture, each where the upstream has it.
+/// the calls without a stream, graph capture, and `release`, each where the upstream has it.
 template <class Derived, class R>
 struct adaptor_calls : synchronous_calls<Derived> {
   static constexpr bool device_accessible = is_device_accessible<R>;
@@ -76,6 +76,11 @@ struct adaptor_calls : synchronous_calls<Derived> {
   template <class Stream, class Self = Derived>
   requires capturable_memory<R, Stream>
   auto capture(Stream stream) { return static_cast<Self&>(*this).upstream().capture(stream); }
+
+  /// Passes on that a stream is about to be destroyed.
+  template <class Stream, class Self = Derived>
+  requires requires(R& resource, Stream stream) { resource.release(stream); }
+  void release(Stream stream) { static_cast<Self&>(*this).upstream().release(stream); }
   bool operator==(adaptor_calls const&) const = default;
 };
 
