@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How small a slow-down does a comparison find? A copy of about 100 us against a copy that moves x %
-// more: real work, whose true cost is measured apart, by long alternating runs. 200 trials for each x.
-// Predicts: 0.5 % is found in at least 90 % of the trials, and 95 % of the intervals hold the truth.
+// How small a slow-down does a comparison find? A copy of about 100 us against a copy that moves x
+// % more: real work, whose true cost is measured apart, by long alternating runs. 200 trials for
+// each x. Predicts: 0.5 % is found in at least 90 % of the trials, and 95 % of the intervals hold
+// the truth.
 
 #include "support/calibration.cuh"
 
@@ -68,10 +69,11 @@ report::document find_slow_down(on::device place, std::size_t count, double shar
   row["median_seconds_per_verdict"] = median_of(seconds);
   row["found_by_other_rules_on_the_same_cells"] = other_rules(all);
   row["rows"] = rows_of(all);
-  std::printf("%.1f %% more work: truth %+.3f %%, found in %.1f %% of %d, estimate %+.3f %%, "
-              "coverage %.1f %%, %.2f s a verdict\n",
-              100 * share, 100 * (truth - 1), 100 * rate(found_slower), trials,
-              100 * (median_of(ratios) - 1), 100 * rate(covered), median_of(seconds));
+  std::printf(
+      "%.1f %% more work: truth %+.3f %%, found in %.1f %% of %d, estimate %+.3f %%, "
+      "coverage %.1f %%, %.2f s a verdict\n",
+      100 * share, 100 * (truth - 1), 100 * rate(found_slower), trials,
+      100 * (median_of(ratios) - 1), 100 * rate(covered), median_of(seconds));
   std::fflush(stdout);
   return row;
 }

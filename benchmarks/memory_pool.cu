@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: rmm
 // What does a pair of allocate and deallocate cost, on a thread's own stream, beside its peers?
 // Predicts: mr::pool takes at most 30 ns (p50) and 150 ns (p99) for 4 KiB and for 21 MB, and from
 // 16 threads at most 1.2x that; a block from another stream at most 2 us; and over a mixed trace it

@@ -99,10 +99,10 @@ void against_the_bare_call(on::device place, int repetitions, report::document& 
     of_chevrons.push_back(timed(on, chevrons));
     ratio.push_back(of_ours.back() / of_bare.back());
   }
-  std::printf("1 thread: kernel::launch %.3f us, cudaLaunchKernel %.3f us, <<<>>> %.3f us; "
-              "median ratio to the bare call %.3f\n",
-              median(of_ours) * 1e6, median(of_bare) * 1e6, median(of_chevrons) * 1e6,
-              median(ratio));
+  std::printf(
+      "1 thread: kernel::launch %.3f us, cudaLaunchKernel %.3f us, <<<>>> %.3f us; "
+      "median ratio to the bare call %.3f\n",
+      median(of_ours) * 1e6, median(of_bare) * 1e6, median(of_chevrons) * 1e6, median(ratio));
   figures["single"] = {{"kernel_launch_us", median(of_ours) * 1e6},
                        {"cuda_launch_kernel_us", median(of_bare) * 1e6},
                        {"chevrons_us", median(of_chevrons) * 1e6},
@@ -139,10 +139,11 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     for (auto const& one : all) {
       auto const over_all = median(one.per_launch);
       auto const as_seen = median(one.as_seen);
-      std::printf("%2d threads  %-19s %7.3f us a launch over all, %7.3f us as a thread sees it, "
-                  "%9.0f launches/s, %5.2f x concurrent\n",
-                  threads, one.name.c_str(), over_all * 1e6, as_seen * 1e6, 1 / over_all,
-                  over_all / median(all.front().per_launch));
+      std::printf(
+          "%2d threads  %-19s %7.3f us a launch over all, %7.3f us as a thread sees it, "
+          "%9.0f launches/s, %5.2f x concurrent\n",
+          threads, one.name.c_str(), over_all * 1e6, as_seen * 1e6, 1 / over_all,
+          over_all / median(all.front().per_launch));
       figures["modes"].push_back({{"threads", threads},
                                   {"mode", one.name},
                                   {"per_launch_us", over_all * 1e6},

@@ -79,6 +79,23 @@ endif()
 add_library(assay_commit INTERFACE)
 target_compile_definitions(assay_commit INTERFACE ASSAY_COMMIT="${commit}")
 
+# RMM, for the programs that hold ours beside it (marker `// assay-uses: rmm`). Its own CCCL comes
+# before the toolkit's, as ordinary include directories: those of the system would come after.
+if(ASSAY_HAS_CUDA AND ASSAY_RMM_DIR)
+  add_library(assay_rmm INTERFACE)
+  foreach(prefix IN LISTS ASSAY_RMM_DIR)
+    target_include_directories(assay_rmm BEFORE INTERFACE ${prefix}/include/rapids ${prefix}/include)
+    file(GLOB libraries ${prefix}/lib/lib*.so ${prefix}/lib64/lib*.so)
+    target_link_libraries(assay_rmm INTERFACE ${libraries})
+  endforeach()
+endif()
+function(assay_use_rmm_if_marked target file)
+  assay_marker(${file} assay-uses packages)
+  if("rmm" IN_LIST packages AND TARGET assay_rmm)
+    target_link_libraries(${target} PRIVATE assay_rmm)
+  endif()
+endfunction()
+
 # Sets `result` to what a marker comment `// NAME: ...` in the first lines of a file says, as a list.
 function(assay_marker file name result)
   file(STRINGS ${file} lines LIMIT_COUNT 8)

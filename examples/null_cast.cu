@@ -34,7 +34,8 @@ int main(int argc, char** argv) {
     });
   };
   return cli::run(
-      argc, argv, "Which allocator, submitted how? On a GPU; without one, or with --host, on the CPU.",
+      argc, argv,
+      "Which allocator, submitted how? On a GPU; without one, or with --host, on the CPU.",
       [&](CLI::App& parser) {
         given.add_to(parser);
         app = &parser;

@@ -24,9 +24,12 @@ inline auto contains(std::string const& text) { return Catch::Matchers::Contains
 
 namespace assay::test {
 
-/// A fresh seed for random inputs; ASSAY_TEST_SEED repeats a run. Tests print it: `INFO("seed " << seed)`.
+/// A fresh seed for random inputs; ASSAY_TEST_SEED repeats a run. Tests print it: `INFO("seed " <<
+/// seed)`.
 inline std::uint64_t fresh_seed() {
-  if (char const* fixed = std::getenv("ASSAY_TEST_SEED")) { return std::strtoull(fixed, nullptr, 0); }
+  if (char const* fixed = std::getenv("ASSAY_TEST_SEED")) {
+    return std::strtoull(fixed, nullptr, 0);
+  }
   std::random_device entropy;
   return (std::uint64_t{entropy()} << 32U) | entropy();
 }

@@ -57,7 +57,8 @@ TEST_CASE("with changes one axis and nothing else", "[pipeline]") {
   pipeline const control{nothing{}, on::host{}, submit::concurrent{.threads = 3}};
 
   auto const other_mode = control.with(submit::serialized{.threads = 3});
-  STATIC_REQUIRE(std::same_as<std::remove_cvref_t<decltype(other_mode.submit)>, submit::serialized>);
+  STATIC_REQUIRE(
+      std::same_as<std::remove_cvref_t<decltype(other_mode.submit)>, submit::serialized>);
   CHECK(other_mode.work == control.work);
   CHECK(other_mode.place == control.place);
 

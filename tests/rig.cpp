@@ -86,16 +86,15 @@ TEST_CASE("rigs share arenas that are handed to them", "[rig]") {
 
 TEST_CASE("what an item throws comes out with its number and cause", "[rig]") {
   rig real{pipeline{counting{.fails = true}, on::host{}, submit::sequential{.items = 2}}};
-  CHECK_THROWS_WITH(real.run(), assay::test::contains("item 0") &&
-                                    assay::test::contains("the item broke"));
+  CHECK_THROWS_WITH(real.run(),
+                    assay::test::contains("item 0") && assay::test::contains("the item broke"));
 }
 
 TEST_CASE("impossible places and counts are refused by name", "[rig]") {
   auto const make = [](auto const& what) { rig const real{what}; };
   CHECK_THROWS_WITH(make(pipeline{counting{}, on::host{0}}), assay::test::contains("on::host{0}"));
-  CHECK_THROWS_WITH(
-      make(pipeline{counting{}, on::host{}, submit::concurrent{.threads = 0}}),
-      assay::test::contains("threads is 0"));
+  CHECK_THROWS_WITH(make(pipeline{counting{}, on::host{}, submit::concurrent{.threads = 0}}),
+                    assay::test::contains("threads is 0"));
 }
 
 TEST_CASE("the host half of null_cast is right under every mode", "[rig]") {

@@ -138,16 +138,14 @@ inline measure::variant copy_variant(std::string label, on::device place, std::s
       return (*both)[static_cast<std::size_t>(arena)];
     };
     return std::make_unique<measure::stream_subject>(
-        place, measure::stream_work{
-                   [=](::cuda::stream_ref where, int arena) {
-                     over_vectors(kernel::copy_vectors<uint4>, place, where, count,
-                                  static_cast<uint4 const*>(at(arena).from()), at(arena).to(),
-                                  count);
-                   },
-                   [=](::cuda::stream_ref where, int arena) { at(arena).poison(where, count); },
-                   [=](::cuda::stream_ref where, int arena) {
-                     return at(arena).verify(where, count);
-                   }});
+        place,
+        measure::stream_work{
+            [=](::cuda::stream_ref where, int arena) {
+              over_vectors(kernel::copy_vectors<uint4>, place, where, count,
+                           static_cast<uint4 const*>(at(arena).from()), at(arena).to(), count);
+            },
+            [=](::cuda::stream_ref where, int arena) { at(arena).poison(where, count); },
+            [=](::cuda::stream_ref where, int arena) { return at(arena).verify(where, count); }});
   };
   return made;
 }
@@ -190,8 +188,7 @@ inline measure::options calibration_options(bool resolve) {
 }
 
 /// Compares a copy of `count` vectors with a copy of `slower` vectors.
-inline trial compare_copies(on::device place, std::size_t count, std::size_t slower,
-                            bool resolve) {
+inline trial compare_copies(on::device place, std::size_t count, std::size_t slower, bool resolve) {
   auto const cache = std::make_shared<measure::arena_cache<copy_buffers>>();
   auto const capacity = std::max(count, slower);
   std::vector const variants{copy_variant("control", place, count, capacity, cache),
@@ -202,7 +199,7 @@ inline trial compare_copies(on::device place, std::size_t count, std::size_t slo
   if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
   auto const primary = std::ranges::find_if(found.findings, &measure::finding::primary);
   constexpr auto gpu = static_cast<std::size_t>(measure::clock::gpu);
-  return {primary->outcome, primary->effect,          primary->reason,          found.epochs,
+  return {primary->outcome, primary->effect,          primary->reason,         found.epochs,
           found.seconds,    found.arms[0].cells[gpu], found.arms[1].cells[gpu]};
 }
 
@@ -215,9 +212,9 @@ inline double clopper_pearson_upper(int hits, int trials) {
   auto const at_most = [&](double p) {
     double sum = 0;
     for (int k = 0; k <= hits; ++k) {
-      sum += std::exp(std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) -
-                      std::lgamma(trials - k + 1.0) + k * std::log(p) +
-                      (trials - k) * std::log1p(-p));
+      sum +=
+          std::exp(std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) -
+                   std::lgamma(trials - k + 1.0) + k * std::log(p) + (trials - k) * std::log1p(-p));
     }
     return sum;
   };
@@ -241,8 +238,8 @@ inline double median_of(std::vector<double> values) {
 inline report::document rows_of(std::vector<trial> const& trials) {
   auto rows = report::document::array();
   for (auto const& one : trials) {
-    rows.push_back({to_string(one.outcome), one.effect.ratio, one.effect.low, one.effect.high,
-                    one.epochs});
+    rows.push_back(
+        {to_string(one.outcome), one.effect.ratio, one.effect.low, one.effect.high, one.epochs});
   }
   return rows;
 }
@@ -256,7 +253,8 @@ inline report::document other_rules(std::vector<trial> const& trials) {
       auto const said = each.judge(one.control, one.variant);
       different += said == rules::answer::faster || said == rules::answer::slower ? 1 : 0;
     }
-    all[std::string{each.name}] = static_cast<double>(different) / static_cast<double>(trials.size());
+    all[std::string{each.name}] =
+        static_cast<double>(different) / static_cast<double>(trials.size());
   }
   return all;
 }

@@ -58,8 +58,7 @@ inline void declare(CLI::App& app, options& into, words& raw) {
   app.add_option("--clock", raw.clock, "the clock that decides: wall, gpu or submit")
       ->capture_default_str()
       ->group(measuring);
-  app.add_option("--seed", raw.seed, "repeats the inputs and the order of a run")
-      ->group(measuring);
+  app.add_option("--seed", raw.seed, "repeats the inputs and the order of a run")->group(measuring);
   app.add_option("--epochs", into.epochs, "stop after at most so many epochs; 12 with --quick")
       ->capture_default_str()
       ->group(measuring);
@@ -108,8 +107,8 @@ inline void settle(options& into, words const& raw, CLI::App const& app) {
   into.alpha = share("--alpha", raw.alpha);
   std::vector<std::string> clocks;
   for (auto const which : measure::all_clocks) { clocks.emplace_back(to_string(which)); }
-  into.clock = measure::all_clocks[value_of(
-      "--clock", [&] { return choose("clock", raw.clock, clocks); })];
+  into.clock =
+      measure::all_clocks[value_of("--clock", [&] { return choose("clock", raw.clock, clocks); })];
   if (into.quick && app.count("--epochs") == 0) { into.epochs = 12; }
   require_count("--epochs", into.epochs);
   require_between("--device", into.device, 0, std::numeric_limits<int>::max());
@@ -138,9 +137,7 @@ inline std::string one_line(std::exception const& error) {
   } catch (std::exception const& cause) {
     auto const why = one_line(cause);
     if (text.find(why) == std::string::npos) { text += ": " + why; }
-  } catch (...) {
-    text += ": unknown cause";
-  }
+  } catch (...) { text += ": unknown cause"; }
   std::string line;
   for (char const each : text) {
     auto const blank = each == '\n' || each == '\r';
@@ -164,9 +161,7 @@ inline bool is_bad_input(std::exception const& error) {
   if (dynamic_cast<std::invalid_argument const*>(&error) != nullptr) { return true; }
   try {
     std::rethrow_if_nested(error);
-  } catch (std::exception const& cause) {
-    return is_bad_input(cause);
-  } catch (...) {
+  } catch (std::exception const& cause) { return is_bad_input(cause); } catch (...) {
   }
   return false;
 }

@@ -35,14 +35,14 @@ inline std::vector<std::string> const& gate_names() {
   return names;
 }
 
-/// Whether a finding meets a condition of --fail-if. Only what the comparison was stopped by counts,
-/// and a difference only where it is not inside the margin. `slower` and `faster` are not asked of
-/// interactions, which have no such direction; `different` is.
+/// Whether a finding meets a condition of --fail-if. Only what the comparison was stopped by
+/// counts, and a difference only where it is not inside the margin. `slower` and `faster` are not
+/// asked of interactions, which have no such direction; `different` is.
 inline bool meets(measure::finding const& found, std::string const& condition) {
   using measure::verdict;
   if (!found.primary) { return false; }
-  auto const resolved = found.material && (found.outcome == verdict::slower ||
-                                           found.outcome == verdict::faster);
+  auto const resolved =
+      found.material && (found.outcome == verdict::slower || found.outcome == verdict::faster);
   auto const directed = found.what != measure::contrast::kind::interaction;
   if (condition == "slower") { return resolved && directed && found.outcome == verdict::slower; }
   if (condition == "faster") { return resolved && directed && found.outcome == verdict::faster; }
@@ -51,19 +51,20 @@ inline bool meets(measure::finding const& found, std::string const& condition) {
   return condition == "unproven" && found.outcome == verdict::unproven;
 }
 
-/// Whether the comparison ended before it could say anything: a variant threw, or no look was taken.
+/// Whether the comparison ended before it could say anything: a variant threw, or no look was
+/// taken.
 inline bool has_failed(measure::comparison const& all) {
   if (!all.failure.empty()) { return true; }
   auto const primary = [](auto const& each) { return each.primary; };
   return std::ranges::any_of(all.findings, primary) &&
          std::ranges::all_of(all.findings, [&](auto const& each) {
-           return !primary(each) || (each.outcome == measure::verdict::unproven &&
-                                     std::isinf(each.effect.high));
+           return !primary(each) ||
+                  (each.outcome == measure::verdict::unproven && std::isinf(each.effect.high));
          });
 }
 
-/// A wrong answer comes first, then a failure, then the conditions, then a gate that could not be answered. Without
-/// conditions an unproven result is a result: it is told, and the exit code is 0.
+/// A wrong answer comes first, then a failure, then the conditions, then a gate that could not be
+/// answered. Without conditions an unproven result is a result: it is told, and the exit code is 0.
 inline exit_code judge(measure::comparison const& all, std::vector<std::string> const& fail_if) {
   auto const any = [&](auto const& holds) { return std::ranges::any_of(all.findings, holds); };
   if (any([](auto const& each) { return each.outcome == measure::verdict::wrong_answer; })) {
@@ -73,9 +74,8 @@ inline exit_code judge(measure::comparison const& all, std::vector<std::string> 
   for (auto const& condition : fail_if) {
     if (any([&](auto const& each) { return meets(each, condition); })) { return gate_holds; }
   }
-  auto const blocked = any([](auto const& each) {
-    return each.primary && each.outcome == measure::verdict::unproven;
-  });
+  auto const blocked = any(
+      [](auto const& each) { return each.primary && each.outcome == measure::verdict::unproven; });
   return blocked && !fail_if.empty() ? gate_unproven : ok;
 }
 

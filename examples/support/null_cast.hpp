@@ -58,8 +58,9 @@ struct null_cast_parameters {
     app.add_option("--item-threads", item_threads, "CPU threads of each item, on the host")
         ->capture_default_str()
         ->group(group);
-    app.add_option("--variant", variant,
-                   "run this variant alone, without comparing (a profiler's run); --list names them")
+    app.add_option(
+           "--variant", variant,
+           "run this variant alone, without comparing (a profiler's run); --list names them")
         ->group(group);
     app.add_option("--batches", batches, "how many batches of it (default 10)")->group(group);
   }
@@ -126,8 +127,8 @@ struct null_cast_parameters {
     rig real{what};
     double seconds = 0;
     for (int i = 0; i < batches; ++i) { seconds += real.run().wall; }
-    std::cout << variant << ": " << batches << " batches, "
-              << report::duration(seconds / batches) << " each\n";
+    std::cout << variant << ": " << batches << " batches, " << report::duration(seconds / batches)
+              << " each\n";
   }
 };
 
@@ -139,7 +140,8 @@ inline std::optional<measure::comparison> null_cast_on_host(null_cast_parameters
     auto const fused = given.work<workloads::null_cast_fused<T>>();
     pipeline const control{passes, on::host{given.item_threads}, given.concurrent()};
     auto options = chosen.measuring();
-    options.title = "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
+    options.title =
+        "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
     return given.run(
         chosen,
         [&] {

@@ -43,7 +43,7 @@ struct options {
 
 namespace detail {
 
-inline volatile std::sig_atomic_t interrupted = 0;
+inline std::sig_atomic_t volatile interrupted = 0;
 
 /// Turns the first Ctrl-C into the end of the comparison, with its report; the second one ends the
 /// process, as the handler is gone by then.

@@ -26,8 +26,8 @@ inline std::pair<double, std::string_view> leading_number(std::string_view text,
   double value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || !std::isfinite(value)) {
-    throw std::invalid_argument("'" + std::string{text} + "' is not a number: " +
-                                std::string{remedy});
+    throw std::invalid_argument("'" + std::string{text} +
+                                "' is not a number: " + std::string{remedy});
   }
   auto rest = text.substr(static_cast<std::size_t>(stop - text.data()));
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -78,8 +78,8 @@ inline double parse_share(std::string_view text) {
   auto const [value, rest] = leading_number(text, remedy);
   auto const share = rest == "%" ? value / 100 : value;
   if ((!rest.empty() && rest != "%") || !(share >= 0 && share <= 1)) {
-    throw std::invalid_argument("'" + std::string{text} + "' is not a share between 0 and 1: " +
-                                std::string{remedy});
+    throw std::invalid_argument("'" + std::string{text} +
+                                "' is not a share between 0 and 1: " + std::string{remedy});
   }
   return share;
 }
@@ -97,8 +97,8 @@ inline std::size_t choose(std::string_view what, std::string const& word,
                           std::vector<std::string> const& choices) {
   auto const found = std::ranges::find(choices, word);
   if (found == choices.end()) {
-    throw std::invalid_argument("unknown " + std::string{what} + " '" + word +
-                                "': choose one of " + joined(choices));
+    throw std::invalid_argument("unknown " + std::string{what} + " '" + word + "': choose one of " +
+                                joined(choices));
   }
   return static_cast<std::size_t>(found - choices.begin());
 }

@@ -117,8 +117,8 @@ concept pipeline_policy = detail::axis_of<P, Place>() != detail::axis::none;
 /// axis by `with`.
 ///
 /// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
-/// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`, and
-/// `default_memory` of the place. A live memory resource (ours, CCCL's, RMM's) may stand for a
+/// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`,
+/// and `default_memory` of the place. A live memory resource (ours, CCCL's, RMM's) may stand for a
 /// memory policy. Nothing is opened, started or allocated before a `rig` is made of it.
 template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit>
 struct pipeline {
@@ -128,7 +128,7 @@ struct pipeline {
   Submit submit;
 
   template <class... Policies>
-    requires(pipeline_policy<Policies, Place> && ...)
+  requires(pipeline_policy<Policies, Place> && ...)
   explicit pipeline(Work workload, Policies const&... policies)
       : work(std::move(workload)),
         place(detail::place_among(on::device{}, policies...)),
@@ -140,7 +140,7 @@ struct pipeline {
 
   /// A copy that differs in one axis: the one on which `choice` is a choice, else the workload.
   template <class Choice>
-    requires(pipeline_policy<Choice, Place> || policy<Choice>)
+  requires(pipeline_policy<Choice, Place> || policy<Choice>)
   auto with(Choice const& choice) const {
     constexpr auto axis = detail::axis_of<Choice, Place>();
     if constexpr (axis == detail::axis::place) {

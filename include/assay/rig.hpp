@@ -31,8 +31,9 @@ using arenas = std::array<State, 2>;
 
 /// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
 ///
-/// Construction opens the memory policy, makes a stream for each lane, starts the mode's threads and
-/// prepares two arenas, unless it is given those of another rig; it throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default what the policy opened,
+/// Construction opens the memory policy, makes a stream for each lane, starts the mode's threads
+/// and prepares two arenas, unless it is given those of another rig; it throws what any of them
+/// throws. `Resource` is what the items see as `lane.memory`: by default what the policy opened,
 /// else an adaptor round it that the caller made. A rig is used by one thread at a time.
 template <class Pipeline,
           class Resource = resource_of<decltype(Pipeline::memory), decltype(Pipeline::place)>>
@@ -53,8 +54,8 @@ class rig {
   rig(Pipeline what, Resource memory)
       : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
 
-  /// With arenas from `arenas_from(make)`, which returns what `make()` does, or what it returned for
-  /// a rig of equal workload, place and lane count.
+  /// With arenas from `arenas_from(make)`, which returns what `make()` does, or what it returned
+  /// for a rig of equal workload, place and lane count.
   template <class ArenasFrom>
   rig(Pipeline what, Resource memory, ArenasFrom&& arenas_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)) {
@@ -71,6 +72,22 @@ class rig {
       auto prepare = [&] { return pipeline_.work.prepare(lanes_.front(), count); };
       return std::shared_ptr<arenas<state_type>>{new arenas<state_type>{prepare(), prepare()}};
     });
+  }
+
+  rig(rig const&) = delete;
+  rig& operator=(rig const&) = delete;
+
+  ~rig() {
+    runner_.reset();
+    // A resource that outlives the rig must not take a later stream for one of these.
+    if constexpr (requires(lane_type& each) { each.memory.release(each.stream); }) {
+      for (auto& each : lanes_) {
+        try {
+          each.memory.release(each.stream);
+        } catch (...) {  // only a lost device refuses, and then the blocks are lost with it
+        }
+      }
+    }
   }
 
   /// Runs one batch in an arena and blocks until every lane has drained.
@@ -106,8 +123,8 @@ class rig {
   std::vector<lane_type> const& lanes() const noexcept { return lanes_; }
 
  private:
-  using runner_type = decltype(std::declval<submit_type const&>().open(
-      std::declval<std::vector<lane_type>>()));
+  using runner_type =
+      decltype(std::declval<submit_type const&>().open(std::declval<std::vector<lane_type>>()));
 
   static Resource open(Pipeline const& what) {
     place_traits<place_type>::require(what.place);

@@ -25,9 +25,9 @@ struct outcome {
 
 using body = std::function<std::optional<measure::comparison>(cli::options const&)>;
 
-outcome run(std::vector<std::string> words, body const& inside = [](auto const&) {
-  return std::optional{test::sample()};
-}) {
+outcome run(
+    std::vector<std::string> words,
+    body const& inside = [](auto const&) { return std::optional{test::sample()}; }) {
   words.insert(words.begin(), "program");
   std::vector<char const*> argv;
   for (auto const& word : words) { argv.push_back(word.c_str()); }
@@ -105,7 +105,8 @@ TEST_CASE("what is not named has its default, and a seed is drawn") {
 
 TEST_CASE("options reach the body, and what measures") {
   auto const chosen = run({"--margin", "0.5%", "--alpha=0.01", "--seed", "7", "--epochs", "16",
-                           "--resolve", "--clock", "gpu", "--device", "3"}).chosen;
+                           "--resolve", "--clock", "gpu", "--device", "3"})
+                          .chosen;
   CHECK(chosen.device == 3);
   auto const measuring = chosen.measuring();
   CHECK(measuring.margin == 0.005);
@@ -165,26 +166,28 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
 
 TEST_CASE("an example refuses its own parameters in the same way") {
   refused(run({"--rows", "0"}), cli::bad_input, {"--rows 0", "at least 1"});
-  refused(run({}, [](auto const&) -> std::optional<measure::comparison> {
-            throw std::invalid_argument("device 9 does not exist");
-          }),
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                throw std::invalid_argument("device 9 does not exist");
+              }),
           cli::bad_input, {"device 9 does not exist"});
 }
 
 TEST_CASE("a failure of the run is one line, exit code 4") {
-  refused(run({}, [](auto const&) -> std::optional<measure::comparison> {
-            throw std::runtime_error("the device\nfell off\n");
-          }),
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                throw std::runtime_error("the device\nfell off\n");
+              }),
           cli::failed, {"error: the device fell off\n"});
-  refused(run({}, [](auto const&) -> std::optional<measure::comparison> { throw std::bad_alloc{}; }),
-          cli::failed, {"out of memory"});
-  refused(run({}, [](auto const&) -> std::optional<measure::comparison> {
-            try {
-              throw std::runtime_error("cause");
-            } catch (...) {
-              std::throw_with_nested(std::runtime_error("item 3 failed"));
-            }
-          }),
+  refused(
+      run({}, [](auto const&) -> std::optional<measure::comparison> { throw std::bad_alloc{}; }),
+      cli::failed, {"out of memory"});
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                try {
+                  throw std::runtime_error("cause");
+                } catch (...) { std::throw_with_nested(std::runtime_error("item 3 failed")); }
+              }),
           cli::failed, {"item 3 failed: cause"});
 }
 

@@ -41,9 +41,9 @@ TEST_CASE("each condition holds for its verdicts") {
     for (auto const outcome : {verdict::faster, verdict::slower, verdict::equivalent,
                                verdict::inconclusive, verdict::unproven}) {
       INFO(condition << " " << to_string(outcome));
-      auto const expected = std::ranges::count(holds, outcome) > 0     ? cli::gate_holds
-                            : outcome == verdict::unproven ? cli::gate_unproven
-                                                           : cli::ok;
+      auto const expected = std::ranges::count(holds, outcome) > 0 ? cli::gate_holds
+                            : outcome == verdict::unproven         ? cli::gate_unproven
+                                                                   : cli::ok;
       CHECK(cli::judge(with({of(outcome)}), {condition}) == expected);
     }
   }
@@ -67,7 +67,8 @@ TEST_CASE("an interaction has no slower and no faster, but may be a difference")
   CHECK(cli::judge(with({crossed}), {"different"}) == cli::gate_holds);
 }
 
-TEST_CASE("a wrong answer outranks a gate, and a condition that holds one that cannot be answered") {
+TEST_CASE(
+    "a wrong answer outranks a gate, and a condition that holds one that cannot be answered") {
   CHECK(cli::judge(with({of(verdict::slower), of(verdict::wrong_answer)}), {"slower"}) ==
         cli::wrong_answer);
   CHECK(cli::judge(with({of(verdict::unproven), of(verdict::slower)}), {"slower"}) ==

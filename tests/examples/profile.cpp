@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-auto const script = fs::absolute(__FILE__).parent_path().parent_path().parent_path() / "examples" /
-                    "profile.sh";
+auto const script =
+    fs::absolute(__FILE__).parent_path().parent_path().parent_path() / "examples" / "profile.sh";
 
 /// A folder with an example that has two variants and a stand-in for nsys; gone with the test.
 class stage {
@@ -74,7 +74,8 @@ TEST_CASE("without nsys it says what to install, exit code 3, and makes nothing"
   stage const here;
   auto const what = here.run("./example", "NSYS=no-such-nsys");
   CHECK(what.code == 3);
-  CHECK_THAT(what.out, contains("error: no-such-nsys is not installed") && contains("Nsight Systems"));
+  CHECK_THAT(what.out,
+             contains("error: no-such-nsys is not installed") && contains("Nsight Systems"));
   CHECK(!fs::exists(here.path() / "profiles"));
 }
 

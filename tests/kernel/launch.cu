@@ -71,8 +71,8 @@ TEST_CASE("a launch that fails names the kernel and its shape", "[kernel]") {
   } catch (kernel::launch_error const& failed) {
     std::string const what = failed.what();
     INFO(what);
-    bool const refused = failed.code() == cudaErrorInvalidConfiguration ||
-                         failed.code() == cudaErrorInvalidValue;
+    bool const refused =
+        failed.code() == cudaErrorInvalidConfiguration || failed.code() == cudaErrorInvalidValue;
     CHECK(refused);
     CHECK(what.find("no_parameters") != std::string::npos);
     CHECK(what.find("{4096, 1, 1}") != std::string::npos);

@@ -40,8 +40,8 @@ struct spinning {
   template <host_lane Lane>
   void enqueue(Lane& where, state& all) const {
     auto* const scratch = where.memory.allocate(where.stream, 4096, 64);
-    auto const end = std::chrono::steady_clock::now() +
-                     std::chrono::duration<double, std::micro>(microseconds);
+    auto const end =
+        std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>(microseconds);
     while (std::chrono::steady_clock::now() < end) {}
     all.outputs[static_cast<std::size_t>(where.index)] = 1;
     where.memory.deallocate(where.stream, scratch, 4096, 64);
@@ -118,8 +118,8 @@ TEST_CASE("variants of equal work share their arenas within an epoch", "[compare
   auto chosen = quick();
   chosen.profiled_batches = 0;
   spinning::prepared = 0;
-  auto const same = compare(control, control.with(submit::concurrent{.threads = 2, .items = 3}),
-                            chosen);
+  auto const same =
+      compare(control, control.with(submit::concurrent{.threads = 2, .items = 3}), chosen);
   CHECK(spinning::prepared == 2 * same.epochs);
   spinning::prepared = 0;
   auto const other = compare(control, control.with(spinning{.microseconds = 20}), chosen);
@@ -144,9 +144,9 @@ TEST_CASE("two changed axes are confounded", "[compare]") {
 
 TEST_CASE("a factorial names its variants and finds both main effects", "[compare]") {
   pipeline const control{spinning{.microseconds = 20}, on::host{}};
-  auto const found = factorial(
-      control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
-      levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}}, quick());
+  auto const found =
+      factorial(control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
+                levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}}, quick());
   REQUIRE(found.failure == "");
   REQUIRE(found.arms.size() == 4);
   std::set<std::string> labels;

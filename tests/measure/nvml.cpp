@@ -39,7 +39,9 @@ int clock_info(void* device, int which, unsigned* to) {
   return now.clock;
 }
 int power(void*, unsigned* to) { return *to = 412'500, now.power; }
-int temperature(void*, int sensor, unsigned* to) { return *to = sensor == 0 ? 51 : 0, now.temperature; }
+int temperature(void*, int sensor, unsigned* to) {
+  return *to = sensor == 0 ? 51 : 0, now.temperature;
+}
 int throttle(void*, unsigned long long* to) { return *to = now.bits, now.throttle; }
 
 template <class Function>
@@ -189,9 +191,10 @@ TEST_CASE("a library that cannot start, or does not know the device, says why") 
 TEST_CASE("the name that older drivers have for throttle reasons will do") {
   now = {};
   now.bits = 0x40;
-  measure::nvml_watch device{"0", measure::nvml{[](std::string const& name) -> void* {
-    if (name == "nvmlDeviceGetCurrentClocksEventReasons") { return nullptr; }
-    return name == "nvmlDeviceGetCurrentClocksThrottleReasons" ? address(throttle) : find(name);
-  }}};
+  measure::nvml_watch device{
+      "0", measure::nvml{[](std::string const& name) -> void* {
+        if (name == "nvmlDeviceGetCurrentClocksEventReasons") { return nullptr; }
+        return name == "nvmlDeviceGetCurrentClocksThrottleReasons" ? address(throttle) : find(name);
+      }}};
   CHECK(device.sample().size() == 1);
 }

@@ -325,9 +325,7 @@ TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at
 }
 
 TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
-  CHECK(message_of([] {
-          mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{});
-        }) ==
+  CHECK(message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
         "mr::logged: cannot write '/nowhere/at/all.csv': name a file in a directory that exists "
         "and is writable");
 }

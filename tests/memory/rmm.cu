@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: rmm
 // RMM's resources here, and ours there. Needs RMM >= 26.06 (its headers, with the CCCL it brings,
 // and its library); where they are not in reach the program says so and counts as skipped.
 #include "catch.hpp"

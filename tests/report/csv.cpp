@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/sample.hpp"
 #include "catch.hpp"
+#include "report/sample.hpp"
 
 #include <assay/report/csv.hpp>
 
@@ -70,8 +70,9 @@ TEST_CASE("fields are quoted only where they have to be") {
 
 TEST_CASE("findings read back with their numbers and their sentence") {
   auto all = test::sample();
-  all.findings = {test::found("a, \"b\"", measure::verdict::slower, {1.0 / 3, 0.1, 1.25}, {-1, 1, 0, 0}),
-                  test::found("c", measure::verdict::unproven, {})};
+  all.findings = {
+      test::found("a, \"b\"", measure::verdict::slower, {1.0 / 3, 0.1, 1.25}, {-1, 1, 0, 0}),
+      test::found("c", measure::verdict::unproven, {})};
   all.findings[1].reason = "line one\nline two";
   auto const read = rows(report::csv::findings, all);
   REQUIRE(read.size() == 2);

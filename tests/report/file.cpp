@@ -49,9 +49,7 @@ void refused(fs::path const& path, std::string const& reason) {
   auto const why = [](auto const& call) -> std::string {
     try {
       call();
-    } catch (report::file_error const& error) {
-      return error.what();
-    }
+    } catch (report::file_error const& error) { return error.what(); }
     return "nothing was thrown";
   };
   for (auto const& text : {why([&] { report::require_writable(path); }),
@@ -139,9 +137,7 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
   std::string reason;
   try {
     report::write_atomically(here / "a", std::string(100'000, 'x'));
-  } catch (report::file_error const& error) {
-    reason = error.what();
-  }
+  } catch (report::file_error const& error) { reason = error.what(); }
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK_THAT(reason, assay::test::contains("File too large"));
   CHECK(content(here / "a") == "old");

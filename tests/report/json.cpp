@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/sample.hpp"
 #include "catch.hpp"
+#include "report/sample.hpp"
 
 #include <assay/report/json.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 // perhaps in the reports, does not compile.
 bool same(double a, double b) { return a == b || (a != a && b != b); }
 template <class T>
-  requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
+requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
 bool same(T const& a, T const& b) {
   return a == b;
 }
@@ -27,7 +27,8 @@ bool same(std::optional<T> const& a, std::optional<T> const& b);
 template <class T, std::size_t N>
 bool same(std::array<T, N> const& a, std::array<T, N> const& b);
 
-bool same(std::pair<std::string, std::string> const& a, std::pair<std::string, std::string> const& b) {
+bool same(std::pair<std::string, std::string> const& a,
+          std::pair<std::string, std::string> const& b) {
   return a == b;
 }
 
@@ -80,8 +81,8 @@ bool same(measure::environment const& a, measure::environment const& b) {
   auto const& [d1, v1, t1, h1, g1, c1, l1, s1, n1, k1, m1, p1, e1, r1] = a;
   auto const& [d2, v2, t2, h2, g2, c2, l2, s2, n2, k2, m2, p2, e2, r2] = b;
   return same(d1, d2) && same(v1, v2) && same(t1, t2) && same(h1, h2) && same(g1, g2) &&
-         same(c1, c2) && same(l1, l2) && same(s1, s2) && n1 == n2 && same(k1, k2) &&
-         same(m1, m2) && same(p1, p2) && same(e1, e2) && same(r1, r2);
+         same(c1, c2) && same(l1, l2) && same(s1, s2) && n1 == n2 && same(k1, k2) && same(m1, m2) &&
+         same(p1, p2) && same(e1, e2) && same(r1, r2);
 }
 
 bool same(measure::ceiling const& a, measure::ceiling const& b) {
@@ -130,7 +131,7 @@ class source {
   }
 
   std::string text() {
-    static std::array<std::string, 6> const texts{"",        "plain",    "a \"quoted\", text\n",
+    static std::array<std::string, 6> const texts{"",           "plain",    "a \"quoted\", text\n",
                                                   "\\ \t \x01", "\xc3\xa9", "{brace: [1]}"};
     return texts[random_() % texts.size()] + std::to_string(random_() % 1000);
   }
@@ -150,7 +151,8 @@ measure::arm random_arm(source& from) {
   result.label = from.text();
   result.axes = {{from.text(), from.text()}, {from.text(), from.text()}};
   for (auto& each : result.seconds) {
-    each = {from.number(), from.number(), from.number(), from.number(), from.number(), from.whole()};
+    each = {from.number(), from.number(), from.number(),
+            from.number(), from.number(), from.whole()};
   }
   for (auto& each : result.cells) { each = from.numbers(); }
   result.sm_hertz = from.number();
@@ -160,7 +162,8 @@ measure::arm random_arm(source& from) {
     return measure::latency{from.number(), from.number(), from.number(), from.number()};
   };
   if (from.coin()) {
-    result.submission = measure::submission_profile{times(), times(), times(), times(), from.whole()};
+    result.submission =
+        measure::submission_profile{times(), times(), times(), times(), from.whole()};
   }
   if (from.coin()) {
     auto const told = [&] { return from.coin() ? std::optional{from.whole()} : std::nullopt; };
@@ -196,7 +199,7 @@ measure::comparison random_comparison(source& from) {
   all.failure = from.text();
   all.ceilings = {{from.text(), from.number(), measure::ceiling::unit::bytes},
                   {from.text(), from.number(), measure::ceiling::unit::flops}};
-  all.where = {from.text(),   from.text(),   from.text(),   from.text(), from.text(),
+  all.where = {from.text(),   from.text(),   from.text(),   from.text(),  from.text(),
                from.text(),   from.text(),   from.text(),   from.small(), from.number(),
                from.number(), from.number(), from.number(), {from.text()}};
   all.primary = measure::all_clocks[static_cast<std::size_t>(from.small() % 3)];

@@ -36,8 +36,8 @@ TEST_CASE("each line covers the one before, and the end clears it") {
   }
   std::string const first = "epoch 1 of at most 8: warming up";
   std::string const second = "epoch 1 of at most 8: timing";
-  CHECK(out.str() == "\r" + first + "\r" + second + "    " + "\r" +
-                         std::string(second.size(), ' ') + "\r");
+  CHECK(out.str() ==
+        "\r" + first + "\r" + second + "    " + "\r" + std::string(second.size(), ' ') + "\r");
 }
 
 TEST_CASE("lines come at most ten times a second") {

@@ -29,8 +29,8 @@ inline measure::arm sample_arm(std::string const& memory, std::string const& mod
   result.axes = {{"workload", "null_cast"}, {"memory", memory}, {"submission", mode}};
   result.bytes = 4e9;
   for (auto const which : {measure::clock::wall, measure::clock::gpu}) {
-    result.seconds[static_cast<std::size_t>(which)] = {seconds,       seconds * 0.99, seconds * 1.01,
-                                                       seconds * 0.9, seconds * 1.5,  64};
+    result.seconds[static_cast<std::size_t>(which)] = {
+        seconds, seconds * 0.99, seconds * 1.01, seconds * 0.9, seconds * 1.5, 64};
     result.cells[static_cast<std::size_t>(which)] = {seconds, seconds * 1.5};
   }
   result.seconds[2] = {2e-6, 1.9e-6, 2.1e-6, 1e-6, 1e-5, 64};
@@ -45,8 +45,7 @@ inline measure::comparison sample() {
   all.changed = "memory x submission";
   all.arms = {sample_arm("pool{10 GiB}", "concurrent", 1.0e-3),
               sample_arm("pool{10 GiB}", "serialized", 1.1e-3),
-              sample_arm("async", "concurrent", 1.2e-3),
-              sample_arm("async", "serialized", 1.4e-3)};
+              sample_arm("async", "concurrent", 1.2e-3), sample_arm("async", "serialized", 1.4e-3)};
   all.ceilings = {{"cudaMemcpy device to device", 4.24e12}};
   all.epochs = 12;
   all.seconds = 3.21;

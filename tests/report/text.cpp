@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/sample.hpp"
 #include "catch.hpp"
+#include "report/sample.hpp"
 
 #include <assay/report/text.hpp>
 
@@ -41,23 +41,34 @@ measure::comparison everything() {
   all.findings[7].on = measure::clock::gpu;
   all.findings[7].primary = false;
   all.findings[7].reason = "throttled: hardware slowdown";
-  all.arms[0].submission = measure::submission_profile{
-      {11000, 25000, 310000, 12000},
-      {900, 4100, 52000, 1000},
-      {0, 0, 0, 0},
-      {9800, 20000, 250000, 10400},
-      400};
+  all.arms[0].submission = measure::submission_profile{{11000, 25000, 310000, 12000},
+                                                       {900, 4100, 52000, 1000},
+                                                       {0, 0, 0, 0},
+                                                       {9800, 20000, 250000, 10400},
+                                                       400};
   all.arms[0].memory =
       measure::memory_profile{1200, 1200, 25769803776, 64424509, 10737418240, 1190, 10};
   all.arms[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
   all.arms[0].flops = 5e9;
   all.ceilings.push_back({"FP64 peak", 67e12, measure::ceiling::unit::flops});
-  all.notes = {"8 epochs were asked for and 12 needed, since the first looks of this comparison did "
-               "not settle it; that is told here to see a long note wrapped",
-               "valid for this process only"};
+  all.notes = {
+      "8 epochs were asked for and 12 needed, since the first looks of this comparison did "
+      "not settle it; that is told here to see a long note wrapped",
+      "valid for this process only"};
   all.arms[3].sm_hertz = 1.755e9;
-  all.where = {"NVIDIA H200, 132 SMs", "580.159.04", "13.0", "AMD EPYC", "GCC 12.2.0", "a76d546",
-               "./null_cast --quick", "2026-01-31T23:59:59Z", 16, 1980, 3201, 412.4, 51,
+  all.where = {"NVIDIA H200, 132 SMs",
+               "580.159.04",
+               "13.0",
+               "AMD EPYC",
+               "GCC 12.2.0",
+               "a76d546",
+               "./null_cast --quick",
+               "2026-01-31T23:59:59Z",
+               16,
+               1980,
+               3201,
+               412.4,
+               51,
                {"software power cap"}};
   return all;
 }
@@ -153,7 +164,8 @@ Environment
 )");
 }
 
-TEST_CASE("what is unknown is left out; several changed axes are called confounded; a failure is told") {
+TEST_CASE(
+    "what is unknown is left out; several changed axes are called confounded; a failure is told") {
   measure::comparison all;
   all.changed = "confounded";
   all.failure = "variant \"b\", epoch 1, timing: out of memory";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/sample.hpp"
 #include "catch.hpp"
+#include "report/sample.hpp"
 
 #include <assay/report/words.hpp>
 
@@ -14,28 +14,31 @@ std::string said(measure::finding const& about) { return report::sentence(about,
 }  // namespace
 
 TEST_CASE("a difference names who is slower than whom, by how much") {
-  CHECK(said(test::found("c", verdict::slower, {1.031, 1.02, 1.042}, second_against_first)) ==
-        "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 3.10 % [2.00, 4.20]");
+  CHECK(
+      said(test::found("c", verdict::slower, {1.031, 1.02, 1.042}, second_against_first)) ==
+      "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 3.10 % [2.00, 4.20]");
 }
 
 TEST_CASE("faster turns the interval round") {
-  CHECK(said(test::found("c", verdict::faster, {0.97, 0.96, 0.985}, second_against_first)) ==
-        "pool{10 GiB} + serialized is faster than pool{10 GiB} + concurrent by 3.00 % [1.50, 4.00]");
+  CHECK(
+      said(test::found("c", verdict::faster, {0.97, 0.96, 0.985}, second_against_first)) ==
+      "pool{10 GiB} + serialized is faster than pool{10 GiB} + concurrent by 3.00 % [1.50, 4.00]");
 }
 
 TEST_CASE("a resolved difference inside the margin says so") {
   auto about = test::found("c", verdict::slower, {1.003, 1.0021, 1.0039}, second_against_first);
   about.material = false;
-  CHECK(said(about) ==
-        "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 % [0.21, 0.39], "
-        "below your 1 %");
+  CHECK(
+      said(about) ==
+      "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 % [0.21, 0.39], "
+      "below your 1 %");
 }
 
 TEST_CASE("beyond a doubling the factor is told as well") {
-  CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first)).ends_with(
-      "by 480 % [470, 490], a factor of 5.80"));
-  CHECK(said(test::found("c", verdict::faster, {0.4, 0.38, 0.42}, second_against_first)).ends_with(
-      "by 60.0 % [58.0, 62.0], a factor of 2.50"));
+  CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first))
+            .ends_with("by 480 % [470, 490], a factor of 5.80"));
+  CHECK(said(test::found("c", verdict::faster, {0.4, 0.38, 0.42}, second_against_first))
+            .ends_with("by 60.0 % [58.0, 62.0], a factor of 2.50"));
 }
 
 TEST_CASE("equivalence names the largest difference left, rounded up") {
@@ -48,8 +51,8 @@ TEST_CASE("equivalence names the largest difference left, rounded up") {
 }
 
 TEST_CASE("inconclusive says what would settle it, where that is known") {
-  auto about = test::found("c", verdict::inconclusive, {1.0001, 0.9862, 1.0141},
-                           second_against_first);
+  auto about =
+      test::found("c", verdict::inconclusive, {1.0001, 0.9862, 1.0141}, second_against_first);
   CHECK(said(about) ==
         "cannot tell yet between pool{10 GiB} + concurrent and pool{10 GiB} + serialized: +0.01 % "
         "[-1.38, +1.41] after 12 epochs");
@@ -78,8 +81,8 @@ TEST_CASE("a wrong answer gives the reason and no time") {
 }
 
 TEST_CASE("an interaction is told as a gap that differs, in the direction that the arms show") {
-  auto about = test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042},
-                           {1, -1, -1, 1});
+  auto about =
+      test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042}, {1, -1, -1, 1});
   about.what = measure::contrast::kind::interaction;
   // The sample's gap is 1.1 with the pool and 1.4 / 1.2 with async: more with async.
   auto const more = said(about);
@@ -97,15 +100,17 @@ TEST_CASE("an interaction is told as a gap that differs, in the direction that t
         "no difference larger than 4.00 % in the gap between concurrent and serialized, "
         "pool{10 GiB} against async");
   about.outcome = verdict::inconclusive;
-  CHECK(said(about).starts_with("cannot tell yet for the gap between concurrent and serialized, "
-                                "pool{10 GiB} against async: -3.00 %"));
+  CHECK(
+      said(about).starts_with("cannot tell yet for the gap between concurrent and serialized, "
+                              "pool{10 GiB} against async: -3.00 %"));
 }
 
 TEST_CASE("a main effect names the two choices of its axis") {
   auto about = test::found("memory", verdict::slower, {1.2, 1.1, 1.3}, {-0.5, -0.5, 0.5, 0.5});
   about.what = measure::contrast::kind::main_effect;
-  CHECK(said(about) ==
-        "async is slower than pool{10 GiB} by 20.0 % [10.0, 30.0], averaged over the other choices");
+  CHECK(
+      said(about) ==
+      "async is slower than pool{10 GiB} by 20.0 % [10.0, 30.0], averaged over the other choices");
 }
 
 TEST_CASE("a contrast that the arms cannot tell is called by its name") {

@@ -211,8 +211,8 @@ TEST_CASE("waiting for the submitter is in an item's time, and told apart", "[su
   submit::queued const mode{.threads = 1, .items = 12, .capacity = 2};
   auto runner = mode.open(host_lanes(1));
   test::noting_probe probe{1};
-  auto const batch = runner.run(
-      [](host_test_lane&, int) { std::this_thread::sleep_for(2ms); }, 0, probe);
+  auto const batch =
+      runner.run([](host_test_lane&, int) { std::this_thread::sleep_for(2ms); }, 0, probe);
   auto const& times = probe.notes[0].times;
   REQUIRE(times.size() == 12);
   for (auto const& item : times) { CHECK(item.total - item.lock_wait >= 2e6); }
@@ -305,9 +305,7 @@ TEST_CASE("what is thrown need not be a std::exception", "[submit]") {
     try {
       std::rethrow_if_nested(failed);
       FAIL("nothing was nested");
-    } catch (int cause) {
-      CHECK(cause == 7);
-    }
+    } catch (int cause) { CHECK(cause == 7); }
   }
 }
 
@@ -320,8 +318,8 @@ TEMPLATE_TEST_CASE("a probe that throws fails the batch as an item does", "[subm
   };
   TestType const mode{.threads = 2, .items = 3};
   auto runner = mode.open(host_lanes(2));
-  auto const error = catch_item_error(
-      [&] { runner.run([](host_test_lane&, int) {}, 0, throwing_probe{}); });
+  auto const error =
+      catch_item_error([&] { runner.run([](host_test_lane&, int) {}, 0, throwing_probe{}); });
   REQUIRE(error.has_value());
   CHECK(error->item == 3);
   CHECK(error->cause == "probe");
@@ -346,9 +344,7 @@ TEMPLATE_TEST_CASE("counts below one are refused with their value", "[submit]", 
   auto const refusal = [](TestType const& mode, int lanes) -> std::string {
     try {
       mode.open(host_lanes(lanes));
-    } catch (std::invalid_argument const& refused) {
-      return refused.what();
-    }
+    } catch (std::invalid_argument const& refused) { return refused.what(); }
     return "accepted";
   };
   std::string const name{TestType::name};

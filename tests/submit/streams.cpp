@@ -116,8 +116,8 @@ TEMPLATE_TEST_CASE("each thread is bound once, and each lane is drained once a b
   CHECK(std::count(bound.begin(), bound.end(), std::this_thread::get_id()) == 0);
 }
 
-TEMPLATE_TEST_CASE("sync_per_item drains the lane after each item", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+TEMPLATE_TEST_CASE("sync_per_item drains the lane after each item", "[submit]", submit::sequential,
+                   submit::concurrent, submit::serialized, submit::queued) {
   TestType mode;
   mode.items = 7;
   mode.sync_per_item = true;

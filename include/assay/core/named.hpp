@@ -19,10 +19,13 @@ concept named = requires {
 template <class T>
 concept policy = named<T> && std::copyable<T> && std::equality_comparable<T>;
 
-/// The name of a policy with its parameters where it tells them through `describe()`, else its name.
+/// The name of a policy with its parameters where it tells them through `describe()`, else its
+/// name.
 template <named T>
 std::string describe(T const& value) {
-  if constexpr (requires { { value.describe() } -> std::convertible_to<std::string>; }) {
+  if constexpr (requires {
+                  { value.describe() } -> std::convertible_to<std::string>;
+                }) {
     return value.describe();
   } else {
     return std::string{std::string_view{T::name}};

@@ -46,8 +46,8 @@ struct stream_traits<host_stream> {
   static void bind_thread(on::host) noexcept {}
 };
 
-/// How the library uses a place: the type that orders work there (`stream_type`), the type that owns
-/// one (`owned_stream`, made by `make_stream(place)`), and `require(place)`, which throws
+/// How the library uses a place: the type that orders work there (`stream_type`), the type that
+/// owns one (`owned_stream`, made by `make_stream(place)`), and `require(place)`, which throws
 /// `std::invalid_argument` unless this process can use the place.
 template <class Place>
 struct place_traits;

@@ -16,7 +16,9 @@ constexpr std::size_t operator""_GiB(unsigned long long count) { return count <<
 constexpr double operator""_percent(unsigned long long count) {
   return static_cast<double>(count) / 100.0;
 }
-constexpr double operator""_percent(long double count) { return static_cast<double>(count) / 100.0; }
+constexpr double operator""_percent(long double count) {
+  return static_cast<double>(count) / 100.0;
+}
 
 }  // namespace literals
 }  // namespace assay

@@ -28,7 +28,8 @@ inline ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{25
       std::vector<std::jthread> crew;
       for (int t = 0; t < threads; ++t) {
         auto const first = share * static_cast<std::size_t>(t);
-        crew.emplace_back([&, first] { std::memcpy(to.data() + first, from.data() + first, share); });
+        crew.emplace_back(
+            [&, first] { std::memcpy(to.data() + first, from.data() + first, share); });
       }
     }
     once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

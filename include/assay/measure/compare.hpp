@@ -51,8 +51,8 @@ class line_up {
     using place = decltype(Pipeline::place);
     place_traits<place>::require(what.place);
     auto const traffic = what.batch_traffic();
-    variants_.push_back({std::move(label), what.axes(), builder(what), traffic.bytes(),
-                         traffic.flops});
+    variants_.push_back(
+        {std::move(label), what.axes(), builder(what), traffic.bytes(), traffic.flops});
     profilers_.push_back([what](int batches) { return profile(what, batches); });
     if (!ceilings_) {
       ceilings_ = [at = what.place] { return instruments<place>::ceilings(at); };
@@ -90,10 +90,9 @@ class line_up {
   auto builder(Pipeline const& what) {
     return [what, cache = cache_for<rig<Pipeline>>(what)](epoch const& now) {
       place_traits<decltype(Pipeline::place)>::require(what.place);
-      auto made = std::make_unique<rig<Pipeline>>(
-          what, what.memory.open(what.place), [&](auto const& make) {
-            return cache->get(now, make);
-          });
+      auto made =
+          std::make_unique<rig<Pipeline>>(what, what.memory.open(what.place),
+                                          [&](auto const& make) { return cache->get(now, make); });
       return std::unique_ptr<subject>{new pipeline_subject<Pipeline>{std::move(made)}};
     };
   }
@@ -177,7 +176,7 @@ auto crossed(Pipeline const& control, std::tuple<Rows...> const& rows, Columns c
 /// memory for all of them and one more of the first at the same time. See `measure::run` for what
 /// is verified, vetoed and thrown.
 template <class Control, class... Variants>
-  requires(sizeof...(Variants) >= 1)
+requires(sizeof...(Variants) >= 1)
 measure::comparison compare_all(measure::options const& chosen, Control const& control,
                                 Variants const&... variants) {
   auto labels = measure::detail::labels_of({control.axes(), variants.axes()...});
@@ -208,14 +207,14 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
   using first_column = std::tuple_element_t<0, std::tuple<Columns...>>;
   static_assert(detail::axis_of<first_row, place>() != detail::axis_of<first_column, place>(),
                 "a factorial crosses two different axes");
-  static_assert(((detail::axis_of<Rows, place>() == detail::axis_of<first_row, place>()) && ...) &&
-                    ((detail::axis_of<Columns, place>() ==
-                      detail::axis_of<first_column, place>()) && ...),
-                "all levels of a factor must be choices on one axis");
+  static_assert(
+      ((detail::axis_of<Rows, place>() == detail::axis_of<first_row, place>()) && ...) &&
+          ((detail::axis_of<Columns, place>() == detail::axis_of<first_column, place>()) && ...),
+      "all levels of a factor must be choices on one axis");
 
   auto const pipelines = measure::detail::crossed(control, rows.choices, columns.choices);
-  auto const axes = std::apply(
-      [](auto const&... each) { return std::vector{each.axes()...}; }, pipelines);
+  auto const axes =
+      std::apply([](auto const&... each) { return std::vector{each.axes()...}; }, pipelines);
 
   auto const factor_of = [&]<std::size_t Count>(std::array<std::size_t, Count> members) {
     // The levels of one factor are the variants in which the other is at its first level.
@@ -230,7 +229,9 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
   };
   std::array<std::size_t, sizeof...(Rows)> row_members{};
   std::array<std::size_t, sizeof...(Columns)> column_members{};
-  for (std::size_t r = 0; r < row_members.size(); ++r) { row_members[r] = r * column_members.size(); }
+  for (std::size_t r = 0; r < row_members.size(); ++r) {
+    row_members[r] = r * column_members.size();
+  }
   for (std::size_t c = 0; c < column_members.size(); ++c) { column_members[c] = c; }
   measure::crossing const design{factor_of(row_members), factor_of(column_members)};
 

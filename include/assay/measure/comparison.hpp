@@ -53,8 +53,8 @@ struct finding {
   bool material = true;  ///< false: a difference that is resolved, and yet inside the margin
   std::string reason;    ///< for unproven and wrong answers: which guard; else empty
   estimate effect;
-  double noise_floor = 0;    ///< half-width of the hidden A/A control on this clock, as a share
-  int epochs_needed = 0;     ///< for inconclusive: how many epochs would settle it, 0 if unknown
+  double noise_floor = 0;  ///< half-width of the hidden A/A control on this clock, as a share
+  int epochs_needed = 0;   ///< for inconclusive: how many epochs would settle it, 0 if unknown
   std::vector<double> epoch_effects;  ///< one log ratio per epoch
   std::vector<double> weights;  ///< of its contrast over the arms; reports take their words from it
 };
@@ -84,16 +84,16 @@ struct submission_profile {
 struct memory_profile {
   std::uint64_t allocations = 0, deallocations = 0;
   std::uint64_t bytes = 0, peak_bytes = 0;
-  std::optional<std::uint64_t> reserved_bytes;   ///< held from upstream, where the resource tells
-  std::optional<std::uint64_t> reused_blocks;    ///< requests met without going upstream
-  std::optional<std::uint64_t> upstream_calls;   ///< calls that went to the driver
+  std::optional<std::uint64_t> reserved_bytes;  ///< held from upstream, where the resource tells
+  std::optional<std::uint64_t> reused_blocks;   ///< requests met without going upstream
+  std::optional<std::uint64_t> upstream_calls;  ///< calls that went to the driver
 };
 
 /// One variant as measured.
 struct arm {
   std::string label;
   std::vector<std::pair<std::string, std::string>> axes;
-  std::array<summary, 3> seconds;  ///< per launch, over cells, by clock
+  std::array<summary, 3> seconds;                              ///< per launch, over cells, by clock
   double sm_hertz = std::numeric_limits<double>::quiet_NaN();  ///< median over cells
   double bytes = 0, flops = 0;                                 ///< per launch, as declared
   std::optional<submission_profile> submission;

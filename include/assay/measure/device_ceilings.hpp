@@ -25,8 +25,8 @@ inline ceiling device_copy_ceiling(on::device place) {
   auto const allocate = [bytes] {
     void* pointer = nullptr;
     check(cudaMalloc(&pointer, bytes));
-    return std::unique_ptr<void, void (*)(void*)>{
-        pointer, [](void* old) { check_noexcept(cudaFree(old)); }};
+    return std::unique_ptr<void, void (*)(void*)>{pointer,
+                                                  [](void* old) { check_noexcept(cudaFree(old)); }};
   };
   auto const from = allocate();
   auto const to = allocate();

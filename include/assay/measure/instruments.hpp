@@ -49,10 +49,9 @@ struct instruments<on::host> {
   };
 
   static environment_watch watch(on::host) {
-    return {[] { return std::vector<std::string>{}; },
-            [known = host_environment({}, {})](comparison& into) {
-              fill_unknown(into.where, known);
-            }};
+    return {
+        [] { return std::vector<std::string>{}; },
+        [known = host_environment({}, {})](comparison& into) { fill_unknown(into.where, known); }};
   }
 
   static std::vector<ceiling> ceilings(on::host) {

@@ -38,7 +38,9 @@ class nvml {
 
   static nvml load(std::string const& path = "libnvidia-ml.so.1") {
     std::shared_ptr<void> const library{::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
-                                        [](void* old) { if (old != nullptr) { ::dlclose(old); } }};
+                                        [](void* old) {
+                                          if (old != nullptr) { ::dlclose(old); }
+                                        }};
     if (library == nullptr) {
       nvml nothing;
       auto const* const reason = ::dlerror();
@@ -67,9 +69,8 @@ class nvml {
   /// The driver's version, such as `580.159.04`.
   std::string driver_version() const {
     std::array<char, 80> text{};  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
-    auto const asked =
-        functions_ && functions_->driver &&
-        functions_->driver(text.data(), static_cast<unsigned>(text.size())) == 0;
+    auto const asked = functions_ && functions_->driver &&
+                       functions_->driver(text.data(), static_cast<unsigned>(text.size())) == 0;
     return asked ? std::string{text.data()} : std::string{};
   }
 
@@ -94,19 +95,26 @@ class nvml {
     auto const number = [&](char const* what, auto const& call, double scale, double& into) {
       unsigned value = 0;
       auto const code = call(&value);
-      if (code == 0) { into = value * scale; } else { note(what, code); }
+      if (code == 0) {
+        into = value * scale;
+      } else {
+        note(what, code);
+      }
     };
     constexpr int sm_clock = 1;
     constexpr int memory_clock = 2;
     constexpr int gpu_sensor = 0;
     auto const& f = *functions_;
-    number("SM clock", [&](unsigned* to) { return f.clock(handle, sm_clock, to); }, 1,
-           state.sm_clock_mhz);
-    number("memory clock", [&](unsigned* to) { return f.clock(handle, memory_clock, to); }, 1,
-           state.memory_clock_mhz);
+    number(
+        "SM clock", [&](unsigned* to) { return f.clock(handle, sm_clock, to); }, 1,
+        state.sm_clock_mhz);
+    number(
+        "memory clock", [&](unsigned* to) { return f.clock(handle, memory_clock, to); }, 1,
+        state.memory_clock_mhz);
     number("power", [&](unsigned* to) { return f.power(handle, to); }, 1e-3, state.power_watts);
-    number("temperature", [&](unsigned* to) { return f.temperature(handle, gpu_sensor, to); }, 1,
-           state.temperature_celsius);
+    number(
+        "temperature", [&](unsigned* to) { return f.temperature(handle, gpu_sensor, to); }, 1,
+        state.temperature_celsius);
     unsigned long long bits = 0;
     if (auto const code = f.throttle(handle, &bits); code == 0) {
       state.throttle = bits;
@@ -135,11 +143,11 @@ class nvml {
           power(get<int(device, unsigned*)>("nvmlDeviceGetPowerUsage")),
           temperature(get<int(device, int, unsigned*)>("nvmlDeviceGetTemperature")),
           // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
-          throttle(get<int(device, unsigned long long*)>(
-              "nvmlDeviceGetCurrentClocksEventReasons")) {
+          throttle(
+              get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
       if (throttle == nullptr) {
-        throttle = get<int(device, unsigned long long*)>(
-            "nvmlDeviceGetCurrentClocksThrottleReasons");
+        throttle =
+            get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
       }
     }
 

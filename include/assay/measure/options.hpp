@@ -39,16 +39,16 @@ struct options {
 
   int profiled_batches = 5;  ///< of each pipeline, after the timed ones; 0: no profile
 
-  std::string title;
-  std::string changed;  ///< empty: taken from the axes of the variants
+  std::string title{};
+  std::string changed{};  ///< empty: taken from the axes of the variants
 
   /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
   /// and the next two pass through to the caller.
-  std::function<void(int epoch, int of, std::string_view what)> progress;
-  std::function<bool()> cancelled;  ///< asked before every cell
+  std::function<void(int epoch, int of, std::string_view what)> progress{};
+  std::function<bool()> cancelled{};  ///< asked before every cell
   /// Asked at the end of every epoch; reasons why its times cannot be trusted (throttling) make all
   /// findings UNPROVEN.
-  std::function<std::vector<std::string>(epoch const&)> at_epoch_end;
+  std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};
 };
 
 }  // namespace assay::measure

@@ -23,8 +23,7 @@ class pipeline_subject final : public subject {
   using place_type = typename rig_type::place_type;
 
   explicit pipeline_subject(std::unique_ptr<rig_type> made)
-      : rig_(std::move(made)),
-        timer_(rig_->what().place, static_cast<int>(rig_->lanes().size())) {}
+      : rig_(std::move(made)), timer_(rig_->what().place, static_cast<int>(rig_->lanes().size())) {}
 
   void warm(int arena, int launches) override {
     range const scope{"warm", category::measurement};

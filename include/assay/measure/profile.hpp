@@ -104,8 +104,7 @@ profiled profile(Pipeline const& what, int batches) {
       total.push_back(row.times.total);
       allocation.push_back(row.allocation);
       lock_wait.push_back(row.times.lock_wait);
-      launching.push_back(
-          std::max(0.0, row.times.total - row.times.lock_wait - row.allocation));
+      launching.push_back(std::max(0.0, row.times.total - row.times.lock_wait - row.allocation));
     }
   }
 

@@ -122,9 +122,7 @@ class stream_subject final : public subject {
 /// A variant that measures `work` as it is: epochs renew its stream, the caller keeps its buffers.
 /// For buffers that are made anew too, write `build` by hand.
 inline variant stream_variant(std::string label, on::device place, stream_work work) {
-  return {label,
-          {{"work", label}},
-          [place, work = std::move(work)](epoch const&) {
+  return {label, {{"work", label}}, [place, work = std::move(work)](epoch const&) {
             return std::make_unique<stream_subject>(place, work);
           }};
 }

@@ -55,8 +55,8 @@ struct epoch {
 
 /// One variant of an experiment, and how to make it real.
 struct variant {
-  std::string label;                                       ///< unique within the experiment
-  std::vector<std::pair<std::string, std::string>> axes;   ///< axis name, choice
+  std::string label;                                      ///< unique within the experiment
+  std::vector<std::pair<std::string, std::string>> axes;  ///< axis name, choice
   std::function<std::unique_ptr<subject>(epoch const&)> build;
   double bytes = 0;  ///< bytes that one launch must move, 0 where not declared
   double flops = 0;  ///< FLOPs that one launch must do, 0 where not declared

@@ -94,8 +94,9 @@ class counted_resource : public adaptor_calls<counted_resource<R, Timed>, R> {
   }
 
   /// Host times of calls on all threads since the last `reset()`.
-  void merge_times(latency_histogram& allocating,
-                   latency_histogram& deallocating) const requires Timed {
+  void merge_times(latency_histogram& allocating, latency_histogram& deallocating) const
+  requires Timed
+  {
     state_->slots.each([&](slot const& each) {
       allocating.merge(each.allocating);
       deallocating.merge(each.deallocating);

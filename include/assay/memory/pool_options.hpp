@@ -34,22 +34,19 @@ struct pool_options {
 /// What the pool's logic needs of CUDA. `key` must be cheap and free of CUDA calls: equal handles
 /// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures.
 template <class B>
-concept pool_backend = requires(B& backend, typename B::stream_type stream,
-                                typename B::event_type event, std::size_t bytes,
-                                std::uintptr_t address) {
-  { backend.key(stream) }
-  noexcept->std::same_as<std::uintptr_t>;
-  { backend.identify(stream) } -> std::same_as<stream_identity>;
-  { backend.make_event() } -> std::same_as<typename B::event_type>;
-  { backend.destroy_event(event) }
-  noexcept;
-  backend.record(event, stream);
-  backend.wait(stream, event);
-  { backend.query(event) } -> std::same_as<bool>;
-  { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
-  { backend.deallocate(address, bytes) }
-  noexcept;
-  backend.synchronize();
-};
+concept pool_backend =
+    requires(B& backend, typename B::stream_type stream, typename B::event_type event,
+             std::size_t bytes, std::uintptr_t address) {
+      { backend.key(stream) } noexcept -> std::same_as<std::uintptr_t>;
+      { backend.identify(stream) } -> std::same_as<stream_identity>;
+      { backend.make_event() } -> std::same_as<typename B::event_type>;
+      { backend.destroy_event(event) } noexcept;
+      backend.record(event, stream);
+      backend.wait(stream, event);
+      { backend.query(event) } -> std::same_as<bool>;
+      { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
+      { backend.deallocate(address, bytes) } noexcept;
+      backend.synchronize();
+    };
 
 }  // namespace assay::mr

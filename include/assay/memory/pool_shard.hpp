@@ -23,11 +23,11 @@ class spin_lock {
  public:
   void lock() noexcept {
     while (held_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
-        for (int spins = 0; held_.load(std::memory_order_relaxed);) {
-          // The holder has most likely lost its processor: let it run.
-          if (++spins > 128) { std::this_thread::yield(); }
-        }
+      for (int spins = 0; held_.load(std::memory_order_relaxed);) {
+        // The holder has most likely lost its processor: let it run.
+        if (++spins > 128) { std::this_thread::yield(); }
       }
+    }
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 

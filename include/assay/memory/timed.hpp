@@ -14,7 +14,8 @@ namespace assay::mr {
 /// Adds the host time of each call to a counter of the calling thread, which all resources of this
 /// kind share.
 ///
-/// Each call costs two reads of the steady clock more (about 40 ns), so timed batches run without it.
+/// Each call costs two reads of the steady clock more (about 40 ns), so timed batches run without
+/// it.
 template <class Upstream>
 class timed_resource {
  public:
@@ -40,9 +41,16 @@ class timed_resource {
   }
 
   template <class Stream>
-    requires capturable_memory<Upstream, Stream>
+  requires capturable_memory<Upstream, Stream>
   auto capture(Stream stream) {
     return upstream_.capture(stream);
+  }
+
+  /// For the stream's end, where the upstream wants to be told of it.
+  template <class Stream>
+  requires requires(Upstream& upstream, Stream stream) { upstream.release(stream); }
+  void release(Stream stream) {
+    upstream_.release(stream);
   }
 
   Upstream const& upstream() const noexcept { return upstream_; }

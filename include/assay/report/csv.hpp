@@ -37,7 +37,7 @@ inline std::string field(double value) {
 }
 
 template <std::integral T>
-  requires(!std::same_as<T, bool>)
+requires(!std::same_as<T, bool>)
 std::string field(T value) {
   return std::to_string(value);
 }
@@ -99,15 +99,14 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
         }
       }
       auto const& memory = each.memory;
-      for (auto const value : {&measure::memory_profile::allocations,
-                               &measure::memory_profile::deallocations,
-                               &measure::memory_profile::bytes,
-                               &measure::memory_profile::peak_bytes}) {
+      for (auto const value :
+           {&measure::memory_profile::allocations, &measure::memory_profile::deallocations,
+            &measure::memory_profile::bytes, &measure::memory_profile::peak_bytes}) {
         out << ',' << (memory ? field((*memory).*value) : "");
       }
-      for (auto const value : {&measure::memory_profile::reserved_bytes,
-                               &measure::memory_profile::reused_blocks,
-                               &measure::memory_profile::upstream_calls}) {
+      for (auto const value :
+           {&measure::memory_profile::reserved_bytes, &measure::memory_profile::reused_blocks,
+            &measure::memory_profile::upstream_calls}) {
         out << ',' << (memory ? field((*memory).*value) : "");
       }
       out << '\n';

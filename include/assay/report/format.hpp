@@ -92,7 +92,7 @@ inline std::string count(std::uint64_t value) {
   auto text = std::to_string(value);
   for (auto at = text.size(); at > 3;) {
     at -= 3;
-    text.insert(at, ",");
+    text.insert(at, 1, ',');
   }
   return text;
 }

@@ -71,9 +71,9 @@ inline constexpr std::array<std::string_view, 3> kind_names{"difference", "main 
 inline constexpr std::array all_verdicts{
     measure::verdict::faster,       measure::verdict::slower,   measure::verdict::equivalent,
     measure::verdict::inconclusive, measure::verdict::unproven, measure::verdict::wrong_answer};
-inline constexpr std::array verdict_names{
-    to_string(all_verdicts[0]), to_string(all_verdicts[1]), to_string(all_verdicts[2]),
-    to_string(all_verdicts[3]), to_string(all_verdicts[4]), to_string(all_verdicts[5])};
+inline constexpr std::array verdict_names{to_string(all_verdicts[0]), to_string(all_verdicts[1]),
+                                          to_string(all_verdicts[2]), to_string(all_verdicts[3]),
+                                          to_string(all_verdicts[4]), to_string(all_verdicts[5])};
 inline constexpr std::array all_units{measure::ceiling::unit::bytes, measure::ceiling::unit::flops};
 inline constexpr std::array<std::string_view, 2> unit_names{"bytes", "flops"};
 
@@ -174,10 +174,9 @@ inline std::optional<measure::memory_profile> read_memory(document const& from) 
   auto const told = [&](char const* key) {
     return from.at(key).is_null() ? std::nullopt : std::optional{whole(key)};
   };
-  return measure::memory_profile{whole("allocations"),     whole("deallocations"),
-                                 whole("bytes"),           whole("peak_bytes"),
-                                 told("reserved_bytes"),   told("reused_blocks"),
-                                 told("upstream_calls")};
+  return measure::memory_profile{
+      whole("allocations"),   whole("deallocations"), whole("bytes"),        whole("peak_bytes"),
+      told("reserved_bytes"), told("reused_blocks"),  told("upstream_calls")};
 }
 
 inline document write(measure::arm const& of) {

@@ -102,9 +102,9 @@ inline void findings(std::ostream& out, measure::comparison const& all) {
   }
   for (auto const& found : all.findings) {
     if (!reasons.insert(found.reason).second) { continue; }
-    out << wrapped(found.contrast_name + " (" + std::string{to_string(found.on)} +
-                       "): " + found.reason,
-                   "  ", "    ");
+    out << wrapped(
+        found.contrast_name + " (" + std::string{to_string(found.on)} + "): " + found.reason, "  ",
+        "    ");
   }
 }
 
@@ -138,8 +138,7 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
   using unit = measure::ceiling::unit;
   auto const byte_limit = limit(all, unit::bytes);
   auto const flop_limit = limit(all, unit::flops);
-  table rows{{"arm", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s",
-              "of limit"},
+  table rows{{"arm", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s", "of limit"},
              {1}};
   auto beyond = false;
   for (auto const& each : all.arms) {
@@ -238,9 +237,9 @@ inline void environment(std::ostream& out, measure::comparison const& all) {
     return std::isfinite(value) ? fixed(value, 0) + name : std::string{};
   };
   line("device", where.device);
-  auto state = join(join(unit(where.sm_clock_mhz, " MHz SM"),
-                         unit(where.memory_clock_mhz, " MHz memory")),
-                    join(unit(where.power_watts, " W"), unit(where.temperature_celsius, " C")));
+  auto state =
+      join(join(unit(where.sm_clock_mhz, " MHz SM"), unit(where.memory_clock_mhz, " MHz memory")),
+           join(unit(where.power_watts, " W"), unit(where.temperature_celsius, " C")));
   line("state", state);
   std::string reasons;
   for (auto const& reason : where.throttle_reasons) { reasons = join(reasons, reason); }
@@ -248,9 +247,8 @@ inline void environment(std::ostream& out, measure::comparison const& all) {
   line("software", join(join(where.driver.empty() ? "" : "driver " + where.driver,
                              where.toolkit.empty() ? "" : "toolkit " + where.toolkit),
                         where.compiler));
-  line("host", join(where.host_cpu, where.host_threads > 0
-                                        ? std::to_string(where.host_threads) + " threads"
-                                        : ""));
+  line("host", join(where.host_cpu,
+                    where.host_threads > 0 ? std::to_string(where.host_threads) + " threads" : ""));
   line("commit", where.commit);
   line("started", where.started_at);
   line("seed", std::to_string(all.seed));

@@ -98,9 +98,9 @@ inline std::vector<opposed> two_level_axes(measure::finding const& found,
 
 /// What is compared with what, and in which words.
 struct sides {
-  std::string control, variant;     ///< empty when the contrast cannot be told from the arms
-  std::string gap_from, gap_to;     ///< for an interaction: the gap that is looked at
-  std::string scope;                ///< for a main effect: over what it is averaged
+  std::string control, variant;  ///< empty when the contrast cannot be told from the arms
+  std::string gap_from, gap_to;  ///< for an interaction: the gap that is looked at
+  std::string scope;             ///< for a main effect: over what it is averaged
 };
 
 inline sides sides_of(measure::finding const& found, std::vector<measure::arm> const& arms) {
@@ -161,9 +161,7 @@ inline std::string difference_sentence(measure::finding const& found, sides cons
   auto const faster = found.outcome == measure::verdict::faster;
   auto const size = size_of_difference(found.effect, faster) + margin_note;
   if (found.what == measure::contrast::kind::interaction) {
-    if (who.control.empty()) {
-      return found.contrast_name + ": the gaps differ by " + size;
-    }
+    if (who.control.empty()) { return found.contrast_name + ": the gaps differ by " + size; }
     return "the gap between " + who.gap_from + " and " + who.gap_to + " differs by " + size +
            " between " + who.control + " and " + who.variant + ": going from " + who.gap_from +
            " to " + who.gap_to + " costs " + (faster ? "less" : "more") + " with " + who.variant;

@@ -30,10 +30,9 @@ inline void require_batch(std::string_view mode, int threads, int items, std::si
   require_positive(mode, "items", items);
   constexpr auto most = std::numeric_limits<int>::max();
   if (items > most / threads) {
-    throw std::invalid_argument(std::string{mode} + ": " + std::to_string(threads) +
-                                " threads x " + std::to_string(items) +
-                                " items, but a batch can have at most " + std::to_string(most) +
-                                " items");
+    throw std::invalid_argument(std::string{mode} + ": " + std::to_string(threads) + " threads x " +
+                                std::to_string(items) + " items, but a batch can have at most " +
+                                std::to_string(most) + " items");
   }
   if (lanes != static_cast<std::size_t>(threads)) {
     throw std::invalid_argument(std::string{mode} + ": got " + std::to_string(lanes) +

@@ -77,10 +77,9 @@ concept submission_mode = policy<M> && requires(M const& mode) {
 
 /// Whether a mode can run on lanes of this type (a graph needs capturable memory, for instance).
 template <class M, class Lane>
-concept submits_to = submission_mode<M> &&
-                     requires(M const& mode, std::vector<Lane> lanes) {
-                       // Not void, as of an `open` that is only there to say why it cannot.
-                       { mode.open(lanes) } -> std::movable;
-                     };
+concept submits_to = submission_mode<M> && requires(M const& mode, std::vector<Lane> lanes) {
+  // Not void, as of an `open` that is only there to say why it cannot.
+  { mode.open(lanes) } -> std::movable;
+};
 
 }  // namespace assay

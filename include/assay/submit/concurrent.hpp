@@ -20,9 +20,7 @@ struct concurrent {
   bool sync_per_item = false;  ///< synchronise with the lane after each item
 
   static constexpr std::string_view name = "submit::concurrent";
-  std::string describe() const {
-    return describe_batch(name, threads, items, sync_per_item);
-  }
+  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
   int lanes() const noexcept { return threads; }
   int batch_items() const noexcept { return threads * items; }
 

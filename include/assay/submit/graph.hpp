@@ -116,9 +116,7 @@ class graph_runner {
     fresh.graphs.resize(items_);
     // All before the first capture begins: a resource may have to wait for the device here, which
     // no thread may do while another captures.
-    for (auto& lane : replays_.lanes()) {
-      fresh.holds.push_back(lane.memory.capture(lane.stream));
-    }
+    for (auto& lane : replays_.lanes()) { fresh.holds.push_back(lane.memory.capture(lane.stream)); }
     auto const record_one = [&](Lane& lane, int number) {
       stream_capture capture{lane.stream};
       item(lane, number);
@@ -159,7 +157,7 @@ struct graph {
 
   /// Only says why it cannot, where it is called; `submits_to` is false for such a pair.
   template <class Lane>
-    requires(!graph_lane<Lane>)
+  requires(!graph_lane<Lane>)
   void open(std::vector<Lane>) const {
     static_assert(device_lane<Lane>,
                   "submit::graph cannot run on a host lane: it records CUDA streams (use "

@@ -30,13 +30,13 @@ struct lane {
 
 /// A lane of any place.
 template <class L>
-concept any_lane = memory_resource<typename L::memory_type, typename L::stream_type> &&
-                   requires(L const& l) {
-                     l.place;
-                     l.stream;
-                     { l.index } -> std::convertible_to<int>;
-                     l.synchronize();
-                   };
+concept any_lane =
+    memory_resource<typename L::memory_type, typename L::stream_type> && requires(L const& l) {
+      l.place;
+      l.stream;
+      { l.index } -> std::convertible_to<int>;
+      l.synchronize();
+    };
 
 /// A lane whose items run on the CPU, on the calling thread and `place.threads - 1` others.
 template <class L>

@@ -21,9 +21,7 @@ struct serialized {
   bool sync_per_item = false;  ///< synchronise after each item, the mutex still held
 
   static constexpr std::string_view name = "submit::serialized";
-  std::string describe() const {
-    return describe_batch(name, threads, items, sync_per_item);
-  }
+  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
   int lanes() const noexcept { return threads; }
   int batch_items() const noexcept { return threads * items; }
 

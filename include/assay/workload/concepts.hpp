@@ -46,9 +46,9 @@ using prepared_state = decltype(std::declval<W const&>().prepare(std::declval<La
 /// the same for equal workloads (seeded), their addresses need not be. `enqueue(lane, state)`
 /// submits one item to the lane and does not block: it reads the inputs, writes output
 /// `lane.index`, and takes temporaries from `lane.memory`, given back before it returns.
-/// `poison(state)` overwrites all outputs with a pattern that no correct result has; `verify(state)`
-/// compares every element of every output with a float64 reference. Both block until done; the
-/// caller has drained all lanes. `item_traffic()` counts one item.
+/// `poison(state)` overwrites all outputs with a pattern that no correct result has;
+/// `verify(state)` compares every element of every output with a float64 reference. Both block
+/// until done; the caller has drained all lanes. `item_traffic()` counts one item.
 template <class W, class Lane>
 concept workload_on = policy<W> && requires(W const& work, Lane& where) {
   work.prepare(where, 1);
