@@ -6,6 +6,7 @@
 // assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
 
 #include "support/null_cast.hpp"
+#include "support/null_cast_answers.hpp"
 
 #include <assay/assay.cuh>
 
@@ -24,8 +25,10 @@ int main(int argc, char** argv) {
       return given.run(
           chosen,
           [&] {
-            return factorial(control, levels{pool, mr::async{}},
-                             levels{given.concurrent(), given.serialized()}, options);
+            auto found = factorial(control, levels{pool, mr::async{}},
+                                   levels{given.concurrent(), given.serialized()}, options);
+            examples::answer_allocator_questions(found);
+            return found;
           },
           std::pair{"pool/concurrent", control},
           std::pair{"pool/serialized", control.with(given.serialized())},

@@ -51,6 +51,11 @@ measure::comparison everything() {
   all.arms[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
   all.arms[0].flops = 5e9;
   all.ceilings.push_back({"FP64 peak", 67e12, measure::ceiling::unit::flops});
+  all.answers = {{"Does the allocator change the gap?",
+                  {"wall clock: yes, and this line is long enough that it has to be wrapped to "
+                   "the next one, where it begins under its own first word",
+                   "submit clock: no"}},
+                 {"Do the patterns differ?", {"they are the same"}}};
   all.notes = {
       "8 epochs were asked for and 12 needed, since the first looks of this comparison did "
       "not settle it; that is told here to see a long note wrapped",
@@ -82,10 +87,18 @@ TEST_CASE("everything that a report can hold, in words and tables") {
 What changed: memory x submission
 Margin 1 %, confidence 95 %, decided on the wall clock, 12 epochs in 3.210 s
 
+Answers
+  1. Does the allocator change the gap?
+     - wall clock: yes, and this line is long enough that it has to be wrapped to the next one,
+       where it begins under its own first word
+     - submit clock: no
+  2. Do the patterns differ?
+     - they are the same
+
 Verdicts
-  DIFFERENT: the gap between concurrent and serialized differs by 3.10 % [2.00, 4.20] between
-    pool{10 GiB} and async: going from concurrent to serialized costs more with async.
-  FASTER: async is faster than pool{10 GiB} by 3.00 % [1.50, 4.00], averaged over the other choices.
+  DIFFERENT: the gap between concurrent and serialized differs by 3.10 % [2.00, 4.20] between pool
+    and async: going from concurrent to serialized costs more with async.
+  FASTER: async is faster than pool by 3.00 % [1.50, 4.00], averaged over the other choices.
   SLOWER, below margin: pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 %
     [0.21, 0.39], below your 1 %.
   EQUIVALENT: no difference larger than 0.41 % between pool{10 GiB} + concurrent and pool{10 GiB} +

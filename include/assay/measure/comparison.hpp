@@ -114,6 +114,12 @@ struct environment {
   std::vector<std::string> throttle_reasons;  ///< seen at the end of any epoch
 };
 
+/// A question that an experiment was made to answer, and what it found: one sentence or more a line.
+struct answer {
+  std::string question;
+  std::vector<std::string> lines;
+};
+
 /// A physical limit measured in the same run, as bytes or FLOPs per second.
 struct ceiling {
   enum class unit { bytes, flops };
@@ -129,6 +135,7 @@ struct comparison {
   std::string changed;  ///< the one axis that differs, "confounded" when several do
   std::vector<arm> arms;
   std::vector<finding> findings;
+  std::vector<answer> answers;     ///< where the experiment asks more than its contrasts say
   std::vector<std::string> notes;  ///< scope, guards that reported without a veto, fall-backs
   std::string failure;             ///< what ended it before its time; empty when it ran its course
   std::vector<ceiling> ceilings;

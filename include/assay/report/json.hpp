@@ -73,6 +73,10 @@ inline measure::comparison read_comparison(document const& from) {
   all.changed = from.at("changed").get<std::string>();
   for (auto const& each : from.at("arms")) { all.arms.push_back(read_arm(each)); }
   for (auto const& each : from.at("findings")) { all.findings.push_back(read_finding(each)); }
+  for (auto const& each : from.at("answers")) {
+    all.answers.push_back(
+        {each.at("question").get<std::string>(), each.at("lines").get<std::vector<std::string>>()});
+  }
   all.notes = from.at("notes").get<std::vector<std::string>>();
   all.failure = from.at("failure").get<std::string>();
   for (auto const& each : from.at("ceilings")) {
@@ -101,6 +105,10 @@ inline document to_json(measure::comparison const& all) {
   for (auto const& each : all.arms) { arms.push_back(detail::write(each)); }
   auto findings = document::array();
   for (auto const& each : all.findings) { findings.push_back(detail::write(each)); }
+  auto answers = document::array();
+  for (auto const& each : all.answers) {
+    answers.push_back({{"question", each.question}, {"lines", each.lines}});
+  }
   auto ceilings = document::array();
   for (auto const& each : all.ceilings) {
     ceilings.push_back({{"name", each.name},
@@ -119,6 +127,7 @@ inline document to_json(measure::comparison const& all) {
           {"duration_seconds", detail::number(all.seconds)},
           {"findings", std::move(findings)},
           {"arms", std::move(arms)},
+          {"answers", std::move(answers)},
           {"notes", all.notes},
           {"failure", all.failure},
           {"ceilings", std::move(ceilings)},

@@ -60,6 +60,16 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 
+inline void answers(std::ostream& out, measure::comparison const& all) {
+  if (all.answers.empty()) { return; }
+  heading(out, "Answers");
+  int number = 0;
+  for (auto const& each : all.answers) {
+    out << wrapped(std::to_string(++number) + ". " + each.question, "  ", "     ");
+    for (auto const& line : each.lines) { out << wrapped(line, "     - ", "       "); }
+  }
+}
+
 inline void verdicts(std::ostream& out, measure::comparison const& all) {
   heading(out, "Verdicts");
   if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
@@ -260,6 +270,7 @@ inline void environment(std::ostream& out, measure::comparison const& all) {
 /// Prints the whole report. Leaves the stream's format flags as they are.
 inline void text(std::ostream& out, measure::comparison const& all) {
   detail::head(out, all);
+  detail::answers(out, all);
   detail::verdicts(out, all);
   detail::findings(out, all);
   detail::arms(out, all);

@@ -64,6 +64,13 @@ struct opposed {
   std::string axis, negative, positive;
 };
 
+/// Two choices by their names alone where those differ: `mr::pool{10 GiB}` is `mr::pool` then.
+inline opposed by_name(opposed of) {
+  auto const name = [](std::string const& choice) { return choice.substr(0, choice.find('{')); };
+  if (name(of.negative) == name(of.positive)) { return of; }
+  return {of.axis, name(of.negative), name(of.positive)};
+}
+
 /// The axes with exactly two choices among the arms that a contrast weighs, in the arms' order.
 /// `splits` tells those whose choice alone gives the sign of the weight.
 inline std::vector<opposed> two_level_axes(measure::finding const& found,
@@ -109,7 +116,7 @@ inline sides sides_of(measure::finding const& found, std::vector<measure::arm> c
     auto axes = two_level_axes(found, arms, false);
     if (axes.size() != 2) { return {}; }
     auto between = axes[0];
-    auto const& gap = axes[1];
+    auto gap = axes[1];
     // The weight of (second choice, second choice) is positive when the effect is the gap under
     // the second choice over the gap under the first; else the first and second swap places.
     for (std::size_t i = 0; i < arms.size(); ++i) {
@@ -119,12 +126,15 @@ inline sides sides_of(measure::finding const& found, std::vector<measure::arm> c
         break;
       }
     }
+    between = by_name(between);
+    gap = by_name(gap);
     return {between.negative, between.positive, gap.negative, gap.positive, {}};
   }
   if (found.what == kind::main_effect) {
     auto const axes = two_level_axes(found, arms, true);
     if (axes.size() != 1) { return {}; }
-    return {axes[0].negative, axes[0].positive, {}, {}, "averaged over the other choices"};
+    auto const which = by_name(axes[0]);
+    return {which.negative, which.positive, {}, {}, "averaged over the other choices"};
   }
   sides result;
   if (found.weights.size() != arms.size()) { return result; }

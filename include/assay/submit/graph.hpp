@@ -109,23 +109,43 @@ class graph_runner {
     std::vector<std::optional<graph_exec>> graphs;  // go before what they use
   };
 
+  /// Ends the holds at the end of the scope, also when an item failed.
+  struct open_holds {
+    std::vector<hold>& all;
+    ~open_holds() {
+      for (auto& each : all) { each.end(); }
+    }
+  };
+
+  /// Opens a hold for each lane, all before the first capture begins: a resource may have to wait
+  /// for the device, which no thread may do while another captures. A refusal counts as a failure
+  /// of the lane's first item.
+  void hold_all(std::vector<hold>& holds) {
+    failure refused;
+    int first = 0;
+    for (auto& lane : replays_.lanes()) {
+      refused.guard(first, [&] { holds.push_back(lane.memory.capture(lane.stream)); });
+      refused.rethrow();
+      first += static_cast<int>(items_ / replays_.lanes().size());
+    }
+  }
+
   template <class Item>
   recording record(Item& item) {
     range const scope{"submit::graph record", category::cpu, items_};
     recording fresh;
     fresh.graphs.resize(items_);
-    // All before the first capture begins: a resource may have to wait for the device here, which
-    // no thread may do while another captures.
-    for (auto& lane : replays_.lanes()) { fresh.holds.push_back(lane.memory.capture(lane.stream)); }
-    auto const record_one = [&](Lane& lane, int number) {
-      stream_capture capture{lane.stream};
-      item(lane, number);
-      auto& graph = fresh.graphs[static_cast<std::size_t>(number)];
-      graph.emplace(capture.end());
-      graph->upload(lane.stream);
-    };
-    replays_.run(record_one);
-    for (auto& each : fresh.holds) { each.end(); }
+    {
+      open_holds const open{fresh.holds};
+      hold_all(fresh.holds);
+      replays_.run([&](Lane& lane, int number) {
+        stream_capture capture{lane.stream};
+        item(lane, number);
+        auto& graph = fresh.graphs[static_cast<std::size_t>(number)];
+        graph.emplace(capture.end());
+        graph->upload(lane.stream);
+      });
+    }
     return fresh;
   }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Comparisons on a device: a known difference is found, equal pipelines are not told apart, and
+/// the report has what only a device can tell.
+
+#include "catch.hpp"
+
+#include <assay/assay.cuh>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace {
+
+using namespace assay;
+using namespace assay::literals;
+
+std::int64_t rows() { return std::getenv("ASSAY_SMALL") == nullptr ? 1'000'000 : 20'000; }
+
+measure::options quick() {
+  measure::options chosen;
+  chosen.primary = measure::clock::gpu;
+  chosen.super_blocks = 1;
+  chosen.profiled_batches = 2;
+  return chosen;
+}
+
+}  // namespace
+
+TEST_CASE("one pass is faster than three, and the report says on what", "[compare]") {
+  pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::pool{64_MiB},
+                         submit::concurrent{.threads = 2, .items = 10}};
+  auto const found = compare(
+      control, control.with(workloads::null_cast_fused<std::int32_t>{.rows = rows()}), quick());
+  REQUIRE(found.failure == "");
+  CHECK(found.changed == "workload");
+  CHECK(found.findings.front().outcome == measure::verdict::faster);
+  CHECK(found.findings.front().effect.high < 0.9);
+  CHECK_THAT(found.where.device, assay::test::contains("compute capability"));
+  CHECK(found.where.toolkit != "");
+  REQUIRE(found.ceilings.size() == 1);
+  CHECK(found.ceilings[0].per_second > 1e9);
+  REQUIRE(found.arms.size() == 2);
+  CHECK(found.arms[0].bytes == 20 * 22.625 * static_cast<double>(rows()));
+  CHECK(found.arms[1].bytes == 20 * 12.125 * static_cast<double>(rows()));
+  for (auto const& arm : found.arms) {
+    for (auto const clock : measure::all_clocks) { CHECK(arm.on(clock).median > 0); }
+    CHECK(arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5);
+    REQUIRE(arm.submission.has_value());
+    CHECK(arm.submission->items == 40);
+  }
+  CHECK(found.arms[0].memory->allocations == 60);
+  CHECK(found.arms[0].memory->upstream_calls == 0U);
+  CHECK(found.arms[1].memory->allocations == 0);
+}
+
+TEST_CASE("equal pipelines are not told apart", "[compare]") {
+  pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::pool{64_MiB},
+                         submit::concurrent{.threads = 2, .items = 10}};
+  auto chosen = quick();
+  chosen.margin = 0.2;
+  chosen.profiled_batches = 0;
+  int alarms = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto const found = compare(control, control, chosen);
+    REQUIRE(found.failure == "");
+    auto const& first = found.findings.front();
+    alarms += first.material && (first.outcome == measure::verdict::faster ||
+                                 first.outcome == measure::verdict::slower);
+  }
+  CHECK(alarms <= 1);  // two of three by chance: 0.75 % at a level of 5 %
+}
+
+TEST_CASE("a variant whose memory runs out ends the comparison with its reason", "[compare]") {
+  pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::async{},
+                         submit::concurrent{.threads = 2, .items = 10}};
+  auto const found = compare(control, control.with(mr::limited{mr::async{}, 1024}), quick());
+  CHECK(found.findings.front().outcome == measure::verdict::unproven);
+  CHECK_THAT(found.failure, assay::test::contains("1024") || assay::test::contains("1 KiB") ||
+                                assay::test::contains("memory"));
+}

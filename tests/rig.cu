@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Rigs on a device: null_cast is right with every allocator under every mode, and stays so.
+
+#include "catch.hpp"
+
+#include <assay/assay.cuh>
+#include <assay/submit/graph.hpp>
+#include <assay/submit/queued.hpp>
+
+#include <string>
+
+namespace {
+
+using namespace assay;
+using namespace assay::literals;
+
+template <class Pipeline>
+void require_right(Pipeline const& what) {
+  INFO(describe(what.memory) << ", " << describe(what.submit));
+  rig real{what};
+  for (int arena : {0, 1, 0}) {
+    auto const wrong = real.verify(arena);
+    INFO(wrong.value_or("right"));
+    REQUIRE_FALSE(wrong.has_value());
+  }
+  auto const times = real.run(1);
+  CHECK(times.wall > 0);
+}
+
+template <class Pipeline>
+void require_right_under_every_mode(Pipeline const& control) {
+  require_right(control.with(submit::sequential{.items = 3}));
+  require_right(control.with(submit::concurrent{.threads = 4, .items = 5}));
+  require_right(control.with(submit::serialized{.threads = 4, .items = 5}));
+  require_right(control.with(submit::queued{.threads = 4, .items = 5}));
+  require_right(control.with(submit::concurrent{.threads = 2, .items = 3, .sync_per_item = true}));
+}
+
+}  // namespace
+
+TEST_CASE("null_cast is right with every allocator under every mode", "[rig]") {
+  workloads::null_cast<std::int32_t> const work{.rows = 100'003};
+  pipeline const control{work, on::device{0}};
+  require_right_under_every_mode(control.with(mr::cuda{}));
+  require_right_under_every_mode(control.with(mr::async{}));
+  require_right_under_every_mode(control.with(mr::pool{.initial_bytes = 64_MiB}));
+  require_right_under_every_mode(control.with(mr::poisoned{mr::pool{}}));
+  require_right(control.with(mr::async{}).with(submit::graph{.threads = 3, .items = 4}));
+  require_right(control.with(mr::pool{.initial_bytes = 64_MiB})
+                    .with(submit::graph{.threads = 3, .items = 4}));
+  require_right(control.with(mr::pool{}).with(submit::graph{.threads = 3, .items = 4}));
+  require_right(pipeline{workloads::null_cast_fused<std::int64_t>{.rows = 100'003},
+                         submit::concurrent{.threads = 4, .items = 5}});
+}
+
+TEST_CASE("a live pool serves one rig after another", "[rig]") {
+  auto const pool = mr::pool{.initial_bytes = 64_MiB}.open(on::device{0});
+  pipeline const what{workloads::null_cast<float>{.rows = 100'003}, pool,
+                      submit::concurrent{.threads = 4, .items = 5}};
+  for (int i = 0; i < 5; ++i) { require_right(what); }
+}
+
+TEST_CASE("memory that runs out fails the batch by item and cause, and nothing hangs", "[rig]") {
+  workloads::null_cast<std::int32_t> const work{.rows = 100'003};
+  rig real{pipeline{work, mr::limited{mr::async{}, 64_KiB},
+                    submit::concurrent{.threads = 4, .items = 5}}};
+  CHECK_THROWS_AS(real.run(), submit::item_error);
+  CHECK_THROWS_AS(real.run(), submit::item_error);
+}
+
+TEST_CASE("a device that is not there is refused by its number", "[rig]") {
+  pipeline const what{workloads::null_cast<std::int32_t>{}, on::device{99}};
+  CHECK_THROWS_WITH(rig{what}, assay::test::contains("device 99 does not exist"));
+}
