@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// How near does a full batch of the experiment (4 threads x 100 items, pool, concurrent) come to
+// what its kernels take on the GPU alone? And how long does a verdict on a batch of 1 ms take?
+// Predicts: the batch within 1.15x of its kernels one after another, since launches of four threads
+// cost 1.2 us each and its kernels 5 us on average; a verdict with 8 epochs within 2 s.
+
+#include "support/result.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/measure/compare.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/memory/pool.hpp>
+#include <assay/submit/concurrent.hpp>
+#include <assay/submit/graph.hpp>
+#include <assay/workload/null_cast.cuh>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+using namespace assay;
+using namespace assay::literals;
+
+/// A rig with the clocks of its device.
+template <class Pipeline>
+class timed_rig {
+ public:
+  explicit timed_rig(Pipeline const& what)
+      : rig_(what), timer_(what.place, static_cast<int>(rig_.lanes().size())) {
+    for (int arena : {0, 1}) {
+      if (auto const wrong = rig_.verify(arena)) { throw std::runtime_error(*wrong); }
+    }
+  }
+
+  void run(int arena) {
+    wall.push_back(rig_.run(arena, timer_.probe()).wall);
+    gpu.push_back(timer_.gpu_seconds());
+  }
+
+  std::vector<double> wall, gpu;
+
+ private:
+  rig<Pipeline> rig_;
+  measure::instruments<on::device>::batch_timer timer_;
+};
+
+double median(std::vector<double> const& values) { return measure::summarise(values).median; }
+
+void full_batch(on::device place, int rounds, report::document& figures) {
+  pipeline const what{workloads::null_cast<std::int32_t>{}, place, mr::pool{10_GiB},
+                      submit::concurrent{.threads = 4, .items = 100}};
+  timed_rig batch{what};
+  timed_rig one_after_another{what.with(submit::graph{.threads = 1, .items = 400})};
+  timed_rig four_at_once{what.with(submit::graph{.threads = 4, .items = 100})};
+  for (int round = 0; round < rounds; ++round) {
+    batch.run(round % 2);
+    one_after_another.run(round % 2);
+    four_at_once.run(round % 2);
+  }
+  double const wall = median(batch.wall);
+  double const alone = median(one_after_another.gpu);
+  double const at_once = median(four_at_once.gpu);
+  figures["full_batch"] = {{"items", 400},
+                           {"bytes", what.batch_traffic().bytes()},
+                           {"wall_seconds", wall},
+                           {"kernels_one_after_another_seconds", alone},
+                           {"kernels_of_four_lanes_at_once_seconds", at_once},
+                           {"wall_over_kernels_alone", wall / alone},
+                           {"wall_over_four_lanes_at_once", wall / at_once},
+                           {"rounds", rounds}};
+  std::printf(
+      "batch %.3f ms; its kernels one after another %.3f ms (%.3fx), of four lanes at once, "
+      "replayed as graphs, %.3f ms (%.3fx)\n",
+      wall * 1e3, alone * 1e3, wall / alone, at_once * 1e3, wall / at_once);
+}
+
+void verdict_on_a_millisecond(on::device place, int trials, report::document& figures) {
+  pipeline const what{workloads::null_cast<std::int32_t>{}, place, mr::pool{1_GiB},
+                      submit::concurrent{.threads = 4, .items = 17}};
+  measure::options chosen;
+  chosen.max_epochs = 8;
+  chosen.profiled_batches = 0;
+  std::vector<double> seconds, batches;
+  for (int i = 0; i < trials; ++i) {
+    auto const found = compare(what, what, chosen);
+    if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
+    seconds.push_back(found.seconds);
+    batches.push_back(found.arms[0].on(measure::clock::wall).median);
+  }
+  figures["verdict"] = {{"batch_seconds", median(batches)},
+                        {"epochs", 8},
+                        {"trials", trials},
+                        {"seconds", median(seconds)},
+                        {"max_seconds", std::ranges::max(seconds)}};
+  std::printf("a verdict on a batch of %.3f ms with 8 epochs: %.2f s (at most %.2f s of %d)\n",
+              median(batches) * 1e3, median(seconds), std::ranges::max(seconds), trials);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return benchmark::run(argc, argv, "batch",
+                        [](benchmark::options const& chosen, report::document& figures) {
+                          full_batch(chosen.place, chosen.quick ? 5 : 41, figures);
+                          verdict_on_a_millisecond(chosen.place, chosen.quick ? 1 : 5, figures);
+                        });
+}
