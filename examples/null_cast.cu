@@ -13,39 +13,22 @@
 using namespace assay;
 
 int main(int argc, char** argv) {
-  examples::null_cast_parameters given;
-  CLI::App const* app = nullptr;
-  auto const compare_on_device = [&](cli::options const& chosen) {
-    return given.with_type([&]<class T>(T) {
+  auto const compare_on_device = [](auto const& given, cli::options const& chosen) {
+    auto found = given.with_type([&]<class T>(T) {
       mr::pool const pool{.initial_bytes = given.pool_bytes()};
-      pipeline const control{given.work<workloads::null_cast<T>>(), on::device{chosen.device}, pool,
-                             given.concurrent()};
-      auto options = chosen.measuring();
-      options.title = "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)";
-      return given.run(
-          chosen,
-          [&] {
-            auto found = factorial(control, levels{pool, mr::async{}},
-                                   levels{given.concurrent(), given.serialized()}, options);
-            examples::answer_allocator_questions(found);
-            return found;
-          },
-          std::pair{"pool/concurrent", control},
-          std::pair{"pool/serialized", control.with(given.serialized())},
-          std::pair{"async/concurrent", control.with(mr::async{})},
-          std::pair{"async/serialized", control.with(mr::async{}).with(given.serialized())});
+      pipeline const control{given.template work<workloads::null_cast<T>>(),
+                             on::device{chosen.device}, pool, given.concurrent()};
+      return given.cross(chosen, "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)",
+                         control, std::pair{"pool", pool}, std::pair{"async", mr::async{}});
     });
+    if (found) { examples::answer_allocator_questions(*found); }
+    return found;
   };
-  return cli::run(
+  return examples::run_null_cast(
       argc, argv,
       "Which allocator, submitted how? On a GPU; without one, or with --host, on the CPU.",
-      [&](CLI::App& parser) {
-        given.add_to(parser);
-        app = &parser;
-      },
-      [&](cli::options const& chosen) {
-        given.check(chosen, *app);
-        bool const host = chosen.host || (device_count() == 0 && app->count("--device") == 0);
-        return host ? examples::null_cast_on_host(given, chosen) : compare_on_device(chosen);
+      [&](examples::null_cast_parameters const& given, cli::options const& chosen) {
+        bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
+        return host ? examples::null_cast_on_host(given, chosen) : compare_on_device(given, chosen);
       });
 }

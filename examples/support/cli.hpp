@@ -111,6 +111,7 @@ inline void settle(options& into, words const& raw, CLI::App const& app) {
       measure::all_clocks[value_of("--clock", [&] { return choose("clock", raw.clock, clocks); })];
   if (into.quick && app.count("--epochs") == 0) { into.epochs = 12; }
   require_count("--epochs", into.epochs);
+  into.device_named = app.count("--device") != 0;
   require_between("--device", into.device, 0, std::numeric_limits<int>::max());
   for (auto const& condition : into.fail_if) {
     value_of("--fail-if", [&] { return choose("condition", condition, gate_names()); });

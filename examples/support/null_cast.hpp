@@ -83,9 +83,12 @@ struct null_cast_parameters {
       batches = 10;
     }
     if (given.quick && app.count("--items") == 0) { items = 10; }
+    (void)pool_bytes();  // refuses what is no size
   }
 
-  std::size_t pool_bytes() const { return cli::parse_bytes(pool); }
+  std::size_t pool_bytes() const {
+    return cli::detail::value_of("--pool", [&] { return cli::parse_bytes(pool); });
+  }
 
   submit::concurrent concurrent() const { return {threads, items, sync_per_item}; }
   submit::serialized serialized() const { return {threads, items, sync_per_item}; }
@@ -104,20 +107,40 @@ struct null_cast_parameters {
     return body(std::int32_t{});
   }
 
-  /// Lists the variants, runs one of them, or compares them all by `compare()`; `pipelines` are
-  /// pairs of name and pipeline.
-  template <class Compare, class... Pipelines>
-  std::optional<measure::comparison> run(cli::options const& given, Compare&& compare,
-                                         std::pair<char const*, Pipelines> const&... pipelines) {
+  /// Lists the variants, runs one of them, or crosses two choices on an axis with the two ways to
+  /// submit; `first` and `second` are pairs of name and choice.
+  template <class Control, class First, class Second>
+  std::optional<measure::comparison> cross(cli::options const& given, std::string title,
+                                           Control const& control,
+                                           std::pair<char const*, First> const& first,
+                                           std::pair<char const*, Second> const& second) const {
+    std::vector<std::string> names;
+    for (std::string const row : {first.first, second.first}) {
+      for (auto const* column : {"/concurrent", "/serialized"}) { names.push_back(row + column); }
+    }
     if (given.list) {
-      ((std::cout << pipelines.first << '\n'), ...);
+      for (auto const& each : names) { std::cout << each << '\n'; }
       return {};
     }
-    if (variant.empty()) { return compare(); }
-    std::vector<std::string> const names{pipelines.first...};
-    auto const chosen = cli::choose("variant", variant, names);
-    std::size_t number = 0;
-    (((number++ == chosen) ? run_alone(pipelines.second) : void()), ...);
+    if (variant.empty()) {
+      auto options = given.measuring();
+      options.title = std::move(title);
+      return factorial(control, levels{first.second, second.second},
+                       levels{concurrent(), serialized()}, options);
+    }
+    switch (cli::choose("variant", variant, names)) {
+      case 0:
+        run_alone(control.with(first.second).with(concurrent()));
+        break;
+      case 1:
+        run_alone(control.with(first.second).with(serialized()));
+        break;
+      case 2:
+        run_alone(control.with(second.second).with(concurrent()));
+        break;
+      default:
+        run_alone(control.with(second.second).with(serialized()));
+    }
     return {};
   }
 
@@ -133,26 +156,34 @@ struct null_cast_parameters {
 };
 
 /// The host half: three passes or one, submitted at once or under one mutex.
-inline std::optional<measure::comparison> null_cast_on_host(null_cast_parameters& given,
+inline std::optional<measure::comparison> null_cast_on_host(null_cast_parameters const& given,
                                                             cli::options const& chosen) {
   return given.with_type([&]<class T>(T) {
     auto const passes = given.work<workloads::null_cast<T>>();
-    auto const fused = given.work<workloads::null_cast_fused<T>>();
     pipeline const control{passes, on::host{given.item_threads}, given.concurrent()};
-    auto options = chosen.measuring();
-    options.title =
-        "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
-    return given.run(
-        chosen,
-        [&] {
-          return factorial(control, levels{passes, fused},
-                           levels{given.concurrent(), given.serialized()}, options);
-        },
-        std::pair{"three-passes/concurrent", control},
-        std::pair{"three-passes/serialized", control.with(given.serialized())},
-        std::pair{"fused/concurrent", control.with(fused)},
-        std::pair{"fused/serialized", control.with(fused).with(given.serialized())});
+    return given.cross(
+        chosen, "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?",
+        control, std::pair{"three-passes", passes},
+        std::pair{"fused", given.work<workloads::null_cast_fused<T>>()});
   });
+}
+
+/// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
+/// options)`, an optional comparison.
+template <class Body>
+int run_null_cast(int argc, char** argv, std::string const& description, Body const& body) {
+  null_cast_parameters given;
+  CLI::App const* parser = nullptr;
+  return cli::run(
+      argc, argv, description,
+      [&](CLI::App& app) {
+        given.add_to(app);
+        parser = &app;
+      },
+      [&](cli::options const& chosen) {
+        given.check(chosen, *parser);
+        return body(std::as_const(given), chosen);
+      });
 }
 
 }  // namespace assay::examples

@@ -30,8 +30,9 @@ struct options {
   std::filesystem::path json, csv, text;
   std::vector<std::string> fail_if;
   int device = 0;
-  bool host = false;  ///< the host half, also where there is a GPU
-  bool list = false;  ///< name the variants and do nothing else
+  bool device_named = false;  ///< by --device: then a missing one is an error
+  bool host = false;          ///< the host half, also where there is a GPU
+  bool list = false;          ///< name the variants and do nothing else
   bool quiet = false;
 
   measure::environment where;  ///< host, compiler, commit and command line, for the report
