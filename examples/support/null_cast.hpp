@@ -114,10 +114,9 @@ struct null_cast_parameters {
                                            Control const& control,
                                            std::pair<char const*, First> const& first,
                                            std::pair<char const*, Second> const& second) const {
-    std::vector<std::string> names;
-    for (std::string const row : {first.first, second.first}) {
-      for (auto const* column : {"/concurrent", "/serialized"}) { names.push_back(row + column); }
-    }
+    std::string const row[] = {first.first, second.first};
+    std::vector<std::string> const names{row[0] + "/concurrent", row[0] + "/serialized",
+                                         row[1] + "/concurrent", row[1] + "/serialized"};
     if (given.list) {
       for (auto const& each : names) { std::cout << each << '\n'; }
       return {};
