@@ -166,7 +166,7 @@ TEST_CASE("a factorial names its variants and finds both main effects", "[compar
 
 TEST_CASE("labels tell variants apart, by name where that is enough", "[compare]") {
   using axes = std::vector<std::pair<std::string, std::string>>;
-  using measure::detail::labels_of;
+  using measure::labels_of;
   auto const of = [](std::string memory, std::string mode) {
     return axes{{"memory", std::move(memory)}, {"submission", std::move(mode)}};
   };

@@ -32,4 +32,9 @@ std::string describe(T const& value) {
   }
 }
 
+/// What stands before the parameters in a description: `mr::pool` of `mr::pool{10 GiB}`.
+inline std::string name_of(std::string const& description) {
+  return description.substr(0, description.find('{'));
+}
+
 }  // namespace assay

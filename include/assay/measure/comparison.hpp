@@ -114,7 +114,8 @@ struct environment {
   std::vector<std::string> throttle_reasons;  ///< seen at the end of any epoch
 };
 
-/// A question that an experiment was made to answer, and what it found: one sentence or more a line.
+/// A question that an experiment was made to answer, and what it found: one sentence or more a
+/// line.
 struct answer {
   std::string question;
   std::vector<std::string> lines;

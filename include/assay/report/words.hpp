@@ -3,6 +3,7 @@
 /// A finding in plain language: one sentence that says what is known and no more.
 #pragma once
 
+#include <assay/core/named.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 
@@ -66,9 +67,8 @@ struct opposed {
 
 /// Two choices by their names alone where those differ: `mr::pool{10 GiB}` is `mr::pool` then.
 inline opposed by_name(opposed of) {
-  auto const name = [](std::string const& choice) { return choice.substr(0, choice.find('{')); };
-  if (name(of.negative) == name(of.positive)) { return of; }
-  return {of.axis, name(of.negative), name(of.positive)};
+  if (name_of(of.negative) == name_of(of.positive)) { return of; }
+  return {of.axis, name_of(of.negative), name_of(of.positive)};
 }
 
 /// The axes with exactly two choices among the arms that a contrast weighs, in the arms' order.
