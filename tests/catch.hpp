@@ -24,6 +24,9 @@ inline auto contains(std::string const& text) { return Catch::Matchers::Contains
 
 namespace assay::test {
 
+/// Whether ASSAY_SMALL asks for small sizes: a sanitizer watches, and times mean nothing.
+inline bool small() { return std::getenv("ASSAY_SMALL") != nullptr; }
+
 /// A fresh seed for random inputs; ASSAY_TEST_SEED repeats a run. Tests print it: `INFO("seed " <<
 /// seed)`.
 inline std::uint64_t fresh_seed() {

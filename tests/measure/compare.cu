@@ -8,14 +8,13 @@
 #include <assay/assay.cuh>
 
 #include <cmath>
-#include <cstdlib>
 
 namespace {
 
 using namespace assay;
 using namespace assay::literals;
 
-std::int64_t rows() { return std::getenv("ASSAY_SMALL") == nullptr ? 1'000'000 : 20'000; }
+std::int64_t rows() { return test::small() ? 20'000 : 1'000'000; }
 
 measure::options quick() {
   measure::options chosen;
@@ -34,8 +33,10 @@ TEST_CASE("one pass is faster than three, and the report says on what", "[compar
       control, control.with(workloads::null_cast_fused<std::int32_t>{.rows = rows()}), quick());
   REQUIRE(found.failure == "");
   CHECK(found.changed == "workload");
-  CHECK(found.findings.front().outcome == measure::verdict::faster);
-  CHECK(found.findings.front().effect.high < 0.9);
+  if (!test::small()) {
+    CHECK(found.findings.front().outcome == measure::verdict::faster);
+    CHECK(found.findings.front().effect.high < 0.9);
+  }
   CHECK_THAT(found.where.device, assay::test::contains("compute capability"));
   CHECK(found.where.toolkit != "");
   REQUIRE(found.ceilings.size() == 1);
@@ -45,7 +46,8 @@ TEST_CASE("one pass is faster than three, and the report says on what", "[compar
   CHECK(found.arms[1].bytes == 20 * 12.125 * static_cast<double>(rows()));
   for (auto const& arm : found.arms) {
     for (auto const clock : measure::all_clocks) { CHECK(arm.on(clock).median > 0); }
-    CHECK(arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5);
+    CHECK((test::small() ||
+           arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5));
     REQUIRE(arm.submission.has_value());
     CHECK(arm.submission->items == 40);
   }

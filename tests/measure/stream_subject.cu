@@ -74,6 +74,7 @@ TEST_CASE("the clocks of a cell agree with what its launches do", "[measure]") {
   auto const gpu = cell[measure::clock::gpu];
   INFO("gpu " << gpu << " wall " << cell[measure::clock::wall] << " submit "
               << cell[measure::clock::submit] << " s, SM " << cell.sm_hertz * 1e-6 << " MHz");
+  if (test::small()) { return; }
   // A launch is a million cycles and what it takes to begin the next one.
   CHECK(gpu * cell.sm_hertz > 1e6);
   CHECK(gpu * cell.sm_hertz < 1.05e6);
