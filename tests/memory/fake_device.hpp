@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -145,6 +146,29 @@ class fake_device {
     for (std::size_t i = 1; i < stream_count_.load(); ++i) { host_knows(order_of(i)); }
   }
 
+  /// Stream capture, which the pool may know of or not.
+  void begin_capture(int handle) {
+    auto const where = slot(handle);
+    std::lock_guard const lock{mutex_};
+    captured_.insert(where);
+  }
+  void end_capture(int handle) {
+    auto const where = slot(handle);
+    std::lock_guard const lock{mutex_};
+    captured_.erase(where);
+  }
+  bool captured(std::size_t where) {
+    std::lock_guard const lock{mutex_};
+    return captured_.contains(where);
+  }
+  bool spoil_captures() {
+    std::lock_guard const lock{mutex_};
+    spoilt += captured_.size();
+    return !captured_.empty();
+  }
+  std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
+  std::atomic<std::uint64_t> waits{0};   ///< for the device
+
   std::uintptr_t reserve(std::size_t bytes) {
     std::lock_guard const lock{mutex_};
     auto const wanted = (bytes + page - 1) / page;
@@ -237,6 +261,7 @@ class fake_device {
   std::mutex mutex_;
   std::map<int, std::size_t> slot_of_;
   int next_handle_ = 1;
+  std::set<std::size_t> captured_;
   std::vector<bool> pages_;
   std::size_t reserved_ = 0;
   std::string first_;
@@ -249,6 +274,7 @@ struct fake_backend {
 
   fake_device* device;
   unsigned ready_every = 4;  ///< one query in so many finds its event passed; 0 is none
+  bool joins_chunks = true;
   std::shared_ptr<std::atomic<unsigned>> queries = std::make_shared<std::atomic<unsigned>>(0);
 
   std::uintptr_t key(int stream) const noexcept { return static_cast<std::uintptr_t>(stream); }
@@ -265,10 +291,14 @@ struct fake_backend {
   void record(event_type const& what, int stream) const {
     device->called("record");
     device->records.fetch_add(1);
+    if (device->captured(device->slot(stream))) {
+      device->violate("an event on a captured stream");
+    }
     *what = device->order_of(device->slot(stream));
   }
   void wait(int stream, event_type const& what) const {
     device->called("wait");
+    if (device->captured(device->slot(stream))) { device->violate("a wait on a captured stream"); }
     device->add_order(device->slot(stream), *what);
   }
   bool query(event_type const& what) const {
@@ -284,9 +314,22 @@ struct fake_backend {
   void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
     device->unreserve(address, bytes);
   }
-  void synchronize() const {
+  void await(event_type const& what) const {
+    device->called("await");
+    device->host_knows(*what);
+  }
+  bool capturing(int stream) const {
+    device->called("capturing");
+    return device->captured(device->slot(stream));
+  }
+  bool contiguous() const noexcept { return joins_chunks; }
+  /// As CUDA does: refused while anything is captured, and it ends all captures.
+  bool synchronize() const {
     device->called("synchronize");
+    if (device->spoil_captures()) { return false; }
+    device->waits.fetch_add(1);
     device->host_knows_all();
+    return true;
   }
 };
 

@@ -14,7 +14,8 @@
 namespace assay::mr {
 
 /// A handle to a pool on one device; copies share it, and it goes with the last of them, which
-/// waits for the device (as `cudaFree` does).
+/// waits for the device (as `cudaFree` does); while a stream is captured it cannot, and leaves the
+/// memory to the end of the process.
 ///
 /// A stream is known by its handle. Before a stream is destroyed, call `release(stream)`: its
 /// blocks go to other streams then, which wait for its work. Without it a new stream that gets the
@@ -32,7 +33,8 @@ class pool_resource : public device_calls<pool_resource> {
  public:
   using core = pool_core<cuda_pool_backend>;
 
-  /// Keeps the blocks that a captured graph uses. Waits for the device when it goes.
+  /// Keeps the blocks that a captured graph uses. Waits for the device when it goes, or, if a
+  /// stream is being captured then, leaves the blocks aside until that is possible.
   class capture_hold {
    public:
     capture_hold(std::shared_ptr<core> owner, std::unique_ptr<core::capture_type> blocks) noexcept
@@ -54,8 +56,8 @@ class pool_resource : public device_calls<pool_resource> {
     std::unique_ptr<core::capture_type> blocks_;
   };
 
-  pool_resource(on::device place, pool_options const& options)
-      : core_(std::make_shared<core>(cuda_pool_backend{place}, options)) {}
+  pool_resource(cuda_pool_backend backend, pool_options const& options)
+      : core_(std::make_shared<core>(std::move(backend), options)) {}
 
   /// Throws `mr::out_of_memory` with the pool's state; in checked mode `std::logic_error` with what
   /// was wrong with earlier frees.
@@ -74,12 +76,13 @@ class pool_resource : public device_calls<pool_resource> {
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
   /// Returns wholly free memory beyond the initial bytes to the driver; says how many bytes. Waits
-  /// for the device.
+  /// for the device; throws `std::logic_error` if a capture forbids that and nothing is free
+  /// without.
   std::size_t trim() { return core_->trim(); }
 
-  /// Waits for the device. Blocks that are allocated on `stream` until `end()` must be given back
-  /// on it; one still live at `end()` may be given back later, and is the graph's until the hold
-  /// goes.
+  /// Waits for the streams' work so far, by events: other threads may be capturing. Blocks that are
+  /// allocated on `stream` until `end()` must be given back on it; one still live at `end()` may be
+  /// given back later, and is the graph's until the hold goes.
   capture_hold capture(::cuda::stream_ref stream) { return {core_, core_->begin_capture(stream)}; }
 
   /// Sizes are those of blocks, up to 1/8 above what was asked for; `peak_bytes` includes what
@@ -107,6 +110,12 @@ struct pool {
   bool growth_before_steal = true;
   bool identify_always = false;
   bool checked = false;
+  /// Map chunks side by side, so that blocks may span them; else, and where the device cannot, they
+  /// come from `cudaMalloc`.
+  bool mapped = true;
+  /// Let all devices that can reach this one use mapped memory; `cudaDeviceEnablePeerAccess` does
+  /// that for `cudaMalloc` alone.
+  bool peer_access = false;
 
   static constexpr std::string_view name = "mr::pool";
   std::string describe() const {
@@ -124,7 +133,7 @@ struct pool {
       check(cudaMemGetInfo(&free_bytes, &total_bytes));
     }
     require_fit(total_bytes, place);
-    return pool_resource{place,
+    return pool_resource{cuda_pool_backend{place, mapped, peer_access},
                          {.initial_bytes = initial_bytes,
                           .max_bytes = max_bytes == 0 ? total_bytes : max_bytes,
                           .growth_bytes = growth_bytes,

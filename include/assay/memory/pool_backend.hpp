@@ -4,9 +4,12 @@
 #pragma once
 
 #include <assay/memory/cuda.hpp>
+#include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <thread>
 
 namespace assay::mr {
 
@@ -23,13 +26,22 @@ class relaxed_capture_guard {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-/// `cudaMalloc` for chunks, events without timing, `cudaStreamGetId` for identities.
+/// Chunks mapped side by side, or from `cudaMalloc` where the device cannot map; events without
+/// timing; `cudaStreamGetId` for identities.
 class cuda_pool_backend {
  public:
   using stream_type = ::cuda::stream_ref;
   using event_type = cudaEvent_t;
 
-  explicit cuda_pool_backend(on::device place) : place_(place) {}
+  /// With `mapped` chunks come from one `mapped_range`, where the device has them; `peer_access`
+  /// is that range's.
+  explicit cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
+      : place_(place) {
+    device_guard const guard{place_};
+    if (mapped && mapped_range::supported(place)) {
+      range_ = std::make_shared<mapped_range>(place, peer_access);
+    }
+  }
 
   on::device place() const noexcept { return place_; }
 
@@ -51,6 +63,7 @@ class cuda_pool_backend {
 
   event_type make_event() const {
     device_guard const guard{place_};
+    relaxed_capture_guard const relaxed;
     cudaEvent_t fresh = nullptr;
     check(cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming));
     return fresh;
@@ -73,9 +86,26 @@ class cuda_pool_backend {
     return true;
   }
 
+  // Events recorded outside captures may be queried during one, so that is how to wait for them.
+  void await(event_type what) const {
+    while (!query(what)) { std::this_thread::yield(); }
+  }
+  bool capturing(stream_type stream) const {
+    auto status = cudaStreamCaptureStatusNone;
+    auto const code = cudaStreamIsCapturing(stream.get(), &status);
+    if (code == cudaErrorStreamCaptureImplicit) {  // the legacy stream, which another one captures
+      (void)cudaGetLastError();
+      return true;
+    }
+    check(code);
+    return status != cudaStreamCaptureStatusNone;
+  }
+
+  bool contiguous() const noexcept { return range_ != nullptr; }
   std::uintptr_t allocate(std::size_t bytes) const {
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
+    if (range_ != nullptr) { return range_->map(bytes); }
     void* chunk = nullptr;
     auto const code = cudaMalloc(&chunk, bytes);
     // The size is all that can be invalid here.
@@ -86,12 +116,28 @@ class cuda_pool_backend {
     check(code);
     return reinterpret_cast<std::uintptr_t>(chunk);
   }
-  void deallocate(std::uintptr_t chunk, std::size_t) const noexcept {
-    check_noexcept(cudaFree(reinterpret_cast<void*>(chunk)));
+  /// No work uses the chunk any more.
+  void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
+    auto mode = cudaStreamCaptureModeRelaxed;
+    bool const relaxed = check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode));
+    if (range_ != nullptr) {
+      range_->unmap(chunk, bytes);
+    } else {
+      check_noexcept(cudaFree(reinterpret_cast<void*>(chunk)));
+    }
+    if (relaxed) { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode)); }
   }
-  void synchronize() const {
+
+  /// False while a stream of the device is captured.
+  bool synchronize() const {
     device_guard const guard{place_};
-    check(cudaDeviceSynchronize());
+    auto const code = cudaDeviceSynchronize();
+    if (code == cudaErrorStreamCaptureUnsupported || code == cudaErrorStreamCaptureImplicit) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    check(code);
+    return true;
   }
 
  private:
@@ -102,6 +148,7 @@ class cuda_pool_backend {
   }
 
   on::device place_;
+  std::shared_ptr<mapped_range> range_;
 };
 
 static_assert(pool_backend<cuda_pool_backend>);

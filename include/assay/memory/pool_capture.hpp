@@ -20,6 +20,7 @@ struct pool_capture {
     unsigned which;
     bool live;
   };
+  using block_map = std::map<std::uintptr_t, block>;
 
   /// A block of a class that is not live; 0 if there is none.
   std::uintptr_t reuse(unsigned which) noexcept {
@@ -33,7 +34,7 @@ struct pool_capture {
 
   Shard* stream = nullptr;
   bool open = true;
-  std::map<std::uintptr_t, block> blocks;
+  block_map blocks;
 };
 
 /// All captures whose graphs exist. Guarded by the pool's mutex, but for `any_live()`.
@@ -69,12 +70,11 @@ class capture_set {
     return false;
   }
 
-  /// Forgets a capture; its live blocks are ordinary ones from here.
+  /// Forgets a capture; its live blocks are ordinary ones from here, and its no more.
   void remove(capture& one) noexcept {
     std::erase(all_, &one);
-    for (auto const& [address, block] : one.blocks) {
-      if (block.live) { live_.fetch_sub(1, std::memory_order_relaxed); }
-    }
+    live_.fetch_sub(std::erase_if(one.blocks, [](auto const& each) { return each.second.live; }),
+                    std::memory_order_relaxed);
   }
 
  private:

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <assay/memory/concepts.hpp>
+#include <assay/memory/pool_capture.hpp>
 #include <assay/memory/pool_options.hpp>
+#include <assay/memory/pool_state.hpp>
 #include <assay/memory/request.hpp>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::mr {
@@ -24,17 +27,24 @@ class pool_central {
   using shard = pool_shard<Backend>;
   using book = stream_book<Backend>;
   using standing = typename book::standing;
+  using block_map = typename pool_capture<shard>::block_map;
 
   pool_central(Backend& backend, pool_options const& options)
-      : backend_(backend), options_(options), streams_(backend) {
-    if (options.initial_bytes > 0 && reserve(rounded(options.initial_bytes)) == 0) {
+      : backend_(backend), options_(options), streams_(backend), heap_(backend.contiguous()) {
+    if (options.initial_bytes > 0 && reserve(rounded(options.initial_bytes), 0) == 0) {
       throw out_of_memory("mr::pool: the card has no room for the initial " +
                           describe_bytes(options.initial_bytes));
     }
   }
   pool_central(pool_central const&) = delete;
   pool_central& operator=(pool_central const&) = delete;
+  /// Waits for the device; where a capture forbids that, the memory, which may be in use there, is
+  /// left to the end of the process.
   ~pool_central() {
+    try {
+      if (heap_.chunk_count() > 0 && !streams_.synchronize()) { return; }
+    } catch (...) {  // the device has failed: nothing runs on it any more
+    }
     heap_.each_chunk(
         [&](std::uintptr_t address, std::size_t bytes) { backend_.deallocate(address, bytes); });
   }
@@ -45,50 +55,69 @@ class pool_central {
   std::uint64_t upstream_calls() const noexcept { return upstream_calls_; }
   std::uint64_t steals() const noexcept { return steals_; }
 
-  /// A block of a class for work on `to`, in the order of what it costs: memory that nothing must
-  /// precede, that has become ready, more of upstream, a wait, blocks that other streams keep;
-  /// then everything is gathered and the device waited for. Throws `out_of_memory`.
+  /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
+  /// has become ready, more of upstream, a wait, blocks that other streams keep; then everything
+  /// is gathered and the device waited for. Throws `out_of_memory`.
   std::uintptr_t acquire(shard& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
     if (auto const found = refill(to, which)) { return found; }
     if (auto const found = take(&to, bytes, effort::ask)) { return found; }
-    // An eighth of what is held lies free here, in order behind some stream: waiting is better
-    // than reserving ever more.
+    if (!parked_.empty() && synchronize()) {
+      if (auto const found = take(&to, bytes, effort::none)) { return found; }
+    }
+    // An eighth of what is held lies free here, in pieces or in order behind some stream: waiting
+    // is better than reserving ever more.
     bool const crowded = heap_.free_bytes() > (heap_.chunk_bytes() - heap_.free_bytes()) / 8;
-    if (options_.growth_before_steal && !crowded) {
-      if (auto const found = grow(bytes)) { return found; }
+    for (bool const waits : {false, true}) {
+      if (waits) {
+        if (auto const found = take(&to, bytes, effort::wait)) { return found; }
+        flush(to, 0);
+        if (auto const found = take(&to, bytes, effort::wait)) { return found; }
+      }
+      if (!options_.growth_before_steal || crowded != waits) { continue; }
+      if (auto const found = grow(&to, bytes)) { return found; }
     }
-    if (auto const found = take(&to, bytes, effort::wait)) { return found; }
-    if (options_.growth_before_steal && crowded) {
-      flush(to, 0);
-      if (auto const found = take(&to, bytes, effort::wait)) { return found; }
-      if (auto const found = grow(bytes)) { return found; }
-    }
-    flush(to, 0);
-    if (auto const found = take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = steal(to, which)) { return found; }
     if (!options_.growth_before_steal) {
-      if (auto const found = grow(bytes)) { return found; }
+      if (auto const found = grow(&to, bytes)) { return found; }
     }
-    for (auto const& each : streams_.shards()) { flush(*each, 0); }
+    flush_all();
     if (auto const found = take(&to, bytes, effort::wait)) { return found; }
-    streams_.synchronize();
+    bool const waited = synchronize();
+    if (!waited) { streams_.await_events(); }
     if (auto const found = take(&to, bytes, effort::none)) { return found; }
     if (rounded(bytes) <= options_.max_bytes) {
       release_chunks(0);
-      if (auto const found = grow(bytes)) { return found; }
+      if (auto const found = grow(&to, bytes)) { return found; }
     }
-    throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) + ": " + state());
+    throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) + ": " + state() +
+                        (waited ? "" : "; the device cannot be waited for until captures end"));
   }
 
-  /// A block that nothing precedes, whatever stream uses it. Records and waits for nothing.
+  /// A block that nothing precedes, whatever stream uses it. A capture is on, so that the device
+  /// cannot be waited for; where upstream has no more, events of streams that are not captured are.
   std::uintptr_t acquire_unordered(std::size_t bytes) {
     if (auto const found = take(nullptr, bytes, effort::ask)) { return found; }
-    if (auto const found = grow(bytes)) { return found; }
-    for (auto const& each : streams_.shards()) { flush(*each, 0); }
-    if (auto const found = take(nullptr, bytes, effort::ask)) { return found; }
+    if (auto const found = grow(nullptr, bytes)) { return found; }
+    flush_all();
+    streams_.await_events();
+    if (auto const found = take(nullptr, bytes, effort::none)) { return found; }
     throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) +
-                        " under graph capture: " + state());
+                        " under graph capture, where the device cannot be waited for: open the "
+                        "pool with more initial_bytes, or trim() before the capture: " +
+                        state());
+  }
+
+  /// Keeps blocks of a graph that is gone, but may still run, until the device has been waited for.
+  void park(block_map& blocks) noexcept { parked_.merge(blocks); }
+
+  /// Waits for the device, after which parked blocks are free; false while a stream is captured.
+  bool synchronize() {
+    if (!streams_.synchronize()) { return false; }
+    for (auto const& [address, block] : std::exchange(parked_, {})) {
+      give(address, size_class::bytes(block.which), {});
+    }
+    return true;
   }
 
   /// Moves a stream's oldest and largest free blocks to the heap until it keeps at most
@@ -98,21 +127,13 @@ class pool_central {
     {
       std::lock_guard const lock{from.lock};
       from.drain();
-      std::size_t blocks = 0;
-      for (auto const& list : from.lists) { blocks += list.size(); }
-      moved_.reserve(blocks);
-      for (unsigned which = size_class::count; which-- > 0 && from.cached_bytes > keep_bytes;) {
-        auto& list = from.lists[which];
-        while (list.size() > 0 && from.cached_bytes > keep_bytes) {
-          moved_.push_back({list.pop_oldest(), which});
-          from.cached_bytes -= size_class::bytes(which);
-        }
-      }
+      from.shed(keep_bytes, moved_);
     }
     if (moved_.empty()) { return; }
-    // Only its own thread can name this stream, so it leaves an event for the others. Without one
-    // they wait for the device, so a failure to record costs time and no safety.
-    if (from.thread_token != 0 && streams_.nameable(from)) {
+    // One event for all that moves. Whoever takes of it later finds it passed, most likely, and
+    // need neither wait nor grow; and a thread's default stream can be named by nobody else.
+    // Without the event others wait, so a failure to record costs time and no safety.
+    if (streams_.nameable(from)) {
       try {
         streams_.mark(from);
       } catch (...) { ++unmarked_; }
@@ -120,6 +141,10 @@ class pool_central {
     for (auto const& [block, which] : moved_) {
       give(block.address, size_class::bytes(which), {{from.index, block.epoch}});
     }
+  }
+
+  void flush_all() {
+    for (auto const& each : streams_.shards()) { flush(*each, 0); }
   }
 
   /// Puts a range into the heap; where the host has no memory to note it, it is lost until the
@@ -130,14 +155,15 @@ class pool_central {
     } catch (...) { lost_bytes_ += bytes; }
   }
 
-  /// Returns chunks that are wholly free to upstream until at most `keep_bytes` are reserved. The
-  /// device has been waited for.
+  /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
+  /// `keep_bytes` stay reserved.
   std::size_t release_chunks(std::size_t keep_bytes) {
     std::size_t released = 0;
     while (heap_.chunk_bytes() > keep_bytes) {
-      auto const [address, bytes] = heap_.remove_free_chunk([&](range_heap::range const& range) {
-        return heap_.chunk_bytes() - range.bytes >= keep_bytes && passed(range);
-      });
+      auto const [address, bytes] =
+          heap_.remove_free_chunk([&](std::size_t chunk, range_heap::range const& range) {
+            return heap_.chunk_bytes() - chunk >= keep_bytes && passed(range);
+          });
       if (bytes == 0) { break; }
       backend_.deallocate(address, bytes);
       ++upstream_calls_;
@@ -148,25 +174,8 @@ class pool_central {
 
   /// The state as one clause, for messages.
   std::string state() {
-    std::size_t cached = 0;
-    std::size_t open = 0;
-    for (auto const& each : streams_.shards()) {
-      std::lock_guard const lock{each->lock};
-      cached += each->cached_bytes;
-      open += each->open ? 1U : 0U;
-    }
-    auto const reserved = heap_.chunk_bytes();
-    std::string text = describe_bytes(reserved) + " reserved";
-    if (options_.max_bytes != std::numeric_limits<std::size_t>::max()) {
-      text += " of at most " + describe_bytes(options_.max_bytes);
-    }
-    text += ", " + describe_bytes(reserved - heap_.free_bytes() - cached) + " in use, " +
-            describe_bytes(cached) + " kept by " + std::to_string(open) + " streams, " +
-            describe_bytes(heap_.free_bytes()) + " free in ranges of at most " +
-            describe_bytes(heap_.largest_range());
-    if (lost_bytes_ != 0) { text += ", " + describe_bytes(lost_bytes_) + " lost track of"; }
-    if (unmarked_ != 0) { text += ", " + std::to_string(unmarked_) + " events not recorded"; }
-    return refused_ ? text + "; upstream has no more" : text;
+    return describe_pool(streams_, heap_, options_.max_bytes,
+                         {parked_.size(), lost_bytes_, unmarked_, refused_});
   }
 
  private:
@@ -184,13 +193,16 @@ class pool_central {
                        [&](order_point point) { return streams_.passed(nullptr, point, false); });
   }
 
-  std::uintptr_t take(shard* to, std::size_t bytes, effort how) {
-    auto const found = heap_.find(bytes, tries, [&](range_heap::range const& range) {
-      return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-        return how == effort::wait ? streams_.of(to, point) != standing::unknown
-                                   : streams_.passed(to, point, how == effort::ask);
-      });
+  bool ready(shard* to, range_heap::range const& range, effort how) {
+    return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
+      return how == effort::wait ? streams_.of(to, point) != standing::unknown
+                                 : streams_.passed(to, point, how == effort::ask);
     });
+  }
+
+  std::uintptr_t take(shard* to, std::size_t bytes, effort how) {
+    auto const found = heap_.find(
+        bytes, tries, [&](range_heap::range const& range) { return ready(to, range, how); });
     if (found == heap_.none()) { return 0; }
     if (how == effort::wait) {
       for (auto const point : found->second.after) { streams_.require(*to, point); }
@@ -199,9 +211,11 @@ class pool_central {
   }
 
   std::uintptr_t cut(range_heap::iterator from, std::size_t bytes) noexcept {
-    auto const address = heap_.take(from, bytes);
+    return noted(heap_.take(from, bytes));
+  }
+  std::uintptr_t noted(std::uintptr_t taken) noexcept {
     peak_held_bytes_ = std::max(peak_held_bytes_, heap_.chunk_bytes() - heap_.free_bytes());
-    return address;
+    return taken;
   }
 
   // Small blocks come several at a time.
@@ -268,45 +282,46 @@ class pool_central {
     // What does not fit beside what the stream keeps goes to the heap, ordered behind the victim.
     for (std::size_t i = 1; i < moved_.size(); ++i) {
       auto const& block = moved_[i].first;
-      if (!keep(to, block.address, which)) {
+      if (!to.keep(block.address, which, options_.stream_cache_bytes)) {
         give(block.address, bytes, {{victim.index, block.epoch}});
       }
     }
     return moved_.front().first.address;
   }
 
-  bool keep(shard& to, std::uintptr_t address, unsigned which) noexcept {
-    auto const bytes = size_class::bytes(which);
-    std::lock_guard const lock{to.lock};
-    if (to.cached_bytes + bytes > options_.stream_cache_bytes) { return false; }
-    try {
-      to.lists[which].push_newest({address, to.epoch});
-    } catch (...) { return false; }
-    to.cached_bytes += bytes;
-    return true;
-  }
-
   // A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block while
   // upstream refuses.
-  std::uintptr_t grow(std::size_t bytes) {
-    auto const least = rounded(bytes);
+  std::uintptr_t grow(shard* to, std::size_t bytes) {
     auto const left = options_.max_bytes - std::min(options_.max_bytes, heap_.chunk_bytes());
+    // What is free at the end of the last chunk needs only the rest beside it.
+    auto const end = heap_.top();
+    bool const extends = heap_.joins_chunks() && end != heap_.none() && end->second.bytes < bytes &&
+                         ready(to, end->second, effort::ask);
+    auto const least = rounded(extends ? bytes - end->second.bytes : bytes);
     if (least > left) { return 0; }
     auto wanted = std::min(std::max(least, rounded(options_.growth_bytes)), left);
     for (;;) {
-      if (auto const chunk = reserve(wanted)) { return cut(heap_.at(chunk), bytes); }
+      // The block is cut from the front, so that the rest is beside the next chunk, and apart from
+      // ranges whose order it would else take over.
+      auto const taken = extends ? 0 : bytes;
+      if (auto const chunk = reserve(wanted, taken)) {
+        if (!extends) { return noted(chunk); }
+        if (auto const found = take(to, bytes, effort::ask)) { return found; }
+        return grow(to, bytes);  // upstream has put it elsewhere, where it is whole memory
+      }
       if (wanted == least) { return 0; }
       wanted = std::max(least, rounded(wanted / 2));
     }
   }
 
-  std::uintptr_t reserve(std::size_t bytes) {
+  // `taken` bytes of it are in use at once.
+  std::uintptr_t reserve(std::size_t bytes, std::size_t taken) {
     ++upstream_calls_;
     auto const address = backend_.allocate(bytes);
     refused_ = address == 0;
     if (refused_) { return 0; }
     try {
-      heap_.add_chunk(address, bytes);
+      heap_.add_chunk(address, bytes, taken);
     } catch (...) {
       backend_.deallocate(address, bytes);
       throw;
@@ -318,7 +333,8 @@ class pool_central {
   pool_options const& options_;
   book streams_;
   range_heap heap_;
-  std::vector<std::pair<free_block, unsigned>> moved_;
+  block_map parked_;
+  std::vector<sized_block> moved_;
   std::size_t peak_held_bytes_ = 0;
   std::size_t lost_bytes_ = 0;
   std::uint64_t upstream_calls_ = 0;

@@ -25,7 +25,7 @@ namespace assay::mr {
 ///
 /// Invariants:
 ///  1. A free block is in one place: a list of a shard (one shard per stream), a shard's queue of
-///     remote frees, the central heap, or a capture.
+///     remote frees, the central heap, a capture, or parked behind a graph that is gone.
 ///  2. A block in a shard may be reused by work on that stream without further ado: its last use
 ///     comes before the `deallocate` call in the order of that stream.
 ///  3. A range of the heap carries points (shard, epoch); who takes it comes after all of them: the
@@ -78,7 +78,7 @@ class pool_core {
   void release(stream_type stream) {
     std::lock_guard const lock{mutex_};
     auto& which = resolve(stream);
-    if (capturing(which)) {
+    if (which.capturing()) {
       throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
     }
     central_.flush(which, 0);
@@ -87,11 +87,20 @@ class pool_core {
 
   /// Gathers what the streams keep, waits for the device, and returns to upstream what is wholly
   /// free beyond the initial bytes. Says how many bytes that was.
+  /// Throws `std::logic_error` where nothing can be returned unless the device is waited for, which
+  /// a capture forbids.
   std::size_t trim() {
     std::lock_guard const lock{mutex_};
-    for (auto const& each : central_.streams().shards()) { central_.flush(*each, 0); }
-    central_.streams().synchronize();
-    return central_.release_chunks(options_.initial_bytes);
+    central_.flush_all();
+    central_.streams().await_events();
+    bool const waited = central_.synchronize();
+    auto const returned = central_.release_chunks(options_.initial_bytes);
+    if (returned == 0 && !waited && central_.heap().chunk_bytes() > options_.initial_bytes) {
+      throw std::logic_error(
+          "mr::pool: trim cannot wait for the device while a stream is being captured: trim before "
+          "the capture begins, or after it has ended");
+    }
+    return returned;
   }
 
   /// Counts since the pool was opened. Sizes are those of blocks: up to 1/8 above what was asked
@@ -140,19 +149,20 @@ class pool_core {
     throw std::logic_error(all);
   }
 
-  /// From here to `end_capture` blocks for this stream come from the capture. Waits for the
-  /// device, so that a replay on any stream finds them unused.
+  /// From here to `end_capture` blocks for this stream come from the capture. Waits for the work of
+  /// other streams so far, so that their free blocks can serve it; never for the device, since
+  /// another thread may be capturing.
   std::unique_ptr<capture_type> begin_capture(stream_type stream) {
     std::lock_guard const lock{mutex_};
     auto& which = resolve(stream);
-    if (capturing(which)) {
+    if (which.capturing()) {
       throw std::logic_error("mr::pool: the stream is being captured already");
     }
     captures_.reserve_one();
     auto fresh = std::make_unique<capture_type>();
     fresh->stream = &which;
     central_.flush(which, 0);
-    central_.streams().synchronize();
+    central_.streams().await_events();
     captures_.add(*fresh);
     which.state.fetch_add(1, std::memory_order_relaxed);
     return fresh;
@@ -164,20 +174,16 @@ class pool_core {
     capture.stream->state.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  /// The graph is gone: its blocks may be used again, once the device has been waited for. Those
-  /// still live stay so.
+  /// The graph is gone: its blocks may be used again once the device has been waited for, which is
+  /// now, or when memory is next needed and no stream is captured. Those still live stay so.
   void drop_capture(capture_type& capture) noexcept {
     end_capture(capture);
     std::lock_guard const lock{mutex_};
     captures_.remove(capture);
+    central_.park(capture.blocks);
     try {
-      central_.streams().synchronize();
-    } catch (...) {  // the graph may be running still: never reuse its blocks
-      unnoted_blocks_.fetch_add(capture.blocks.size(), std::memory_order_relaxed);
-      return;
-    }
-    for (auto const& [address, block] : capture.blocks) {
-      if (!block.live) { central_.give(address, size_class::bytes(block.which), {}); }
+      (void)central_.synchronize();
+    } catch (...) {  // the blocks stay parked, and the next wait tells what failed
     }
   }
 
@@ -189,10 +195,6 @@ class pool_core {
   Backend& backend() noexcept { return backend_; }
 
  private:
-  static bool capturing(shard const& which) noexcept {
-    return (which.state.load(std::memory_order_relaxed) & 1U) != 0;
-  }
-
   shard* known(stream_type stream) {
     auto* const found = tables_.find(backend_.key(stream));
     if (found != nullptr && options_.identify_always) [[unlikely]] {
@@ -221,7 +223,7 @@ class pool_core {
                             describe_bytes(size_class::bytes(size_class::count - 1)));
       }
       auto& mine = resolve(stream);
-      if (capturing(mine)) { return allocate_captured(mine, which); }
+      if (mine.capturing()) { return allocate_captured(mine, which); }
       {
         std::lock_guard const shard_lock{mine.lock};
         mine.drain();
@@ -315,7 +317,7 @@ class pool_core {
     auto const key = backend_.key(stream);
     auto* const former = tables_.find_any(key);
     auto& found = central_.streams().resolve(stream);
-    if (former != nullptr && former != &found && former->open && !capturing(*former)) {
+    if (former != nullptr && former != &found && former->open && !former->capturing()) {
       central_.streams().abandon(*former);
       central_.flush(*former, 0);
     }

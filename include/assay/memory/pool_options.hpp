@@ -32,7 +32,11 @@ struct pool_options {
 };
 
 /// What the pool's logic needs of CUDA. `key` must be cheap and free of CUDA calls: equal handles
-/// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures.
+/// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures;
+/// where chunks are `contiguous`, ranges may span those that are neighbours. `synchronize` waits
+/// for the device, or says false where a capture forbids that; nothing else may disturb a capture
+/// on another stream, `await` of an event included. `capturing` says whether the stream is
+/// captured.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
@@ -44,9 +48,12 @@ concept pool_backend =
       backend.record(event, stream);
       backend.wait(stream, event);
       { backend.query(event) } -> std::same_as<bool>;
+      backend.await(event);
+      { backend.capturing(stream) } -> std::same_as<bool>;
+      { backend.contiguous() } noexcept -> std::same_as<bool>;
       { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
       { backend.deallocate(address, bytes) } noexcept;
-      backend.synchronize();
+      { backend.synchronize() } -> std::same_as<bool>;
     };
 
 }  // namespace assay::mr

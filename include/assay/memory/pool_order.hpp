@@ -7,6 +7,7 @@
 #include <assay/memory/range_heap.hpp>
 #include <assay/memory/thread_identity.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -114,12 +115,12 @@ class stream_book {
   }
 
   /// Whether this thread can record an event on the shard's stream: it is nobody else's default
-  /// stream, and its handle still means it.
+  /// stream, its handle still means it, and it is not captured.
   bool nameable(shard const& which) const noexcept {
-    if (!which.open) { return false; }
-    if (which.thread_token != 0) { return which.thread_token == this_thread().token; }
+    if (!which.open || which.capturing()) { return false; }
+    if (which.thread_token != 0 && which.thread_token != this_thread().token) { return false; }
     try {
-      return backend_.identify(which.stream).id == which.id;
+      return backend_.identify(which.stream).id == which.id && !backend_.capturing(which.stream);
     } catch (...) {
       return false;  // destroyed: the device will be waited for instead
     }
@@ -136,15 +137,44 @@ class stream_book {
     which.event_epoch = covered;
   }
 
-  /// Waits for the device: every free so far has passed then, whoever's it was.
-  void synchronize() {
+  /// Waits for all frees so far that an event can tell of: not those on streams that are captured,
+  /// that went without `release`, or that are another thread's default stream. Disturbs no capture.
+  void await_events() {
+    for (auto const& each : shards_) {
+      if (nameable(*each)) { mark(*each); }
+    }
+    for (auto const& each : shards_) {
+      if (each->completed >= each->event_epoch) { continue; }
+      backend_.await(each->event);
+      each->completed = each->event_epoch;
+    }
+  }
+
+  /// Waits for the device: every free so far has passed then, whoever's it was. False, and nothing
+  /// is waited for, while a stream is captured: CUDA would refuse, and end the capture besides. (Of
+  /// captures on streams that the pool has not seen, only the refusal tells.)
+  bool synchronize() {
+    if (any_capturing()) { return false; }
     std::vector<std::uint64_t> covered(shards_.size());
     for (auto const& each : shards_) { covered[each->index] = next_epoch(*each); }
-    backend_.synchronize();
+    if (!backend_.synchronize()) { return false; }
     for (auto const& each : shards_) { each->completed = covered[each->index]; }
+    return true;
   }
 
  private:
+  bool any_capturing() const {
+    return std::any_of(shards_.begin(), shards_.end(), [&](auto const& each) {
+      if (!each->open || each->capturing()) { return each->open; }
+      if (each->thread_token != 0 && each->thread_token != this_thread().token) { return false; }
+      try {
+        return backend_.identify(each->stream).id == each->id && backend_.capturing(each->stream);
+      } catch (...) {
+        return false;  // destroyed
+      }
+    });
+  }
+
   void forget(shard& which) {
     by_id_.erase({which.id, which.thread_token});
     which.open = false;

@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace assay::mr {
@@ -40,6 +42,9 @@ struct free_block {
   std::uintptr_t address;
   std::uint64_t epoch;
 };
+
+/// A free block and its size class.
+using sized_block = std::pair<free_block, unsigned>;
 
 /// Free blocks of one size in the order in which they were freed: the stream takes the newest,
 /// which is most likely still in a cache; others take the oldest, whose work is most likely done.
@@ -182,6 +187,21 @@ struct pool_shard {
   std::uint64_t completed = 0;      // frees up to this epoch come before now
   std::vector<std::uint64_t> seen;  // by shard: this stream comes after its frees up to that epoch
 
+  /// Adds a block for work after now, unless more than `most_bytes` were kept then. Takes the lock.
+  bool keep(std::uintptr_t address, unsigned which, std::size_t most_bytes) noexcept {
+    std::lock_guard const held{lock};
+    auto const block_bytes = size_class::bytes(which);
+    if (cached_bytes + block_bytes > most_bytes) { return false; }
+    try {
+      lists[which].push_newest({address, epoch});
+    } catch (...) { return false; }
+    cached_bytes += block_bytes;
+    return true;
+  }
+
+  /// Whether a capture is on for the stream. Needs the pool's mutex.
+  bool capturing() const noexcept { return (state.load(std::memory_order_relaxed) & 1U) != 0; }
+
   // The following need `lock`.
 
   void count_allocation(std::size_t block_bytes) noexcept {
@@ -213,6 +233,20 @@ struct pool_shard {
     while (auto const block = remote.front()) {
       push(block->address, block->which);
       remote.drop();
+    }
+  }
+
+  /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
+  void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
+    std::size_t blocks = 0;
+    for (auto const& list : lists) { blocks += list.size(); }
+    into.reserve(blocks);
+    for (unsigned which = size_class::count; which-- > 0 && cached_bytes > keep_bytes;) {
+      auto& list = lists[which];
+      while (list.size() > 0 && cached_bytes > keep_bytes) {
+        into.push_back({list.pop_oldest(), which});
+        cached_bytes -= size_class::bytes(which);
+      }
     }
   }
 

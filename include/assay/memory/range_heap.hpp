@@ -21,16 +21,19 @@ struct order_point {
   bool operator==(order_point const&) const = default;
 };
 
-/// Free ranges of memory, best fit, coalescing with their neighbours in the same chunk. Not safe
-/// for concurrent use.
+/// Free ranges of memory, best fit, the lowest first; coalescing with their neighbours in the same
+/// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use.
 class range_heap {
  public:
+  explicit range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
+
   struct range {
     std::size_t bytes;
     std::vector<order_point> after;  // at most one for each shard
   };
   using iterator = std::map<std::uintptr_t, range>::iterator;
 
+  bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
   std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
   std::size_t chunk_count() const noexcept { return chunks_.size(); }
@@ -38,11 +41,11 @@ class range_heap {
     return by_size_.empty() ? 0 : by_size_.rbegin()->first;
   }
 
-  /// Adds memory from upstream, all of it free.
-  void add_chunk(std::uintptr_t address, std::size_t bytes) {
+  /// Adds memory from upstream, free but for its first `taken` bytes.
+  void add_chunk(std::uintptr_t address, std::size_t bytes, std::size_t taken = 0) {
     auto const at = chunks_.emplace(address, bytes).first;
     try {
-      insert(address, bytes, {});
+      if (taken < bytes) { insert(address + taken, bytes - taken, {}); }
     } catch (...) {
       chunks_.erase(at);
       throw;
@@ -50,23 +53,30 @@ class range_heap {
     chunk_bytes_ += bytes;
   }
 
-  /// Takes out the largest chunk that is wholly free and whose range `ready` accepts; {0, 0} if
-  /// there is none.
+  /// Takes out the largest chunk that is wholly free and that `ready(chunk_bytes, range)` accepts
+  /// with the range it lies in; {0, 0} if there is none.
   template <class Ready>
   std::pair<std::uintptr_t, std::size_t> remove_free_chunk(Ready ready) {
     auto largest = chunks_.end();
     for (auto at = chunks_.begin(); at != chunks_.end(); ++at) {
-      auto const found = by_address_.find(at->first);
-      if (found == by_address_.end() || found->second.bytes != at->second) { continue; }
       if (largest != chunks_.end() && at->second <= largest->second) { continue; }
-      if (ready(found->second)) { largest = at; }
+      auto const found = range_of(at->first, at->second);
+      if (found != by_address_.end() && ready(at->second, found->second)) { largest = at; }
     }
     if (largest == chunks_.end()) { return {0, 0}; }
     std::pair<std::uintptr_t, std::size_t> const gone = *largest;
-    erase(by_address_.find(gone.first));
+    carve(range_of(gone.first, gone.second), gone.first, gone.second);
     chunks_.erase(largest);
     chunk_bytes_ -= gone.second;
     return gone;
+  }
+
+  /// The range that reaches the end of the highest chunk; `none()` if that end is in use.
+  iterator top() {
+    if (by_address_.empty()) { return none(); }
+    auto const last = std::prev(by_address_.end());
+    auto const chunk = std::prev(chunks_.end());
+    return last->first + last->second.bytes == chunk->first + chunk->second ? last : none();
   }
 
   /// Calls `f(address, bytes)` for every chunk.
@@ -121,7 +131,35 @@ class range_heap {
 
  private:
   bool joins(iterator low, iterator high) const {
-    return low->first + low->second.bytes == high->first && !chunks_.contains(high->first);
+    return low->first + low->second.bytes == high->first &&
+           (join_chunks_ || !chunks_.contains(high->first));
+  }
+
+  // The range that holds all of a piece of memory.
+  iterator range_of(std::uintptr_t address, std::size_t bytes) {
+    auto const after = by_address_.upper_bound(address);
+    if (after == by_address_.begin()) { return by_address_.end(); }
+    auto const found = std::prev(after);
+    return found->first + found->second.bytes >= address + bytes ? found : by_address_.end();
+  }
+
+  // Removes a piece from the range around it. Makes its one node before it changes anything.
+  void carve(iterator from, std::uintptr_t address, std::size_t bytes) {
+    auto const before = address - from->first;
+    auto const behind = from->second.bytes - before - bytes;
+    if (behind > 0) {
+      auto const high = by_address_.emplace(address + bytes, range{behind, from->second.after});
+      try {
+        by_size_.emplace(behind, address + bytes);
+      } catch (...) {
+        by_address_.erase(high.first);
+        throw;
+      }
+      free_bytes_ += behind;
+    }
+    if (before == 0) { return erase(from); }
+    free_bytes_ -= from->second.bytes - before;
+    resize(from, before);
   }
 
   void join(iterator low, iterator high) {
@@ -160,6 +198,7 @@ class range_heap {
   std::map<std::uintptr_t, std::size_t> chunks_;
   std::size_t free_bytes_ = 0;
   std::size_t chunk_bytes_ = 0;
+  bool join_chunks_;
 };
 
 }  // namespace assay::mr

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A range of device addresses into which memory is mapped piece by piece.
+#pragma once
+
+#include <assay/core/device.hpp>
+#include <assay/core/error.hpp>
+
+#include <cudaTypedefs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace assay::mr {
+
+namespace detail {
+
+/// The driver's calls for mapped memory, found at run time: nothing links to the driver.
+struct mapping_calls {
+  PFN_cuMemAddressReserve_v10020 reserve = nullptr;
+  PFN_cuMemAddressFree_v10020 release_addresses = nullptr;
+  PFN_cuMemCreate_v10020 create = nullptr;
+  PFN_cuMemRelease_v10020 release = nullptr;
+  PFN_cuMemMap_v10020 map = nullptr;
+  PFN_cuMemUnmap_v10020 unmap = nullptr;
+  PFN_cuMemSetAccess_v10020 set_access = nullptr;
+  PFN_cuMemGetAllocationGranularity_v10020 granularity = nullptr;
+
+  /// Throws `std::runtime_error` where the driver lacks one.
+  static mapping_calls const& instance() {
+    static mapping_calls const found = [] {
+      mapping_calls calls;
+      find("cuMemAddressReserve", calls.reserve);
+      find("cuMemAddressFree", calls.release_addresses);
+      find("cuMemCreate", calls.create);
+      find("cuMemRelease", calls.release);
+      find("cuMemMap", calls.map);
+      find("cuMemUnmap", calls.unmap);
+      find("cuMemSetAccess", calls.set_access);
+      find("cuMemGetAllocationGranularity", calls.granularity);
+      return calls;
+    }();
+    return found;
+  }
+
+ private:
+  template <class F>
+  static void find(char const* name, F& into) {
+    void* entry = nullptr;
+    auto status = cudaDriverEntryPointSymbolNotFound;
+    constexpr unsigned since = 10020;  // CUDA 10.2 has all of them
+    check(cudaGetDriverEntryPointByVersion(name, &entry, since, cudaEnableDefault, &status));
+    if (status != cudaDriverEntryPointSuccess || entry == nullptr) {
+      throw std::runtime_error("the CUDA driver has no " + std::string{name});
+    }
+    into = reinterpret_cast<F>(entry);
+  }
+};
+
+}  // namespace detail
+
+/// Addresses for several times the memory of a device, of which as much is backed by memory as was
+/// mapped. New memory goes to the lowest place that has room, next to what is there, so that blocks
+/// may span what was mapped at different times. Not safe for concurrent use.
+///
+/// Only the device itself may use the memory; with `peer_access` all that can reach it, which
+/// `cudaDeviceEnablePeerAccess` does not change either way.
+class mapped_range {
+ public:
+  /// What pieces are multiples of.
+  static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
+
+  static bool supported(on::device place) {
+    if (driver_attribute(place) == 0) { return false; }
+    auto const wanted = properties(place);
+    std::size_t least = 0;
+    check_driver(detail::mapping_calls::instance().granularity(&least, &wanted,
+                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    return least != 0 && page_bytes % least == 0;
+  }
+
+  /// The device must be current here and in `map`.
+  explicit mapped_range(on::device place, bool peer_access = false) : place_(place) {
+    int devices = 0;
+    check(cudaGetDeviceCount(&devices));
+    for (int id = 0; id < devices; ++id) {
+      int reaches = id == place.id ? 1 : 0;
+      if (peer_access && reaches == 0) { check(cudaDeviceCanAccessPeer(&reaches, id, place.id)); }
+      if (reaches == 0) { continue; }
+      access_.push_back(
+          {CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, id}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+    }
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes));
+    // Holes between what stays mapped cost addresses only, of which there are plenty.
+    bytes_ = (4 * total_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    check_driver(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
+  }
+  mapped_range(mapped_range const&) = delete;
+  mapped_range& operator=(mapped_range const&) = delete;
+  /// What is still mapped stays so, and the addresses with it.
+  ~mapped_range() {
+    if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
+  }
+
+  /// Address of `bytes` (a multiple of `page_bytes`) of new memory; 0 where there is no more.
+  std::uintptr_t map(std::size_t bytes) {
+    auto const at = room_for(bytes);
+    if (at == 0) { return 0; }
+    auto const wanted = properties(place_);
+    CUmemGenericAllocationHandle memory = 0;
+    auto const code = calls_.create(&memory, bytes, &wanted, 0);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) { return 0; }
+    check_driver(code);
+    try {
+      pieces_.emplace(at, bytes);
+      check_driver(calls_.map(at, bytes, 0, memory, 0));
+    } catch (...) {
+      pieces_.erase(at);
+      check_noexcept(as_runtime(calls_.release(memory)));
+      throw;
+    }
+    // From here the mapping alone keeps the memory.
+    check_noexcept(as_runtime(calls_.release(memory)));
+    auto const allowed = calls_.set_access(at, bytes, access_.data(), access_.size());
+    if (allowed != CUDA_SUCCESS) {
+      unmap(at, bytes);
+      if (allowed == CUDA_ERROR_OUT_OF_MEMORY) { return 0; }
+      check_driver(allowed);
+    }
+    return at;
+  }
+
+  /// Takes back what `map` gave, whole; no work uses it any more. A piece that the driver does not
+  /// give up keeps its addresses.
+  void unmap(std::uintptr_t at, std::size_t bytes) noexcept {
+    if (check_noexcept(as_runtime(calls_.unmap(at, bytes)))) { pieces_.erase(at); }
+  }
+
+ private:
+  static cudaError_t as_runtime(CUresult code) noexcept {
+    return static_cast<cudaError_t>(code);  // the runtime took over the driver's numbers
+  }
+  static void check_driver(CUresult code) { check(as_runtime(code)); }
+
+  static int driver_attribute(on::device place) {
+    void* entry = nullptr;
+    auto status = cudaDriverEntryPointSymbolNotFound;
+    check(cudaGetDriverEntryPointByVersion("cuDeviceGetAttribute", &entry, 2000, cudaEnableDefault,
+                                           &status));
+    if (status != cudaDriverEntryPointSuccess || entry == nullptr) { return 0; }
+    int value = 0;
+    check_driver(reinterpret_cast<PFN_cuDeviceGetAttribute_v2000>(entry)(
+        &value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, place.id));
+    return value;
+  }
+
+  static CUmemAllocationProp properties(on::device place) noexcept {
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    wanted.location.id = place.id;
+    return wanted;
+  }
+
+  std::uintptr_t room_for(std::size_t bytes) const {
+    auto at = static_cast<std::uintptr_t>(begin_);
+    for (auto const& [begin, length] : pieces_) {
+      if (begin - at >= bytes) { return at; }
+      at = begin + length;
+    }
+    return static_cast<std::uintptr_t>(begin_) + bytes_ - at >= bytes ? at : 0;
+  }
+
+  detail::mapping_calls const& calls_ = detail::mapping_calls::instance();
+  on::device place_;
+  std::vector<CUmemAccessDesc> access_;
+  CUdeviceptr begin_ = 0;
+  std::size_t bytes_ = 0;
+  std::map<std::uintptr_t, std::size_t> pieces_;
+};
+
+}  // namespace assay::mr
