@@ -77,6 +77,7 @@ void check_contract(Policy const& policy, Place place, Stream stream, Touch touc
   if constexpr (requires { resource.allocate_sync(std::size_t{64}); }) {
     void* const plain = resource.allocate_sync(4096);
     touch(plain, 4096);
+    stream_traits<Stream>::synchronize(stream);  // no work may use it any more
     resource.deallocate_sync(plain, 4096);
   }
 }

@@ -13,8 +13,8 @@
 namespace assay::mr {
 
 /// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` that the handle's copies
-/// share and that nobody else uses. The pool goes with the last copy; blocks still live then keep
-/// it.
+/// share and that nobody else uses. The pool goes with the last copy, which waits for the device,
+/// so that no free is pending then; blocks still live keep it.
 class async_resource : public device_calls<async_resource> {
  public:
   /// Under capture the driver turns both calls into nodes that belong to the graph, which keeps
@@ -66,7 +66,7 @@ class async_resource : public device_calls<async_resource> {
 
  private:
   struct state {
-    explicit state(on::device place) {
+    explicit state(on::device place) : device(place.id) {
       cudaMemPoolProps wanted{};
       wanted.allocType = cudaMemAllocationTypePinned;
       wanted.location.type = cudaMemLocationTypeDevice;
@@ -75,7 +75,15 @@ class async_resource : public device_calls<async_resource> {
     }
     state(state const&) = delete;
     state& operator=(state const&) = delete;
-    ~state() { check_noexcept(cudaMemPoolDestroy(pool)); }
+    // The driver lets a pool go before its frees have passed; nothing of it shall be in use then.
+    ~state() {
+      int before = 0;
+      bool const known = check_noexcept(cudaGetDevice(&before));
+      if (check_noexcept(cudaSetDevice(device))) { check_noexcept(cudaDeviceSynchronize()); }
+      check_noexcept(cudaMemPoolDestroy(pool));
+      if (known) { check_noexcept(cudaSetDevice(before)); }
+    }
+    int device;
     cudaMemPool_t pool = nullptr;
   };
 
