@@ -23,7 +23,10 @@ namespace assay::mr {
 /// How exactly the peak of live bytes is known: a thread may hold a promise of this many bytes
 /// unused, so the peak is at most this much too large for each thread, and never too small. With 0
 /// it is exact, and every call writes one cache line that all threads share.
-inline constexpr std::size_t default_peak_slack_bytes = std::size_t{64} << 10U;
+///
+/// The default is more than twice a column of some million doubles, so that one which comes and
+/// goes stays within the promise, and no call of the steady state touches what threads share.
+inline constexpr std::size_t default_peak_slack_bytes = std::size_t{64} << 20U;
 
 /// Counts what goes through a resource. With `Timed` it also keeps the host time of each call, for
 /// about 50 ns more per call.
