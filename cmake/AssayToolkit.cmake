@@ -12,6 +12,7 @@ function(assay_use_toolkit target)
   if(NOT TARGET CUDA::cudart)
     return()
   endif()
+  set(CUDAToolkit_INCLUDE_DIRS "${CUDAToolkit_INCLUDE_DIRS}" PARENT_SCOPE)  # as outside a function
   target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:CUDA::cudart>)
   # nvcc finds CCCL by itself; a host compiler has to be told, since CUDA 13 keeps it one folder down.
   foreach(directory IN LISTS CUDAToolkit_INCLUDE_DIRS)

@@ -16,6 +16,7 @@
 #include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/legacy_async.hpp>
 #include <assay/memory/managed.hpp>
+#include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/memory/pool_backend.hpp>

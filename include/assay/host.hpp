@@ -23,6 +23,7 @@
 #include <assay/measure/instruments.hpp>
 #include <assay/measure/judge.hpp>
 #include <assay/measure/ledger.hpp>
+#include <assay/measure/line_up.hpp>
 #include <assay/measure/looks.hpp>
 #include <assay/measure/nvml.hpp>
 #include <assay/measure/nvml_watch.hpp>
@@ -52,6 +53,7 @@
 #include <assay/memory/pool_options.hpp>
 #include <assay/memory/pool_order.hpp>
 #include <assay/memory/pool_shard.hpp>
+#include <assay/memory/pool_state.hpp>
 #include <assay/memory/pool_tables.hpp>
 #include <assay/memory/range_heap.hpp>
 #include <assay/memory/request.hpp>
