@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -118,6 +119,8 @@ TEST_CASE("every device resource keeps the contract") {
   test::check_contract(mr::async{.initial_bytes = 64_MiB}, place, where, touch);
   test::check_contract(mr::pool{}, place, where, touch);
   test::check_contract(mr::pool{.initial_bytes = 64_MiB, .checked = true}, place, where, touch);
+  test::check_contract(mr::pool{.mapped = false}, place, where, touch);
+  test::check_contract(mr::pool{.peer_access = true}, place, where, touch);
   test::check_contract(mr::managed{}, place, where, touch);
   test::check_contract(mr::pinned{}, place, where,
                        [](void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); });
@@ -172,7 +175,8 @@ TEST_CASE("a million operations: kernels find their tag in every block") {
   INFO("seed " << seed);
   wrong_count const wrong;
   constexpr int threads = 4;
-  constexpr int operations = 260'000;  // of each thread
+  // Of each thread. A sanitizer needs about a hundred times as long for each kernel.
+  int const operations = std::getenv("ASSAY_SMALL") == nullptr ? 260'000 : 4'000;
   for (bool const tight : {false, true}) {
     mr::pool policy{.growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB};
     if (tight) { policy.max_bytes = 48_MiB; }
@@ -370,6 +374,68 @@ TEST_CASE("a captured graph keeps its blocks while it is replayed") {
   CHECK(wrong.value() == 0);
   void* const all = pool.allocate(lane, 64_MiB);  // the graph's blocks are back
   pool.deallocate(lane, all, 64_MiB);
+}
+
+TEST_CASE("what the pool does leaves captures on other threads alone") {
+  wrong_count const wrong;
+  stream const captured{place};
+  stream const lane{place};
+  auto pool = mr::pool{.growth_bytes = 2_MiB}.open(place);
+  auto gone = std::make_optional(pool.capture(lane));
+  pool.deallocate(lane, pool.allocate(lane, 2_MiB), 2_MiB);
+  gone->end();
+  auto hold = pool.capture(captured);
+  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeThreadLocal));
+  std::thread other{[&] {
+    check(cudaSetDevice(place.id));
+    auto mine = pool;
+    gone.reset();                                     // would wait for the device
+    void* const block = mine.allocate(lane, 20_MiB);  // grows
+    write(lane, block, 20_MiB, 7);
+    expect(lane, block, 20_MiB, 7, wrong);
+    mine.deallocate(lane, block, 20_MiB);
+    CHECK_THROWS_AS(mine.allocate(lane, 1024_GiB), mr::out_of_memory);  // tries everything
+    auto unused = mine.capture(lane);
+    unused.end();
+  }};
+  other.join();
+  void* const block = pool.allocate(captured, 2_MiB);
+  write(captured, block, 2_MiB, 9);
+  expect(captured, block, 2_MiB, 9, wrong);
+  pool.deallocate(captured, block, 2_MiB);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(captured.get(), &graph));
+  hold.end();
+  cudaGraphExec_t ready = nullptr;
+  check(cudaGraphInstantiate(&ready, graph, 0));
+  check(cudaGraphLaunch(ready, lane.get()));
+  CHECK(wrong.value() == 0);
+  check(cudaGraphExecDestroy(ready));
+  check(cudaGraphDestroy(graph));
+}
+
+TEST_CASE("mapped chunks side by side hold blocks that none of them could, and come back") {
+  wrong_count const wrong;
+  stream const lane{place};
+  auto pool = mr::pool{.growth_bytes = 2_MiB}.open(place);
+  for (unsigned round = 0; round < 20; ++round) {
+    std::vector<void*> blocks(8);
+    for (auto& block : blocks) { block = pool.allocate(lane, 2_MiB); }
+    for (void* const block : blocks) { pool.deallocate(lane, block, 2_MiB); }
+    CHECK(pool.trim() == 16_MiB);
+    CHECK(*pool.stats().reserved_bytes == 0);
+    for (auto& block : blocks) { block = pool.allocate(lane, 2_MiB); }
+    for (void* const block : blocks) { pool.deallocate(lane, block, 2_MiB); }
+    pool.release(lane);
+    lane.synchronize();
+    void* const large = pool.allocate(lane, 20_MiB);
+    CHECK(*pool.stats().reserved_bytes == 20_MiB);
+    write(lane, large, 20_MiB, round);
+    expect(lane, large, 20_MiB, round, wrong);
+    pool.deallocate(lane, large, 20_MiB);
+    CHECK(pool.trim() == 20_MiB);
+  }
+  CHECK(wrong.value() == 0);
 }
 
 TEST_CASE("the driver's pool can be captured too") {
