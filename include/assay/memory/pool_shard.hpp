@@ -54,32 +54,42 @@ class block_list {
 
   void push_newest(free_block block) {
     if (count_ == capacity_) [[unlikely]] { reserve(count_ + 1); }
-    blocks_[(oldest_ + count_++) & (capacity_ - 1)] = block;
+    at(oldest_ + count_++) = block;
   }
-  free_block pop_newest() noexcept { return blocks_[(oldest_ + --count_) & (capacity_ - 1)]; }
+  free_block pop_newest() noexcept { return at(oldest_ + --count_); }
   free_block pop_oldest() noexcept {
     auto const block = oldest(0);
     oldest_ = (oldest_ + 1) & (capacity_ - 1);
     --count_;
     return block;
   }
-  free_block oldest(std::uint32_t nth) const noexcept {
-    return blocks_[(oldest_ + nth) & (capacity_ - 1)];
-  }
+  free_block oldest(std::uint32_t nth) const noexcept { return at(oldest_ + nth); }
 
   /// Makes room, so that pushes up to `wanted` blocks in all do not throw.
   void reserve(std::size_t wanted) {
     if (wanted <= capacity_) { return; }
     auto const larger = static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(wanted, 8)));
-    auto moved = std::make_unique<free_block[]>(larger);
-    for (std::uint32_t i = 0; i < count_; ++i) { moved[i] = oldest(i); }
+    auto moved = std::make_unique<lines[]>(larger / in_lines);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      moved[i / in_lines].blocks[i % in_lines] = oldest(i);
+    }
     blocks_ = std::move(moved);
     capacity_ = larger;
     oldest_ = 0;
   }
 
  private:
-  std::unique_ptr<free_block[]> blocks_;
+  // Cache lines that no other list shares: two, since processors fetch lines in pairs.
+  static constexpr std::uint32_t in_lines = 8;
+  struct alignas(128) lines {
+    std::array<free_block, in_lines> blocks;
+  };
+  free_block& at(std::uint32_t place) const noexcept {
+    auto const slot = place & (capacity_ - 1);
+    return blocks_[slot / in_lines].blocks[slot % in_lines];
+  }
+
+  std::unique_ptr<lines[]> blocks_;
   std::uint32_t capacity_ = 0;  // a power of two
   std::uint32_t oldest_ = 0;
   std::uint32_t count_ = 0;
@@ -160,7 +170,7 @@ struct pool_shard {
   pool_shard(std::uint32_t number, stream_type handle) : index(number), stream(handle) {}
 
   // Read by all, written rarely. `state` is twice the generation, plus one while a capture is on.
-  alignas(64) std::uint32_t const index;
+  alignas(128) std::uint32_t const index;
   std::atomic<std::uint32_t> state{0};
   std::atomic<std::uint64_t> owner{0};  // token of the thread that last allocated here
   stream_type stream;
