@@ -30,8 +30,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -124,6 +126,33 @@ void at_once(on::device place, int count, Ready ready, Work work) {
   for (auto& each : threads) { each.join(); }
 }
 
+/// The least that an allocator can cost on these threads: each copy of it has a list of its own,
+/// which nobody shares and nothing guards.
+class own_list {
+ public:
+  own_list() { blocks_.reserve(64); }
+  own_list(own_list const&) : own_list() {}
+  own_list& operator=(own_list const&) = delete;
+  [[gnu::noinline]] void* allocate(::cuda::stream_ref, std::size_t, std::size_t) {
+    if (blocks_.empty()) { return this; }
+    void* const block = blocks_.back();
+    blocks_.pop_back();
+    return block;
+  }
+  [[gnu::noinline]] void deallocate(::cuda::stream_ref, void* block, std::size_t, std::size_t) {
+    blocks_.push_back(block);
+  }
+
+ private:
+  alignas(128) std::vector<void*> blocks_;
+};
+
+/// Nothing between two readings of the clock.
+struct no_pair {
+  void* allocate(::cuda::stream_ref, std::size_t, std::size_t) { return nullptr; }
+  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) { asm volatile(""); }
+};
+
 struct setting {
   on::device place;
   tick_clock const& clock;
@@ -135,7 +164,8 @@ struct setting {
 /// without a clock between them.
 template <class R>
 quantiles time_pairs(setting const& with, R const& resource, int threads, std::size_t bytes) {
-  constexpr std::size_t most_samples = 200'000;
+  // Of each thread: enough for a p99, and few enough to sort.
+  std::size_t const most_samples = threads == 1 ? 100'000 : 25'000;
   std::vector<std::vector<std::uint64_t>> samples(static_cast<std::size_t>(threads));
   std::vector<double> loops(static_cast<std::size_t>(threads));
   auto const pair = [bytes](R& mine, ::cuda::stream_ref where) {
@@ -147,18 +177,21 @@ quantiles time_pairs(setting const& with, R const& resource, int threads, std::s
       [&](int number) {
         samples[static_cast<std::size_t>(number)].reserve(most_samples);
         R mine = resource;
-        for (int i = 0; i < 100; ++i) {
+        auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds{5};
+        for (int i = 0; i < 100 && std::chrono::steady_clock::now() < until; ++i) {
           pair(mine, with.streams[static_cast<std::size_t>(number)]);
         }
       },
       [&](int number) {
         R mine = resource;
         ::cuda::stream_ref const where = with.streams[static_cast<std::size_t>(number)];
-        auto& into = samples[static_cast<std::size_t>(number)];
+        // On this thread's stack: the vectors side by side would share cache lines, and the locked
+        // instruction of the pair after would wait for them.
+        auto into = std::move(samples[static_cast<std::size_t>(number)]);
         std::chrono::duration<double> const limit{with.seconds};
         auto const begin = std::chrono::steady_clock::now();
         while (into.size() < most_samples) {
-          for (int i = 0; i < 64 && into.size() < most_samples; ++i) {
+          for (int i = 0; i < 16 && into.size() < most_samples; ++i) {
             auto const before = tick_clock::now();
             pair(mine, where);
             into.push_back(tick_clock::now() - before);
@@ -171,6 +204,7 @@ quantiles time_pairs(setting const& with, R const& resource, int threads, std::s
         std::chrono::duration<double, std::nano> const spent =
             std::chrono::steady_clock::now() - start;
         loops[static_cast<std::size_t>(number)] = spent.count() / static_cast<double>(pairs);
+        samples[static_cast<std::size_t>(number)] = std::move(into);
       });
   std::vector<std::uint64_t> all;
   for (auto const& each : samples) { all.insert(all.end(), each.begin(), each.end()); }
@@ -180,16 +214,26 @@ quantiles time_pairs(setting const& with, R const& resource, int threads, std::s
   return found;
 }
 
+/// The p50 and loop figures of the control, by threads.
+using control_figures = std::map<int, quantiles>;
+
+double ratio(double what, double to) { return to > 0 ? what / to : 0; }
+
 template <class R>
 void add_pairs(setting const& with, R const& resource, std::string const& name,
-               report::document& rows) {
+               report::document& rows, control_figures& control, bool is_control = false) {
+  quantiles alone;
   for (auto const bytes : {small_bytes, large_bytes}) {
     for (int const threads : {1, 2, 4, 8, most_threads}) {
       auto const found = time_pairs(with, resource, threads, bytes);
+      if (threads == 1) { alone = found; }
+      if (is_control) { control[threads] = found; }
       std::printf(
           "%-28s %9zu bytes %2d threads: p50 %9.1f ns  p99 %9.1f ns  mean %9.1f ns  "
-          "loop %9.1f ns\n",
-          name.c_str(), bytes, threads, found.p50, found.p99, found.mean, found.loop);
+          "loop %9.1f ns; to 1 thread: p50 %.2f loop %.2f; to the control: loop %.2f\n",
+          name.c_str(), bytes, threads, found.p50, found.p99, found.mean, found.loop,
+          ratio(found.p50, alone.p50), ratio(found.loop, alone.loop),
+          ratio(found.loop, control[threads].loop));
       std::fflush(stdout);
       rows.push_back({{"resource", name},
                       {"bytes", bytes},
@@ -198,6 +242,10 @@ void add_pairs(setting const& with, R const& resource, std::string const& name,
                       {"p99_ns", found.p99},
                       {"mean_ns", found.mean},
                       {"loop_ns", found.loop},
+                      {"p50_to_one_thread", ratio(found.p50, alone.p50)},
+                      {"loop_to_one_thread", ratio(found.loop, alone.loop)},
+                      {"p50_to_control", ratio(found.p50, control[threads].p50)},
+                      {"loop_to_control", ratio(found.loop, control[threads].loop)},
                       {"samples", found.count}});
     }
   }
@@ -343,31 +391,36 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   tick_clock const clock;
   std::vector<stream> streams;
   for (int i = 0; i < most_threads; ++i) { streams.emplace_back(chosen.place); }
-  setting const with{chosen.place, clock, streams, chosen.quick ? 0.05 : 0.2};
+  setting const with{chosen.place, clock, streams, chosen.quick ? 0.03 : 0.1};
   std::printf("timer: %.1f ns a sample, taken off\n", clock.own_nanoseconds());
   figures["timer_ns"] = clock.own_nanoseconds();
   figures["method"] =
       "time stamp counter around each pair, its own median cost taken off; threads start together; "
-      "loop_ns: no clock inside, slowest thread";
+      "loop_ns: no clock inside, slowest thread; ratios: to the same row with one thread, and to a "
+      "thread's own list (no lock, nothing shared) with as many threads; 0 where that is too small";
 
   auto& pairs = figures["pairs"] = report::document::array();
+  control_figures control;
+  add_pairs(with, own_list{}, "control: a thread's own list", pairs, control, true);
+  add_pairs(with, no_pair{}, "control: nothing", pairs, control);
   auto const pool = mr::pool{4_GiB}.open(chosen.place);
-  add_pairs(with, pool, "mr::pool", pairs);
-  add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs);
+  add_pairs(with, pool, "mr::pool", pairs, control);
+  add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs, control);
   add_pairs(with, mr::counted_resource<mr::pool_resource>{pool, 0}, "mr::counted{mr::pool}, exact",
-            pairs);
+            pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .identify_always = true}.open(chosen.place),
-            "mr::pool, identify_always", pairs);
+            "mr::pool, identify_always", pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .checked = true}.open(chosen.place),
-            "mr::pool, checked", pairs);
-  add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs);
-  add_pairs(with, mr::cuda{}.open(chosen.place), "mr::cuda", pairs);
+            "mr::pool, checked", pairs, control);
+  add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs,
+            control);
+  add_pairs(with, mr::cuda{}.open(chosen.place), "mr::cuda", pairs, control);
 #if ASSAY_BENCHMARK_RMM
   {
     rmm::mr::cuda_memory_resource const upstream;
-    add_pairs(with, rmm::mr::pool_memory_resource{upstream, 4_GiB}, "rmm pool", pairs);
-    add_pairs(with, rmm::mr::arena_memory_resource{upstream, 4_GiB}, "rmm arena", pairs);
-    add_pairs(with, rmm::mr::cuda_async_memory_resource{4_GiB}, "rmm cuda_async", pairs);
+    add_pairs(with, rmm::mr::pool_memory_resource{upstream, 4_GiB}, "rmm pool", pairs, control);
+    add_pairs(with, rmm::mr::arena_memory_resource{upstream, 4_GiB}, "rmm arena", pairs, control);
+    add_pairs(with, rmm::mr::cuda_async_memory_resource{4_GiB}, "rmm cuda_async", pairs, control);
   }
 #endif
   add_identity(with, figures);
