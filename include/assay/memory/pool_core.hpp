@@ -29,9 +29,9 @@ namespace assay::mr {
 ///  2. A block in a shard may be reused by work on that stream without further ado: its last use
 ///     comes before the `deallocate` call in the order of that stream.
 ///  3. A range of the heap carries points (shard, epoch); who takes it comes after all of them: the
-///     same stream by (2), others by a wait for an event that was recorded after the free. Events
-///     are recorded when a block is taken, never when it is freed; `seen` remembers what a stream
-///     already comes after.
+///     same stream by (2), others by a wait for an event that was recorded after the free. One
+///     event is recorded when a block is taken or a cache overflows, none when a block is freed;
+///     `seen` remembers what a stream already comes after.
 ///  4. The lock of a shard is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one shard's.
 ///  5. The fast path (a block of the class is in the stream's list) takes that one lock, which no
