@@ -54,7 +54,7 @@ TEST_CASE("policies come in any order and defaults fill the rest", "[pipeline]")
 }
 
 TEST_CASE("with changes one axis and nothing else", "[pipeline]") {
-  pipeline const control{nothing{}, on::host{}, submit::concurrent{.threads = 3}};
+  pipeline const control{nothing{.rows = 7}, on::host{2}, submit::concurrent{.threads = 3}};
 
   auto const other_mode = control.with(submit::serialized{.threads = 3});
   STATIC_REQUIRE(

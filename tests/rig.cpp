@@ -55,6 +55,7 @@ TEST_CASE("a rig runs every item of a batch on its lane", "[rig]") {
   CHECK(real.lanes().size() == 3);
   CHECK_FALSE(real.verify(0).has_value());
   CHECK_FALSE(real.verify(1).has_value());
+  CHECK_FALSE(real.verify(0).has_value());  // 10 items were counted, had it not been poisoned
   auto const times = real.run(0);
   CHECK(times.wall > 0);
   CHECK(times.submit_per_item > 0);

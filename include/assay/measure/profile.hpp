@@ -110,10 +110,11 @@ profiled profile(Pipeline const& what, int batches) {
 
   auto const did = counter.stats();
   profiled found;
-  found.submission = {summarise_latency(std::move(total)), summarise_latency(std::move(allocation)),
-                      summarise_latency(std::move(lock_wait)),
-                      summarise_latency(std::move(launching)), 0};
-  found.submission.items = static_cast<std::size_t>(items) * static_cast<std::size_t>(batches);
+  found.submission.items = total.size();
+  found.submission.total = summarise_latency(std::move(total));
+  found.submission.allocation = summarise_latency(std::move(allocation));
+  found.submission.lock_wait = summarise_latency(std::move(lock_wait));
+  found.submission.launching = summarise_latency(std::move(launching));
   found.memory = {did.allocations,    did.deallocations, did.bytes,         did.peak_bytes,
                   did.reserved_bytes, did.reused_blocks, did.upstream_calls};
   return found;
