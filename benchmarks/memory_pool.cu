@@ -147,6 +147,36 @@ class own_list {
   alignas(128) std::vector<void*> blocks_;
 };
 
+/// The same behind a lock of its own that nobody else takes: what two locked instructions a pair
+/// cost on these threads, which is the least for an allocator whose streams other threads may use.
+class own_locked_list {
+ public:
+  own_locked_list() = default;
+  own_locked_list(own_locked_list const&) {}
+  own_locked_list& operator=(own_locked_list const&) = delete;
+  [[gnu::noinline]] void* allocate(::cuda::stream_ref where, std::size_t bytes,
+                                   std::size_t alignment) {
+    held const lock{taken_};
+    return list_.allocate(where, bytes, alignment);
+  }
+  [[gnu::noinline]] void deallocate(::cuda::stream_ref where, void* block, std::size_t bytes,
+                                    std::size_t alignment) {
+    held const lock{taken_};
+    list_.deallocate(where, block, bytes, alignment);
+  }
+
+ private:
+  struct held {
+    std::atomic<bool>& taken;
+    explicit held(std::atomic<bool>& which) : taken(which) {
+      while (taken.exchange(true, std::memory_order_acquire)) {}
+    }
+    ~held() { taken.store(false, std::memory_order_release); }
+  };
+  alignas(128) std::atomic<bool> taken_{false};
+  own_list list_;
+};
+
 /// Nothing between two readings of the clock.
 struct no_pair {
   void* allocate(::cuda::stream_ref, std::size_t, std::size_t) { return nullptr; }
@@ -402,6 +432,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto& pairs = figures["pairs"] = report::document::array();
   control_figures control;
   add_pairs(with, own_list{}, "control: a thread's own list", pairs, control, true);
+  add_pairs(with, own_locked_list{}, "control: the same behind its own lock", pairs, control);
   add_pairs(with, no_pair{}, "control: nothing", pairs, control);
   auto const pool = mr::pool{4_GiB}.open(chosen.place);
   add_pairs(with, pool, "mr::pool", pairs, control);

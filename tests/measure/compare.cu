@@ -14,12 +14,20 @@ namespace {
 using namespace assay;
 using namespace assay::literals;
 
+/// Of each thread.
+int items() { return test::small() ? 1 : 10; }
+
 std::int64_t rows() { return test::small() ? 20'000 : 1'000'000; }
 
 measure::options quick() {
   measure::options chosen;
   chosen.primary = measure::clock::gpu;
   chosen.super_blocks = 1;
+  if (test::small()) {
+    chosen.cell_seconds = 1e-6;
+    chosen.warm_up_seconds = 1e-3;
+    chosen.max_epochs = 8;
+  }
   chosen.profiled_batches = 2;
   return chosen;
 }
@@ -28,7 +36,7 @@ measure::options quick() {
 
 TEST_CASE("one pass is faster than three, and the report says on what", "[compare]") {
   pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::pool{64_MiB},
-                         submit::concurrent{.threads = 2, .items = 10}};
+                         submit::concurrent{.threads = 2, .items = items()}};
   auto const found = compare(
       control, control.with(workloads::null_cast_fused<std::int32_t>{.rows = rows()}), quick());
   REQUIRE(found.failure == "");
@@ -42,23 +50,24 @@ TEST_CASE("one pass is faster than three, and the report says on what", "[compar
   REQUIRE(found.ceilings.size() == 1);
   CHECK(found.ceilings[0].per_second > 1e9);
   REQUIRE(found.arms.size() == 2);
-  CHECK(found.arms[0].bytes == 20 * 22.625 * static_cast<double>(rows()));
-  CHECK(found.arms[1].bytes == 20 * 12.125 * static_cast<double>(rows()));
+  CHECK(found.arms[0].bytes == 2 * items() * 22.625 * static_cast<double>(rows()));
+  CHECK(found.arms[1].bytes == 2 * items() * 12.125 * static_cast<double>(rows()));
   for (auto const& arm : found.arms) {
     for (auto const clock : measure::all_clocks) { CHECK(arm.on(clock).median > 0); }
     CHECK((test::small() ||
            arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5));
     REQUIRE(arm.submission.has_value());
-    CHECK(arm.submission->items == 40);
+    CHECK(arm.submission->items == 4U * static_cast<unsigned>(items()));
   }
-  CHECK(found.arms[0].memory->allocations == 60);
+  CHECK(found.arms[0].memory->allocations == static_cast<std::uint64_t>(6 * items()));
   CHECK(found.arms[0].memory->upstream_calls == 0U);
   CHECK(found.arms[1].memory->allocations == 0);
 }
 
 TEST_CASE("equal pipelines are not told apart", "[compare]") {
+  if (test::small()) { return; }
   pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::pool{64_MiB},
-                         submit::concurrent{.threads = 2, .items = 10}};
+                         submit::concurrent{.threads = 2, .items = items()}};
   auto chosen = quick();
   chosen.margin = 0.2;
   chosen.profiled_batches = 0;
@@ -75,7 +84,7 @@ TEST_CASE("equal pipelines are not told apart", "[compare]") {
 
 TEST_CASE("a variant whose memory runs out ends the comparison with its reason", "[compare]") {
   pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::async{},
-                         submit::concurrent{.threads = 2, .items = 10}};
+                         submit::concurrent{.threads = 2, .items = items()}};
   auto const found = compare(control, control.with(mr::limited{mr::async{}, 1024}), quick());
   CHECK(found.findings.front().outcome == measure::verdict::unproven);
   CHECK_THAT(found.failure, assay::test::contains("1024") || assay::test::contains("1 KiB") ||

@@ -280,6 +280,9 @@ struct fake_backend {
   std::uintptr_t key(int stream) const noexcept { return static_cast<std::uintptr_t>(stream); }
   mr::stream_identity identify(int stream) const {
     device->called("identify");
+    if (device->captured(device->slot(stream))) {
+      throw std::runtime_error("operation not permitted when stream is capturing");  // as CUDA does
+    }
     if (stream == fake_device::per_thread_handle) { return {~std::uint64_t{0}, true}; }
     return {device->slot(stream), false};
   }

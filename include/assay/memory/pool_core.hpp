@@ -197,7 +197,7 @@ class pool_core {
  private:
   shard* known(stream_type stream) {
     auto* const found = tables_.find(backend_.key(stream));
-    if (found != nullptr && options_.identify_always) [[unlikely]] {
+    if (found != nullptr && options_.identify_always && !found->capturing()) [[unlikely]] {
       return backend_.identify(stream).id == found->id ? found : nullptr;
     }
     return found;
@@ -244,8 +244,7 @@ class pool_core {
     verify();
     auto const address = allocate_class(stream, which);
     try {
-      ledger_->opened(
-          live_block{address, bytes, backend_.identify(stream).id, this_thread().token});
+      ledger_->opened(live_block{address, bytes, identity(stream), this_thread().token});
     } catch (...) {
       deallocate_class(stream, address, which);
       throw;
@@ -311,12 +310,21 @@ class pool_core {
     return found;
   }
 
+  std::uint64_t identity(stream_type stream) {
+    std::lock_guard const lock{mutex_};
+    return resolve(stream).id;
+  }
+
   // The shard of a stream, noted for this thread. A handle that has come to mean another stream
-  // tells that its former stream was destroyed without `release`.
+  // tells that its former stream was destroyed without `release`; one that is captured means what
+  // it did, and CUDA refuses to identify it.
   shard& resolve(stream_type stream) {
     auto const key = backend_.key(stream);
     auto* const former = tables_.find_any(key);
-    auto& found = central_.streams().resolve(stream);
+    bool const captured =
+        former != nullptr && former->open && former->capturing() &&
+        (former->thread_token == 0 || former->thread_token == this_thread().token);
+    auto& found = captured ? *former : central_.streams().resolve(stream);
     if (former != nullptr && former != &found && former->open && !former->capturing()) {
       central_.streams().abandon(*former);
       central_.flush(*former, 0);
