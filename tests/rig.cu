@@ -15,6 +15,12 @@ namespace {
 using namespace assay;
 using namespace assay::literals;
 
+/// Not mapped under a sanitizer: initcheck of CUDA 13.0 forgets what kernels wrote to memory that
+/// was mapped by the driver's calls. tests/memory/device.cu has the mapped one.
+mr::pool pool(std::size_t initial_bytes) {
+  return {.initial_bytes = initial_bytes, .mapped = !test::small()};
+}
+
 template <class Pipeline>
 void require_right(Pipeline const& what) {
   INFO(describe(what.memory) << ", " << describe(what.submit));
@@ -44,19 +50,18 @@ TEST_CASE("null_cast is right with every allocator under every mode", "[rig]") {
   pipeline const control{work, on::device{0}};
   require_right_under_every_mode(control.with(mr::cuda{}));
   require_right_under_every_mode(control.with(mr::async{}));
-  require_right_under_every_mode(control.with(mr::pool{.initial_bytes = 64_MiB}));
-  require_right_under_every_mode(control.with(mr::poisoned{mr::pool{}}));
+  require_right_under_every_mode(control.with(pool(64_MiB)));
+  require_right_under_every_mode(control.with(mr::poisoned{pool(0)}));
   require_right(control.with(mr::async{}).with(submit::graph{.threads = 3, .items = 4}));
-  require_right(control.with(mr::pool{.initial_bytes = 64_MiB})
-                    .with(submit::graph{.threads = 3, .items = 4}));
-  require_right(control.with(mr::pool{}).with(submit::graph{.threads = 3, .items = 4}));
+  require_right(control.with(pool(64_MiB)).with(submit::graph{.threads = 3, .items = 4}));
+  require_right(control.with(pool(0)).with(submit::graph{.threads = 3, .items = 4}));
   require_right(pipeline{workloads::null_cast_fused<std::int64_t>{.rows = 100'003},
                          submit::concurrent{.threads = 4, .items = 5}});
 }
 
 TEST_CASE("a live pool serves one rig after another", "[rig]") {
-  auto const pool = mr::pool{.initial_bytes = 64_MiB}.open(on::device{0});
-  pipeline const what{workloads::null_cast<float>{.rows = 100'003}, pool,
+  auto const live = pool(64_MiB).open(on::device{0});
+  pipeline const what{workloads::null_cast<float>{.rows = 100'003}, live,
                       submit::concurrent{.threads = 4, .items = 5}};
   for (int i = 0; i < 5; ++i) { require_right(what); }
 }

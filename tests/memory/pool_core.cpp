@@ -352,6 +352,26 @@ TEST_CASE("blocks of a graph that goes while another stream is captured wait for
   at.leave(at.a, all, 3_MiB);
 }
 
+TEST_CASE("a capture that one thread began serves another, which has not met the stream") {
+  bench at{fixed(8_MiB)};
+  auto graph = at.pool->begin_capture(at.a);
+  at.device.begin_capture(at.a);  // from here the stream cannot be identified
+  void* block = nullptr;
+  std::thread other{[&] {
+    block = at.pool->allocate(at.a, 2_MiB);
+    at.pool->deallocate(at.a, block, 2_MiB);
+    CHECK(at.pool->allocate(at.a, 2_MiB) == block);
+    at.pool->deallocate(at.a, block, 2_MiB);
+  }};
+  other.join();
+  at.device.end_capture(at.a);
+  at.pool->end_capture(*graph);
+  CHECK(at.take(at.a, 2_MiB) != block);
+  CHECK(at.live() == 2_MiB);
+  at.pool->drop_capture(*graph);
+  CHECK(at.device.violations == 0);
+}
+
 TEST_CASE("trim says when a capture keeps it from waiting") {
   mr::pool_options options;
   options.growth_bytes = 2_MiB;

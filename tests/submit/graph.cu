@@ -149,7 +149,10 @@ TEMPLATE_TEST_CASE("replay and direct submission agree bit for bit", "[submit]",
   std::uniform_real_distribution<float> draw{-1, 1};
   std::vector<float> input(10'007);
   for (auto& x : input) { x = draw(random); }
-  TestType const memory{};
+  TestType memory{};
+  if constexpr (std::same_as<TestType, mr::pool>) {
+    memory.mapped = !test::small();  // initcheck forgets what kernels wrote to mapped memory
+  }
   on::device const place{0};
   auto const direct =
       mixed_by(submit::concurrent{.threads = 3, .items = 5}, memory.open(place), input, 3);

@@ -56,6 +56,15 @@ class capture_set {
     });
   }
 
+  /// The stream of an open capture for which `is(stream)`; null if there is none.
+  template <class Is>
+  Shard* find_open(Is const& is) const {
+    auto const at = std::find_if(all_.begin(), all_.end(), [&](capture const* each) {
+      return each->open && is(*each->stream);
+    });
+    return at == all_.end() ? nullptr : (*at)->stream;
+  }
+
   void lived() noexcept { live_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Notes that a block is live no more; false if no graph owns it as a live one.

@@ -150,8 +150,7 @@ class pool_core {
   }
 
   /// From here to `end_capture` blocks for this stream come from the capture. Waits for the work of
-  /// other streams so far, so that their free blocks can serve it; never for the device, since
-  /// another thread may be capturing.
+  /// other streams so far, whose blocks can serve it then; not for the device: others may capture.
   std::unique_ptr<capture_type> begin_capture(stream_type stream) {
     std::lock_guard const lock{mutex_};
     auto& which = resolve(stream);
@@ -315,16 +314,15 @@ class pool_core {
     return resolve(stream).id;
   }
 
-  // The shard of a stream, noted for this thread. A handle that has come to mean another stream
-  // tells that its former stream was destroyed without `release`; one that is captured means what
-  // it did, and CUDA refuses to identify it.
+  // The shard of a stream, noted for this thread. A captured stream cannot be identified, but means
+  // what it did. A handle that means another stream tells of one destroyed without `release`.
   shard& resolve(stream_type stream) {
     auto const key = backend_.key(stream);
+    auto* const captured = captures_.find_open([&](shard const& each) {
+      return backend_.key(each.stream) == key && each.nameable_here();
+    });
+    auto& found = captured != nullptr ? *captured : central_.streams().resolve(stream);
     auto* const former = tables_.find_any(key);
-    bool const captured =
-        former != nullptr && former->open && former->capturing() &&
-        (former->thread_token == 0 || former->thread_token == this_thread().token);
-    auto& found = captured ? *former : central_.streams().resolve(stream);
     if (former != nullptr && former != &found && former->open && !former->capturing()) {
       central_.streams().abandon(*former);
       central_.flush(*former, 0);

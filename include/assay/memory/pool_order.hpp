@@ -118,7 +118,7 @@ class stream_book {
   /// stream, its handle still means it, and it is not captured.
   bool nameable(shard const& which) const noexcept {
     if (!which.open || which.capturing()) { return false; }
-    if (which.thread_token != 0 && which.thread_token != this_thread().token) { return false; }
+    if (!which.nameable_here()) { return false; }
     try {
       return backend_.identify(which.stream).id == which.id && !backend_.capturing(which.stream);
     } catch (...) {

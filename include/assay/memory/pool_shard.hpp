@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/memory/size_class.hpp>
+#include <assay/memory/thread_identity.hpp>
 
 #include <algorithm>
 #include <array>
@@ -211,6 +212,11 @@ struct pool_shard {
 
   /// Whether a capture is on for the stream. Needs the pool's mutex.
   bool capturing() const noexcept { return (state.load(std::memory_order_relaxed) & 1U) != 0; }
+
+  /// Whether this thread's handle can mean the stream: it is not another thread's default stream.
+  bool nameable_here() const noexcept {
+    return thread_token == 0 || thread_token == this_thread().token;
+  }
 
   // The following need `lock`.
 
