@@ -22,6 +22,8 @@ namespace assay::benchmark {
 /// The command line of a benchmark: `--json PATH`, `--device N`, `--quick`.
 struct options {
   std::filesystem::path json;
+  /// Writes the figures so far, so that a long run that is cut short leaves what it had.
+  std::function<void(report::document const&)> save = {};
   on::device place;
   bool quick = false;
 };
@@ -59,7 +61,7 @@ inline int run(int argc, char const* const* argv, std::string const& name,
                 << "GPU, --quick takes less time\n";
       return 0;
     }
-    auto const chosen = parse(argc, argv);
+    auto chosen = parse(argc, argv);
     if (!chosen.json.empty()) { report::require_writable(chosen.json); }
     require_device(chosen.place);
     check(cudaSetDevice(chosen.place.id));
@@ -70,18 +72,21 @@ inline int run(int argc, char const* const* argv, std::string const& name,
 #endif
     auto where = measure::host_environment(commit, measure::command_line(argc, argv));
     auto state = measure::watch(chosen.place);
+    chosen.save = [&](report::document const& figures) {
+      for (auto const& reason : state.sample()) { std::cerr << "note: " << reason << '\n'; }
+      measure::describe_device(chosen.place, where);
+      state.describe(where);
+      report::document all;
+      all["schema"] = "assay.benchmark";
+      all["schema_version"] = 1;
+      all["benchmark"] = name;
+      all["environment"] = report::to_json(where);
+      all["figures"] = figures;
+      if (!chosen.json.empty()) { report::write_atomically(chosen.json, all.dump(1) + '\n'); }
+    };
     report::document figures;
     body(chosen, figures);
-    for (auto const& reason : state.sample()) { std::cerr << "note: " << reason << '\n'; }
-    measure::describe_device(chosen.place, where);
-    state.describe(where);
-    report::document all;
-    all["schema"] = "assay.benchmark";
-    all["schema_version"] = 1;
-    all["benchmark"] = name;
-    all["environment"] = report::to_json(where);
-    all["figures"] = std::move(figures);
-    if (!chosen.json.empty()) { report::write_atomically(chosen.json, all.dump(1) + '\n'); }
+    chosen.save(figures);
     return 0;
   } catch (std::invalid_argument const& error) {
     std::cerr << "error: " << error.what() << '\n';

@@ -105,6 +105,7 @@ TEST_CASE("each arm is profiled in batches of its own", "[compare]") {
     CHECK(arm.memory->peak_bytes >= 4096);
     CHECK(arm.memory->peak_bytes <= 3 * 4096);
   }
+  CHECK(found.arms[0].memory->peak_bytes == 4096);  // one item at a time under the mutex
   CHECK(found.arms[0].submission->lock_wait.max > 0);  // at least the cost of taking a free mutex
   CHECK(found.arms[1].submission->lock_wait.max == 0);
   auto none = quick();

@@ -71,30 +71,19 @@ struct profiled {
   memory_profile memory;
 };
 
-/// Runs `batches` batches of a pipeline on a rig of their own, after two that grow its pools, and
-/// tells where the host time of their items went and what the last one did with memory.
-///
-/// Blocks until done. The split costs each item about six reads of the steady clock, 0.2 us; what
-/// is neither allocation nor lock waiting counts as launching. Blocks that a graph took when it was
-/// captured are not asked for again: its replays show no allocation.
-template <class Pipeline>
-profiled profile(Pipeline const& what, int batches) {
-  range const scope{"profile", category::measurement};
-  using place = decltype(Pipeline::place);
-  place_traits<place>::require(what.place);
-  auto opened = what.memory.open(what.place);
-  using counted = mr::counted_resource<decltype(opened)>;
-  using timed = mr::timed_resource<counted>;
-  counted counter{opened};
-  rig<Pipeline, timed> watched{what, timed{counter}};
+namespace detail {
 
+/// Where the host time of the items of `batches` batches goes, after two that grow the pools.
+template <class Pipeline, class Resource>
+submission_profile split_host_time(Pipeline const& what, Resource const& memory, int batches) {
+  using timed = mr::timed_resource<Resource>;
+  rig<Pipeline, timed> watched{what, timed{memory}};
   int const items = what.submit.batch_items();
-  detail::item_log log{items};
+  item_log log{items};
   std::vector<double> total, allocation, lock_wait, launching;
   for (int batch = -2; batch < batches; ++batch) {
-    if (batch == batches - 1) { counter.reset(); }
     for (int i = 0; i < items; ++i) { log[i] = {}; }
-    watched.run_items(0, detail::item_probe{log}, [&](auto& lane, auto& state, int number) {
+    watched.run_items(0, item_probe{log}, [&](auto& lane, auto& state, int number) {
       timed::nanoseconds_on_this_thread() = 0;
       what.work.enqueue(lane, state);
       log[number].allocation = timed::nanoseconds_on_this_thread();
@@ -107,17 +96,39 @@ profiled profile(Pipeline const& what, int batches) {
       launching.push_back(std::max(0.0, row.times.total - row.times.lock_wait - row.allocation));
     }
   }
+  auto const count = total.size();
+  return {summarise_latency(std::move(total)), summarise_latency(std::move(allocation)),
+          summarise_latency(std::move(lock_wait)), summarise_latency(std::move(launching)), count};
+}
 
+/// What one batch does with memory, with its exact peak, which costs the threads a shared line.
+template <class Pipeline, class Resource>
+memory_profile count_memory(Pipeline const& what, Resource const& memory) {
+  mr::counted_resource<Resource> counter{memory, 0};
+  rig<Pipeline, mr::counted_resource<Resource>> watched{what, counter};
+  for (int i = 0; i < 2; ++i) { watched.run(0); }
+  counter.reset();
+  watched.run(0);
   auto const did = counter.stats();
-  profiled found;
-  found.submission.items = total.size();
-  found.submission.total = summarise_latency(std::move(total));
-  found.submission.allocation = summarise_latency(std::move(allocation));
-  found.submission.lock_wait = summarise_latency(std::move(lock_wait));
-  found.submission.launching = summarise_latency(std::move(launching));
-  found.memory = {did.allocations,    did.deallocations, did.bytes,         did.peak_bytes,
-                  did.reserved_bytes, did.reused_blocks, did.upstream_calls};
-  return found;
+  return {did.allocations,    did.deallocations, did.bytes,         did.peak_bytes,
+          did.reserved_bytes, did.reused_blocks, did.upstream_calls};
+}
+
+}  // namespace detail
+
+/// Runs `batches` batches of a pipeline, and one more, on rigs of their own, each after two that
+/// grow its pools, and tells where the host time of their items went and what the last did with
+/// memory.
+///
+/// Blocks until done. The split costs each item about six reads of the steady clock, 0.2 us; what
+/// is neither allocation nor lock waiting counts as launching. Blocks that a graph took when it was
+/// captured are not asked for again: its replays show no allocation.
+template <class Pipeline>
+profiled profile(Pipeline const& what, int batches) {
+  range const scope{"profile", category::measurement};
+  place_traits<decltype(Pipeline::place)>::require(what.place);
+  auto const opened = what.memory.open(what.place);
+  return {detail::split_host_time(what, opened, batches), detail::count_memory(what, opened)};
 }
 
 }  // namespace assay::measure
