@@ -19,10 +19,20 @@ inline auto contains(std::string const& text) { return Catch::Matchers::Contains
 
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <random>
 #include <string>
 
 namespace assay::test {
+
+/// What `call` throws says, or that it threw nothing.
+template <class Call>
+std::string message_of(Call&& call) {
+  try {
+    call();
+  } catch (std::exception const& error) { return error.what(); }
+  return "nothing was thrown";
+}
 
 /// Whether ASSAY_SMALL asks for small sizes: a sanitizer watches, and times mean nothing.
 inline bool small() { return std::getenv("ASSAY_SMALL") != nullptr; }

@@ -28,14 +28,6 @@ constexpr host_stream here{};
 
 void touch(void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (std::exception const& e) { return e.what(); }
-  return "nothing was thrown";
-}
-
 /// A path that nothing has, removed at the end.
 struct temporary_file {
   std::string path = (std::filesystem::temp_directory_path() /
@@ -86,11 +78,11 @@ TEST_CASE("byte counts read well and lose nothing") {
 }
 
 TEST_CASE("alignments that cannot be are named") {
-  CHECK(message_of([] { mr::require_alignment(48); }) ==
+  CHECK(test::message_of([] { mr::require_alignment(48); }) ==
         "alignment 48 is not allowed: it must be a power of two of at most 256");
-  CHECK(message_of([] { mr::require_alignment(512); }) ==
+  CHECK(test::message_of([] { mr::require_alignment(512); }) ==
         "alignment 512 is not allowed: it must be a power of two of at most 256");
-  CHECK(message_of([] { mr::heap_resource{}.allocate(here, std::size_t{1} << 60U); }) ==
+  CHECK(test::message_of([] { mr::heap_resource{}.allocate(here, std::size_t{1} << 60U); }) ==
         "mr::heap: the C++ heap has no 1048576 TiB left");
 }
 
@@ -232,7 +224,7 @@ TEST_CASE("counted: times land in their buckets") {
 TEST_CASE("limited: the budget, the n-th call, and the words") {
   auto budget = mr::limited{mr::heap{}, 2_KiB}.open(on::host{});
   void* const block = budget.allocate(here, 1_KiB);
-  CHECK(message_of([&] { budget.allocate(here, 1025); }) ==
+  CHECK(test::message_of([&] { budget.allocate(here, 1025); }) ==
         "mr::limited: no room for 1025 bytes: 1 KiB of max_bytes 2 KiB are live");
   CHECK(budget.live_bytes() == 1_KiB);
   void* const rest = budget.allocate(here, 1_KiB);
@@ -249,7 +241,7 @@ TEST_CASE("limited: the budget, the n-th call, and the words") {
   auto third = mr::limited<mr::heap>{.fail_at = 3}.open(on::host{});
   auto copy = third;
   std::vector<void*> blocks{third.allocate(here, 8), copy.allocate(here, 8)};
-  CHECK(message_of([&] { third.allocate(here, 8); }) ==
+  CHECK(test::message_of([&] { third.allocate(here, 8); }) ==
         "mr::limited: allocation 3 fails as asked for (fail_at)");
   blocks.push_back(third.allocate(here, 8));
   for (void* const each : blocks) { third.deallocate(here, each, 8); }
@@ -325,7 +317,7 @@ TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at
 }
 
 TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
-  CHECK(message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
+  CHECK(test::message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
         "mr::logged: cannot write '/nowhere/at/all.csv': name a file in a directory that exists "
         "and is writable");
 }
@@ -349,7 +341,7 @@ TEST_CASE("a buffer gives back what it took, once") {
   CHECK(stats.live_bytes == 0);
   CHECK(stats.allocations == 2);
   CHECK(stats.deallocations == 2);
-  CHECK(message_of([&] { make_buffer<int>(std::size_t{1} << 62U, here, resource); }) ==
+  CHECK(test::message_of([&] { make_buffer<int>(std::size_t{1} << 62U, here, resource); }) ==
         "a buffer of 4611686018427387904 elements of 4 bytes exceeds the address space");
   static_assert(!std::is_copy_constructible_v<decltype(make_buffer<int>(1, here, resource))>);
 }

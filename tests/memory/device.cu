@@ -93,14 +93,6 @@ void expect(::cuda::stream_ref stream, void* block, std::size_t bytes, unsigned 
   check(cudaGetLastError());
 }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (std::exception const& e) { return e.what(); }
-  return "nothing was thrown";
-}
-
 bool contains(std::string const& text, std::string const& part) {
   INFO(text);
   return text.find(part) != std::string::npos;
@@ -136,14 +128,15 @@ TEST_CASE("what the card cannot hold is refused with both sizes") {
   check(cudaMemGetInfo(&free_bytes, &total));
   auto const more = total + 1_GiB;
   CHECK_THROWS_AS(mr::pool{more}.open(place), std::invalid_argument);
-  CHECK(message_of([&] { mr::pool{more}.open(place); }) ==
+  CHECK(test::message_of([&] { mr::pool{more}.open(place); }) ==
         "mr::pool: initial_bytes " + mr::describe_bytes(more) +
             " is more than device 0 has: " + mr::describe_bytes(total));
-  CHECK(contains(message_of([&] { mr::managed{more}.open(place); }),
+  CHECK(contains(test::message_of([&] { mr::managed{more}.open(place); }),
                  "mr::managed: max_bytes " + mr::describe_bytes(more) + " is more than the "));
-  CHECK(contains(message_of([] { mr::pool{}.open(on::device{99}); }), "device 99 does not exist"));
+  CHECK(contains(test::message_of([] { mr::pool{}.open(on::device{99}); }),
+                 "device 99 does not exist"));
   auto plain = mr::cuda{}.open(place);
-  CHECK(contains(message_of([&] { plain.allocate_sync(more); }),
+  CHECK(contains(test::message_of([&] { plain.allocate_sync(more); }),
                  "mr::cuda: no room for " + mr::describe_bytes(more) + ": "));
 }
 
@@ -151,7 +144,7 @@ TEST_CASE("a pool that is full says so, and works on") {
   stream const lane{place};
   auto pool = mr::pool{.initial_bytes = 8_MiB, .max_bytes = 8_MiB}.open(place);
   void* const block = pool.allocate(lane, 6_MiB);
-  CHECK(contains(message_of([&] { pool.allocate(lane, 4_MiB); }),
+  CHECK(contains(test::message_of([&] { pool.allocate(lane, 4_MiB); }),
                  "mr::pool: no room for 4 MiB: 8 MiB reserved of at most 8 MiB, 6 MiB in use"));
   pool.deallocate(lane, block, 6_MiB);
   void* const whole = pool.allocate(lane, 8_MiB);

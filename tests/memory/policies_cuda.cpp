@@ -14,14 +14,6 @@ using namespace assay::literals;
 
 namespace {
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (std::exception const& e) { return e.what(); }
-  return "nothing was thrown";
-}
-
 static_assert(memory_policy<mr::counted<mr::pool>, on::device>);
 static_assert(!memory_policy<mr::pool, on::host>);
 static_assert(capturable_memory<mr::counted_resource<mr::pool_resource>, ::cuda::stream_ref>);
@@ -38,11 +30,11 @@ static_assert(!capturable_memory<mr::counted_resource<mr::cuda_resource>, ::cuda
 
 TEST_CASE("a pool that cannot fit names both sizes") {
   on::device const card{3};
-  CHECK(message_of([&] { mr::pool{10_GiB}.require_fit(8_GiB, card); }) ==
+  CHECK(test::message_of([&] { mr::pool{10_GiB}.require_fit(8_GiB, card); }) ==
         "mr::pool: initial_bytes 10 GiB is more than device 3 has: 8 GiB");
-  CHECK(message_of([&] { mr::pool{.max_bytes = 9_GiB}.require_fit(8_GiB, card); }) ==
+  CHECK(test::message_of([&] { mr::pool{.max_bytes = 9_GiB}.require_fit(8_GiB, card); }) ==
         "mr::pool: max_bytes 9 GiB is more than device 3 has: 8 GiB");
-  CHECK(message_of([&] {
+  CHECK(test::message_of([&] {
           mr::pool{.initial_bytes = 4_GiB, .max_bytes = 2_GiB}.require_fit(8_GiB, card);
         }) == "mr::pool: initial_bytes 4 GiB is more than max_bytes 2 GiB");
   CHECK_NOTHROW(mr::pool{8_GiB}.require_fit(8_GiB, card));
@@ -59,11 +51,11 @@ TEST_CASE("device policies say what they are") {
 }
 
 TEST_CASE("a device that is not there is named") {
-  for (auto const& message : {message_of([] { mr::pool{}.open(on::device{-1}); }),
-                              message_of([] { mr::async{}.open(on::device{-1}); }),
-                              message_of([] { mr::cuda{}.open(on::device{-1}); }),
-                              message_of([] { mr::pinned{}.open(on::device{-1}); }),
-                              message_of([] { mr::managed{}.open(on::device{-1}); })}) {
+  for (auto const& message : {test::message_of([] { mr::pool{}.open(on::device{-1}); }),
+                              test::message_of([] { mr::async{}.open(on::device{-1}); }),
+                              test::message_of([] { mr::cuda{}.open(on::device{-1}); }),
+                              test::message_of([] { mr::pinned{}.open(on::device{-1}); }),
+                              test::message_of([] { mr::managed{}.open(on::device{-1}); })}) {
     INFO(message);
     CHECK(message.starts_with("device -1 does not exist"));
   }

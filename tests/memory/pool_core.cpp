@@ -46,14 +46,6 @@ mr::pool_options fixed(std::size_t bytes) {
   return {.initial_bytes = bytes, .max_bytes = bytes, .growth_bytes = 2_MiB};
 }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (std::exception const& e) { return e.what(); }
-  return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("a size class holds its request and wastes at most an eighth, or less than a granule") {
@@ -228,19 +220,19 @@ TEST_CASE("chunks that fit nothing are returned for one that does") {
 TEST_CASE("when nothing helps, the message tells the state") {
   bench at{fixed(8_MiB)};
   (void)at.take(at.a, 3_MiB);
-  CHECK(message_of([&] { at.take(at.b, 6_MiB); }) ==
+  CHECK(test::message_of([&] { at.take(at.b, 6_MiB); }) ==
         "mr::pool: no room for 6 MiB: 8 MiB reserved of at most 8 MiB, 3 MiB in use, 0 bytes kept "
         "by 2 streams, 5 MiB free in ranges of at most 5 MiB");
   CHECK(at.pool->stats().failures == 1);
-  CHECK(message_of([&] { at.take(at.b, std::size_t{1} << 60U); }) ==
+  CHECK(test::message_of([&] { at.take(at.b, std::size_t{1} << 60U); }) ==
         "mr::pool: no block is larger than 8 TiB");
   (void)at.take(at.b, 5_MiB);  // it still works
   CHECK(at.device.violations == 0);
 
-  CHECK(message_of([] { bench const too_much{fixed(66_MiB)}; }) ==
+  CHECK(test::message_of([] { bench const too_much{fixed(66_MiB)}; }) ==
         "mr::pool: the card has no room for the initial 66 MiB");
   bench unbounded;
-  CHECK(message_of([&] { unbounded.take(unbounded.a, 66_MiB); }) ==
+  CHECK(test::message_of([&] { unbounded.take(unbounded.a, 66_MiB); }) ==
         "mr::pool: no room for 68 MiB: 0 bytes reserved, 0 bytes in use, 0 bytes kept by 1 "
         "streams, 0 bytes free in ranges of at most 0 bytes; upstream has no more");
 }
@@ -251,9 +243,9 @@ TEST_CASE("blocks of a captured graph are nobody else's until the graph has gone
   auto graph = at.pool->begin_capture(at.a);
   at.device.begin_capture(at.a);
   auto const records = at.device.records.load();
-  CHECK(message_of([&] { (void)at.pool->begin_capture(at.a); }) ==
+  CHECK(test::message_of([&] { (void)at.pool->begin_capture(at.a); }) ==
         "mr::pool: the stream is being captured already");
-  CHECK(message_of([&] { at.pool->release(at.a); }) ==
+  CHECK(test::message_of([&] { at.pool->release(at.a); }) ==
         "mr::pool: release of a stream that is being captured: end() first");
   auto const calls = at.device.calls.load();
   void* const first = at.pool->allocate(at.a, 2_MiB);
@@ -292,7 +284,7 @@ TEST_CASE("captures on two streams at once get ready memory, and nobody waits fo
   for (int const stream : {at.a, at.b}) {
     for (int i = 0; i < 4; ++i) { CHECK(at.pool->allocate(stream, 2_MiB) != nullptr); }
   }
-  auto const refused = message_of([&] { at.pool->allocate(at.a, 2_MiB); });
+  auto const refused = test::message_of([&] { at.pool->allocate(at.a, 2_MiB); });
   CHECK(refused.find("under graph capture, where the device cannot be waited for: open the pool "
                      "with more initial_bytes, or trim() before the capture: ") !=
         std::string::npos);
@@ -340,7 +332,7 @@ TEST_CASE("blocks of a graph that goes while another stream is captured wait for
   at.device.begin_capture(elsewhere);
   at.pool->drop_capture(*graph);
   CHECK(at.device.waits == 0);
-  auto const refused = message_of([&] { (void)at.take(at.a, 3_MiB); });
+  auto const refused = test::message_of([&] { (void)at.take(at.a, 3_MiB); });
   CHECK(refused.find("1 blocks of graphs that may still run") != std::string::npos);
   CHECK(refused.find("; the device cannot be waited for until captures end") != std::string::npos);
   CHECK((at.device.spoilt == 0) == told);  // of others only the refusal tells
@@ -384,8 +376,9 @@ TEST_CASE("trim says when a capture keeps it from waiting") {
     at.pool->deallocate(own, block, 4_MiB);
   }};
   other.join();
-  CHECK(message_of([&] { at.pool->trim(); }).find("mr::pool: trim cannot wait for the device") ==
-        0);
+  CHECK(test::message_of([&] {
+          at.pool->trim();
+        }).find("mr::pool: trim cannot wait for the device") == 0);
   at.pool->drop_capture(*graph);
   CHECK(at.pool->trim() == 4_MiB);
 }
@@ -431,7 +424,7 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
   auto options = fixed(8_MiB);
   options.checked = true;
   bench at{options};
-  auto const told = [&] { return message_of([&] { at.pool->verify(); }); };
+  auto const told = [&] { return test::message_of([&] { at.pool->verify(); }); };
   void* const block = at.pool->allocate(at.a, 1000);
   auto const name = mr::pool_ledger::hex(reinterpret_cast<std::uintptr_t>(block));
   CHECK(told() == "nothing was thrown");
@@ -446,7 +439,7 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
   std::string const twice = "mr::pool: deallocate of " + name +
                             " (1000 bytes), which is not a live block: freed twice, or not from "
                             "this pool";
-  CHECK(message_of([&] { at.pool->allocate(at.a, 8); }) == twice);
+  CHECK(test::message_of([&] { at.pool->allocate(at.a, 8); }) == twice);
   CHECK(told() == "nothing was thrown");
 
   // Freed once, it is handed out once.
