@@ -81,6 +81,8 @@
 #include <assay/submit/sequential.hpp>
 #include <assay/submit/serialized.hpp>
 #include <assay/submit/threaded.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/strings.hpp>
 #include <assay/version.hpp>
 #include <assay/workload/columns.hpp>
 #include <assay/workload/concepts.hpp>

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `model`: what happened, as plain rows; what the recorder and the readers fill, what reports,
+/// arithmetic and writers take.
+#pragma once
+
+#include <assay/trace/strings.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Half-open interval `[begin, end)` of nanoseconds since `model::epoch_ns`.
+struct span {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  constexpr std::int64_t length() const noexcept { return end - begin; }
+  bool operator==(span const&) const = default;
+};
+
+/// A host thread: the operating system's numbers.
+struct thread_key {
+  std::uint32_t process = 0;
+  std::uint32_t thread = 0;
+  auto operator<=>(thread_key const&) const = default;
+};
+
+/// Where device work ran and which API call asked for it: the call of the same process with the
+/// same correlation. All nodes of a graph share the correlation of the launch.
+struct device_place {
+  std::int32_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t green_context = 0;  ///< 0: none
+  std::uint32_t stream = 0;
+  std::uint32_t correlation = 0;  ///< 0: unknown
+  std::uint32_t process = 0;
+  std::uint64_t graph_node = 0;  ///< 0: not of a graph
+  bool operator==(device_place const&) const = default;
+};
+
+using dimensions = std::array<std::uint32_t, 3>;
+
+/// One execution of a kernel.
+struct kernel_run {
+  span when;
+  device_place where;
+  string_id name = 0;        ///< demangled, whole
+  string_id short_name = 0;  ///< without template arguments and parameters; 0: unknown
+  string_id mangled_name = 0;
+  dimensions grid{};
+  dimensions block{};
+  dimensions cluster{};
+  std::uint32_t registers_per_thread = 0;
+  std::uint32_t static_shared_bytes = 0;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t local_bytes_per_thread = 0;
+  std::uint32_t graph = 0;
+  bool operator==(kernel_run const&) const = default;
+};
+
+/// Numbered as CUPTI and nsys number their copies.
+enum class copy_kind : std::uint8_t {
+  unknown,
+  host_to_device,
+  device_to_host,
+  host_to_array,
+  array_to_host,
+  array_to_array,
+  array_to_device,
+  device_to_array,
+  device_to_device,
+  host_to_host,
+  peer_to_peer,
+  unified_host_to_device,
+  unified_device_to_host,
+  unified_device_to_device
+};
+
+/// Numbered as `ENUM_CUDA_MEM_KIND` of nsys, which CUPTI's numbers differ from.
+enum class memory_kind : std::uint8_t {
+  pageable,
+  pinned,
+  device,
+  array,
+  managed,
+  device_static,
+  managed_static,
+  unknown
+};
+
+/// A copy that the device made, by an engine or a kernel of the driver's.
+struct memory_copy {
+  span when;
+  device_place where;
+  std::uint64_t bytes = 0;
+  copy_kind kind = copy_kind::unknown;
+  memory_kind from = memory_kind::unknown;
+  memory_kind to = memory_kind::unknown;
+  std::int32_t from_device = -1;  ///< of a peer copy, else -1
+  std::int32_t to_device = -1;
+  bool operator==(memory_copy const&) const = default;
+};
+
+/// A fill that the device made.
+struct memory_set {
+  span when;
+  device_place where;
+  std::uint64_t bytes = 0;
+  std::uint32_t value = 0;
+  memory_kind kind = memory_kind::unknown;
+  bool operator==(memory_set const&) const = default;
+};
+
+/// A whole graph launch, of traces that do not show its nodes; never to be added to their sum.
+struct graph_launch {
+  span when;
+  device_place where;
+  std::uint32_t graph = 0;
+  std::uint32_t executable = 0;
+  bool operator==(graph_launch const&) const = default;
+};
+
+/// Whose function a call is.
+enum class api : std::uint8_t { runtime, driver, os };
+
+/// A call of a host thread: of the CUDA runtime, the driver, or (from exports) the system library.
+struct api_call {
+  span when;
+  thread_key thread;
+  string_id name = 0;  ///< as recorded: `cudaLaunchKernel_v7000`
+  api layer = api::runtime;
+  std::uint32_t correlation = 0;
+  std::int32_t result = 0;
+  bool operator==(api_call const&) const = default;
+};
+
+/// Numbered as CUPTI and nsys number them.
+enum class sync_kind : std::uint8_t { unknown, event, stream_wait, stream, context };
+
+/// What a host thread, or a stream (`stream_wait`), waited for.
+struct synchronization {
+  span when;
+  device_place where;
+  sync_kind kind = sync_kind::unknown;
+  std::uint32_t event = 0;
+  bool operator==(synchronization const&) const = default;
+};
+
+/// How a range was opened, or that it is a single moment.
+enum class range_style : std::uint8_t { push_pop, start_end, mark };
+
+/// A named span of host time. One that was never ended ends with the trace, with `ended` false.
+struct range_record {
+  span when;
+  thread_key thread;
+  thread_key end_thread;  ///< another one only for `start_end`
+  string_id domain = 0;   ///< 0: the default domain
+  string_id name = 0;
+  range_style style = range_style::push_pop;
+  bool ended = true;
+  std::uint32_t category = 0;
+  std::uint32_t argb = 0;  ///< 0: no colour
+  std::uint64_t payload = 0;
+  bool operator==(range_record const&) const = default;
+};
+
+/// Which way memory went.
+enum class memory_operation : std::uint8_t { allocate, release };
+
+/// An allocation or a release. `pool` is 0 outside memory pools.
+struct memory_event {
+  std::int64_t at = 0;
+  device_place where;
+  thread_key thread;
+  memory_operation operation = memory_operation::allocate;
+  memory_kind kind = memory_kind::unknown;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t pool = 0;
+  std::uint64_t pool_used_bytes = 0;      ///< 0: not told
+  std::uint64_t pool_reserved_bytes = 0;  ///< 0: not told
+  bool operator==(memory_event const&) const = default;
+};
+
+/// Host time that the tracing itself took, or that the driver spent on one-time work.
+struct overhead {
+  span when;
+  thread_key thread;
+  string_id name = 0;
+  std::uint32_t correlation = 0;
+  bool operator==(overhead const&) const = default;
+};
+
+/// One value of a counter at one time, of a device.
+struct counter_sample {
+  std::int64_t at = 0;
+  std::int32_t device = 0;
+  string_id name = 0;
+  double value = 0;
+  bool operator==(counter_sample const&) const = default;
+};
+
+/// A device of the trace, with what shares of a limit are taken of; 0: unknown.
+struct device_description {
+  std::int32_t id = 0;
+  std::string name;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t l2_bytes = 0;
+  std::uint64_t memory_bytes_per_second = 0;  ///< theoretical; 0: unknown
+  std::uint32_t clock_hertz = 0;
+  std::uint32_t sm_count = 0;
+  std::uint32_t compute_major = 0;
+  std::uint32_t compute_minor = 0;
+  std::uint32_t max_threads_per_sm = 0;
+  std::uint32_t max_threads_per_block = 0;
+  std::uint32_t registers_per_sm = 0;
+  std::uint32_t shared_bytes_per_sm = 0;
+  std::uint32_t warp_size = 32;
+  bool operator==(device_description const&) const = default;
+};
+
+/// What a thread calls itself.
+struct thread_name {
+  thread_key thread;
+  string_id name = 0;
+  bool operator==(thread_name const&) const = default;
+};
+
+/// What a trace did not get, or got without a usable time. All zero in a whole one.
+struct losses {
+  std::uint64_t dropped = 0;        ///< records that the tracer had no room for
+  std::uint64_t zero_stamped = 0;   ///< records without a time, left out of the tables
+  std::uint64_t out_of_window = 0;  ///< records timed outside the trace, left out of the tables
+  std::uint64_t unmatched = 0;      ///< device work whose API call is not in the trace; kept
+  std::uint64_t unnamed = 0;        ///< strings that could not be resolved
+  bool operator==(losses const&) const = default;
+};
+
+/// What happened, in one place: flat tables in any order, times in nanoseconds since `epoch_ns`.
+struct model {
+  string_table strings;
+  std::int64_t epoch_ns = 0;                               ///< since 1970 (UTC); 0: unknown
+  span window;                                             ///< while the trace was on
+  std::string source;                                      ///< what recorded it, with its version
+  std::vector<std::pair<std::string, std::string>> notes;  ///< how it was recorded; free text
+
+  std::vector<kernel_run> kernels;
+  std::vector<memory_copy> copies;
+  std::vector<memory_set> sets;
+  std::vector<graph_launch> graph_launches;
+  std::vector<api_call> calls;
+  std::vector<synchronization> synchronizations;
+  std::vector<range_record> ranges;
+  std::vector<memory_event> memory;
+  std::vector<overhead> overheads;
+  std::vector<counter_sample> counters;
+  std::vector<device_description> devices;
+  std::vector<thread_name> threads;
+  losses lost;
+
+  bool operator==(model const&) const = default;
+};
+
+}  // namespace assay::trace

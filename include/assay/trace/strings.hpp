@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `string_table`: the names of a trace, each kept once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace assay::trace {
+
+/// Where a name stands in its `string_table`; 0 is the empty name.
+using string_id = std::uint32_t;
+
+/// Names, each kept once and known by a number. Equal names have equal numbers; numbers count from
+/// 0, the empty name, in order of first use. Not safe for use from several threads.
+class string_table {
+ public:
+  string_table() { intern({}); }
+  string_table(string_table const& other) : string_table() { *this = other; }
+  string_table(string_table&&) noexcept = default;
+  string_table& operator=(string_table&&) noexcept = default;
+  string_table& operator=(string_table const& other) {
+    if (this == &other) { return *this; }
+    numbers_.clear();
+    texts_.clear();
+    for (auto const& text : other.texts_) { intern(text); }
+    return *this;
+  }
+
+  /// The number of `text`, new if it was not there.
+  string_id intern(std::string_view text) {
+    if (auto const known = numbers_.find(text); known != numbers_.end()) { return known->second; }
+    auto const number = static_cast<string_id>(texts_.size());
+    numbers_.emplace(texts_.emplace_back(text), number);
+    return number;
+  }
+
+  /// The name with this number; valid as long as the table. Throws `std::out_of_range`.
+  std::string_view operator[](string_id number) const { return texts_.at(number); }
+
+  std::size_t size() const noexcept { return texts_.size(); }
+  bool operator==(string_table const& other) const { return texts_ == other.texts_; }
+
+ private:
+  std::deque<std::string> texts_;  // a deque, since the keys below point into its elements
+  std::unordered_map<std::string_view, string_id> numbers_;
+};
+
+}  // namespace assay::trace
