@@ -13,7 +13,8 @@ TEST_CASE("cells fill a millisecond, within their bounds") {
   CHECK(size_cells(1e-6, 1e-6, 1e-3) == cell_size{2, 200});
   CHECK(size_cells(20e-6, 20e-6, 1e-3) == cell_size{2, 50});
   CHECK(size_cells(0.3e-3, 0.3e-3, 1e-3) == cell_size{2, 5});
-  CHECK(size_cells(1e-3, 1e-3, 1e-3) == cell_size{1, 3});
+  CHECK(size_cells(0.6e-3, 0.6e-3, 1e-3) == cell_size{1, 3});
+  CHECK(size_cells(1e-3, 1e-3, 1e-3) == cell_size{1, 2});
   CHECK(size_cells(12e-3, 12e-3, 1e-3) == cell_size{1, 1});
   CHECK(size_cells(0, 0, 1e-3) == cell_size{2, 200});  // a clock that cannot see a launch
 }
@@ -27,7 +28,9 @@ TEST_CASE("a verdict on a 1 ms batch from 8 epochs costs less than 2 s with its 
   auto const [wash_out, launches] = size_cells(1e-3, 1e-3, 1e-3);
   double const cells = 4 * 8 + 8;
   double const settling = 3 * 2 * 2;  // subjects, arenas, launches
-  CHECK(8 * (cells * (wash_out + launches) + settling) * 1e-3 + 0.25 < 2.0);
+  double const warm_up = 0.25;
+  double const building = 8 * 0.06;  // pools, inputs and verification, as measured on an H200
+  CHECK(8 * (cells * (wash_out + launches) + settling) * 1e-3 + warm_up + building < 2.0);
 }
 
 TEST_CASE("cells of no length are refused") {

@@ -25,18 +25,20 @@ struct cell_size {
 /// Timed: enough launches of the fastest to fill `cell_seconds` (1 ms by default, 2000 ticks of an
 /// event's 0.5 us), at most 200, as more average out no noise that the super-blocks do not; at
 /// least 5 for the mean to shed one odd launch. Launches of 0.5 ms are long enough in themselves,
-/// so 3 do, and of 10 ms one does. Cells of the slowest are kept within ten times `cell_seconds`
-/// where those least numbers allow.
+/// so 3 do, of 0.8 ms two (which fill the default cell), and of 10 ms one does. Cells of the
+/// slowest are kept within ten times `cell_seconds` where those least numbers allow.
 ///
 /// Wash-out: the first launch after another variant finds its caches, the second is clear of it
 /// also where launches overlap; one launch of 0.5 ms moves some 2 GB, forty times the L2, and
-/// leaves nothing to find. With one wash-out and 3 timed launches a 1 ms batch costs 4 ms a cell,
-/// 1.3 s over 8 epochs of 40 cells.
+/// leaves nothing to find. With one wash-out and 2 timed launches a 1 ms batch costs 3 ms a cell,
+/// 1 s over 8 epochs of 40 cells.
 inline cell_size size_cells(double fastest, double slowest, double cell_seconds) {
   if (!(cell_seconds > 0) || !std::isfinite(cell_seconds)) {
     throw std::invalid_argument("cell_seconds is positive, not " + std::to_string(cell_seconds));
   }
-  auto const least = [](double launch) { return launch >= 10e-3 ? 1 : launch >= 0.5e-3 ? 3 : 5; };
+  auto const least = [](double launch) {
+    return launch >= 10e-3 ? 1 : launch >= 0.8e-3 ? 2 : launch >= 0.5e-3 ? 3 : 5;
+  };
   auto const to_fill = [](double seconds, double launch) {
     return static_cast<int>(std::min(200.0, std::ceil(seconds / std::max(launch, 1e-12))));
   };
