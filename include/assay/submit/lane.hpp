@@ -6,23 +6,38 @@
 #include <assay/core/place.hpp>
 #include <assay/memory/concepts.hpp>
 
+#include <concepts>
+#include <string_view>
+
 namespace assay {
 
-/// What one item may use: where it runs, what orders it there, where its temporaries come from.
+/// Stands where a transfer and its engine stand in pipelines whose items stay on one side of the
+/// link.
+struct no_transfer {
+  static constexpr std::string_view name = "no_transfer";
+  static constexpr bool capturable = true;
+  bool operator==(no_transfer const&) const = default;
+};
+
+/// What one item may use: where it runs, what orders it there, where its temporaries come from, and
+/// how its data crosses between host and device.
 ///
 /// A rig makes the lanes, a submission mode gives each item one of them. Items on one lane follow
 /// each other in stream order; items on different lanes may run at once. `Memory` is a resource
-/// handle: copies share its state. Items may be enqueued on a lane by one thread at a time.
-template <class Place, class Stream, class Memory>
+/// handle: copies share its state; so is `Transfer`, of which each lane has one of its own. Items
+/// may be enqueued on a lane by one thread at a time.
+template <class Place, class Stream, class Memory, class Transfer = no_transfer>
 struct lane {
   using place_type = Place;
   using stream_type = Stream;
   using memory_type = Memory;
+  using transfer_type = Transfer;
 
   Place place;
   Stream stream;
   Memory memory;
   int index = 0;  ///< 0 .. lanes - 1; workloads keep one output for each
+  Transfer transfer{};
 
   /// Blocks until everything submitted to the lane is done; throws what it failed with.
   void synchronize() const { stream_traits<Stream>::synchronize(stream); }
