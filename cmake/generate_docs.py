@@ -50,7 +50,7 @@ FIGURES = [
     ("false alarms of 1,000 comparisons of equal kernels", "<= 38", "false_alarms", ["as_used"],
      "{false_alarms}"),
     *((f"slow-down of {share:.1%} found, of 200", target, "detection",
-       ["slow_downs", {"extra_work": share}], "{found_slower:.1%}, truth in {coverage:.0%} of intervals")
+       ["slow_downs", {"extra_work": share}], "{found_slower:.1%}, truth in {coverage:.1%} of intervals")
       for share, target in ((0.005, ">= 90 %"), (0.01, ""), (0.02, ""), (0.05, ""))),
     *((f"`mr::pool`, pair, {name}, 1 thread", "p50 <= 30 ns, p99 <= 150 ns", "memory_pool",
        ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 1}],

@@ -11,6 +11,16 @@
 
 namespace assay {
 
+/// What to say when the driver is older than the toolkit; versions as CUDA numbers them, 13000 for
+/// 13.0.
+inline std::string driver_too_old(int driver, int runtime) {
+  auto const text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  return "the driver supports CUDA " + text(driver) + " but this program was built with CUDA " +
+         text(runtime) + ": update the driver, or build with an older toolkit";
+}
+
 /// Devices that this process can use; 0 without a GPU or driver. Throws `std::runtime_error` that
 /// names both versions when the driver is older than the toolkit.
 inline int device_count() {
@@ -24,12 +34,7 @@ inline int device_count() {
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&runtime);
     if (driver == 0) { return 0; }
-    auto const text = [](int v) {
-      return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
-    };
-    throw std::runtime_error("the driver supports CUDA " + text(driver) +
-                             " but this program was built with CUDA " + text(runtime) +
-                             ": update the driver, or build with an older toolkit");
+    throw std::runtime_error(driver_too_old(driver, runtime));
   }
   if (code == cudaErrorNoDevice) { return 0; }
   throw cuda_error(code);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What is said of devices and drivers that cannot be used.
+#include <assay/core/device.hpp>
+
+#include "catch.hpp"
+
+using namespace assay;
+
+TEST_CASE("a driver older than the toolkit is told with both versions and the remedy") {
+  CHECK(driver_too_old(12040, 13000) ==
+        "the driver supports CUDA 12.4 but this program was built with CUDA 13.0: update the "
+        "driver, or build with an older toolkit");
+}
+
+TEST_CASE("a device that is not there is named beside what is") {
+  int const beyond = device_count();
+  CHECK(assay::test::message_of([&] { require_device({beyond}); }) ==
+        "device " + std::to_string(beyond) + " does not exist: this process sees " +
+            std::to_string(beyond) +
+            (beyond == 0 ? " GPUs; use on::host"
+                         : " GPUs, numbered from 0 (CUDA_VISIBLE_DEVICES limits them)"));
+  CHECK_THROWS_AS(require_device({-1}), std::invalid_argument);
+}
