@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/report/file.hpp>
+#include <assay/core/file.hpp>
 
 #include <sys/resource.h>
 
@@ -49,11 +49,11 @@ void refused(fs::path const& path, std::string const& reason) {
   auto const why = [](auto const& call) -> std::string {
     try {
       call();
-    } catch (report::file_error const& error) { return error.what(); }
+    } catch (file_error const& error) { return error.what(); }
     return "nothing was thrown";
   };
-  for (auto const& text : {why([&] { report::require_writable(path); }),
-                           why([&] { report::write_atomically(path, "text"); })}) {
+  for (auto const& text :
+       {why([&] { require_writable(path); }), why([&] { write_atomically(path, "text"); })}) {
     CHECK_THAT(text, assay::test::contains(path.string()));
     CHECK_THAT(text, assay::test::contains(reason));
   }
@@ -63,12 +63,12 @@ void refused(fs::path const& path, std::string const& reason) {
 
 TEST_CASE("a file is written whole, replaces an older one, and leaves nothing beside it") {
   folder const here;
-  report::write_atomically(here / "a.json", "first");
+  write_atomically(here / "a.json", "first");
   CHECK(content(here / "a.json") == "first");
   std::string const large(3'000'000, 'x');
-  report::write_atomically(here / "a.json", large);
+  write_atomically(here / "a.json", large);
   CHECK(content(here / "a.json") == large);
-  report::write_atomically(here / "a.json", "");
+  write_atomically(here / "a.json", "");
   CHECK(content(here / "a.json").empty());
   CHECK(here.entries() == 1);
 }
@@ -76,7 +76,7 @@ TEST_CASE("a file is written whole, replaces an older one, and leaves nothing be
 TEST_CASE("a new file is as readable as any other") {
   folder const here;
   auto const mask = ::umask(022);
-  report::write_atomically(here / "a", "text");
+  write_atomically(here / "a", "text");
   ::umask(mask);
   CHECK((fs::status(here / "a").permissions() & fs::perms::mask) == fs::perms{0644});
 }
@@ -85,8 +85,8 @@ TEST_CASE("a path in the current folder needs no folder in its name") {
   folder const here;
   auto const before = fs::current_path();
   fs::current_path(here.path());
-  report::require_writable("plain.txt");
-  report::write_atomically("plain.txt", "text");
+  require_writable("plain.txt");
+  write_atomically("plain.txt", "text");
   fs::current_path(before);
   CHECK(content(here / "plain.txt") == "text");
   CHECK(here.entries() == 1);
@@ -94,10 +94,10 @@ TEST_CASE("a path in the current folder needs no folder in its name") {
 
 TEST_CASE("asking whether a path can be written leaves no trace") {
   folder const here;
-  report::require_writable(here / "a");
+  require_writable(here / "a");
   CHECK(here.entries() == 0);
-  report::write_atomically(here / "a", "old");
-  report::require_writable(here / "a");
+  write_atomically(here / "a", "old");
+  require_writable(here / "a");
   CHECK(content(here / "a") == "old");
   CHECK(here.entries() == 1);
 }
@@ -106,16 +106,16 @@ TEST_CASE("a path that cannot be written is refused by name, with the reason") {
   folder const here;
   refused(here / "missing/a.json", "No such file or directory");
   refused(here.path(), "it is a directory");
-  report::write_atomically(here / "file", "x");
+  write_atomically(here / "file", "x");
   refused(here / "file/a.json", "Not a directory");
-  CHECK_THROWS_AS(report::write_atomically("", "text"), std::invalid_argument);
-  CHECK_THROWS_AS(report::require_writable(""), std::invalid_argument);
+  CHECK_THROWS_AS(write_atomically("", "text"), std::invalid_argument);
+  CHECK_THROWS_AS(require_writable(""), std::invalid_argument);
   CHECK(here.entries() == 1);
 }
 
 TEST_CASE("a read-only folder is refused, and the old file stays") {
   folder const here;
-  report::write_atomically(here / "a", "old");
+  write_atomically(here / "a", "old");
   fs::permissions(here.path(), fs::perms::owner_read | fs::perms::owner_exec);
   if (::geteuid() == 0) {
     // No permission stops root; a folder of the kernel does.
@@ -128,7 +128,7 @@ TEST_CASE("a read-only folder is refused, and the old file stays") {
 
 TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
   folder const here;
-  report::write_atomically(here / "a", "old");
+  write_atomically(here / "a", "old");
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -136,8 +136,8 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
   std::string reason;
   try {
-    report::write_atomically(here / "a", std::string(100'000, 'x'));
-  } catch (report::file_error const& error) { reason = error.what(); }
+    write_atomically(here / "a", std::string(100'000, 'x'));
+  } catch (file_error const& error) { reason = error.what(); }
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK_THAT(reason, assay::test::contains("File too large"));
   CHECK(content(here / "a") == "old");
@@ -146,31 +146,61 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
 
 TEST_CASE("a symbolic link keeps pointing at what is written") {
   folder const here;
-  report::write_atomically(here / "target", "old");
+  write_atomically(here / "target", "old");
   fs::create_symlink(here / "target", here / "link");
-  report::write_atomically(here / "link", "new");
+  write_atomically(here / "link", "new");
   CHECK(fs::is_symlink(here / "link"));
   CHECK(content(here / "target") == "new");
 }
 
 TEST_CASE("a device is written in place, not replaced") {
-  report::require_writable("/dev/null");
-  report::write_atomically("/dev/null", "text");
+  require_writable("/dev/null");
+  write_atomically("/dev/null", "text");
   CHECK(fs::is_character_file("/dev/null"));
-  CHECK_THROWS_WITH(report::write_atomically("/dev/full", "text"),
-                    assay::test::contains("No space left"));
+  CHECK_THROWS_WITH(write_atomically("/dev/full", "text"), assay::test::contains("No space left"));
 }
 
 TEST_CASE("a reader sees the old file or the new one, never a part") {
   folder const here;
   std::string const a(200'000, 'a');
   std::string const b(300'000, 'b');
-  report::write_atomically(here / "f", a);
+  write_atomically(here / "f", a);
   std::jthread const writer{[&] {
-    for (int i = 0; i < 50; ++i) { report::write_atomically(here / "f", i % 2 == 0 ? b : a); }
+    for (int i = 0; i < 50; ++i) { write_atomically(here / "f", i % 2 == 0 ? b : a); }
   }};
   for (int i = 0; i < 200; ++i) {
     auto const seen = content(here / "f");
     REQUIRE((seen == a || seen == b));
   }
+}
+
+TEST_CASE("a file in the making is seen by nobody, and gone unless it is committed") {
+  folder const here;
+  {
+    new_file file{here / "a"};
+    file.write("part");
+    CHECK_FALSE(fs::exists(here / "a"));
+    CHECK(content(file.name()) == "part");
+  }
+  CHECK(here.entries() == 0);
+  new_file file{here / "a"};
+  file.write("one, ");
+  file.write("two");
+  file.commit();
+  CHECK(content(here / "a") == "one, two");
+  CHECK(here.entries() == 1);
+  CHECK(new_file{"/dev/null"}.in_place());
+}
+
+TEST_CASE("what cannot be read is refused by name, with the reason") {
+  folder const here;
+  auto const why = [](fs::path const& path) {
+    return assay::test::message_of([&] { require_readable(path); });
+  };
+  CHECK_THAT(why(here / "missing"), assay::test::contains("missing: No such file or directory"));
+  CHECK_THAT(why(here.path()), assay::test::contains("it is not a regular file"));
+  REQUIRE(::mkfifo((here / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(why(here / "pipe"), assay::test::contains("pipe: it is not a regular file"));
+  write_atomically(here / "a", "1234");
+  CHECK(require_readable(here / "a") == 4);
 }
