@@ -10,7 +10,7 @@
 namespace assay::config {
 inline constexpr bool has_nvtx = true;
 
-/// The NVTX domain `assay`; null while no tool listens, so that a push or pop is a null check.
+/// The NVTX domain `assay`; null while no tool listens.
 inline nvtxDomainHandle_t nvtx_domain() noexcept {
   static nvtxDomainHandle_t const domain = nvtxDomainCreateA("assay");
   return domain;
@@ -32,6 +32,29 @@ inline void nvtx_push(char const* name, std::uint32_t argb, std::uint32_t catego
 }
 
 inline void nvtx_pop() noexcept { nvtxDomainRangePop(nvtx_domain()); }
+
+/// Whether an NVTX tool listens; the first call makes NVTX look for one.
+inline bool nvtx_listens() noexcept { return nvtx_domain() != nullptr; }
+
+/// Where this program keeps its built-in NVTX tool, which NVTX asks when no other is named; null
+/// where NVTX has no such place.
+inline NvtxInitializeInjectionNvtxFunc_t* nvtx_built_in_tool() noexcept {
+#if NVTX_SUPPORT_STATIC_INJECTION_LIBRARY && !defined(NVTX_STATIC_INJECTION_IMPL) && \
+    !defined(NVTX_DISABLE)
+  return &InitializeInjectionNvtx2_fnptr;
+#else
+  return nullptr;
+#endif
+}
+
+/// Whether NVTX has looked for a tool in this program, which it does once, at its first call.
+inline bool nvtx_has_looked() noexcept {
+#if defined(NVTX_DISABLE)
+  return true;
+#else
+  return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals).initState != NVTX_INIT_STATE_FRESH;
+#endif
+}
 }  // namespace assay::config
 #else
 #include <cstdint>
@@ -39,6 +62,7 @@ namespace assay::config {
 inline constexpr bool has_nvtx = false;
 inline void nvtx_push(char const*, std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
 inline void nvtx_pop() noexcept {}
+inline bool nvtx_listens() noexcept { return false; }
 }  // namespace assay::config
 #endif
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `range_event`: what is noted of a range; `range_recording`: all that was.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// What was noted: `pop` ends the last open `push` of its thread and domain, `end` the `start` with
+/// its `id`, on any thread.
+struct range_event {
+  enum class kind : std::uint8_t { push, pop, mark, start, end };
+
+  kind what = kind::push;
+  std::int64_t at = 0;  ///< `realtime_ns`
+  std::uint32_t domain = 0;
+  std::uint32_t category = 0;
+  std::uint32_t argb = 0;
+  std::uint64_t payload = 0;
+  std::uint64_t id = 0;
+  std::string_view name;
+};
+
+namespace detail {
+
+struct event_head {
+  std::int64_t at;
+  std::uint32_t domain;
+  std::uint16_t name_bytes;
+  range_event::kind what;
+};
+struct event_body {
+  std::uint64_t payload;
+  std::uint64_t id;
+  std::uint32_t category;
+  std::uint32_t argb;
+};
+
+/// Events of one thread, one behind the other. Its thread writes behind `published`, others read
+/// before it.
+struct range_chunk {
+  static constexpr std::size_t capacity = 64 * 1024 - 64;  // a few pages; some 900 ranges
+  std::atomic<std::size_t> published{0};
+  alignas(8) std::array<std::byte, capacity> bytes;
+};
+
+}  // namespace detail
+
+/// What `range_log::stop` hands over.
+struct range_recording {
+  /// The events of one thread in the order in which it noted them.
+  struct thread_events {
+    std::uint32_t thread = 0;
+    std::vector<std::pair<std::shared_ptr<detail::range_chunk const>, std::size_t>> chunks;
+
+    /// Calls `f(range_event const&)` for each; names are valid while this object lives.
+    template <class F>
+    void each(F&& f) const;
+  };
+  std::vector<thread_events> threads;
+  std::vector<std::string> domains;  ///< by number
+  std::vector<std::pair<std::uint32_t, std::string>> thread_names;
+  std::uint64_t dropped = 0;       ///< ranges for which there was no room
+  std::uint64_t began_before = 0;  ///< ranges that were open at the start, as far as noticed
+};
+
+template <class F>
+void range_recording::thread_events::each(F&& f) const {
+  for (auto const& [chunk, published] : chunks) {
+    for (std::size_t at = 0; at < published;) {
+      auto const* place = chunk->bytes.data() + at;
+      detail::event_head head{};
+      std::memcpy(&head, place, sizeof head);
+      range_event event{.what = head.what, .at = head.at, .domain = head.domain, .name = {}};
+      std::size_t bytes = sizeof head;
+      if (head.what == range_event::kind::end) {
+        std::memcpy(&event.id, place + bytes, sizeof event.id);
+        bytes += sizeof event.id;
+      } else if (head.what != range_event::kind::pop) {
+        detail::event_body body{};
+        std::memcpy(&body, place + bytes, sizeof body);
+        bytes += sizeof body + head.name_bytes;
+        event.payload = body.payload;
+        event.id = body.id;
+        event.category = body.category;
+        event.argb = body.argb;
+        event.name = {reinterpret_cast<char const*>(place + bytes - head.name_bytes),
+                      head.name_bytes};
+      }
+      f(std::as_const(event));
+      at += (bytes + 7) & ~std::size_t{7};
+    }
+  }
+}
+
+}  // namespace assay
