@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Tables of a trace as text, CSV and JSON, in the formats of `nsys stats`.
+#pragma once
+
+#include <assay/report/csv.hpp>
+#include <assay/report/format.hpp>
+#include <assay/trace/table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::report {
+
+namespace detail {
+
+/// A cell as it stands in every format; empty where there is nothing to tell.
+inline std::string cell_text(trace::table const& of, std::size_t row, std::size_t column) {
+  if (of.missing(row, column)) { return {}; }
+  switch (of.columns()[column].format) {
+    case trace::cell_format::text:
+      return std::string{of.text(row, column)};
+    case trace::cell_format::integer:
+      return std::to_string(of.integer(row, column));
+    case trace::cell_format::one_decimal:
+      return fixed(of.number(row, column), 1);
+    default:
+      return fixed(of.number(row, column), 3);
+  }
+}
+
+/// Whether a byte begins a character of UTF-8. Names that are not UTF-8 are only laid out a bit
+/// worse for it.
+constexpr bool begins_character(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+/// How many characters a text in UTF-8 has.
+inline std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// The text on one line and cut to `most` characters, the last of which is an ellipsis then.
+inline std::string cut(std::string text, std::size_t most) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  if (characters(text) <= most) { return text; }
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at) {
+    if (begins_character(text[at]) && ++seen == most) { break; }
+  }
+  return text.substr(0, at) + "\xE2\x80\xA6";
+}
+
+inline std::string padded(std::string const& text, std::size_t left, std::size_t width) {
+  auto const used = left + characters(text);
+  return std::string(left, ' ') + text + std::string(width > used ? width - used : 0, ' ');
+}
+
+}  // namespace detail
+
+/// Prints a table as `nsys stats` does: centred heads over dashes, numbers to the right. Names
+/// longer than `widest` characters are cut.
+inline void text(std::ostream& out, trace::table const& of, std::size_t widest = 100) {
+  out << " ** " << of.title() << " (" << of.name() << "):\n\n";
+  auto const& columns = of.columns();
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    auto width = columns[i].name.size();
+    for (std::size_t row = 0; row < of.rows(); ++row) {
+      width = std::max(width, std::min(widest, detail::characters(detail::cell_text(of, row, i))));
+    }
+    widths.push_back(width);
+  }
+  std::string heads, dashes;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    auto const& name = columns[i].name;
+    auto const before = i == 0 ? " " : "  ";
+    heads += before + detail::padded(name, (widths[i] - name.size()) / 2, widths[i]);
+    dashes += before + std::string(widths[i], '-');
+  }
+  out << heads << '\n' << dashes << '\n';
+  for (std::size_t row = 0; row < of.rows(); ++row) {
+    std::string line;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      auto const cell = detail::cut(detail::cell_text(of, row, i), widest);
+      auto const left = columns[i].format == trace::cell_format::text
+                            ? 0
+                            : widths[i] - std::min(widths[i], detail::characters(cell));
+      line += (i == 0 ? " " : "  ") + detail::padded(cell, left, widths[i]);
+    }
+    out << line << '\n';
+  }
+}
+
+/// Writes a table as CSV with its head, as `nsys stats --format csv` does.
+inline void csv_table(std::ostream& out, trace::table const& of) {
+  auto const& columns = of.columns();
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    out << (i == 0 ? "" : ",") << csv::field(std::string_view{columns[i].name});
+  }
+  out << '\n';
+  for (std::size_t row = 0; row < of.rows(); ++row) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (i != 0) { out << ','; }
+      auto const cell = detail::cell_text(of, row, i);
+      if (columns[i].format == trace::cell_format::text) {
+        out << csv::field(std::string_view{cell});
+      } else {
+        out << cell;
+      }
+    }
+    out << '\n';
+  }
+}
+
+}  // namespace assay::report

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `nesting`: which range stands in which, thread by thread.
+#pragma once
+
+#include <assay/trace/model.hpp>
+#include <assay/trace/work.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+namespace assay::trace {
+
+/// Where one range stands among those of its thread.
+struct nested_range {
+  row_index row = no_row;
+  std::uint32_t parent = no_row;  ///< its place in the list; `no_row` at the top
+  std::uint32_t level = 0;        ///< 0 at the top
+  std::uint32_t children = 0;     ///< direct ones
+  std::int64_t child_ns = 0;      ///< sum of theirs
+};
+
+/// The push/pop ranges among `rows`, ordered by begin (of equal ones the longer first). A range's
+/// parent is the latest begun one of its thread that holds all of it, of whatever domain; ranges
+/// that only overlap are no kin. O(n log n).
+inline std::vector<nested_range> nest(model const& of, std::vector<row_index> const& rows) {
+  std::vector<nested_range> all;
+  for (auto const row : rows) {
+    if (of.ranges[row].style == range_style::push_pop) { all.push_back({.row = row}); }
+  }
+  std::sort(all.begin(), all.end(), [&](nested_range const& a, nested_range const& b) {
+    auto const& x = of.ranges[a.row];
+    auto const& y = of.ranges[b.row];
+    return std::tuple{x.when.begin, y.when.end, x.thread, a.row} <
+           std::tuple{y.when.begin, x.when.end, y.thread, b.row};
+  });
+  std::vector<std::uint32_t> by_thread(all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) { by_thread[i] = i; }
+  std::stable_sort(by_thread.begin(), by_thread.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return of.ranges[all[a].row].thread < of.ranges[all[b].row].thread;
+  });
+  // Ends fall from the bottom of the stack to its top: of two candidates the later begun one holds
+  // all that the other could still hold, unless it ends earlier.
+  std::vector<std::uint32_t> open;
+  for (std::size_t i = 0; i < by_thread.size(); ++i) {
+    auto& each = all[by_thread[i]];
+    auto const& range = of.ranges[each.row];
+    if (i > 0 && of.ranges[all[by_thread[i - 1]].row].thread != range.thread) { open.clear(); }
+    while (!open.empty() && of.ranges[all[open.back()].row].when.end < range.when.end) {
+      open.pop_back();
+    }
+    if (!open.empty()) {
+      auto& parent = all[open.back()];
+      each.parent = open.back();
+      each.level = parent.level + 1;
+      ++parent.children;
+      parent.child_ns += range.when.length();
+    }
+    open.push_back(by_thread[i]);
+  }
+  return all;
+}
+
+}  // namespace assay::trace

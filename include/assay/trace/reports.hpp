@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The reports of `nsys stats` that there are, by their names.
+#pragma once
+
+#include <assay/trace/reports_cuda.hpp>
+#include <assay/trace/reports_launch.hpp>
+#include <assay/trace/reports_nvtx.hpp>
+#include <assay/trace/reports_trace.hpp>
+#include <assay/trace/table.hpp>
+#include <assay/trace/view.hpp>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace assay::trace {
+
+/// A report: its name, and the function that makes it of some rows of a trace.
+struct report {
+  std::string_view name;
+  table (*make)(view const&);
+};
+
+/// Every report, in the order in which `nsys stats` prints them; those that have a row for each
+/// event come last.
+inline constexpr std::array reports{
+    report{"nvtx_sum", &nvtx_sum},
+    report{"osrt_sum", &osrt_sum},
+    report{"cuda_api_sum", &cuda_api_sum},
+    report{"cuda_gpu_kern_sum", &cuda_gpu_kern_sum},
+    report{"cuda_gpu_mem_time_sum", &cuda_gpu_mem_time_sum},
+    report{"cuda_gpu_mem_size_sum", &cuda_gpu_mem_size_sum},
+    report{"nvtx_kern_sum", &nvtx_kern_sum},
+    report{"nvtx_gpu_proj_sum", &nvtx_gpu_proj_sum},
+    report{"cuda_kern_exec_sum", &cuda_kern_exec_sum},
+    report{"nvtx_pushpop_trace", &nvtx_pushpop_trace},
+    report{"cuda_gpu_trace", &cuda_gpu_trace},
+};
+
+/// Makes the report with this name. Throws `std::invalid_argument` that names those there are.
+inline table make_report(std::string_view name, view const& rows) {
+  std::string known;
+  for (auto const& each : reports) {
+    if (each.name == name) { return each.make(rows); }
+    known += (known.empty() ? "" : ", ") + std::string{each.name};
+  }
+  throw std::invalid_argument("no report is called '" + std::string{name} + "'; there are " +
+                              known);
+}
+
+}  // namespace assay::trace

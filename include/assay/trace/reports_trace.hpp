@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Tables with a row for each event, as `nsys stats` has them.
+#pragma once
+
+#include <assay/trace/groups.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/nesting.hpp>
+#include <assay/trace/table.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// MB/s as nsys computes them: operations of this length that fit in a second, as a whole number,
+/// times the bytes of one. Nothing for an operation without length.
+constexpr std::optional<double> throughput_mb(std::uint64_t bytes,
+                                              std::int64_t duration_ns) noexcept {
+  if (duration_ns <= 0) { return std::nullopt; }
+  return static_cast<double>(1'000'000'000 / duration_ns) * static_cast<double>(bytes) / 1e6;
+}
+
+namespace detail {
+
+/// The rows of `cuda_gpu_trace`, with the names of few values looked up once.
+class gpu_trace_rows {
+ public:
+  gpu_trace_rows(model const& of, table& to) : of_{of}, to_{to}, known_(of.strings.size()) {
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      memory_[i] = to.keep(label(static_cast<memory_kind>(i)));
+    }
+    for (std::size_t i = 0; i < copy_.size(); ++i) {
+      copy_[i] = to.keep(copy_label(static_cast<copy_kind>(i)));
+    }
+    set_ = to.keep(set_label);
+  }
+
+  void add(kernel_run const& each) {
+    auto const mega = [](std::uint32_t bytes) { return static_cast<double>(bytes) / 1e6; };
+    add(each, each.grid[0], each.grid[1], each.grid[2], each.block[0], each.block[1], each.block[2],
+        each.registers_per_thread, mega(each.static_shared_bytes), mega(each.dynamic_shared_bytes),
+        none, none, none, none, name(each.name));
+  }
+  void add(memory_copy const& each) {
+    add_memory(each, memory(each.from), memory(each.to),
+               copy_[std::min(static_cast<std::size_t>(each.kind), copy_.size() - 1)]);
+  }
+  void add(memory_set const& each) { add_memory(each, memory(each.kind), table_text{}, set_); }
+
+ private:
+  static constexpr auto none = std::nullopt;
+
+  template <class Row>
+  void add_memory(Row const& each, table_text from, table_text to, table_text name) {
+    add(each, none, none, none, none, none, none, none, none, none,
+        static_cast<double>(each.bytes) / 1e6, throughput_mb(each.bytes, each.when.length()), from,
+        to, name);
+  }
+  template <class Row, class X, class Y, class Z, class A, class B, class C, class R, class S,
+            class D, class M, class T, class From, class To>
+  void add(Row const& each, X x, Y y, Z z, A a, B b, C c, R registers, S fixed, D dynamic,
+           M megabytes, T throughput, From from, To to, table_text name) {
+    auto const& at = each.where;
+    to_.add(
+        each.when.begin, each.when.length(), at.correlation, x, y, z, a, b, c, registers, fixed,
+        dynamic, megabytes, throughput, from, to, device(at.device), at.context,
+        at.green_context == 0 ? std::optional<std::uint32_t>{} : std::optional{at.green_context},
+        at.stream, name);
+  }
+
+  table_text name(string_id number) {
+    auto& known = known_[number];
+    if (known.number == 0) { known = to_.keep(of_.strings[number]); }
+    return known;
+  }
+  table_text memory(memory_kind kind) const {
+    return memory_[std::min(static_cast<std::size_t>(kind), memory_.size() - 1)];
+  }
+  table_text device(std::int32_t number) {
+    auto const [at, added] = devices_.try_emplace(number);
+    if (added) { at->second = to_.keep(device_label(of_, number)); }
+    return at->second;
+  }
+
+  model const& of_;
+  table& to_;
+  std::vector<table_text> known_;
+  std::array<table_text, 8> memory_;
+  std::array<table_text, 14> copy_;
+  table_text set_;
+  std::map<std::int32_t, table_text> devices_;
+};
+
+/// A program that pushes and never pops nests without end; the text of a range's place would then
+/// grow with the square of the trace, so this many levels are told.
+inline constexpr std::uint32_t deepest_told = 256;
+
+/// The numbers of a range and of those that it stands in, outermost first: `:5:6`.
+inline std::string stack_text(std::vector<nested_range> const& all, std::size_t which) {
+  std::vector<std::size_t> path{which + 1};
+  while (all[path.back() - 1].parent != no_row && path.size() < deepest_told) {
+    path.push_back(all[path.back() - 1].parent + 1U);
+  }
+  std::string text = all[path.back() - 1].parent == no_row ? "" : ":...";
+  for (auto at = path.rbegin(); at != path.rend(); ++at) { text += ":" + std::to_string(*at); }
+  return text;
+}
+
+}  // namespace detail
+
+/// Every kernel, copy and set in order of its start.
+inline table cuda_gpu_trace(view const& rows) {
+  using enum cell_format;
+  table result{"cuda_gpu_trace",
+               "CUDA GPU Trace",
+               {{"Start (ns)"},
+                {"Duration (ns)"},
+                {"CorrId"},
+                {"GrdX"},
+                {"GrdY"},
+                {"GrdZ"},
+                {"BlkX"},
+                {"BlkY"},
+                {"BlkZ"},
+                {"Reg/Trd"},
+                {"StcSMem (MB)", three_decimals},
+                {"DymSMem (MB)", three_decimals},
+                {"Bytes (MB)", three_decimals},
+                {"Throughput (MB/s)", three_decimals},
+                {"SrcMemKd", text},
+                {"DstMemKd", text},
+                {"Device", text},
+                {"Ctx"},
+                {"GreenCtx"},
+                {"Strm"},
+                {"Name", text}}};
+  auto const& of = rows.of();
+  auto all = rows.device_work();
+  std::sort(all.begin(), all.end(), [](work const& a, work const& b) {
+    return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
+           std::tuple{b.when.begin, b.when.end, b.kind, b.row};
+  });
+  detail::gpu_trace_rows out{of, result};
+  for (auto const& each : all) {
+    switch (each.kind) {
+      case work_kind::kernel:
+        out.add(of.kernels[each.row]);
+        break;
+      case work_kind::copy:
+        out.add(of.copies[each.row]);
+        break;
+      case work_kind::set:
+        out.add(of.sets[each.row]);
+        break;
+      case work_kind::graph:
+        break;  // nsys has a report of its own for these
+    }
+  }
+  return result;
+}
+
+/// Every push/pop range in order of its start, with its place among those of its thread. RangeId
+/// counts from 1 in that order.
+inline table nvtx_pushpop_trace(view const& rows) {
+  using enum cell_format;
+  table result{"nvtx_pushpop_trace",
+               "NVTX Push/Pop Range Trace",
+               {{"Start (ns)"},
+                {"End (ns)"},
+                {"Duration (ns)"},
+                {"DurChild (ns)"},
+                {"DurNonChild (ns)"},
+                {"Name", text},
+                {"PID"},
+                {"TID"},
+                {"Lvl"},
+                {"NumChild"},
+                {"RangeId"},
+                {"ParentId"},
+                {"RangeStack", text},
+                {"NameTree", text}}};
+  auto const& of = rows.of();
+  auto const all = nest(of, rows.ranges);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& each = all[i];
+    auto const& range = of.ranges[each.row];
+    auto const top = each.parent == no_row;
+    auto const name = range_label(of, range);
+    std::string tree;
+    for (std::uint32_t level = 0; level < std::min(each.level, detail::deepest_told); ++level) {
+      tree += "--";
+    }
+    result.add(range.when.begin, range.when.end, range.when.length(), each.child_ns,
+               range.when.length() - each.child_ns, name, range.thread.process, range.thread.thread,
+               each.level, each.children, i + 1,
+               top ? std::optional<std::size_t>{} : std::optional<std::size_t>{each.parent + 1U},
+               detail::stack_text(all, i), tree + name);
+  }
+  return result;
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/report/trace_table.hpp>
+
+#include <optional>
+#include <sstream>
+#include <string>
+
+using namespace assay;
+
+namespace {
+
+trace::table sample() {
+  using enum trace::cell_format;
+  trace::table rows{
+      "sample",
+      "A Sample",
+      {{"Share (%)", one_decimal}, {"Count"}, {"MB", three_decimals}, {"Name", text}}};
+  rows.add(99.96, 1, 0.0004, "a");
+  rows.add(std::nullopt, -12, 1234.5, "name, \"two\"");
+  return rows;
+}
+
+std::string text(trace::table const& rows, std::size_t widest = 100) {
+  std::ostringstream out;
+  report::text(out, rows, widest);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("text stands as nsys stats prints it: heads in the middle, every cell padded") {
+  CHECK(text(sample()) ==
+        " ** A Sample (sample):\n"
+        "\n"
+        " Share (%)  Count     MB        Name    \n"
+        " ---------  -----  --------  -----------\n"
+        "     100.0      1     0.000  a          \n"
+        "              -12  1234.500  name, \"two\"\n");
+}
+
+TEST_CASE("names are cut by characters, not bytes, and stay on their line") {
+  using enum trace::cell_format;
+  trace::table rows{"sample", "A Sample", {{"Name", text}}};
+  rows.add("\xce\xb1\xce\xb2\xce\xb3\xce\xb4");
+  rows.add("\xce\xb1\xce\xb2\xce\xb3\xce\xb4\xce\xb5");
+  rows.add("a\nb");
+  rows.add(std::string(3000, 'x'));
+  CHECK(::text(rows, 4) ==
+        " ** A Sample (sample):\n\n"
+        " Name\n"
+        " ----\n"
+        " \xce\xb1\xce\xb2\xce\xb3\xce\xb4\n"
+        " \xce\xb1\xce\xb2\xce\xb3\xE2\x80\xA6\n"
+        " a b \n"
+        " xxx\xE2\x80\xA6\n");
+}
+
+TEST_CASE("a table without rows still has its head") {
+  CHECK(text({"empty", "Empty", {{"A"}}}) == " ** Empty (empty):\n\n A\n -\n");
+}
+
+TEST_CASE("CSV quotes what it must and leaves missing cells empty") {
+  std::ostringstream out;
+  report::csv_table(out, sample());
+  CHECK(out.str() ==
+        "Share (%),Count,MB,Name\n"
+        "100.0,1,0.000,a\n"
+        ",-12,1234.500,\"name, \"\"two\"\"\"\n");
+}
