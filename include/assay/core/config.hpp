@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin.
+/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, stores
+/// that bypass the caches.
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -78,3 +79,39 @@ inline void cpu_relax() noexcept {
 }
 
 }  // namespace assay::config
+
+#if defined(__SSE2__)
+#include <cstddef>
+#include <emmintrin.h>
+namespace assay::config {
+inline constexpr bool has_streaming_stores = true;
+
+/// Copies a multiple of 64 bytes to an address that is one of 16, without reading the lines written
+/// into a cache; in the order of other stores only after `streaming_fence`.
+inline void streaming_copy_lines(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  for (std::size_t at = 0; at < bytes; at += 64) {
+    auto const* const source = reinterpret_cast<__m128i const*>(from + at);
+    auto* const target = reinterpret_cast<__m128i*>(to + at);
+    auto const a = _mm_loadu_si128(source);
+    auto const b = _mm_loadu_si128(source + 1);
+    auto const c = _mm_loadu_si128(source + 2);
+    auto const d = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, a);
+    _mm_stream_si128(target + 1, b);
+    _mm_stream_si128(target + 2, c);
+    _mm_stream_si128(target + 3, d);
+  }
+}
+inline void streaming_fence() noexcept { _mm_sfence(); }
+}  // namespace assay::config
+#else
+#include <cstddef>
+#include <cstring>
+namespace assay::config {
+inline constexpr bool has_streaming_stores = false;
+inline void streaming_copy_lines(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+}
+inline void streaming_fence() noexcept {}
+}  // namespace assay::config
+#endif
