@@ -7,19 +7,19 @@
 #include <assay/measure/comparison.hpp>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <vector>
 
 namespace assay::measure {
 
 /// Bytes per second, read and written counted, of `cudaMemcpyAsync` device to device.
 ///
-/// Copies 1 GiB, or an eighth of the free memory where that is less. Where the two buffers lie
-/// against each other changes the rate (by 10 % on an H200), so it is the fastest of eight
-/// placements, each by the median of three copies after one that is not timed.
+/// Copies 1 GiB, or an eighth of the free memory where that is less, for at least 0.25 s, and takes
+/// the fastest of the bursts of four: for so long memory that was freed just before, up to 100 GiB
+/// of it, slows the copies (`freed_memory`). Successive bursts write to other addresses, as where
+/// the two buffers lie against each other moves the rate by a percent.
 inline ceiling device_copy_ceiling(on::device place) {
   device_guard const guard{place};
   std::size_t free_bytes = 0;
@@ -28,6 +28,7 @@ inline ceiling device_copy_ceiling(on::device place) {
   auto const bytes = std::min(std::size_t{1} << 30U, free_bytes / 8);
   constexpr std::size_t step = 37 * 4096;  // odd pages, so that no power of two comes back
   constexpr std::size_t placements = 8;
+  constexpr int burst = 4;
   auto const allocate = [](std::size_t size) {
     void* pointer = nullptr;
     check(cudaMalloc(&pointer, size));
@@ -38,21 +39,23 @@ inline ceiling device_copy_ceiling(on::device place) {
   auto const to = allocate(bytes + placements * step);
   stream const where{place};
   check(cudaMemsetAsync(from.get(), 0x5a, bytes, where.get()));
-  std::vector<event> marks;
-  for (int i = 0; i < 4; ++i) { marks.emplace_back(event::kind::timed); }
+  event begin{event::kind::timed};
+  event end{event::kind::timed};
   double fastest = std::numeric_limits<double>::infinity();
-  for (std::size_t placement = 0; placement < placements; ++placement) {
-    auto* const target = to.get() + placement * step;
-    for (std::size_t i = 0; i < marks.size(); ++i) {
+  auto const first = std::chrono::steady_clock::now();
+  std::size_t round = 0;
+  do {
+    auto* const target = to.get() + round % placements * step;
+    for (int i = 0; i <= burst; ++i) {  // the first is not timed
       check(cudaMemcpyAsync(target, from.get(), bytes, cudaMemcpyDeviceToDevice, where.get()));
-      marks[i].record(where);
+      if (i == 0) { begin.record(where); }
     }
+    end.record(where);
     where.synchronize();
-    std::array<double, 3> seconds{};
-    for (std::size_t i = 0; i < 3; ++i) { seconds[i] = marks[i + 1].seconds_since(marks[i]); }
-    std::ranges::sort(seconds);
-    fastest = std::min(fastest, seconds[1]);
-  }
+    fastest = std::min(fastest, end.seconds_since(begin) / burst);
+    ++round;
+  } while (round < placements ||
+           std::chrono::steady_clock::now() - first < std::chrono::milliseconds{250});
   return {"cudaMemcpy device to device", 2.0 * static_cast<double>(bytes) / fastest};
 }
 

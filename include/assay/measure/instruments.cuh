@@ -7,6 +7,7 @@
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/device_environment.hpp>
+#include <assay/measure/freed_memory.hpp>
 #include <assay/measure/instruments.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/pipeline.hpp>
@@ -84,7 +85,12 @@ struct instruments<on::device> {
     auto known = host_environment({}, {});
     describe_device(place, known);
     auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
-    return {[nvml] { return nvml->sample(); },
+    auto const freed = std::make_shared<freed_memory>(place);
+    return {[freed] { freed->wait(); },
+            [nvml, freed] {
+              freed->mark();
+              return nvml->sample();
+            },
             [nvml, known](comparison& into) {
               nvml->describe(into.where);
               if (auto note = nvml->note(); !note.empty()) {

@@ -20,8 +20,10 @@ namespace assay::measure {
 
 /// Watches the state of a place from the start of a comparison to its end.
 struct environment_watch {
-  std::function<std::vector<std::string>()> vetoes;  ///< looks now; why times cannot be trusted
-  std::function<void(comparison&)> describe;         ///< adds what is known of the place
+  std::function<void()> settle;  ///< waits out what the last epoch left behind
+  /// Looks at the end of an epoch, its subjects still there; why its times cannot be trusted.
+  std::function<std::vector<std::string>()> vetoes;
+  std::function<void(comparison&)> describe;  ///< adds what is known of the place
 };
 
 /// The instruments of a place, specialised for each:
@@ -50,7 +52,7 @@ struct instruments<on::host> {
 
   static environment_watch watch(on::host) {
     return {
-        [] { return std::vector<std::string>{}; },
+        [] {}, [] { return std::vector<std::string>{}; },
         [known = host_environment({}, {})](comparison& into) { fill_unknown(into.where, known); }};
   }
 

@@ -51,6 +51,10 @@ class line_up {
   /// Measures, then measures the ceilings and profiles each variant, unless it failed before.
   comparison run(std::vector<contrast> const& contrasts, options chosen) const {
     auto watch = watch_();
+    chosen.at_epoch_begin = [&watch, asked = chosen.at_epoch_begin](epoch const& now) {
+      watch.settle();
+      if (asked) { asked(now); }
+    };
     chosen.at_epoch_end = [&watch, asked = chosen.at_epoch_end](epoch const& now) {
       auto reasons = watch.vetoes();
       for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {

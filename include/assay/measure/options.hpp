@@ -43,9 +43,11 @@ struct options {
   std::string changed{};  ///< empty: taken from the axes of the variants
 
   /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
-  /// and the next two pass through to the caller.
+  /// and the next three pass through to the caller.
   std::function<void(int epoch, int of, std::string_view what)> progress{};
   std::function<bool()> cancelled{};  ///< asked before every cell
+  /// Called before an epoch's subjects are built, when those of the last are gone.
+  std::function<void(epoch const&)> at_epoch_begin{};
   /// Asked at the end of every epoch; reasons why its times cannot be trusted (throttling) make all
   /// findings UNPROVEN.
   std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};

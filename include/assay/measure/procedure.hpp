@@ -77,6 +77,7 @@ class procedure {
   bool run_epoch(epoch const& now) {
     current_ = now.number;
     coins from{derive_seed(now.seed, 1)};
+    if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto const built = build(now, from);
     bool const every = options_.verify == verification::every_epoch;
     if (now.number == 0 || every) { verify(built, "before timing"); }
