@@ -20,13 +20,16 @@ struct traffic {
   double bytes_read = 0;
   double bytes_written = 0;
   double flops = 0;
+  double to_device_bytes = 0;  ///< over the link, where a transfer carries the item's arrays
+  double to_host_bytes = 0;
   constexpr double bytes() const noexcept { return bytes_read + bytes_written; }
   constexpr traffic operator+(traffic const& other) const noexcept {
-    return {bytes_read + other.bytes_read, bytes_written + other.bytes_written,
-            flops + other.flops};
+    return {bytes_read + other.bytes_read, bytes_written + other.bytes_written, flops + other.flops,
+            to_device_bytes + other.to_device_bytes, to_host_bytes + other.to_host_bytes};
   }
   constexpr traffic operator*(double times) const noexcept {
-    return {bytes_read * times, bytes_written * times, flops * times};
+    return {bytes_read * times, bytes_written * times, flops * times, to_device_bytes * times,
+            to_host_bytes * times};
   }
   bool operator==(traffic const&) const = default;
 };
