@@ -10,6 +10,7 @@ UMBRELLAS = ("assay.cuh", "assay.hpp", "host.hpp")
 NEEDS = {
     "cuda": r"(cuda|cub/|thrust/|nv/|cooperative_groups|nvml|vector_types|driver_types|device_launch)",
     "cuda_mr": r"cuda/memory_resource",  # in CCCL 3.0 behind a macro, which is the user's to define
+    "nvtx3": r"nvtx3/",
     "cublas": r"cublas",
     "cupti": r"(cupti|nvperf|generated_cuda)",
     "nccl": r"nccl",
@@ -19,6 +20,9 @@ NEEDS = {
     "openmp": r"omp\.h",
     "cli11": r"CLI/",
 }
+
+# Those that come with the toolkit: what needs one of them is compiled with its include path.
+OF_TOOLKIT = {"cuda", "cuda_mr", "nvtx3", "cublas", "cupti"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

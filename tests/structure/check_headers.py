@@ -16,7 +16,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, NEEDS  # noqa: E402
+from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
 
 graph = Graph(root)
 
@@ -49,8 +49,8 @@ def main():
     options = parser.parse_args()
 
     wanted = {
-        "host": lambda h: h.endswith(".hpp") and "cuda" not in graph.needs(h),
-        "toolkit": lambda h: h.endswith(".hpp") and "cuda" in graph.needs(h),
+        "host": lambda h: h.endswith(".hpp") and not graph.needs(h) & OF_TOOLKIT,
+        "toolkit": lambda h: h.endswith(".hpp") and graph.needs(h) & OF_TOOLKIT,
         "nvcc": lambda h: h.endswith(".cuh"),
     }[options.which]
     headers = [h for h in graph.headers if wanted(h)]

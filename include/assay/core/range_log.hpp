@@ -125,11 +125,11 @@ class range_log {
   static std::uint32_t domain(std::string_view name) {
     auto& all = shared();
     std::lock_guard const lock{all.mutex};
-    auto const known = std::find(all.domains.begin(), all.domains.end(), name);
-    if (known == all.domains.end()) { all.domains.emplace_back(name); }
-    return static_cast<std::uint32_t>(known == all.domains.end()
-                                          ? all.domains.size() - 1
-                                          : static_cast<std::size_t>(known - all.domains.begin()));
+    auto const known =
+        std::find(all.domains.begin(), all.domains.end(), name) - all.domains.begin();
+    auto const number = static_cast<std::size_t>(known);
+    if (number == all.domains.size()) { all.domains.emplace_back(name); }
+    return static_cast<std::uint32_t>(number);
   }
 
   static void name_thread(std::uint32_t thread, std::string_view name) {
@@ -153,7 +153,9 @@ class range_log {
     }
     detail::event_body const body{event.payload, event.id, event.category, event.argb};
     std::memcpy(place + sizeof(detail::event_head), &body, sizeof body);
-    std::memcpy(place + sizeof(detail::event_head) + sizeof body, event.name.data(), bytes);
+    if (bytes != 0) {
+      std::memcpy(place + sizeof(detail::event_head) + sizeof body, event.name.data(), bytes);
+    }
     if (event.what == range_event::kind::push) { ++detail::my_ranges.depth; }
     publish(place, {realtime_ns(), event.domain, bytes, event.what},
             sizeof(detail::event_head) + sizeof body + bytes);

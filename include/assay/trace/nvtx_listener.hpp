@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `nvtx_listener`: the functions that take NVTX calls into `range_log`.
+#pragma once
+
+#include <assay/core/range_log.hpp>
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::trace {
+
+namespace detail {
+
+/// Pushes that found no room, by domain, so that their pops are left out too.
+struct skipped_pushes {
+  std::uint32_t recording = 0;
+  std::uint32_t total = 0;
+  std::array<std::uint32_t, 32> domains{};
+  std::array<std::uint32_t, 32> counts{};
+
+  /// The count of a domain, else a free one; null when there is none.
+  std::uint32_t* of(std::uint32_t domain) noexcept {
+    std::uint32_t* unused = nullptr;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] != 0 && domains[i] == domain) { return &counts[i]; }
+      if (counts[i] == 0) { unused = &counts[i]; }
+    }
+    if (unused != nullptr) { domains[static_cast<std::size_t>(unused - counts.data())] = domain; }
+    return unused;
+  }
+};
+inline constinit thread_local skipped_pushes my_skipped{};
+
+}  // namespace detail
+
+/// What NVTX calls, each in the place of the function of that name: notes it in `range_log` while a
+/// recording is on.
+struct nvtx_listener {
+  // Registered strings and their kin live as long as the process, as NVTX has it.
+  struct kept {
+    std::mutex mutex;
+    std::deque<std::string> strings;
+    std::atomic<std::uint64_t> ids{0};
+  };
+  static kept& all() {
+    static auto* const only = new kept;
+    return *only;
+  }
+
+  /// UTF-8 of at most `range_log::longest_name` bytes.
+  static std::string utf8(wchar_t const* text) {
+    std::string made;
+    for (; text != nullptr && *text != 0 && made.size() + 4 <= range_log::longest_name; ++text) {
+      auto const code = static_cast<std::uint32_t>(*text);
+      auto const put = [&](std::uint32_t byte) { made.push_back(static_cast<char>(byte)); };
+      auto const rest = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3FU)); };
+      if (code < 0x80) {
+        put(code);
+      } else if (code < 0x800) {
+        put(0xC0U | (code >> 6U));
+        rest(0);
+      } else if (code < 0x10000) {
+        put(0xE0U | (code >> 12U));
+        rest(6);
+        rest(0);
+      } else {
+        put(0xF0U | ((code >> 18U) & 7U));
+        rest(12);
+        rest(6);
+        rest(0);
+      }
+    }
+    return made;
+  }
+
+  static std::string_view text(char const* name) noexcept {
+    return name == nullptr ? std::string_view{} : std::string_view{name};
+  }
+  static std::uint32_t number(nvtxDomainHandle_t domain) noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(domain));
+  }
+
+  static std::uint64_t payload(nvtxEventAttributes_t const& from) noexcept {
+    switch (from.payloadType) {
+      case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+        return from.payload.ullValue;
+      case NVTX_PAYLOAD_TYPE_INT64:
+        return static_cast<std::uint64_t>(from.payload.llValue);
+      case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+        return from.payload.uiValue;
+      case NVTX_PAYLOAD_TYPE_INT32:
+        return static_cast<std::uint64_t>(std::int64_t{from.payload.iValue});
+      case NVTX_PAYLOAD_TYPE_DOUBLE:
+        return std::bit_cast<std::uint64_t>(from.payload.dValue);
+      case NVTX_PAYLOAD_TYPE_FLOAT:
+        return std::bit_cast<std::uint64_t>(static_cast<double>(from.payload.fValue));
+      default:
+        return 0;
+    }
+  }
+
+  static bool note(range_event event, nvtxEventAttributes_t const* from) noexcept {
+    if (from == nullptr || from->size < sizeof *from) { return range_log::begin(event); }
+    event.category = from->category;
+    event.argb = from->colorType == NVTX_COLOR_ARGB ? from->color : 0;
+    event.payload = payload(*from);
+    if (from->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
+      return note_wide(event, from->message.unicode);
+    }
+    if (from->messageType == NVTX_MESSAGE_TYPE_ASCII) { event.name = text(from->message.ascii); }
+    if (from->messageType == NVTX_MESSAGE_TYPE_REGISTERED && from->message.registered != nullptr) {
+      event.name = *reinterpret_cast<std::string const*>(from->message.registered);
+    }
+    return range_log::begin(event);
+  }
+  static bool note_wide(range_event event, wchar_t const* name) noexcept try {
+    auto const narrow = utf8(name);
+    event.name = narrow;
+    return range_log::begin(event);
+  } catch (...) {  // no memory for the name
+    return range_log::begin(event);
+  }
+
+  static int pushed(std::uint32_t domain, bool noted) noexcept {
+    if (!noted) {
+      auto const recording = assay::detail::current_recording.load();
+      if (detail::my_skipped.recording != recording) {
+        detail::my_skipped = {.recording = recording};
+      }
+      if (auto* const count = detail::my_skipped.of(domain)) {
+        ++*count;
+        ++detail::my_skipped.total;
+      }
+    }
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
+  static int pop_in(std::uint32_t domain) noexcept {
+    if (!range_log::on()) { return NVTX_NO_PUSH_POP_TRACKING; }
+    if (detail::my_skipped.total != 0 &&
+        detail::my_skipped.recording == assay::detail::current_recording.load()) {
+      if (auto* const count = detail::my_skipped.of(domain); count != nullptr && *count != 0) {
+        --*count;
+        --detail::my_skipped.total;
+        return NVTX_NO_PUSH_POP_TRACKING;
+      }
+    }
+    range_log::pop(domain);
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
+
+  template <class Note>
+  static nvtxRangeId_t started(Note&& note_as) noexcept {
+    if (!range_log::on()) { return 0; }
+    auto const id = all().ids.fetch_add(1, std::memory_order_relaxed) + 1;
+    return note_as(id) ? id : dropped_id;
+  }
+  static constexpr nvtxRangeId_t dropped_id = ~nvtxRangeId_t{0};
+
+  using kind = range_event::kind;
+  static int push_ex(nvtxEventAttributes_t const* what) { return domain_push(nullptr, what); }
+  static int push_a(char const* name) {
+    return range_log::on() ? pushed(0, range_log::begin({.name = text(name)}))
+                           : NVTX_NO_PUSH_POP_TRACKING;
+  }
+  static int push_w(wchar_t const* name) {
+    return range_log::on() ? pushed(0, note_wide({.name = {}}, name)) : NVTX_NO_PUSH_POP_TRACKING;
+  }
+  static int pop() { return pop_in(0); }
+  static int domain_push(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
+    if (!range_log::on()) { return NVTX_NO_PUSH_POP_TRACKING; }
+    return pushed(number(in), note({.domain = number(in), .name = {}}, what));
+  }
+  static int domain_pop(nvtxDomainHandle_t in) { return pop_in(number(in)); }
+
+  static void mark_ex(nvtxEventAttributes_t const* what) { domain_mark(nullptr, what); }
+  static void mark_a(char const* name) {
+    if (range_log::on()) { range_log::begin({.what = kind::mark, .name = text(name)}); }
+  }
+  static void mark_w(wchar_t const* name) {
+    if (range_log::on()) { note_wide({.what = kind::mark, .name = {}}, name); }
+  }
+  static void domain_mark(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
+    if (range_log::on()) { note({.what = kind::mark, .domain = number(in), .name = {}}, what); }
+  }
+
+  static nvtxRangeId_t start_ex(nvtxEventAttributes_t const* what) {
+    return domain_start(nullptr, what);
+  }
+  static nvtxRangeId_t start_a(char const* name) {
+    return started([&](std::uint64_t id) {
+      return range_log::begin({.what = kind::start, .id = id, .name = text(name)});
+    });
+  }
+  static nvtxRangeId_t start_w(wchar_t const* name) {
+    return started([&](std::uint64_t id) {
+      return note_wide({.what = kind::start, .id = id, .name = {}}, name);
+    });
+  }
+  static nvtxRangeId_t domain_start(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
+    return started([&](std::uint64_t id) {
+      return note({.what = kind::start, .domain = number(in), .id = id, .name = {}}, what);
+    });
+  }
+  static void end(nvtxRangeId_t id) { domain_end(nullptr, id); }
+  static void domain_end(nvtxDomainHandle_t in, nvtxRangeId_t id) {
+    if (range_log::on() && id != dropped_id) { range_log::end(number(in), id); }
+  }
+
+  // assay's own ranges are in the log already: without a domain they are not told twice.
+  static nvtxDomainHandle_t domain_create(char const* name) {
+    if (text(name) == "assay") { return nullptr; }
+    auto const number = std::uintptr_t{range_log::domain(text(name))};
+    return reinterpret_cast<nvtxDomainHandle_t>(number);
+  }
+  static nvtxDomainHandle_t domain_create_w(wchar_t const* name) {
+    return domain_create(utf8(name).c_str());
+  }
+  static nvtxStringHandle_t keep(std::string name) {
+    std::lock_guard const lock{all().mutex};
+    return reinterpret_cast<nvtxStringHandle_t>(&all().strings.emplace_back(std::move(name)));
+  }
+  static nvtxStringHandle_t string(nvtxDomainHandle_t, char const* name) {
+    return keep(std::string{text(name)});
+  }
+  static nvtxStringHandle_t string_w(nvtxDomainHandle_t, wchar_t const* name) {
+    return keep(utf8(name));
+  }
+  static void name_thread(std::uint32_t thread, char const* name) {
+    range_log::name_thread(thread, text(name));
+  }
+  static void name_thread_w(std::uint32_t thread, wchar_t const* name) {
+    range_log::name_thread(thread, utf8(name));
+  }
+};
+
+}  // namespace assay::trace
