@@ -92,18 +92,35 @@ class view {
 
 namespace detail {
 
+/// Whether a filter's range means this one.
+class range_matcher {
+ public:
+  range_matcher(model const& of, filter const& by)
+      : of_{of},
+        name_{by.range, pattern_scope::whole},
+        domain_{by.domain.value_or(""), pattern_scope::whole},
+        any_domain_{!by.domain} {}
+
+  bool operator()(range_record const& each) const {
+    if (!on_one_thread(each) || !name_.matches(of_.strings[each.name])) { return false; }
+    auto const text = of_.strings[each.domain];
+    return any_domain_ || (domain_.empty() ? text.empty() : domain_.matches(text));
+  }
+
+ private:
+  model const& of_;
+  pattern name_, domain_;
+  bool any_domain_;
+};
+
 /// Marks what the matching ranges hold: work by the calls inside them, all else of their threads by
 /// time.
 class range_scope {
  public:
   range_scope(model const& of, filter const& by) {
-    pattern const name{by.range, pattern_scope::whole};
-    pattern const domain{by.domain.value_or(""), pattern_scope::whole};
+    range_matcher const matches{of, by};
     for (auto const& each : of.ranges) {
-      if (!on_one_thread(each) || !name.matches(of.strings[each.name])) { continue; }
-      auto const text = of.strings[each.domain];
-      if (by.domain && (by.domain->empty() ? !text.empty() : !domain.matches(text))) { continue; }
-      spans_.push_back({each.thread, each.when});
+      if (matches(each)) { spans_.push_back({each.thread, each.when}); }
     }
     std::sort(spans_.begin(), spans_.end(), [](entry const& a, entry const& b) {
       return std::tuple{a.thread, a.when.begin, b.when.end} <
