@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Sets of time: unions, intersections and differences of half-open intervals.
+#pragma once
+
+#include <assay/trace/model.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// A set of nanoseconds, as half-open intervals that are sorted, not empty, and do not touch.
+/// Intervals without length, or that end before they begin (a clock that was set back), are not in
+/// it.
+class time_set {
+ public:
+  time_set() = default;
+
+  /// The union of intervals in any order. O(n log n), O(n) where they come sorted.
+  explicit time_set(std::vector<span> all) : parts_{std::move(all)} {
+    std::erase_if(parts_, [](span const& each) { return each.end <= each.begin; });
+    auto const before = [](span const& a, span const& b) { return a.begin < b.begin; };
+    if (!std::is_sorted(parts_.begin(), parts_.end(), before)) {
+      std::sort(parts_.begin(), parts_.end(), before);
+    }
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      if (parts_[i].begin <= parts_[last].end) {
+        parts_[last].end = std::max(parts_[last].end, parts_[i].end);
+      } else {
+        parts_[++last] = parts_[i];
+      }
+    }
+    if (!parts_.empty()) { parts_.resize(last + 1); }
+  }
+
+  std::vector<span> const& parts() const noexcept { return parts_; }
+  bool empty() const noexcept { return parts_.empty(); }
+
+  /// How long it is in all.
+  std::int64_t length() const noexcept {
+    std::int64_t sum = 0;
+    for (auto const& each : parts_) { sum += each.length(); }
+    return sum;
+  }
+
+  /// From its first to its last moment; empty for an empty set.
+  span extent() const noexcept {
+    return parts_.empty() ? span{} : span{parts_.front().begin, parts_.back().end};
+  }
+
+  /// How much of an interval is in it. O(log n) and the parts that it meets.
+  std::int64_t length_within(span where) const noexcept {
+    if (where.end <= where.begin) { return 0; }
+    std::int64_t sum = 0;
+    for (auto at = first_after(where.begin); at != parts_.end() && at->begin < where.end; ++at) {
+      sum += std::min(at->end, where.end) - std::max(at->begin, where.begin);
+    }
+    return sum;
+  }
+
+  /// What is in both.
+  friend time_set operator&(time_set const& a, time_set const& b) {
+    time_set both;
+    auto x = a.parts_.begin();
+    auto y = b.parts_.begin();
+    while (x != a.parts_.end() && y != b.parts_.end()) {
+      span const common{std::max(x->begin, y->begin), std::min(x->end, y->end)};
+      if (common.begin < common.end) { both.parts_.push_back(common); }
+      x->end < y->end ? ++x : ++y;
+    }
+    return both;
+  }
+
+  /// What is in either.
+  friend time_set operator|(time_set const& a, time_set const& b) {
+    std::vector<span> all(a.parts_.size() + b.parts_.size());
+    std::merge(a.parts_.begin(), a.parts_.end(), b.parts_.begin(), b.parts_.end(), all.begin(),
+               [](span const& x, span const& y) { return x.begin < y.begin; });
+    return time_set{std::move(all)};
+  }
+
+  /// What is in the first only.
+  friend time_set operator-(time_set const& a, time_set const& b) {
+    time_set rest;
+    auto y = b.parts_.begin();
+    for (auto part : a.parts_) {
+      while (y != b.parts_.end() && y->end <= part.begin) { ++y; }
+      for (auto at = y; at != b.parts_.end() && at->begin < part.end; ++at) {
+        if (part.begin < at->begin) { rest.parts_.push_back({part.begin, at->begin}); }
+        part.begin = std::max(part.begin, at->end);
+      }
+      if (part.begin < part.end) { rest.parts_.push_back(part); }
+    }
+    return rest;
+  }
+
+  bool operator==(time_set const&) const = default;
+
+ private:
+  std::vector<span>::const_iterator first_after(std::int64_t moment) const noexcept {
+    return std::upper_bound(parts_.begin(), parts_.end(), moment,
+                            [](std::int64_t value, span const& each) { return value < each.end; });
+  }
+
+  std::vector<span> parts_;
+};
+
+/// How much of two sets is in both, without making that set.
+inline std::int64_t common_length(time_set const& a, time_set const& b) { return (a & b).length(); }
+
+/// How long exactly `k` of the intervals are open, for `k` from 0 (gaps between the first and the
+/// last) to the most that ever are. The sum is the extent of all. O(n log n).
+inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
+  std::vector<std::pair<std::int64_t, int>> steps;
+  steps.reserve(2 * all.size());
+  for (auto const& each : all) {
+    if (each.end <= each.begin) { continue; }
+    steps.emplace_back(each.begin, +1);
+    steps.emplace_back(each.end, -1);
+  }
+  std::sort(steps.begin(), steps.end());
+  std::vector<std::int64_t> result(1, 0);
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0) { result[depth] += steps[i].first - steps[i - 1].first; }
+    depth = steps[i].second > 0 ? depth + 1 : depth - 1;
+    if (depth >= result.size()) { result.resize(depth + 1, 0); }
+  }
+  return result;
+}
+
+}  // namespace assay::trace
