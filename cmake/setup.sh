@@ -33,6 +33,8 @@ have_package() {
   rm -rf "$probe"
   return $found
 }
+# Whether the compiler finds a C header.
+have_header() { printf '#include <%s>\n' "$1" | "${CXX:-c++}" -fsyntax-only -x c++ - 2>/dev/null; }
 
 # need TEST... : notes the Debian package of everything that is missing and how else to get it.
 packages=''
@@ -44,6 +46,11 @@ need() { # need 'TEST' DEBIAN_PACKAGE 'OTHER WAY'
   $2: $3"
   fi
 }
+
+# wish 'TEST' DEBIAN_PACKAGE 'OTHER WAY' : the same for what can be done without: installed where that
+# is possible, and missed by nobody else.
+wishing=yes
+wish() { [ "$wishing" = no ] || need "$@"; }
 
 # Installs what `need` noted, as root or through sudo that asks for no password; else names it.
 install_missing() {
@@ -63,6 +70,7 @@ install_missing() {
 
 # After installing: names exactly what is still missing, and stops.
 require() {
+  wishing=no
   packages=''
   advice=''
   check_machine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Telling UTF-8 from other bytes, and repairing what is not, so that it shows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace assay::trace {
+
+/// How many bytes of `text`, from `at` on, are one character of UTF-8; 0 where they are none.
+/// Overlong forms, surrogates and what lies beyond U+10FFFF are none (Unicode 15, table 3-7).
+constexpr std::size_t utf8_character(std::string_view text, std::size_t at) noexcept {
+  auto const byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
+  };
+  auto const lead = byte(at);
+  if (lead < 0x80) { return 1; }
+  if (lead < 0xc2 || lead > 0xf4) { return 0; }
+  std::size_t const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  auto const lowest = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  auto const highest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (byte(at + 1) < lowest || byte(at + 1) > highest) { return 0; }
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80) { return 0; }
+  }
+  return length;
+}
+
+/// Whether all of `text` is UTF-8.
+constexpr bool is_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    auto const length = utf8_character(text, at);
+    if (length == 0) { return false; }
+    at += length;
+  }
+  return true;
+}
+
+/// `text` with U+FFFD in the place of each byte that belongs to no character.
+inline std::string repaired_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const length = utf8_character(text, at);
+    result += length == 0 ? std::string_view{"\xef\xbf\xbd"} : text.substr(at, length);
+    at += length == 0 ? 1 : length;
+  }
+  return result;
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <assay/trace/sqlite.hpp>
+
+int main() {
+  assay::trace::write_nsys({}, "consumer.sqlite");
+  return assay::trace::read_nsys("consumer.sqlite") == assay::trace::model{} ? 0 : 1;
+}
