@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/config.hpp>
+#include <assay/core/distinct.hpp>
 #include <assay/core/file.hpp>
 #include <assay/core/named.hpp>
 #include <assay/core/place.hpp>

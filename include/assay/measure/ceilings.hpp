@@ -6,10 +6,10 @@
 #include <assay/measure/comparison.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -21,7 +21,7 @@ inline ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{25
   std::vector<std::byte> from(bytes, std::byte{0x5a});
   std::vector<std::byte> to(bytes, std::byte{0});
   auto const share = bytes / static_cast<std::size_t>(threads);
-  std::array<double, 5> seconds{};
+  std::vector<double> seconds(5);
   for (double& once : seconds) {
     auto const begin = std::chrono::steady_clock::now();
     {
@@ -34,7 +34,7 @@ inline ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{25
     }
     once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  std::ranges::nth_element(seconds, seconds.begin() + 2);
+  std::sort(seconds.begin(), seconds.end());
   auto const moved = 2.0 * static_cast<double>(share) * threads;
   return {"host memcpy, " + std::to_string(threads) + " threads", moved / seconds[2]};
 }

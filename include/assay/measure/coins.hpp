@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <random>
-#include <span>
 #include <utility>
+#include <vector>
 
 namespace assay::measure {
 
@@ -35,7 +35,7 @@ class coins {
   }
 
   template <class T>
-  void shuffle(std::span<T> values) noexcept {
+  void shuffle(std::vector<T>& values) noexcept {
     for (auto left = values.size(); left > 1; --left) {
       std::swap(values[left - 1], values[static_cast<std::size_t>(below(left))]);
     }

@@ -3,9 +3,9 @@
 /// What can be told of the machine and of this run without a GPU.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -90,11 +90,7 @@ inline void fill_unknown(environment& to, environment const& from) {
     if (to.*number != to.*number) { to.*number = from.*number; }  // only NaN differs from itself
   }
   if (to.host_threads == 0) { to.host_threads = from.host_threads; }
-  for (auto const& reason : from.throttle_reasons) {
-    if (std::ranges::find(to.throttle_reasons, reason) == to.throttle_reasons.end()) {
-      to.throttle_reasons.push_back(reason);
-    }
-  }
+  for (auto const& reason : from.throttle_reasons) { add_distinct(to.throttle_reasons, reason); }
 }
 
 }  // namespace assay::measure

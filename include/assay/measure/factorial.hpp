@@ -6,7 +6,6 @@
 #include <assay/measure/comparison.hpp>
 
 #include <cstddef>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,7 +14,7 @@
 namespace assay::measure {
 
 /// Each variant against the first, as ratios of times. K of them share the error level.
-inline std::vector<contrast> against_first(std::span<std::string const> labels) {
+inline std::vector<contrast> against_first(std::vector<std::string> const& labels) {
   if (labels.size() < 2) {
     throw std::invalid_argument("a comparison needs 2 labels or more, not " +
                                 std::to_string(labels.size()));
@@ -124,9 +123,8 @@ class crossing {
   /// the error level, so who asks only for the interaction knows it sooner.
   std::vector<contrast> contrasts() const {
     auto all = interactions();
-    for (auto const& more : {main_effects(), simple_effects()}) {
-      all.insert(all.end(), more.begin(), more.end());
-    }
+    for (auto& each : main_effects()) { all.push_back(std::move(each)); }
+    for (auto& each : simple_effects()) { all.push_back(std::move(each)); }
     return all;
   }
 

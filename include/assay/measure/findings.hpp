@@ -3,6 +3,7 @@
 /// From the ledger of a comparison that has ended to the result that reports print.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/guards.hpp>
@@ -39,9 +40,7 @@ inline std::string changed_axes(std::vector<variant> const& variants,
                                 std::vector<contrast> const& contrasts) {
   std::vector<std::string> names;
   for (auto const& each : variants) {
-    for (auto const& [axis, choice] : each.axes) {
-      if (std::find(names.begin(), names.end(), axis) == names.end()) { names.push_back(axis); }
-    }
+    for (auto const& [axis, choice] : each.axes) { add_distinct(names, axis); }
   }
   auto const choice_of = [](variant const& of, std::string const& axis) {
     for (auto const& [name, choice] : of.axes) {
@@ -49,17 +48,20 @@ inline std::string changed_axes(std::vector<variant> const& variants,
     }
     return std::string{};
   };
-  std::erase_if(names, [&](std::string const& axis) {
-    return std::all_of(variants.begin(), variants.end(), [&](variant const& each) {
-      return choice_of(each, axis) == choice_of(variants.front(), axis);
-    });
-  });
+  std::vector<std::string> changed;
+  for (auto const& axis : names) {
+    for (auto const& each : variants) {
+      if (choice_of(each, axis) != choice_of(variants.front(), axis)) {
+        add_distinct(changed, axis);
+      }
+    }
+  }
   bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](contrast const& each) {
     return each.what != contrast::kind::difference;
   });
-  if (names.size() > 1 && !crossed) { return "confounded"; }
+  if (changed.size() > 1 && !crossed) { return "confounded"; }
   std::string text;
-  for (auto const& name : names) { text += (text.empty() ? "" : " x ") + name; }
+  for (auto const& name : changed) { text += (text.empty() ? "" : " x ") + name; }
   return text;
 }
 
@@ -130,7 +132,7 @@ class reporter {
 
   /// Intervals hold at looks only: epochs after the last one (of an interrupted run) are not used.
   std::span<double const> until_look(std::vector<double> const& effects) const {
-    return std::span{effects}.first(static_cast<std::size_t>(end_.last_look->epochs));
+    return {effects.data(), static_cast<std::size_t>(end_.last_look->epochs)};
   }
 
   finding make_finding(clock on, std::size_t k, std::optional<control_check> const& control) {

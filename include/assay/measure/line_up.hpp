@@ -3,18 +3,18 @@
 /// Pipelines as the variants of one experiment.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/core/named.hpp>
 #include <assay/measure/instruments.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/profile.hpp>
 
+#include <algorithm>
 #include <any>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,10 +118,10 @@ inline std::vector<std::string> labels_of(
     std::vector<std::vector<std::pair<std::string, std::string>>> const& variants) {
   std::vector<std::string> labels(variants.size());
   for (std::size_t axis = 0; axis < variants.front().size(); ++axis) {
-    std::set<std::string> choices, names;
+    std::vector<std::string> choices, names;
     for (auto const& each : variants) {
-      choices.insert(each[axis].second);
-      names.insert(name_of(each[axis].second));
+      add_distinct(choices, each[axis].second);
+      add_distinct(names, name_of(each[axis].second));
     }
     if (choices.size() == 1) { continue; }
     for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -130,13 +130,16 @@ inline std::vector<std::string> labels_of(
                    (names.size() == choices.size() ? name_of(choice) : choice);
     }
   }
-  std::map<std::string, int> seen;
   for (auto& label : labels) {
     if (label.empty()) { label = "control"; }
-    int const times = ++seen[label];
-    if (times > 1) { label += " (" + std::to_string(times) + ")"; }
   }
-  return labels;
+  auto numbered = labels;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    auto const end = labels.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    auto const times = std::count(labels.begin(), end, labels[i]);
+    if (times > 1) { numbered[i] += " (" + std::to_string(times) + ")"; }
+  }
+  return numbered;
 }
 
 }  // namespace assay::measure

@@ -3,6 +3,7 @@
 /// Looks at one device's clocks during a comparison, and says when its times cannot be trusted.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/nvml.hpp>
 
@@ -59,7 +60,7 @@ class nvml_watch {
     for (auto const& reason : throttle_reasons) {
       if ((state.throttle.value_or(0) & reason.bit) == 0) { continue; }
       std::string const name{reason.name};
-      if (std::ranges::find(seen_, name) == seen_.end()) { seen_.push_back(name); }
+      add_distinct(seen_, name);
       if (reason.vetoes) { vetoes.push_back("throttled: " + name); }
     }
     return vetoes;
@@ -83,9 +84,7 @@ class nvml_watch {
   /// One note on what could not be asked, for the report; empty when all could.
   std::string note() const {
     std::vector<std::string> told;
-    for (auto const& problem : problems_) {
-      if (std::ranges::find(told, problem) == told.end()) { told.push_back(problem); }
-    }
+    for (auto const& problem : problems_) { add_distinct(told, problem); }
     std::string text;
     for (auto const& problem : told) { text += (text.empty() ? "" : "; ") + problem; }
     return text.empty() ? text : "clocks and throttling are not fully known (NVML: " + text + ")";
@@ -98,9 +97,8 @@ class nvml_watch {
       if (std::isfinite(state.*member)) { values.push_back(state.*member); }
     }
     if (values.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
-    auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
   }
 
   std::string bus_id_;

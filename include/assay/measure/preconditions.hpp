@@ -3,6 +3,7 @@
 /// What a comparison refuses to start with.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
@@ -10,7 +11,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace assay::measure {
@@ -45,9 +45,9 @@ inline void require_sound(std::vector<variant> const& variants,
   using detail::require;
   require(variants.size() >= 2,
           "a comparison needs 2 variants or more, not " + std::to_string(variants.size()));
-  std::unordered_set<std::string> labels;
+  std::vector<std::string> labels;
   for (auto const& each : variants) {
-    require(labels.insert(each.label).second, "two variants are labelled \"" + each.label + "\"");
+    require(add_distinct(labels, each.label), "two variants are labelled \"" + each.label + "\"");
     require(static_cast<bool>(each.build), "variant \"" + each.label + "\" has no build function");
   }
   require(!contrasts.empty(), "a comparison needs 1 contrast or more, not 0");

@@ -3,6 +3,7 @@
 /// Measures variants against each other: the whole procedure, from subjects to findings.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/findings.hpp>
@@ -20,7 +21,6 @@
 #include <exception>
 #include <memory>
 #include <numeric>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -90,7 +90,7 @@ class procedure {
     }
     ledger_.close_epoch();
     if (options_.at_epoch_end) {
-      for (auto& reason : options_.at_epoch_end(now)) { note_veto(std::move(reason)); }
+      for (auto const& reason : options_.at_epoch_end(now)) { add_distinct(end_.vetoes, reason); }
     }
     bool const last = now.number + 1 == options_.max_epochs;
     bool const decided = look_now() || last;
@@ -103,7 +103,7 @@ class procedure {
     tell("building");
     std::vector<std::size_t> order(variants_.size() + (options_.hidden_control ? 1 : 0));
     std::iota(order.begin(), order.end(), std::size_t{0});
-    from.shuffle(std::span{order});
+    from.shuffle(order);
     subjects built(order.size());
     for (auto const i : order) {
       stop_if_cancelled();
@@ -173,7 +173,7 @@ class procedure {
 
   static bool steady(std::vector<std::vector<double>> const& rounds) {
     if (rounds.size() < 3) { return false; }
-    auto const last = std::span{rounds}.last(3);
+    auto const last = rounds.end() - 3;
     for (std::size_t i = 0; i < last[0].size(); ++i) {
       auto const [low, high] = std::minmax({last[0][i], last[1][i], last[2][i]});
       if (!(high - low <= 0.005 * high)) { return false; }
@@ -215,7 +215,8 @@ class procedure {
     if (due == looks_.end()) { return false; }
     end_.last_look = *due;
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
-      auto const found = judge(ledger_.effects(options_.primary, k), *due, options_.margin);
+      auto const& effects = ledger_.effects(options_.primary, k);
+      auto const found = judge({effects.data(), effects.size()}, *due, options_.margin);
       if (!settled(found, options_.resolve)) { return false; }
     }
     return true;
@@ -240,12 +241,6 @@ class procedure {
       throw interruption{verdict::unproven, "cancelled in epoch " + std::to_string(current_ + 1) +
                                                 " of at most " +
                                                 std::to_string(options_.max_epochs)};
-    }
-  }
-
-  void note_veto(std::string reason) {
-    if (std::find(end_.vetoes.begin(), end_.vetoes.end(), reason) == end_.vetoes.end()) {
-      end_.vetoes.push_back(std::move(reason));
     }
   }
 

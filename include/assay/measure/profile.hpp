@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,7 +23,7 @@ namespace assay::measure {
 /// Median, 99th percentile (nearest rank), largest and mean of some nanoseconds; all 0 of none.
 inline latency summarise_latency(std::vector<double> nanoseconds) {
   if (nanoseconds.empty()) { return {}; }
-  std::ranges::sort(nanoseconds);
+  std::sort(nanoseconds.begin(), nanoseconds.end());
   auto const rank = [&](double share) {
     auto const count = static_cast<double>(nanoseconds.size());
     return nanoseconds[static_cast<std::size_t>(std::max(1.0, std::ceil(share * count))) - 1];
@@ -47,7 +46,7 @@ class item_log {
   };
 
   row& operator[](int item) { return rows_[static_cast<std::size_t>(item)]; }
-  std::span<row const> rows() const noexcept { return rows_; }
+  std::vector<row> const& rows() const noexcept { return rows_; }
 
  private:
   std::vector<row> rows_;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -46,15 +45,16 @@ struct super_block {
 ///
 /// The counts are fixed, the labels are not: relabelling the variants still gives a sequence just
 /// as probable. With one super-block and two variants it is one fair coin.
-inline std::vector<int> draw_turns(std::span<int const> variants, std::size_t halves, coins& from) {
+inline std::vector<int> draw_turns(std::vector<int> const& variants, std::size_t halves,
+                                   coins& from) {
   std::vector<int> turns;
   while (turns.size() < halves) {
-    std::vector<int> round(variants.begin(), variants.end());
-    from.shuffle(std::span{round});
+    auto round = variants;
+    from.shuffle(round);
     round.resize(std::min(round.size(), halves - turns.size()));
     turns.insert(turns.end(), round.begin(), round.end());
   }
-  from.shuffle(std::span{turns});
+  from.shuffle(turns);
   return turns;
 }
 
@@ -62,18 +62,18 @@ inline std::vector<int> draw_turns(std::span<int const> variants, std::size_t ha
 ///
 /// Arenas in the first half: as many variants in one as in the other, the odd one by a coin; for
 /// two variants this is m and 1 - m with a fair coin m.
-inline super_block draw_super_block(std::span<int const> variants, std::span<int const> turns,
+inline super_block draw_super_block(std::vector<int> const& variants, std::vector<int> const& turns,
                                     coins& from) {
   if (variants.size() < 2) {
     throw std::invalid_argument("a super-block needs 2 variants or more, not " +
                                 std::to_string(variants.size()));
   }
   auto const count = variants.size();
-  std::vector<int> order(variants.begin(), variants.end());
+  auto order = variants;
   std::vector<int> arenas(count);
   int const first = from.flip() ? 1 : 0;
   for (std::size_t i = 0; i < count; ++i) { arenas[i] = (static_cast<int>(i % 2) + first) % 2; }
-  from.shuffle(std::span{arenas});
+  from.shuffle(arenas);
   auto const arena_of = [&](int variant) {
     return arenas[static_cast<std::size_t>(std::find(variants.begin(), variants.end(), variant) -
                                            variants.begin())];
@@ -82,7 +82,7 @@ inline super_block draw_super_block(std::span<int const> variants, std::span<int
   super_block block;
   block.slots.reserve(4 * count);
   for (std::size_t half = 0; half < 2; ++half) {
-    from.shuffle(std::span{order});
+    from.shuffle(order);
     std::iter_swap(std::find(order.begin(), order.end(), turns[half]), order.end() - 1);
     for (std::size_t i = 0; i < 2 * count; ++i) {
       int const variant = order[i < count ? i : 2 * count - 1 - i];
@@ -96,7 +96,7 @@ inline super_block draw_super_block(std::span<int const> variants, std::span<int
 inline std::vector<slot> draw_lead_in(super_block const& block, coins& from) {
   std::vector<slot> each(block.slots.begin(),
                          block.slots.begin() + static_cast<std::ptrdiff_t>(block.variants()));
-  from.shuffle(std::span{each});
+  from.shuffle(each);
   return each;
 }
 
@@ -109,12 +109,11 @@ inline std::vector<super_block> draw_epoch(int variants, int super_blocks, bool 
   std::vector<super_block> blocks;
   blocks.reserve(static_cast<std::size_t>(super_blocks) + 1);
   auto const turns = draw_turns(all, 2 * static_cast<std::size_t>(super_blocks), from);
-  for (int i = 0; i < super_blocks; ++i) {
-    auto const two = std::span{turns}.subspan(2 * static_cast<std::size_t>(i), 2);
-    blocks.push_back(draw_super_block(all, two, from));
+  for (std::size_t i = 0; i < turns.size(); i += 2) {
+    blocks.push_back(draw_super_block(all, {turns[i], turns[i + 1]}, from));
   }
   if (control) {
-    int const pair[] = {0, variants};
+    std::vector<int> const pair{0, variants};
     auto block = draw_super_block(pair, draw_turns(pair, 2, from), from);
     block.control = true;
     auto const place = from.below(blocks.size() + 1);

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -80,19 +79,16 @@ class allocation_log {
   void close() {
     if (std::exchange(closed_, true)) { return; }
     std::vector<record> all;
-    lists_.each(
-        [&](list const& each) { all.insert(all.end(), each.records.begin(), each.records.end()); });
+    lists_.each([&](list const& each) {
+      for (auto const& one : each.records) { all.push_back(one); }
+    });
     std::stable_sort(all.begin(), all.end(),
                      [](auto const& a, auto const& b) { return a.nanoseconds < b.nanoseconds; });
     std::ofstream file{partial_};
     file << "Thread,Time,Action,Pointer,Size,Stream,Nanoseconds,Duration,Alignment,Device\n";
     for (auto const& each : all) { write(file, each); }
     file.close();
-    if (file) {
-      std::error_code refused;
-      std::filesystem::rename(partial_, path_, refused);
-      if (!refused) { return; }
-    }
+    if (file && std::rename(partial_.c_str(), path_.c_str()) == 0) { return; }
     std::remove(partial_.c_str());
     throw std::runtime_error("mr::logged: could not write '" + path_ + "': is the disk full?");
   }

@@ -3,6 +3,7 @@
 /// The report that people read: plain ASCII, at most 100 columns where the names allow.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,9 +95,9 @@ inline void findings(std::ostream& out, measure::comparison const& all) {
   heading(out,
           "Findings (time against the control's; noise: half-width of the hidden A/A control)");
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
-  std::set<std::string> told;
+  std::vector<std::string> told;
   for (auto const& first : all.findings) {
-    if (!told.insert(first.contrast_name).second) { continue; }
+    if (!add_distinct(told, first.contrast_name)) { continue; }
     auto label = first.contrast_name;
     for (auto const& found : all.findings) {
       if (found.contrast_name != first.contrast_name) { continue; }
@@ -106,37 +106,38 @@ inline void findings(std::ostream& out, measure::comparison const& all) {
   }
   rows.print(out);
   out << "  * decided when to stop\n";
-  std::set<std::string> reasons{""};  // those of the primary findings are told with their verdicts
+  std::vector<std::string> reasons{
+      ""};  // those of the primary findings are told with their verdicts
   for (auto const& found : all.findings) {
-    if (found.primary) { reasons.insert(found.reason); }
+    if (found.primary) { add_distinct(reasons, found.reason); }
   }
   for (auto const& found : all.findings) {
-    if (!reasons.insert(found.reason).second) { continue; }
+    if (!add_distinct(reasons, found.reason)) { continue; }
     out << wrapped(
         found.contrast_name + " (" + std::string{to_string(found.on)} + "): " + found.reason, "  ",
         "    ");
   }
 }
 
-/// The first ceiling of a unit: shares are told of one limit, so that they can be compared.
-inline std::optional<measure::ceiling> limit(measure::comparison const& all,
-                                             measure::ceiling::unit of) {
+/// The first ceiling of a unit, null if there is none: shares are told of one limit, so that they
+/// can be compared.
+inline measure::ceiling const* limit(measure::comparison const& all, measure::ceiling::unit of) {
   for (auto const& each : all.ceilings) {
-    if (each.of == of && each.per_second > 0) { return each; }
+    if (each.of == of && each.per_second > 0) { return &each; }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
-inline std::string share_text(double per_second, std::optional<measure::ceiling> const& limit) {
-  return limit ? percent(per_second / limit->per_second, 1) : "";
+inline std::string share_text(double per_second, measure::ceiling const* limit) {
+  return limit != nullptr ? percent(per_second / limit->per_second, 1) : "";
 }
 
 /// The SM clocks while timing: one line where all arms ran alike, else one for each.
 inline void clocks(std::ostream& out, measure::comparison const& all) {
-  std::set<std::string> different;
-  for (auto const& each : all.arms) { different.insert(frequency(each.sm_hertz)); }
+  std::vector<std::string> different;
+  for (auto const& each : all.arms) { add_distinct(different, frequency(each.sm_hertz)); }
   if (different.size() == 1) {
-    if (*different.begin() != "-") { out << "  SM clock: " << *different.begin() << '\n'; }
+    if (different[0] != "-") { out << "  SM clock: " << different[0] << '\n'; }
     return;
   }
   for (auto const& each : all.arms) {
@@ -161,8 +162,8 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
       auto const has_rate = which != measure::clock::submit && seconds.median > 0;
       auto const bytes = has_rate && each.bytes > 0 ? each.bytes / seconds.median : 0;
       auto const flops = has_rate && each.flops > 0 ? each.flops / seconds.median : 0;
-      beyond = beyond || (byte_limit && bytes > byte_limit->per_second) ||
-               (flop_limit && flops > flop_limit->per_second);
+      beyond = beyond || (byte_limit != nullptr && bytes > byte_limit->per_second) ||
+               (flop_limit != nullptr && flops > flop_limit->per_second);
       rows.add({std::exchange(label, {}), std::string{to_string(which)}, duration(seconds.median),
                 quartiles, bytes > 0 ? rate(bytes, "B") : "",
                 bytes > 0 ? share_text(bytes, byte_limit) : "",
@@ -179,10 +180,10 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
     out << "  more than 100 % of a limit: part of the declared bytes or FLOPs never reached it, "
            "as in a cache\n";
   }
-  if (byte_limit) {
+  if (byte_limit != nullptr) {
     out << "  limit: " << byte_limit->name << ", " << rate(byte_limit->per_second, "B") << '\n';
   }
-  if (flop_limit) {
+  if (flop_limit != nullptr) {
     out << "  limit: " << flop_limit->name << ", " << rate(flop_limit->per_second, "FLOP") << '\n';
   }
   clocks(out, all);

@@ -3,6 +3,7 @@
 /// A finding in plain language: one sentence that says what is known and no more.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/core/named.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,21 +83,17 @@ inline std::vector<opposed> two_level_axes(measure::finding const& found,
   }
   if (weighed.empty()) { return result; }
   for (auto const& [axis, first] : arms[weighed.front()].axes) {
-    std::set<std::string> negative;
-    std::set<std::string> positive;
-    std::vector<std::string> choices;
+    std::vector<std::string> negative, positive, choices;
     for (auto const i : weighed) {
       auto const value = choice(arms[i], axis);
-      (found.weights[i] < 0 ? negative : positive).insert(value);
-      if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-        choices.push_back(value);
-      }
+      add_distinct(found.weights[i] < 0 ? negative : positive, value);
+      add_distinct(choices, value);
     }
     if (choices.size() != 2) { continue; }
     if (!splits) {
       result.push_back({axis, choices[0], choices[1]});
     } else if (negative.size() == 1 && positive.size() == 1) {
-      result.push_back({axis, *negative.begin(), *positive.begin()});
+      result.push_back({axis, negative[0], positive[0]});
     }
   }
   return result;
