@@ -12,7 +12,7 @@ namespace {
 
 /// What the library below answers; one test at a time.
 struct answers {
-  int init = 0, device = 0, clock = 0, power = 0, temperature = 0, throttle = 0;
+  int init = 0, device = 0, clock = 0, power = 0, temperature = 0, throttle = 0, link = 0;
   unsigned long long bits = 0;
   unsigned sm_mhz = 1980;
   std::string asked_for;
@@ -43,6 +43,10 @@ int temperature(void*, int sensor, unsigned* to) {
   return *to = sensor == 0 ? 51 : 0, now.temperature;
 }
 int throttle(void*, unsigned long long* to) { return *to = now.bits, now.throttle; }
+int link_generation(void*, unsigned* to) { return *to = 5, now.link; }
+int link_width(void*, unsigned* to) { return *to = 8, 0; }
+int max_link_generation(void*, unsigned* to) { return *to = 6, 0; }
+int max_link_width(void*, unsigned* to) { return *to = 16, 0; }
 
 template <class Function>
 void* address(Function* function) {
@@ -58,6 +62,10 @@ void* find(std::string const& name) {
   if (name == "nvmlDeviceGetClockInfo") { return address(clock_info); }
   if (name == "nvmlDeviceGetPowerUsage") { return address(power); }
   if (name == "nvmlDeviceGetTemperature") { return address(temperature); }
+  if (name == "nvmlDeviceGetCurrPcieLinkGeneration") { return address(link_generation); }
+  if (name == "nvmlDeviceGetCurrPcieLinkWidth") { return address(link_width); }
+  if (name == "nvmlDeviceGetMaxPcieLinkGeneration") { return address(max_link_generation); }
+  if (name == "nvmlDeviceGetMaxPcieLinkWidth") { return address(max_link_width); }
   if (name == "nvmlDeviceGetCurrentClocksEventReasons") { return address(throttle); }
   return nullptr;
 }
@@ -197,4 +205,39 @@ TEST_CASE("the name that older drivers have for throttle reasons will do") {
         return name == "nvmlDeviceGetCurrentClocksThrottleReasons" ? address(throttle) : find(name);
       }}};
   CHECK(device.sample().size() == 1);
+}
+
+TEST_CASE("the link of a device is asked for by its bus id") {
+  now = {};
+  std::vector<std::string> problems;
+  CHECK(measure::nvml{find}.ask_link("0000:1B:00.0", problems) == measure::pcie_link{5, 8, 6, 16});
+  CHECK(now.asked_for == "0000:1B:00.0");
+  CHECK(problems.empty());
+}
+
+TEST_CASE("what is not known of a link is 0, and said") {
+  now = {};
+  now.link = 3;
+  std::vector<std::string> problems;
+  CHECK(measure::nvml{find}.ask_link("0", problems) == measure::pcie_link{0, 8, 6, 16});
+  CHECK(problems == std::vector<std::string>{"link generation: Not Supported"});
+
+  problems.clear();
+  measure::nvml const old{[](std::string const& name) -> void* {
+    return name == "nvmlDeviceGetMaxPcieLinkWidth" ? nullptr : find(name);
+  }};
+  CHECK(old.available());
+  now.link = 0;
+  CHECK(old.ask_link("0", problems) == measure::pcie_link{5, 8, 6, 0});
+  CHECK(problems == std::vector<std::string>{"highest link width: the library does not know it"});
+
+  problems.clear();
+  now.device = 3;
+  CHECK(measure::nvml{find}.ask_link("0", problems) == measure::pcie_link{});
+  CHECK(problems == std::vector<std::string>{"device: Not Supported"});
+
+  problems.clear();
+  auto const absent = measure::nvml::load("libassay-does-not-exist.so.1");
+  CHECK(absent.ask_link("0", problems) == measure::pcie_link{});
+  CHECK(problems.size() == 1);
 }

@@ -26,6 +26,14 @@ struct device_state {
   std::optional<std::uint64_t> throttle;  ///< bits of NVML's clocks event (throttle) reasons
 };
 
+/// The PCIe link of a device: what it is now and what device and slot allow; 0 where unknown. An
+/// idle device may have trained it down, so ask right after copies.
+struct pcie_link {
+  unsigned generation = 0, width = 0;
+  unsigned max_generation = 0, max_width = 0;
+  bool operator==(pcie_link const&) const = default;
+};
+
 /// NVML through the functions that this library uses, looked up by name: programs neither link it
 /// nor need its header, and run where it is not installed.
 ///
@@ -124,6 +132,34 @@ class nvml {
     return state;
   }
 
+  /// The PCIe link of the device with this bus id. Each failure is added to `problems` in words.
+  pcie_link ask_link(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
+    pcie_link link;
+    device handle = nullptr;
+    if (!functions_) {
+      problems.push_back(why_missing_);
+      return link;
+    }
+    auto const& f = *functions_;
+    if (auto const code = f.by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      problems.push_back("device: " + f.text(code));
+      return link;
+    }
+    auto const number = [&](char const* what, int (*call)(device, unsigned*), unsigned& into) {
+      if (call == nullptr) {
+        problems.push_back(std::string{what} + ": the library does not know it");
+      } else if (auto const code = call(handle, &into); code != 0) {
+        into = 0;
+        problems.push_back(std::string{what} + ": " + f.text(code));
+      }
+    };
+    number("link generation", f.link_generation, link.generation);
+    number("link width", f.link_width, link.width);
+    number("highest link generation", f.max_link_generation, link.max_generation);
+    number("highest link width", f.max_link_width, link.max_width);
+    return link;
+  }
+
  private:
   nvml() = default;
 
@@ -142,6 +178,10 @@ class nvml {
           clock(get<int(device, int, unsigned*)>("nvmlDeviceGetClockInfo")),
           power(get<int(device, unsigned*)>("nvmlDeviceGetPowerUsage")),
           temperature(get<int(device, int, unsigned*)>("nvmlDeviceGetTemperature")),
+          link_generation(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkGeneration")),
+          link_width(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkWidth")),
+          max_link_generation(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkGeneration")),
+          max_link_width(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkWidth")),
           // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
           throttle(
               get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
@@ -171,6 +211,10 @@ class nvml {
     int (*clock)(device, int, unsigned*);
     int (*power)(device, unsigned*);
     int (*temperature)(device, int, unsigned*);
+    int (*link_generation)(device, unsigned*);  // these four may be missing
+    int (*link_width)(device, unsigned*);
+    int (*max_link_generation)(device, unsigned*);
+    int (*max_link_width)(device, unsigned*);
     int (*throttle)(device, unsigned long long*);
   };
 
