@@ -12,7 +12,7 @@ TEST_CASE("a link's ceilings are there, and in the order that they must be", "[m
   chosen.max_threads = 4;
   std::vector<std::string> steps;
   chosen.progress = [&](std::string_view what) { steps.emplace_back(what); };
-  auto const found = measure::measure_link(on::device{0}, chosen);
+  auto const found = measure::link_ceilings_of(on::device{0}, chosen);
   CHECK(steps.size() == 5);
   for (double const rate : {found.to_device, found.to_host, found.to_device_duplex,
                             found.to_host_duplex, found.pageable_to_device, found.pageable_to_host,

@@ -105,7 +105,7 @@ inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_optio
 
 /// Measures a link in a few seconds; blocks. Takes `bytes` of device memory twice, and of host
 /// memory once in either kind.
-inline link_ceilings measure_link(on::device place, link_options const& chosen = {}) {
+inline link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
   require_device(place);
   device_guard const guard{place};
   range const scope{"link ceilings", category::measurement};

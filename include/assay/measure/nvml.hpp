@@ -165,7 +165,8 @@ class nvml {
 
   // NVML's C interface, as its binary interface has been since CUDA 7: handles are opaque pointers,
   // all status codes are ints with 0 for success.
-  using device = struct opaque*;
+  struct opaque;
+  using device = opaque*;
 
   struct functions {
     explicit functions(lookup const& find)
