@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The arrays of a job: checked, told apart by the memory they are in, and their room on the
+/// device.
+#pragma once
+
+#include <assay/core/host_kind.hpp>
+#include <assay/memory/concepts.hpp>
+#include <assay/transfer/concepts.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::transfer {
+
+/// An array of a job, either way, and what kind of memory holds it.
+struct host_array {
+  std::byte* data = nullptr;
+  std::size_t element_bytes = 0;
+  bool leaves_host = true;  ///< an input
+  int number = 0;           ///< among those of its way
+  host_kind kind = host_kind::pageable;
+
+  std::string in_words() const {
+    return std::string{leaves_host ? "input " : "output "} + std::to_string(number);
+  }
+};
+
+/// The arrays of a job, inputs first, with the kinds that `link` finds; throws
+/// `std::invalid_argument` that names the array or the field that makes no sense.
+template <class Link, class Compute>
+std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
+  if (what.elements < 0 || what.granularity < 1) {
+    throw std::invalid_argument("a job of " + std::to_string(what.elements) +
+                                " elements in blocks of " + std::to_string(what.granularity) +
+                                " is not possible: 0 elements or more in blocks of at least 1 are");
+  }
+  std::vector<host_array> all;
+  int number = 0;
+  for (auto const& each : what.inputs) {
+    all.push_back({static_cast<std::byte*>(const_cast<void*>(each.data)), each.element_bytes, true,
+                   number++});
+  }
+  number = 0;
+  for (auto const& each : what.outputs) {
+    all.push_back({static_cast<std::byte*>(each.data), each.element_bytes, false, number++});
+  }
+  if (what.elements == 0) { return all; }
+  auto const elements = static_cast<std::size_t>(what.elements);
+  for (auto& each : all) {
+    if (each.data == nullptr || each.element_bytes == 0 ||
+        each.element_bytes > std::numeric_limits<std::size_t>::max() / 2 / elements) {
+      throw std::invalid_argument(each.in_words() + " of " + std::to_string(what.elements) +
+                                  " elements of " + std::to_string(each.element_bytes) + " bytes" +
+                                  (each.data == nullptr ? " has no address" : "") +
+                                  ": give host memory, and elements of at least 1 byte");
+    }
+    each.kind = link.kind_of(each.data, elements * each.element_bytes);
+    if (each.kind == host_kind::device) {
+      throw std::invalid_argument(each.in_words() +
+                                  " is in device memory: a job's arrays are on the host");
+    }
+  }
+  return all;
+}
+
+/// Whether an array is in memory that somebody has to stage.
+inline bool any_pageable(std::vector<host_array> const& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](auto const& each) { return each.kind == host_kind::pageable; });
+}
+
+/// Throws `std::invalid_argument`, naming the array and the remedy, if one is not page-locked.
+inline void require_page_locked(std::string_view who, std::vector<host_array> const& all) {
+  for (auto const& each : all) {
+    if (each.kind == host_kind::page_locked) { continue; }
+    throw std::invalid_argument(std::string{who} + ": " + each.in_words() + " is in " +
+                                assay::in_words(each.kind) +
+                                " memory, but must be page-locked: allocate it by cudaHostAlloc or "
+                                "mr::pinned, or use transfer::staged or transfer::registered");
+  }
+}
+
+/// Throws `std::invalid_argument` if `stream` is being captured, by a transfer that blocks.
+template <class Link>
+void refuse_capture(std::string_view who, Link const& link, typename Link::stream_type stream) {
+  if (!link.capturing(stream)) { return; }
+  throw std::invalid_argument(std::string{who} +
+                              " over this data blocks the host, so it cannot be captured into a "
+                              "graph: use page-locked memory with transfer::pinned, "
+                              "transfer::mapped or transfer::overlapped");
+}
+
+/// Room on the device for `slots` chunks of each array of a job; given back in the order of the
+/// stream it came on.
+template <class Memory, class Stream>
+class chunk_room {
+ public:
+  chunk_room(Stream stream, Memory& memory, std::vector<host_array> const& arrays,
+             std::int64_t chunk_elements, int slots)
+      : stream_(stream), memory_(memory) {
+    blocks_.reserve(arrays.size());
+    try {
+      for (auto const& each : arrays) {
+        auto const bytes = static_cast<std::size_t>(chunk_elements) * each.element_bytes;
+        block made{
+            nullptr,
+            (bytes + mr::default_alignment - 1) / mr::default_alignment * mr::default_alignment,
+            slots};
+        made.data =
+            static_cast<std::byte*>(memory_.allocate(stream_, made.bytes(), mr::default_alignment));
+        blocks_.push_back(made);
+      }
+    } catch (...) {
+      give_back();
+      throw;
+    }
+  }
+  chunk_room(chunk_room const&) = delete;
+  chunk_room& operator=(chunk_room const&) = delete;
+  ~chunk_room() { give_back(); }
+
+  void* at(std::size_t array, int slot) const noexcept {
+    return blocks_[array].data + blocks_[array].stride * static_cast<std::size_t>(slot);
+  }
+
+ private:
+  struct block {
+    std::byte* data;
+    std::size_t stride;
+    int slots;
+    std::size_t bytes() const noexcept { return stride * static_cast<std::size_t>(slots); }
+  };
+
+  void give_back() noexcept {
+    for (auto const& each : blocks_) {
+      memory_.deallocate(stream_, static_cast<void*>(each.data), each.bytes(),
+                         mr::default_alignment);
+    }
+    blocks_.clear();
+  }
+
+  Stream stream_;
+  Memory& memory_;
+  std::vector<block> blocks_;
+};
+
+}  // namespace assay::transfer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `transfer::pageable`: plain copies of whatever memory there is.
+#pragma once
+
+#include <assay/transfer/cuda_link.hpp>
+#include <assay/transfer/engine.hpp>
+
+namespace assay::transfer {
+
+/// One `cudaMemcpyAsync` for each array, one call of `compute`, one copy for each output, all in
+/// the caller's stream. Pageable arrays are staged by the driver, while the host waits.
+struct pageable {
+  static constexpr std::string_view name = "transfer::pageable";
+  static constexpr auto wants = host_memory::pageable;
+  static constexpr bool blocks_host = true;
+  static constexpr bool capturable = false;
+
+  template <class Memory>
+  engine<pageable, cuda_link, Memory> open(on::device place, Memory memory) const {
+    return {*this, cuda_link{place}, std::move(memory)};
+  }
+
+  template <class Courier, class Compute>
+  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
+             std::vector<host_array> const& arrays) const {
+    refuse_capture(name, carrier.link(), stream);
+    carrier.run(stream, what, arrays, false, cutting::whole(what.elements));
+  }
+  bool operator==(pageable const&) const = default;
+};
+static_assert(transfer_policy<pageable>);
+
+}  // namespace assay::transfer

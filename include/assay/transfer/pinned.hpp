@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `transfer::pinned`: plain copies of page-locked memory.
+#pragma once
+
+#include <assay/transfer/cuda_link.hpp>
+#include <assay/transfer/engine.hpp>
+
+namespace assay::transfer {
+
+/// One `cudaMemcpyAsync` for each array, one call of `compute`, one copy for each output, all in
+/// the caller's stream: each direction at its full rate, and nothing at once. Refuses arrays that
+/// are not page-locked.
+struct pinned {
+  static constexpr std::string_view name = "transfer::pinned";
+  static constexpr auto wants = host_memory::page_locked;
+  static constexpr bool blocks_host = false;
+  static constexpr bool capturable = true;
+
+  template <class Memory>
+  engine<pinned, cuda_link, Memory> open(on::device place, Memory memory) const {
+    return {*this, cuda_link{place}, std::move(memory)};
+  }
+
+  template <class Courier, class Compute>
+  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
+             std::vector<host_array> const& arrays) const {
+    require_page_locked(name, arrays);
+    carrier.run(stream, what, arrays, false, cutting::whole(what.elements));
+  }
+  bool operator==(pinned const&) const = default;
+};
+static_assert(transfer_policy<pinned>);
+
+}  // namespace assay::transfer

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Which copies and kernels a job becomes, on which queue, and what each has to wait for.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace assay::transfer {
+
+/// What is done to each chunk, in this order.
+enum class stage { copy_in, compute, copy_out };
+
+/// How a message calls a stage.
+constexpr char const* in_words(stage what) noexcept {
+  constexpr char const* words[] = {"the copy to the device", "the computation",
+                                   "the copy to the host"};
+  return words[static_cast<int>(what)];
+}
+
+/// How chunks are dealt over queues, which are CUDA streams that run in their own order.
+///
+/// `in_one_queue`: one after another. `by_engine`: a queue for each stage, so that a copy engine
+/// meets the copies of its direction in the order of the chunks, back to back. `by_chunk`: a queue
+/// for each slot, in which a chunk's stages follow each other, as the textbooks have it.
+enum class deal { in_one_queue, by_engine, by_chunk };
+
+/// One stage of one chunk.
+struct operation {
+  stage what = stage::copy_in;
+  int chunk = 0;
+  int slot = 0;   ///< which of the buffers on the device
+  int queue = 0;  ///< which stream
+  /// Earlier operations, by their place in the list, that must be over before this begins.
+  std::array<int, 2> after{};
+  int after_count = 0;
+  bool awaited = false;  ///< an operation of another queue comes after this
+
+  std::span<int const> waits() const noexcept {
+    return {after.data(), static_cast<std::size_t>(after_count)};
+  }
+};
+
+/// Queues that a deal needs.
+constexpr int queues_of(deal how, int slots) noexcept {
+  return how == deal::in_one_queue ? 1 : how == deal::by_engine ? 3 : slots;
+}
+
+namespace detail {
+
+/// Puts a schedule together; knows which operation is which stage of which chunk.
+class scheduler {
+ public:
+  scheduler(deal how, int chunks, int slots, bool inputs, bool outputs)
+      : how_(how),
+        chunks_(chunks),
+        slots_(slots),
+        inputs_(inputs),
+        outputs_(outputs),
+        place_(static_cast<std::size_t>(chunks) * 3, -1) {}
+
+  void add(stage what, int chunk) {
+    if (chunk < 0 || chunk >= chunks_ || (what == stage::copy_in && !inputs_) ||
+        (what == stage::copy_out && !outputs_)) {
+      return;
+    }
+    operation made{what, chunk, chunk % slots_, 0};
+    made.queue = how_ == deal::by_engine  ? static_cast<int>(what)
+                 : how_ == deal::by_chunk ? made.slot
+                                          : 0;
+    if (what == stage::copy_in) { wait(made, stage::compute, chunk - slots_); }
+    if (what == stage::compute) {
+      wait(made, stage::copy_in, chunk);
+      wait(made, stage::copy_out, chunk - slots_);
+    }
+    if (what == stage::copy_out) { wait(made, stage::compute, chunk); }
+    place(what, chunk) = static_cast<int>(all_.size());
+    all_.push_back(made);
+  }
+
+  std::vector<operation> take() { return std::move(all_); }
+
+ private:
+  int& place(stage what, int chunk) {
+    return place_[static_cast<std::size_t>(chunk) * 3 + static_cast<std::size_t>(what)];
+  }
+  void wait(operation& later, stage what, int chunk) {
+    if (chunk < 0 || place(what, chunk) < 0) { return; }
+    auto& earlier = all_[static_cast<std::size_t>(place(what, chunk))];
+    later.after[static_cast<std::size_t>(later.after_count++)] = place(what, chunk);
+    earlier.awaited = earlier.awaited || earlier.queue != later.queue;
+  }
+
+  deal how_;
+  int chunks_, slots_;
+  bool inputs_, outputs_;
+  std::vector<int> place_;
+  std::vector<operation> all_;
+};
+
+}  // namespace detail
+
+/// The operations of a job in the order in which they are enqueued; what one waits for stands
+/// before it.
+///
+/// Chunk i uses slot i modulo `slots`: its copy in waits for the computation of the slot's last
+/// chunk, its computation for that chunk's copy out. `by_engine` goes breadth-first: while a chunk
+/// is copied in, the one before is computed and the one before that is copied out, so that no
+/// engine's next operation is enqueued late. `by_chunk` enqueues a stage of all slots before the
+/// next stage of any.
+inline std::vector<operation> schedule(deal how, int chunks, int slots, bool inputs, bool outputs) {
+  constexpr std::array forward{stage::copy_in, stage::compute, stage::copy_out};
+  detail::scheduler made{how, chunks, slots, inputs, outputs};
+  if (how == deal::in_one_queue) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      for (auto const what : forward) { made.add(what, chunk); }
+    }
+  } else if (how == deal::by_chunk) {
+    for (int first = 0; first < chunks; first += slots) {
+      for (auto const what : forward) {
+        for (int i = 0; i < slots; ++i) { made.add(what, first + i); }
+      }
+    }
+  } else {
+    for (int wave = 0; wave < chunks + 2; ++wave) {
+      // With one slot a copy in waits for what the same wave computes, so that comes first.
+      for (int i = 0; i < 3; ++i) {
+        int const depth = slots == 1 ? 2 - i : i;
+        made.add(forward[static_cast<std::size_t>(depth)], wave - depth);
+      }
+    }
+  }
+  return made.take();
+}
+
+}  // namespace assay::transfer

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `transfer::staged`: pageable memory by way of page-locked buffers that several threads fill.
+#pragma once
+
+#include <assay/transfer/cuda_link.hpp>
+#include <assay/transfer/engine.hpp>
+
+namespace assay::transfer {
+
+/// As `transfer::pageable`, but pageable arrays cross by way of bounce buffers of the engine's own:
+/// threads copy one piece while others are on the link, both ways. Arrays that the device reaches
+/// itself are copied directly. 0 is picked; see `staging`. The buffers are made, and the threads
+/// started, by the first job that needs them.
+struct staged {
+  int threads = 0;
+  int buffers = 0;
+  std::size_t buffer_bytes = staging{}.buffer_bytes;
+  bool streaming_stores = true;
+
+  static constexpr std::string_view name = "transfer::staged";
+  static constexpr auto wants = host_memory::pageable;
+  static constexpr bool blocks_host = true;
+  static constexpr bool capturable = false;
+
+  std::string describe() const {
+    std::string fields;
+    auto const tell = [&](std::string const& field) {
+      fields += (fields.empty() ? "" : ", ") + field;
+    };
+    if (threads != 0) { tell("threads=" + std::to_string(threads)); }
+    if (buffers != 0) { tell("buffers=" + std::to_string(buffers)); }
+    if (buffer_bytes != staging{}.buffer_bytes) {
+      tell("buffer_bytes=" + std::to_string(buffer_bytes));
+    }
+    if (!streaming_stores) { tell("plain stores"); }
+    return std::string{name} + (fields.empty() ? "" : '{' + fields + '}');
+  }
+
+  /// Throws `std::invalid_argument` for counts that make no sense.
+  template <class Memory>
+  engine<staged, cuda_link, Memory> open(on::device place, Memory memory) const {
+    return {*this, cuda_link{place}, std::move(memory), bounce()};
+  }
+  staging bounce() const { return {threads, buffers, buffer_bytes, streaming_stores}; }
+
+  template <class Courier, class Compute>
+  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
+             std::vector<host_array> const& arrays) const {
+    if (any_pageable(arrays)) { refuse_capture(name, carrier.link(), stream); }
+    carrier.run(stream, what, arrays, true, cutting::whole(what.elements));
+  }
+  bool operator==(staged const&) const = default;
+};
+static_assert(transfer_policy<staged>);
+
+}  // namespace assay::transfer

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `stager`: threads that carry pageable data through page-locked bounce buffers.
+#pragma once
+
+#include <assay/core/range.hpp>
+#include <assay/host/streaming_copy.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::transfer {
+
+/// How pageable data is staged; 0 is picked.
+struct staging {
+  /// Threads that copy; picked: 8, which take what the memory of most hosts gives, but no more than
+  /// the host has.
+  int threads = 0;
+  /// Bounce buffers, of all threads together; picked: 2 for each thread, one to copy while the
+  /// other is on the link.
+  int buffers = 0;
+  /// Of each buffer. A copy of 1 MiB keeps the link busy ten times as long as it takes to start,
+  /// and all buffers together still fit the caches of a server's processor.
+  std::size_t buffer_bytes = std::size_t{1} << 20U;
+  /// Fill buffers by stores that bypass the caches; see `host::streaming_copy`.
+  bool streaming_stores = true;
+  bool operator==(staging const&) const = default;
+
+  /// With what is picked; throws `std::invalid_argument` that names the field and what is allowed.
+  staging resolved() const {
+    auto made = *this;
+    if (threads < 0 || buffers < 0) {
+      throw std::invalid_argument("staging: " + std::to_string(threads) + " threads and " +
+                                  std::to_string(buffers) +
+                                  " buffers are not possible: 0 (picked) or more are");
+    }
+    if (buffer_bytes < 4096) {
+      throw std::invalid_argument("staging: buffer_bytes is " + std::to_string(buffer_bytes) +
+                                  ", but must be at least 4096");
+    }
+    if (made.threads == 0) {
+      made.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
+    }
+    if (made.buffers == 0) { made.buffers = 2 * made.threads; }
+    return made;
+  }
+};
+
+/// Copies between pageable host memory and the device by way of page-locked buffers, filled and
+/// emptied by threads of its own while others are on the link. The threads sleep when there is
+/// nothing to do, and are joined at destruction.
+///
+/// `Link` is what runs copies: `cuda_link`, or a fake of the tests.
+template <class Link>
+class stager {
+ public:
+  using stream_type = typename Link::stream_type;
+  using event_type = typename Link::event_type;
+
+  /// The staged copies of one operation; it must stay until it is settled or the stager abandoned.
+  struct ticket {
+    event_type* event = nullptr;  ///< recorded once all copies are enqueued, if there is one
+    int to_enqueue = 0;
+    int to_finish = 0;
+    std::exception_ptr failure{};
+  };
+
+  stager(Link link, staging const& how) : link_(std::move(link)), how_(how.resolved()) {
+    for (int i = 0; i < how_.buffers; ++i) {
+      buffers_.push_back({link_.page_locked(how_.buffer_bytes), link_.make_event()});
+    }
+    for (auto& each : buffers_) { free_.push_back(&each); }
+    for (int i = 0; i < how_.threads; ++i) {
+      threads_.emplace_back([this] { work(); });
+    }
+  }
+  stager(stager const&) = delete;
+  stager& operator=(stager const&) = delete;
+  ~stager() {
+    {
+      std::lock_guard const lock{mutex_};
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    threads_.clear();
+    for (auto& each : buffers_) {  // the link may still read what was filled last
+      if (each.in_flight) { link_.drain(each.event); }
+    }
+  }
+
+  /// Says that copies follow for this ticket, until `close`.
+  void open(ticket& of) {
+    std::lock_guard const lock{mutex_};
+    ++of.to_enqueue;
+  }
+  /// Has `bytes` bytes copied from the host to the device in the order of `queue`; the host's are
+  /// free once all is enqueued.
+  void fill(ticket& of, stream_type queue, void* device, void const* host, std::size_t bytes) {
+    add(of, queue, static_cast<std::byte*>(device),
+        static_cast<std::byte*>(const_cast<void*>(host)), bytes, true);
+  }
+  /// Has `bytes` bytes copied from the device, in the order of `queue`, to the host, where they are
+  /// once all is finished.
+  void empty(ticket& of, stream_type queue, void* host, void const* device, std::size_t bytes) {
+    add(of, queue, static_cast<std::byte*>(const_cast<void*>(device)),
+        static_cast<std::byte*>(host), bytes, false);
+  }
+  void close(ticket& of, stream_type queue) {
+    std::lock_guard const lock{mutex_};
+    enqueued(of, queue);
+  }
+
+  /// Blocks until all copies of the ticket are enqueued; throws what one failed with.
+  void wait_enqueued(ticket& of) {
+    std::unique_lock lock{mutex_};
+    settled_.wait(lock, [&] { return of.to_enqueue == 0; });
+    if (of.failure) { std::rethrow_exception(of.failure); }
+  }
+  /// Blocks until the host is done with all copies of the ticket; throws what one failed with.
+  void wait_finished(ticket& of) {
+    std::unique_lock lock{mutex_};
+    settled_.wait(lock, [&] { return of.to_enqueue == 0 && of.to_finish == 0; });
+    if (of.failure) { std::rethrow_exception(of.failure); }
+  }
+
+  /// Forgets what no thread has begun and waits for the rest; tickets are no longer used then.
+  void abandon() noexcept {
+    std::unique_lock lock{mutex_};
+    pieces_.clear();
+    settled_.wait(lock, [&] { return working_ == 0; });
+  }
+
+ private:
+  using memory_type = decltype(std::declval<Link&>().page_locked(std::size_t{}));
+
+  struct buffer {
+    memory_type memory;
+    event_type event;  ///< of its last copy
+    bool in_flight = false;
+  };
+  struct piece {
+    ticket* of;
+    stream_type queue;
+    std::byte* device;
+    std::byte* host;
+    std::size_t bytes;
+    bool to_device;
+  };
+
+  void add(ticket& of, stream_type queue, std::byte* device, std::byte* host, std::size_t bytes,
+           bool to_device) {
+    constexpr std::size_t page = 4096;
+    // Enough pieces that all threads have several: the link waits for the first, the caller for the
+    // last. Below 128 KiB starting a copy takes longer than the copy.
+    auto const wanted = bytes / static_cast<std::size_t>(4 * how_.threads) / page * page;
+    auto const least = std::min(std::size_t{128} << 10U, how_.buffer_bytes);
+    auto const step = std::clamp(wanted, least, how_.buffer_bytes);
+    {
+      std::lock_guard const lock{mutex_};
+      for (std::size_t at = 0; at < bytes; at += step) {
+        pieces_.push_back(
+            {&of, queue, device + at, host + at, std::min(step, bytes - at), to_device});
+        ++of.to_enqueue;
+        ++of.to_finish;
+      }
+    }
+    wake_.notify_all();
+  }
+
+  void work() noexcept {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      wake_.wait(lock, [&] { return stopping_ || !pieces_.empty(); });
+      if (pieces_.empty()) { return; }
+      auto const next = pieces_.front();
+      pieces_.pop_front();
+      ++working_;
+      lock.unlock();
+      if (next.to_device) {
+        fill_one(next);
+      } else {
+        empty_some(next);
+      }
+      lock.lock();
+      --working_;
+      settled_.notify_all();
+    }
+  }
+
+  void fill_one(piece const& what) noexcept {
+    range const scope{"stage in", category::transfer, what.bytes};
+    auto& through = take_buffer();
+    guarded(what, [&] {
+      link_.bind_thread();
+      if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
+      if (how_.streaming_stores) {
+        host::streaming_copy(through.memory.get(), what.host, what.bytes);
+      } else {
+        std::memcpy(through.memory.get(), what.host, what.bytes);
+      }
+      link_.copy(what.queue, what.device, through.memory.get(), what.bytes);
+      link_.record(through.event, what.queue);
+      through.in_flight = true;
+    });
+    std::lock_guard const lock{mutex_};
+    give_back(through);
+    enqueued(*what.of, what.queue);
+    finished(*what.of);
+  }
+
+  /// Empties one piece and whatever pieces follow it: the next is on the link while one is copied.
+  void empty_some(piece first) noexcept {
+    auto* through = &take_buffer();
+    begin_empty(first, *through);
+    for (;;) {
+      auto next = follow_up();
+      if (next) { begin_empty(next->first, *next->second); }
+      end_empty(first, *through);
+      if (!next) { return; }
+      first = next->first;
+      through = next->second;
+    }
+  }
+
+  void begin_empty(piece const& what, buffer& through) noexcept {
+    guarded(what, [&] {
+      link_.bind_thread();
+      if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
+      link_.copy(what.queue, through.memory.get(), what.device, what.bytes);
+      link_.record(through.event, what.queue);
+      through.in_flight = true;
+    });
+    std::lock_guard const lock{mutex_};
+    enqueued(*what.of, what.queue);
+  }
+
+  void end_empty(piece const& what, buffer& through) noexcept {
+    range const scope{"stage out", category::transfer, what.bytes};
+    guarded(what, [&] {
+      if (!std::exchange(through.in_flight, false)) { return; }  // it failed to begin
+      link_.synchronize(through.event);
+      host::streaming_copy(what.host, through.memory.get(), what.bytes);
+    });
+    std::lock_guard const lock{mutex_};
+    give_back(through);
+    finished(*what.of);
+  }
+
+  /// The next piece if it leaves the device, with a buffer if one is free: waiting for one here
+  /// could be waiting for oneself.
+  std::optional<std::pair<piece, buffer*>> follow_up() noexcept {
+    std::lock_guard const lock{mutex_};
+    if (pieces_.empty() || pieces_.front().to_device || free_.empty()) { return {}; }
+    std::pair<piece, buffer*> const found{pieces_.front(), free_.front()};
+    pieces_.pop_front();
+    free_.pop_front();
+    return found;
+  }
+
+  /// Keeps the ticket's first failure.
+  template <class Step>
+  void guarded(piece const& what, Step const& step) noexcept {
+    try {
+      step();
+    } catch (...) {
+      std::lock_guard const lock{mutex_};
+      if (!what.of->failure) { what.of->failure = std::current_exception(); }
+    }
+  }
+
+  buffer& take_buffer() noexcept {
+    std::unique_lock lock{mutex_};
+    returned_.wait(lock, [&] { return !free_.empty(); });
+    auto* const oldest = free_.front();  // its copy is the likeliest to be over
+    free_.pop_front();
+    return *oldest;
+  }
+
+  // The rest is called with the mutex held.
+
+  void give_back(buffer& through) noexcept {
+    free_.push_back(&through);
+    returned_.notify_one();
+  }
+  void enqueued(ticket& of, stream_type queue) noexcept {
+    if (--of.to_enqueue > 0) { return; }
+    if (of.event != nullptr) {
+      try {
+        link_.record(*of.event, queue);
+      } catch (...) {
+        if (!of.failure) { of.failure = std::current_exception(); }
+      }
+    }
+    settled_.notify_all();
+  }
+  void finished(ticket& of) noexcept {
+    if (--of.to_finish == 0) { settled_.notify_all(); }
+  }
+
+  Link link_;
+  staging how_;
+  std::deque<buffer> buffers_;
+  std::mutex mutex_;
+  std::condition_variable wake_;      ///< pieces came, or the end
+  std::condition_variable returned_;  ///< a buffer is free
+  std::condition_variable settled_;   ///< a ticket went on
+  std::deque<piece> pieces_;
+  std::deque<buffer*> free_;
+  int working_ = 0;
+  bool stopping_ = false;
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+}  // namespace assay::transfer

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Every schedule does each stage of each chunk once, after all that it needs, and breadth-first.
+
+#include "catch.hpp"
+
+#include <assay/transfer/schedule.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace assay::transfer;
+
+/// What is wrong with a schedule, by its definition alone: "" if nothing is.
+std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, int slots,
+                       bool inputs, bool outputs) {
+  std::map<std::pair<stage, int>, std::size_t> place;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& op = all[i];
+    if (!place.emplace(std::pair{op.what, op.chunk}, i).second) { return "a stage is there twice"; }
+    if (op.slot != op.chunk % slots) { return "a slot is not the chunk's"; }
+    if (op.queue < 0 || op.queue >= queues_of(how, slots)) { return "there is no such queue"; }
+  }
+  auto const stages = std::size_t{1} + (inputs ? 1 : 0) + (outputs ? 1 : 0);
+  if (all.size() != stages * static_cast<std::size_t>(chunks)) { return "a stage is missing"; }
+
+  // What happens before an operation, whatever the streams do: all before it in its queue, and all
+  // that it waits for, and what happens before those.
+  std::vector<std::set<std::size_t>> before(all.size());
+  std::map<int, std::size_t> last;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const add = [&](std::size_t earlier) {
+      before[i].insert(earlier);
+      before[i].insert(before[earlier].begin(), before[earlier].end());
+    };
+    if (auto const found = last.find(all[i].queue); found != last.end()) { add(found->second); }
+    last[all[i].queue] = i;
+    for (int const earlier : all[i].waits()) {
+      auto const at = static_cast<std::size_t>(earlier);
+      if (at >= i) { return "it waits for what is enqueued later"; }
+      if (all[at].queue != all[i].queue && !all[at].awaited) { return "no event for a wait"; }
+      // An event is known by stage and slot: a later use of it must not come in between.
+      for (auto between = at + 1; between < i; ++between) {
+        if (all[between].what == all[at].what && all[between].slot == all[at].slot) {
+          return "an event is recorded again before it is waited for";
+        }
+      }
+      add(at);
+    }
+  }
+  auto const ordered = [&](stage first, int chunk, stage second, int other) {
+    auto const a = place.find({first, chunk});
+    auto const b = place.find({second, other});
+    return a == place.end() || b == place.end() || before[b->second].contains(a->second);
+  };
+  for (int c = 0; c < chunks; ++c) {
+    if (!ordered(stage::copy_in, c, stage::compute, c)) { return "computed before it is there"; }
+    if (!ordered(stage::compute, c, stage::copy_out, c)) { return "leaves before it is computed"; }
+    if (!ordered(stage::compute, c, stage::copy_in, c + slots)) { return "input overwritten"; }
+    if (!ordered(stage::copy_out, c, stage::compute, c + slots)) { return "output overwritten"; }
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("schedules keep every order that they must", "[schedule]") {
+  for (auto const how : {deal::in_one_queue, deal::by_engine, deal::by_chunk}) {
+    for (int chunks : {1, 2, 3, 4, 5, 9, 17}) {
+      for (int slots : {1, 2, 3, 4, 8, 20}) {
+        for (int arrays = 0; arrays < 4; ++arrays) {
+          bool const inputs = (arrays & 1) != 0;
+          bool const outputs = (arrays & 2) != 0;
+          auto const made = schedule(how, chunks, slots, inputs, outputs);
+          INFO("deal " << static_cast<int>(how) << ", " << chunks << " chunks, " << slots
+                       << " slots, inputs " << inputs << ", outputs " << outputs);
+          REQUIRE(wrong_with(made, how, chunks, slots, inputs, outputs).empty());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a job without chunks is no work", "[schedule]") {
+  CHECK(schedule(deal::by_engine, 0, 3, true, true).empty());
+  CHECK(schedule(deal::by_chunk, 0, 3, true, true).empty());
+}
+
+TEST_CASE("by engine, each stage has its queue, and the next chunk is in before one is out",
+          "[schedule]") {
+  auto const made = schedule(deal::by_engine, 4, 3, true, true);
+  std::vector<std::pair<stage, int>> order;
+  for (auto const& op : made) {
+    CHECK(op.queue == static_cast<int>(op.what));
+    order.emplace_back(op.what, op.chunk);
+  }
+  using enum stage;
+  CHECK(order == std::vector<std::pair<stage, int>>{{copy_in, 0},
+                                                    {copy_in, 1},
+                                                    {compute, 0},
+                                                    {copy_in, 2},
+                                                    {compute, 1},
+                                                    {copy_out, 0},
+                                                    {copy_in, 3},
+                                                    {compute, 2},
+                                                    {copy_out, 1},
+                                                    {compute, 3},
+                                                    {copy_out, 2},
+                                                    {copy_out, 3}});
+  CHECK(made[0].awaited);
+  CHECK_FALSE(made.back().awaited);
+}
+
+TEST_CASE("by chunk, all copies in are enqueued before any kernel", "[schedule]") {
+  auto const made = schedule(deal::by_chunk, 4, 4, true, true);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    CHECK(made[i].what == static_cast<stage>(i / 4));
+    CHECK(made[i].queue == static_cast<int>(i % 4));
+    CHECK_FALSE(made[i].awaited);  // the order of a stream says it all
+  }
+}
+
+TEST_CASE("no event is recorded that nobody waits for", "[schedule]") {
+  for (auto const how : {deal::in_one_queue, deal::by_chunk}) {
+    for (auto const& op : schedule(how, 9, 3, true, true)) { CHECK_FALSE(op.awaited); }
+  }
+  int awaited = 0;
+  for (auto const& op : schedule(deal::by_engine, 9, 3, true, true)) { awaited += op.awaited; }
+  CHECK(awaited == 9 + 9 + 6);  // copies in, kernels, and the copies out whose slot is used again
+}
