@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `explain_overlap`: do copies overlap kernels here, how much, and if not, why.
+#pragma once
+
+#include <assay/trace/intervals.hpp>
+#include <assay/trace/overlap.hpp>
+#include <assay/trace/view.hpp>
+#include <assay/trace/work.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// What kept a copy from running beside a kernel.
+enum class overlap_obstacle : std::uint8_t {
+  no_kernels,        ///< the device ran none
+  same_stream,       ///< the kernels next to it are in its stream, which runs one after the other
+  default_stream,    ///< it or the kernel is in the legacy default stream, which waits for the rest
+  pageable_memory,   ///< the driver stages such copies, and the call returns only then
+  synchronous_call,  ///< it was asked for by a call that returns when the copy is done
+  sync_between,      ///< the host waited for the one before it asked for the other
+  host_late,        ///< the host asked for the other when the one was half over, for no such reason
+  waits_for_event,  ///< the later one's stream was told to wait for an event
+  copy_engine,      ///< it was behind a copy of its direction, of another stream
+  unknown
+};
+inline constexpr std::size_t overlap_obstacles = 10;
+
+/// One obstacle, the copies that it concerns, and the records that show it for the worst of these.
+struct overlap_reason {
+  overlap_obstacle what = overlap_obstacle::unknown;
+  std::int64_t copies = 0;
+  std::int64_t exposed_ns = 0;  ///< time of these without a kernel beside them
+  std::int64_t alone_ns = 0;    ///< of that, of copies that no other obstacle concerns
+  row_index copy = no_row;      ///< that with the longest such time
+  row_index kernel = no_row;    ///< that could have run beside it
+  row_index call = no_row;      ///< the call that stands between, or that came late
+};
+
+/// How far copies overlap kernels, and what is in the way. A copy may meet several obstacles and
+/// counts for each, so that their times do not add up.
+struct overlap_explanation {
+  std::vector<overlap_use> devices;
+  std::int64_t copies_ns = 0;  ///< summed over devices
+  std::int64_t hidden_ns = 0;
+  std::vector<overlap_reason> reasons;  ///< the longest exposed time first
+
+  std::int64_t exposed_ns() const noexcept { return copies_ns - hidden_ns; }
+};
+
+namespace detail {
+
+/// Looks for what kept single copies apart from the kernels around them.
+class overlap_judge {
+ public:
+  overlap_judge(view const& rows, std::uint32_t default_stream)
+      : of_{rows.of()}, calls_{of_}, default_stream_{default_stream} {
+    for (auto const row : rows.kernels) {
+      devices_[of_.kernels[row].where.device].by_begin.push_back(row);
+    }
+    for (auto& [device, all] : devices_) {
+      auto const sort_by = [&](std::vector<row_index>& list, auto span::*key) {
+        std::sort(list.begin(), list.end(), [&](row_index a, row_index b) {
+          return of_.kernels[a].when.*key < of_.kernels[b].when.*key;
+        });
+      };
+      all.by_end = all.by_begin;
+      sort_by(all.by_begin, &span::begin);
+      sort_by(all.by_end, &span::end);
+      std::vector<span> spans;
+      for (auto const row : all.by_begin) { spans.push_back(of_.kernels[row].when); }
+      all.busy = time_set{std::move(spans)};
+    }
+    for (auto const row : rows.copies) {
+      auto const& each = of_.copies[row];
+      copies_[{each.where.device, direction_of(each.kind)}].emplace_back(each.when.end, row);
+    }
+    for (auto& [key, list] : copies_) { std::sort(list.begin(), list.end()); }
+    for (row_index row = 0; row < of_.calls.size(); ++row) {
+      auto const& each = of_.calls[row];
+      if (of_.strings[each.name].find("Synchronize") == std::string_view::npos) { continue; }
+      syncs_[each.thread].emplace_back(each.when.begin, row);
+    }
+    for (auto& [thread, list] : syncs_) { std::sort(list.begin(), list.end()); }
+    for (auto const& each : of_.synchronizations) {
+      if (each.kind != sync_kind::stream_wait) { continue; }
+      waits_[stream_of(each.where)].push_back(each.when.begin);
+    }
+    for (auto& [stream, list] : waits_) { std::sort(list.begin(), list.end()); }
+  }
+
+  struct verdict {
+    std::array<bool, overlap_obstacles> met{};
+    row_index kernel = no_row;
+    row_index call = no_row;
+  };
+
+  std::int64_t exposed(memory_copy const& copy) const {
+    auto const found = devices_.find(copy.where.device);
+    auto const length = std::max<std::int64_t>(copy.when.length(), 0);
+    return found == devices_.end() ? length : length - found->second.busy.length_within(copy.when);
+  }
+
+  verdict judge(row_index row) const {
+    auto const& copy = of_.copies[row];
+    verdict found;
+    auto const meet = [&](overlap_obstacle what) {
+      found.met[static_cast<std::size_t>(what)] = true;
+    };
+    found.call = calls_.find(copy.where);
+    found.kernel = partner(copy);
+    if (found.kernel == no_row) {
+      meet(overlap_obstacle::no_kernels);
+      return found;
+    }
+    auto const& kernel = of_.kernels[found.kernel];
+    auto const one_stream = stream_of(kernel.where) == stream_of(copy.where);
+    auto const by_default =
+        copy.where.stream == default_stream_ || kernel.where.stream == default_stream_;
+    if (one_stream) { meet(overlap_obstacle::same_stream); }
+    if (!one_stream && by_default) { meet(overlap_obstacle::default_stream); }
+    if (pageable(copy)) {
+      meet(overlap_obstacle::pageable_memory);
+    } else if (synchronous(found.call)) {
+      meet(overlap_obstacle::synchronous_call);
+    }
+    if (!one_stream) { timing(copy, kernel, found); }
+    if (std::find(found.met.begin(), found.met.end(), true) == found.met.end()) {
+      meet(overlap_obstacle::unknown);
+    }
+    return found;
+  }
+
+ private:
+  struct device_kernels {
+    std::vector<row_index> by_begin, by_end;
+    time_set busy;
+  };
+
+  /// The kernel that a copy could have run beside: the one that started next after it began, or
+  /// the one that ended last before it ended; one of another stream before one of its own, since
+  /// that may well need the copy, and then the nearer.
+  row_index partner(memory_copy const& copy) const {
+    auto const found = devices_.find(copy.where.device);
+    if (found == devices_.end()) { return no_row; }
+    auto const& [by_begin, by_end, busy] = found->second;
+    auto const next = std::upper_bound(
+        by_begin.begin(), by_begin.end(), copy.when.begin,
+        [&](std::int64_t moment, row_index row) { return moment < of_.kernels[row].when.begin; });
+    auto const after = std::upper_bound(
+        by_end.begin(), by_end.end(), copy.when.end,
+        [&](std::int64_t moment, row_index row) { return moment < of_.kernels[row].when.end; });
+    auto const later = next == by_begin.end() ? no_row : *next;
+    auto const earlier = after == by_end.begin() ? no_row : *(after - 1);
+    if (later == no_row || earlier == no_row) { return later == no_row ? earlier : later; }
+    auto const own = [&](row_index row) {
+      return stream_of(of_.kernels[row].where) == stream_of(copy.where);
+    };
+    if (own(later) != own(earlier)) { return own(later) ? earlier : later; }
+    auto const to_later = of_.kernels[later].when.begin - copy.when.end;
+    auto const to_earlier = copy.when.begin - of_.kernels[earlier].when.end;
+    return to_later <= to_earlier ? later : earlier;
+  }
+
+  static bool pageable(memory_copy const& copy) noexcept {
+    auto const direction = direction_of(copy.kind);
+    return (direction == copy_direction::to_device && copy.from == memory_kind::pageable) ||
+           (direction == copy_direction::to_host && copy.to == memory_kind::pageable);
+  }
+
+  bool synchronous(row_index call) const {
+    if (call == no_row) { return false; }
+    auto const name = of_.strings[of_.calls[call].name];
+    return name.find("Memcpy") != std::string_view::npos &&
+           name.find("Async") == std::string_view::npos;
+  }
+
+  /// Judges when the later of both was asked for: that is what kept two streams apart.
+  void timing(memory_copy const& copy, kernel_run const& kernel, verdict& found) const {
+    auto const meet = [&](overlap_obstacle what) {
+      found.met[static_cast<std::size_t>(what)] = true;
+    };
+    auto const copy_first = copy.when.begin <= kernel.when.begin;
+    auto const first = copy_first ? copy.when : kernel.when;
+    auto const first_call = calls_.find(copy_first ? copy.where : kernel.where);
+    auto const& later = copy_first ? kernel.where : copy.where;
+    auto const call = calls_.find(later);
+    if (call != no_row) {
+      auto const& asked = of_.calls[call];
+      auto const middle = first.begin + first.length() / 2;
+      auto const handed =
+          std::min(asked.when.end, copy_first ? kernel.when.begin : copy.when.begin);
+      if (handed > middle) {
+        auto const sync = sync_before(asked, middle);
+        found.call = sync == no_row ? call : sync;
+        auto const blocked =
+            copy_first && first_call != no_row && (pageable(copy) || synchronous(first_call));
+        if (sync != no_row) {
+          meet(overlap_obstacle::sync_between);
+        } else if (!blocked) {  // else the copy's own call is what made the host late
+          meet(overlap_obstacle::host_late);
+        }
+        return;
+      }
+      if (waited(stream_of(later), first_call, asked.when.begin)) {
+        meet(overlap_obstacle::waits_for_event);
+        return;
+      }
+    }
+    if (!copy_first && behind_a_copy(copy)) { meet(overlap_obstacle::copy_engine); }
+  }
+
+  /// The last call before `asked` in which its thread waited beyond `middle`.
+  row_index sync_before(api_call const& asked, std::int64_t middle) const {
+    auto const found = syncs_.find(asked.thread);
+    if (found == syncs_.end()) { return no_row; }
+    auto const after = std::lower_bound(found->second.begin(), found->second.end(),
+                                        std::pair{asked.when.begin, row_index{0}});
+    if (after == found->second.begin()) { return no_row; }
+    auto const row = (after - 1)->second;
+    return of_.calls[row].when.end > middle ? row : no_row;
+  }
+
+  bool waited(stream_key stream, row_index first_call, std::int64_t until) const {
+    auto const found = waits_.find(stream);
+    if (found == waits_.end()) { return false; }
+    auto const last = std::upper_bound(found->second.begin(), found->second.end(), until);
+    return last != found->second.begin() &&
+           (first_call == no_row || *(last - 1) >= of_.calls[first_call].when.begin);
+  }
+
+  /// Whether a copy of the same direction and another stream ended just before this one began.
+  bool behind_a_copy(memory_copy const& copy) const {
+    constexpr std::int64_t engine_switch_ns = 20'000;  // far above what an engine needs between two
+    auto const& list = copies_.at({copy.where.device, direction_of(copy.kind)});
+    auto const after =
+        std::upper_bound(list.begin(), list.end(), copy.when.begin,
+                         [](std::int64_t moment, auto const& each) { return moment < each.first; });
+    if (after == list.begin()) { return false; }
+    auto const& other = of_.copies[(after - 1)->second];
+    return copy.when.begin - other.when.end <= engine_switch_ns &&
+           stream_of(other.where) != stream_of(copy.where);
+  }
+
+  model const& of_;
+  call_index calls_;
+  std::uint32_t default_stream_;
+  std::map<std::int32_t, device_kernels> devices_;
+  std::map<std::pair<std::int32_t, copy_direction>, std::vector<std::pair<std::int64_t, row_index>>>
+      copies_;
+  std::map<thread_key, std::vector<std::pair<std::int64_t, row_index>>> syncs_;
+  std::map<stream_key, std::vector<std::int64_t>> waits_;
+};
+
+}  // namespace detail
+
+/// Says how much of the copies ran beside kernels and what kept the rest from it. CUPTI numbers the
+/// legacy default stream of a process's first context 7. O(n log n).
+inline overlap_explanation explain_overlap(view const& rows, std::uint32_t default_stream = 7) {
+  overlap_explanation result;
+  result.devices = overlap(rows);
+  for (auto const& each : result.devices) {
+    result.copies_ns += each.copies_ns;
+    result.hidden_ns += each.copies_hidden_ns;
+  }
+  detail::overlap_judge const judge{rows, default_stream};
+  std::array<overlap_reason, overlap_obstacles> reasons{};
+  std::array<std::int64_t, overlap_obstacles> worst{};
+  for (auto const row : rows.copies) {
+    auto const exposed = judge.exposed(rows.of().copies[row]);
+    if (exposed <= 0) { continue; }
+    auto const found = judge.judge(row);
+    auto const alone = std::count(found.met.begin(), found.met.end(), true) == 1;
+    for (std::size_t i = 0; i < overlap_obstacles; ++i) {
+      if (!found.met[i]) { continue; }
+      auto& reason = reasons[i];
+      reason.what = static_cast<overlap_obstacle>(i);
+      ++reason.copies;
+      reason.exposed_ns += exposed;
+      reason.alone_ns += alone ? exposed : 0;
+      if (exposed > worst[i]) {
+        worst[i] = exposed;
+        reason.copy = row;
+        reason.kernel = found.kernel;
+        reason.call = found.call;
+      }
+    }
+  }
+  for (auto const& reason : reasons) {
+    if (reason.copies > 0) { result.reasons.push_back(reason); }
+  }
+  std::stable_sort(
+      result.reasons.begin(), result.reasons.end(),
+      [](overlap_reason const& a, overlap_reason const& b) { return a.exposed_ns > b.exposed_ns; });
+  return result;
+}
+
+/// The same for the rows that a filter leaves.
+inline overlap_explanation explain_overlap(model const& of, filter const& by,
+                                           std::uint32_t default_stream = 7) {
+  return explain_overlap(select(of, by), default_stream);
+}
+
+}  // namespace assay::trace
