@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/assay.hpp>
+#include <assay/core/ptx.cuh>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,15 +24,15 @@ namespace assay {
 /// A file that cannot be written; `what()` is one line with the path and the reason.
 class file_error : public std::runtime_error {
  public:
-  file_error(std::filesystem::path const& path, std::string const& reason)
-      : std::runtime_error("cannot write " + path.string() + ": " + reason) {}
+  file_error(std::string const& path, std::string const& reason)
+      : std::runtime_error("cannot write " + path + ": " + reason) {}
 };
 
 /// A file that cannot be read; `what()` is one line with the path and the reason.
 class read_error : public std::runtime_error {
  public:
-  read_error(std::filesystem::path const& path, std::string const& reason)
-      : std::runtime_error("cannot read " + path.string() + ": " + reason) {}
+  read_error(std::string const& path, std::string const& reason)
+      : std::runtime_error("cannot read " + path + ": " + reason) {}
 };
 
 namespace detail {
@@ -37,15 +40,20 @@ namespace detail {
 inline std::string reason_of(int code) { return std::generic_category().message(code); }
 
 /// The file that a path names, through symbolic links, so that a rename does not replace the link.
-inline std::filesystem::path resolved(std::filesystem::path const& path) {
-  std::error_code ignored;
-  auto target = std::filesystem::weakly_canonical(path, ignored);
-  return ignored ? path : target;
+inline std::string resolved(std::string const& path) {
+  std::array<char, PATH_MAX> target{};
+  return ::realpath(path.c_str(), target.data()) != nullptr ? target.data() : path;
+}
+
+/// The folder that a path names a file in.
+inline std::string folder_of(std::string const& path) {
+  auto const slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
 /// Throws unless a path can name a regular file; whether it is one of the special files, such as
 /// a terminal or a pipe, that must be written in place, since a rename would replace the device.
-inline bool is_special(std::filesystem::path const& path) {
+inline bool is_special(std::string const& path) {
   if (path.empty()) { throw std::invalid_argument("an output path is empty: name a file"); }
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
@@ -63,20 +71,20 @@ inline bool is_special(std::filesystem::path const& path) {
 class new_file {
  public:
   /// Throws `file_error` unless a file can be made there.
-  explicit new_file(std::filesystem::path path)
+  explicit new_file(std::string path)
       : path_(std::move(path)), in_place_(detail::is_special(path_)) {
     if (in_place_) {
-      name_ = path_.string();
+      name_ = path_;
       descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
       if (descriptor_ < 0) { throw file_error(path_, detail::reason_of(errno)); }
       return;
     }
     target_ = detail::resolved(path_);
-    name_ = target_.string() + ".XXXXXX";
+    name_ = target_ + ".XXXXXX";
     descriptor_ = ::mkstemp(name_.data());
     if (descriptor_ < 0) {
       auto const code = errno;
-      auto const folder = path_.has_parent_path() ? path_.parent_path().string() : ".";
+      auto const folder = detail::folder_of(path_);
       throw file_error(path_, "its folder " + folder + ": " + detail::reason_of(code));
     }
   }
@@ -120,8 +128,8 @@ class new_file {
   }
 
  private:
-  std::filesystem::path path_;
-  std::filesystem::path target_;
+  std::string path_;
+  std::string target_;
   std::string name_;
   int descriptor_ = -1;
   bool in_place_ = false;
@@ -130,14 +138,14 @@ class new_file {
 
 /// Throws `file_error` unless a file can be written at `path`, by making and removing a temporary
 /// beside it: to be asked before a long run, so that its result is not lost.
-inline void require_writable(std::filesystem::path const& path) {
+inline void require_writable(std::string const& path) {
   if (!detail::is_special(path)) { new_file const probe{path}; }
 }
 
 /// Writes `text` to a temporary in the folder of `path`, then renames it: readers see the old file
 /// or the new one, and after a failure (`file_error`) the old one is untouched. A device or a pipe
 /// is written in place.
-inline void write_atomically(std::filesystem::path const& path, std::string_view text) {
+inline void write_atomically(std::string const& path, std::string_view text) {
   new_file file{path};
   file.write(text);
   file.commit();
@@ -145,7 +153,7 @@ inline void write_atomically(std::filesystem::path const& path, std::string_view
 
 /// The size of a regular file in bytes. Throws `read_error` for anything else: reading a pipe or a
 /// device would wait, and a folder has nothing to read.
-inline std::uintmax_t require_readable(std::filesystem::path const& path) {
+inline std::uintmax_t require_readable(std::string const& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) { throw read_error(path, detail::reason_of(errno)); }
   if (!S_ISREG(info.st_mode)) { throw read_error(path, "it is not a regular file"); }

@@ -3,13 +3,13 @@
 /// `sm_clock_probe`: how fast the SMs ran between two points of a stream.
 #pragma once
 
+#include <assay/core/ptx.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cuda/ptx>
 #include <limits>
 #include <map>
 #include <memory>

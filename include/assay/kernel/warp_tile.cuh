@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cuda/std/bit>
 #include <type_traits>
 
 namespace assay::kernel {
@@ -45,18 +44,25 @@ using machine_word = std::conditional_t<
     std::conditional_t<Bytes == 8, uint2,
                        std::conditional_t<Bytes == 4, unsigned, unsigned short>>>;
 
+/// The same bytes as another type: `cuda::std::bit_cast`, without the reduced-precision types that
+/// its header brings along.
+template <class To, class From>
+__device__ To bits_as(From const& value) {
+  return __builtin_bit_cast(To, value);
+}
+
 template <cache Hint, class P>
 __device__ P load(P const* from) {
   auto const* word = reinterpret_cast<machine_word<sizeof(P)> const*>(from);
-  if constexpr (Hint == cache::streaming) { return ::cuda::std::bit_cast<P>(__ldcs(word)); }
-  if constexpr (Hint == cache::l2_only) { return ::cuda::std::bit_cast<P>(__ldcg(word)); }
-  return ::cuda::std::bit_cast<P>(*word);
+  if constexpr (Hint == cache::streaming) { return bits_as<P>(__ldcs(word)); }
+  if constexpr (Hint == cache::l2_only) { return bits_as<P>(__ldcg(word)); }
+  return bits_as<P>(*word);
 }
 
 template <cache Hint, class P>
 __device__ void store(P* to, P const& value) {
   using word = machine_word<sizeof(P)>;
-  auto const moved = ::cuda::std::bit_cast<word>(value);
+  auto const moved = bits_as<word>(value);
   if constexpr (Hint == cache::streaming) {
     __stcs(reinterpret_cast<word*>(to), moved);
   } else if constexpr (Hint == cache::l2_only) {

@@ -3,8 +3,11 @@
 /// Reproducible coins: the same numbers from the same seed on every machine.
 #pragma once
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
-#include <random>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -52,8 +55,10 @@ inline std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t index) noexce
 
 /// A seed from the machine's entropy; never 0, which stands for "draw one".
 inline std::uint64_t draw_seed() {
-  std::random_device entropy;
-  auto const drawn = (std::uint64_t{entropy()} << 32U) | entropy();
+  std::uint64_t drawn = 0;
+  if (::getentropy(&drawn, sizeof drawn) != 0) {
+    throw std::system_error(errno, std::generic_category(), "the machine gives no entropy");
+  }
   return drawn == 0 ? 1 : drawn;
 }
 

@@ -60,7 +60,7 @@ struct is_valid_tile {
       pack<std::uint32_t, 4> const out{spread(bits[p] & 0xFU), spread(bits[p] >> 4U & 0xFU),
                                        spread(bits[p] >> 8U & 0xFU), spread(bits[p] >> 12U)};
       store_rows<Tuning::stores, Full>(bools + first, p * 512 + lane * 16, left,
-                                       ::cuda::std::bit_cast<pack<std::uint8_t, 16>>(out));
+                                       bits_as<pack<std::uint8_t, 16>>(out));
     }
   }
 };
@@ -85,7 +85,7 @@ struct copy_if_else_tile {
   __device__ std::uint32_t taken(std::int64_t first, int left, int lane) const {
     std::uint32_t mine = 0;
     for (int h = 0; h < halves; ++h) {
-      auto const in = ::cuda::std::bit_cast<pack<std::uint32_t, 4>>(
+      auto const in = bits_as<pack<std::uint32_t, 4>>(
           load_rows<Tuning::loads, 16, Full>(bools + first, h * 512 + lane * 16, left));
       for (int k = 0; k < 4; ++k) { mine |= gather(in.at[k]) << (16 * h + 4 * k); }
     }
