@@ -56,6 +56,12 @@ TEST_CASE("only a version of four digits is cut off") {
   CHECK(trace::without_version("cudaThing_v30a0") == "cudaThing_v30a0");
   CHECK(trace::without_version("_v3020") == "_v3020");
   CHECK(trace::without_version("") == "");
+  CHECK(trace::plain_name("cudaGraphLaunch_v10000") == "cudaGraphLaunch");
+  CHECK(trace::plain_name("cuGetProcAddress_v2") == "cuGetProcAddress");
+  CHECK(trace::plain_name("cudaMalloc3D") == "cudaMalloc3D");
+  CHECK(trace::plain_name("cuLaunch_v") == "cuLaunch_v");
+  CHECK(trace::plain_name("42") == "42");
+  CHECK(trace::plain_name("") == "");
 }
 
 TEST_CASE("cuda_gpu_kern_sum sums kernels by name, graph nodes and zero-length ones too") {

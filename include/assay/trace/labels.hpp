@@ -26,6 +26,14 @@ constexpr std::string_view without_version(std::string_view name) noexcept {
   return versioned ? name.substr(0, name.size() - suffix) : name;
 }
 
+/// A call's name without any version: `cudaMallocAsync` for `cudaMallocAsync_v11020`.
+constexpr std::string_view plain_name(std::string_view name) noexcept {
+  auto const digits = name.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits == 0 || digits + 1 == name.size()) { return name; }
+  auto const versioned = name[digits] == 'v' && name[digits - 1] == '_';
+  return versioned ? name.substr(0, digits - 1) : name;
+}
+
 /// `Host-to-Device` and the like.
 constexpr std::string_view label(copy_kind kind) noexcept {
   constexpr std::array<std::string_view, 14> names{"Unknown",

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include "golden.hpp"
+
+#include <assay/report/trace_table.hpp>
+#include <assay/trace/difference.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <string>
+
+using namespace assay;
+using namespace assay::test::golden;
+using assay::test::contains;
+
+namespace {
+
+double total(ledger const& of) {
+  double sum = 0;
+  for (auto const& [key, each] : of) { sum += each.ns; }
+  return sum;
+}
+
+change const& find(trace_difference const& in, std::string_view name) {
+  for (auto const& each : in.changes) {
+    if (each.name == name) { return each; }
+  }
+  FAIL("no change is called " << name);
+  return in.changes.front();
+}
+
+/// Two items of one thread: a kernel each; in the slow one, an allocation with a mutex inside keeps
+/// the device waiting for 400 ns more, the kernels take 50 more each, and a copy is not hidden.
+model items(bool slow) {
+  builder b;
+  b.launch("gemm", {0, 100}, {100, slow ? 650 : 600}, {0, 13});
+  if (slow) {
+    b.call("cudaMalloc_v3020", {100, 1000});
+    b.range("lock wait", {200, 350}, main_thread, "assay");
+  }
+  auto const begin = slow ? 1000 : 600;
+  b.launch("gemm", {begin, begin + 50}, {begin + 100, begin + 600 + (slow ? 50 : 0)}, {0, 13});
+  b.copy(copy_kind::host_to_device, 500, slow ? span{660, 760} : span{300, 400}, {0, 14});
+  return b.trace;
+}
+
+}  // namespace
+
+TEST_CASE("the device's ledger gives each moment to what ran then, else to why nothing did") {
+  builder b;
+  b.call("cudaLaunchKernel_v7000", {0, 10}, main_thread, 5);
+  b.kernel("a", {100, 200}, {0, 7}, 5);
+  b.kernel("b", {150, 250}, {1, 7, 2});  // 50 together, shared evenly
+  b.copy(copy_kind::host_to_device, 64, {240, 300}, {0, 8});
+  b.copy(copy_kind::device_to_host, 32, {280, 310}, {0, 9});  // 20 together
+  b.set(16, {305, 320});
+  b.kernel("a", {400, 410});
+  b.call("cudaDeviceSynchronize_v3020", {10, 500});
+  auto const found = device_ledger(b.trace);
+  CHECK(found.at({entry_kind::kernel, "a"}) == ledger_sum{75 + 10, 110, 2, 0});
+  CHECK(found.at({entry_kind::kernel, "b"}) == ledger_sum{75, 100, 1, 0});
+  CHECK(found.at({entry_kind::copy, "Host-to-Device"}) == ledger_sum{30 + 10, 60, 1, 64});
+  CHECK(found.at({entry_kind::copy, "Device-to-Host"}).ns == 10 + 5 + 2.5);
+  CHECK(found.at({entry_kind::set, "[CUDA memset]"}) == ledger_sum{2.5 + 10, 15, 1, 16});
+  CHECK(found.at({entry_kind::idle, "other"}) == ledger_sum{80, 80, 1, 0});
+  CHECK(found.at({entry_kind::edge, "before the first device work"}).ns == 100);
+  CHECK(found.at({entry_kind::edge, "after the last device work"}).ns == 90);
+  CHECK(total(found) == 500);
+}
+
+TEST_CASE("the host's ledger gives each moment of a thread to the innermost call around it") {
+  builder b;
+  b.call("cudaMallocAsync_v11020", {0, 100});
+  b.call("cuMemAllocAsync", {10, 90});
+  b.call("pthread_mutex_lock", {20, 50});
+  b.call("poll", {90, 100});  // no lock: the allocation's
+  b.call("cudaLaunchKernel_v7000", {150, 200});
+  b.call("cudaStreamSynchronize_v3020", {200, 300}, second_thread);
+  b.call("pthread_mutex_lock", {0, 300}, {100, 102});  // of a thread that never called CUDA
+  b.range("lock wait", {100, 140}, main_thread, "assay");
+  auto const found = host_ledger(b.trace);
+  CHECK(found.at({entry_kind::allocation, "cudaMallocAsync"}) == ledger_sum{10, 100, 1, 0});
+  CHECK(found.at({entry_kind::allocation, "cuMemAllocAsync"}).ns == 25);
+  CHECK(found.at({entry_kind::lock, "pthread_mutex_lock"}) == ledger_sum{15, 30, 1, 0});
+  CHECK(found.at({entry_kind::lock, "lock wait"}).ns == 20);
+  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 25);
+  CHECK(found.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 50);
+  CHECK(found.at({entry_kind::own_code, "between the calls"}).ns == (10 + 100 + 200) / 2.0);
+  CHECK(total(found) == 300);
+}
+
+TEST_CASE("both ledgers of random traces leave nothing out") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    auto const trace = random_model(seed + round, 5 + round);
+    auto const extent = static_cast<double>(run_extent(trace).length());
+    REQUIRE(total(device_ledger(trace)) == Approx(extent).epsilon(1e-9));
+    auto const host = host_ledger(trace);
+    if (!host.empty()) { REQUIRE(total(host) == Approx(extent).epsilon(1e-9)); }
+  }
+}
+
+TEST_CASE("a difference is explained by kernels, by the host's calls and by its locks") {
+  auto const control = items(false);
+  auto const variant = items(true);
+  // 1200 ns traced against 1650
+  auto const found = difference({control}, {variant}, 450);
+  CHECK((found.control_ns == 1200 && found.variant_ns == 1650));
+  CHECK(found.tracing_ns() == 0);
+  CHECK(find(found, "gemm").delta_ns() == 100);
+  CHECK(find(found, "gemm").share == Approx(100 / 450.0));
+  auto const& malloc = find(found, "cudaMalloc");
+  CHECK((malloc.what == entry_kind::allocation && malloc.view == seen_by::host));
+  CHECK((malloc.delta_ns() == 750 && malloc.variant.count == 1));
+  auto const& lock = find(found, "lock wait");
+  CHECK((lock.what == entry_kind::lock && lock.delta_ns() == 150));
+  // The copy was hidden and is not any more: 100 ns more on the device, and no idle time.
+  CHECK(find(found, "Host-to-Device").delta_ns() == 100);
+  CHECK(find(found, "Host-to-Device hidden by kernels").delta_ns() == 100);
+  CHECK(find(found, "Host-to-Device hidden by kernels").view == seen_by::context);
+  CHECK(find(found, "host late").delta_ns() == 340 - 100);
+  CHECK(find(found, "other").delta_ns() == 10);  // before the copy, whose call is not known
+  CHECK(found.device_ns == 200);
+  CHECK(found.host_ns == 240);  // of the 750 that the host's calls grew by
+  CHECK(found.explained_ns == 440);
+  CHECK(found.unexplained_ns == 10);
+  CHECK(std::is_sorted(found.changes.begin(), found.changes.end(), [](auto& a, auto& b) {
+    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
+  }));
+  std::ostringstream out;
+  report::csv_table(out, difference_table(found, 1));
+  CHECK(out.str() ==
+        "Share (%),Delta (ns),Control (ns),Variant (ns),Control Count,Variant Count,Control (MB),"
+        "Variant (MB),Seen by,Kind,Name\n"
+        "166.7,750.0,0.0,750.0,0.0,1.0,0.000,0.000,host,allocation,cudaMalloc\n");
+  auto const back = difference({variant}, {control}, -450);
+  CHECK(back.host_ns == -240);
+  CHECK(back.unexplained_ns == -10);
+}
+
+TEST_CASE("what the host did on its own, and what tracing changed, stays unexplained") {
+  auto const idle_for = [](std::int64_t more) {
+    builder b;
+    b.launch("k", {0, 10}, {10, 100});
+    b.launch("k", {200 + more, 210 + more}, {210 + more, 300 + more});
+    return b.trace;
+  };
+  auto const control = idle_for(0);
+  auto const variant = idle_for(500);
+  auto const found = difference({control}, {variant}, 400);
+  CHECK(found.explained_ns == 0);
+  CHECK(found.unexplained_ns == 400);
+  CHECK(found.tracing_ns() == 100);
+  CHECK(find(found, "between the calls").delta_ns() == 500);
+  CHECK(find(found, "host late").delta_ns() == 500);
+}
+
+TEST_CASE("traces of several runs are told per run") {
+  auto const one = items(false);
+  builder b;
+  b.trace = items(false);
+  auto const found = difference({one, 1}, {one, 2}, -600);
+  CHECK((found.control_ns == 1200 && found.variant_ns == 600));
+  CHECK(find(found, "gemm").variant.count == 1);
+  CHECK(find(found, "gemm").delta_ns() == -500);
+  CHECK_THAT(assay::test::message_of([&] { difference({one, 0}, {one, 1}, 1); }),
+             contains("more than none"));
+}
+
+TEST_CASE("equal traces differ in nothing, and an empty one is no trouble") {
+  auto const one = items(true);
+  auto const same = difference({one}, {one}, 0);
+  CHECK(same.changes.empty());
+  CHECK(same.unexplained_ns == 0);
+  model const empty;
+  auto const all = difference({empty}, {one}, 1000);
+  CHECK(all.control_ns == 0);
+  CHECK(find(all, "gemm").delta_ns() > 0);
+  CHECK(std::isnan(difference({empty}, {one}, 0).changes.front().share));
+  CHECK(difference({empty}, {empty}, 5).unexplained_ns == 5);
+}
+
+TEST_CASE("a kernel's name is not taken for a cause") {
+  builder a;
+  a.launch("host late", {0, 10}, {10, 100});
+  builder b;
+  b.launch("host late", {0, 10}, {10, 200});
+  CHECK(difference({a.trace}, {b.trace}, 100).device_ns == 100);
+}
