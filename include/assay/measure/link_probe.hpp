@@ -111,7 +111,7 @@ class link_probe {
     return ends_[0].seconds_since(begin_[0]);
   }
 
-  /// One copy each way, each in pieces that follow each other without a gap.
+  /// One copy each way, each in pieces that follow each other.
   duplex both_ways(copy const& in, copy const& out) {
     device_guard const guard{place_};
     gate();
@@ -133,6 +133,21 @@ class link_probe {
     auto const together = std::min(in_ends.back(), out_ends.back());
     return {in_ends.back(), out_ends.back(), rate(in, in_ends, together),
             rate(out, out_ends, together)};
+  }
+
+  /// Seconds until all copies of both ways were done that began at the same time, each as one: what
+  /// no order of smaller ones can go below.
+  double both_ways_whole(std::vector<copy> const& in, std::vector<copy> const& out) {
+    device_guard const guard{place_};
+    gate();
+    check(cudaStreamWaitEvent(other_.get(), begin_[0].get()));
+    for (auto const& each : in) { enqueue(one_, each); }
+    ends_[0].record(one_);
+    for (auto const& each : out) { enqueue(other_, each); }
+    ends_[1].record(other_);
+    one_.synchronize();
+    other_.synchronize();
+    return std::max(ends_[0].seconds_since(begin_[0]), ends_[1].seconds_since(begin_[0]));
   }
 
  private:

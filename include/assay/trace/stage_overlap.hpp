@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// How much of a transfer's time its three stages worked at once.
+#pragma once
+
+#include <assay/trace/intervals.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// When each stage of a transfer worked: copies to the device, kernels, copies to the host.
+using stage_spans = std::array<std::vector<span>, 3>;
+
+/// What stages did, in nanoseconds.
+struct stage_overlap {
+  std::int64_t extent_ns = 0;                ///< from the first beginning to the last end
+  std::array<std::int64_t, 3> busy_ns{};     ///< of each stage
+  std::array<std::int64_t, 4> at_once_ns{};  ///< no stage, one, two or three at once
+  std::int64_t duplex_ns = 0;                ///< copies both ways
+  bool operator==(stage_overlap const&) const = default;
+
+  /// The overlap fraction: of the time in which any stage worked, that in which two or three did.
+  double fraction() const noexcept {
+    auto const any = at_once_ns[1] + at_once_ns[2] + at_once_ns[3];
+    return any == 0 ? 0
+                    : static_cast<double>(at_once_ns[2] + at_once_ns[3]) / static_cast<double>(any);
+  }
+  /// Of the whole time, that in which copies went both ways.
+  double duplex_share() const noexcept {
+    return extent_ns == 0 ? 0 : static_cast<double>(duplex_ns) / static_cast<double>(extent_ns);
+  }
+};
+
+inline stage_overlap overlap_of(stage_spans const& of) {
+  stage_overlap found;
+  std::array<time_set, 3> sets;
+  std::vector<span> all;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    sets[i] = time_set{of[i]};
+    found.busy_ns[i] = sets[i].length();
+    all.insert(all.end(), sets[i].parts().begin(), sets[i].parts().end());
+  }
+  auto const depths = time_at_depth(all);
+  for (std::size_t depth = 0; depth < depths.size(); ++depth) {
+    found.at_once_ns[depth] = depths[depth];
+    found.extent_ns += depths[depth];
+  }
+  found.duplex_ns = common_length(sets[0], sets[2]);
+  return found;
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/trace/stage_overlap.hpp>
+
+using namespace assay;
+using trace::overlap_of;
+
+TEST_CASE("stages that follow each other do not overlap", "[trace]") {
+  auto const found = overlap_of({{{{0, 10}}, {{10, 30}}, {{30, 60}}}});
+  CHECK(found.extent_ns == 60);
+  CHECK(found.busy_ns == std::array<std::int64_t, 3>{10, 20, 30});
+  CHECK(found.at_once_ns == std::array<std::int64_t, 4>{0, 60, 0, 0});
+  CHECK(found.fraction() == 0);
+  CHECK(found.duplex_ns == 0);
+}
+
+TEST_CASE("two and three stages at once are told apart, and gaps are no overlap", "[trace]") {
+  // in  [0,40)    [50,60)
+  // run    [10,20)          [70,80)
+  // out       [15,35)
+  auto const found = overlap_of({{{{0, 40}, {50, 60}}, {{10, 20}, {70, 80}}, {{15, 35}}}});
+  CHECK(found.extent_ns == 80);
+  CHECK(found.at_once_ns == std::array<std::int64_t, 4>{20, 35, 20, 5});
+  CHECK(found.duplex_ns == 20);
+  CHECK(found.duplex_share() == Approx(0.25));
+  CHECK(found.fraction() == Approx(25.0 / 60));
+}
+
+TEST_CASE("a stage's own intervals may overlap, as several streams queue for one engine",
+          "[trace]") {
+  auto const found = overlap_of({{{{0, 10}, {0, 20}, {5, 30}}, {}, {{0, 30}}}});
+  CHECK(found.busy_ns == std::array<std::int64_t, 3>{30, 0, 30});
+  CHECK(found.at_once_ns == std::array<std::int64_t, 4>{0, 0, 30, 0});
+  CHECK(found.fraction() == 1);
+}
+
+TEST_CASE("nothing has no overlap", "[trace]") {
+  auto const found = overlap_of({});
+  CHECK(found == trace::stage_overlap{});
+  CHECK(found.fraction() == 0);
+  CHECK(found.duplex_share() == 0);
+}
