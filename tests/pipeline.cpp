@@ -34,6 +34,16 @@ struct shelf {
   bool operator==(shelf const&) const = default;
 };
 
+/// A transfer by name only.
+struct ferry {
+  int decks = 1;
+  static constexpr std::string_view name = "ferry";
+  static constexpr auto wants = transfer::host_memory::pageable;
+  static constexpr bool blocks_host = true;
+  static constexpr bool capturable = false;
+  bool operator==(ferry const&) const = default;
+};
+
 template <class P, class Choice>
 concept can_change = requires(P const& p, Choice choice) { p.with(choice); };
 
@@ -97,4 +107,22 @@ TEST_CASE("what is no policy is no choice", "[pipeline]") {
   STATIC_REQUIRE(can_change<decltype(control), anything>);
   STATIC_REQUIRE_FALSE(can_change<decltype(control), int>);
   STATIC_REQUIRE_FALSE(can_change<decltype(control), std::string>);
+}
+
+TEST_CASE("a transfer is an axis of its own, on a device", "[pipeline]") {
+  pipeline const resident{nothing{}, on::host{}};
+  STATIC_REQUIRE(std::same_as<decltype(resident.transfer), no_transfer>);
+  STATIC_REQUIRE_FALSE(decltype(resident)::crosses_link);
+
+  pipeline const control{nothing{}, ferry{2}, on::host{}};
+  CHECK(control.transfer.decks == 2);
+  CHECK(control.axes().size() == 4);  // on the host there is no link to cross
+  auto const variant = control.with(ferry{3});
+  CHECK(variant.transfer.decks == 3);
+  CHECK_FALSE(variant == control);
+  CHECK(variant.with(submit::serialized{.threads = 3}).transfer.decks == 3);
+  CHECK(variant.with(anything{}).transfer.decks == 3);
+  CHECK(variant.with(mr::heap{}).transfer.decks == 3);
+  CHECK(variant.with(on::host{4}).transfer.decks == 3);
+  CHECK(variant.with(no_transfer{}) == resident);
 }

@@ -8,6 +8,7 @@
 #include <assay/memory/heap.hpp>
 #include <assay/submit/concepts.hpp>
 #include <assay/submit/sequential.hpp>
+#include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
 #include <concepts>
@@ -28,7 +29,7 @@ struct default_memory<on::host> {
 
 namespace detail {
 
-enum class axis { none, place, memory, submission };
+enum class axis { none, place, memory, submission, transfer };
 
 /// The axis on which `P` is a choice for pipelines at `Place`.
 template <class P, class Place>
@@ -38,6 +39,9 @@ consteval axis axis_of() {
   } else if constexpr (submission_mode<P>) {
     static_assert(!memory_policy<P, Place>, "a policy must be a choice on one axis only");
     return axis::submission;
+  } else if constexpr (transfer_policy<P> || std::same_as<P, no_transfer>) {
+    static_assert(!memory_policy<P, Place>, "a policy must be a choice on one axis only");
+    return axis::transfer;
   } else if constexpr (memory_policy<P, Place> ||
                        memory_resource<P, typename place_traits<Place>::stream_type>) {
     return axis::memory;
@@ -94,6 +98,11 @@ auto submission_among(P const&... policies) {
   return detail::choice_among<axis::submission, Place>(submit::sequential{}, policies...);
 }
 
+template <class Place, class... P>
+auto transfer_among(P const&... policies) {
+  return detail::choice_among<axis::transfer, Place>(no_transfer{}, policies...);
+}
+
 /// `pipeline{...}`, for use inside the class: nvcc 13.0 takes the name there for the class itself.
 template <class Work, class... P>
 auto make_pipeline(Work const& work, P const&... policies);
@@ -105,7 +114,8 @@ template <class... P>
 inline constexpr bool each_axis_once =
     ((axis_of<P, place_of<P...>>() == axis::place) + ... + 0) <= 1 &&
     ((axis_of<P, place_of<P...>>() == axis::memory) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::submission) + ... + 0) <= 1;
+    ((axis_of<P, place_of<P...>>() == axis::submission) + ... + 0) <= 1 &&
+    ((axis_of<P, place_of<P...>>() == axis::transfer) + ... + 0) <= 1;
 
 }  // namespace detail
 
@@ -118,14 +128,18 @@ concept pipeline_policy = detail::axis_of<P, Place>() != detail::axis::none;
 ///
 /// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
 /// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`,
-/// and `default_memory` of the place. A live memory resource (ours, CCCL's, RMM's) may stand for a
-/// memory policy. Nothing is opened, started or allocated before a `rig` is made of it.
-template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit>
+/// `default_memory` of the place, and no transfer: data is resident where the work runs. A live
+/// memory resource (ours, CCCL's, RMM's) may stand for a memory policy. Nothing is opened, started
+/// or allocated before a `rig` is made of it. A transfer counts on a device only: on the host there
+/// is no link to cross.
+template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit,
+          policy Transfer = no_transfer>
 struct pipeline {
   Work work;
   Place place;
   Memory memory;
   Submit submit;
+  Transfer transfer;
 
   template <class... Policies>
   requires(pipeline_policy<Policies, Place> && ...)
@@ -133,7 +147,8 @@ struct pipeline {
       : work(std::move(workload)),
         place(detail::place_among(on::device{}, policies...)),
         memory(detail::memory_among<Place>(policies...)),
-        submit(detail::submission_among<Place>(policies...)) {
+        submit(detail::submission_among<Place>(policies...)),
+        transfer(detail::transfer_among<Place>(policies...)) {
     static_assert(detail::each_axis_once<Policies...>,
                   "two of these policies are choices on the same axis");
   }
@@ -147,25 +162,33 @@ struct pipeline {
       static_assert(memory_policy<Memory, Choice>,
                     "this pipeline's memory policy cannot open on that place: write a pipeline "
                     "with both");
-      return detail::make_pipeline(work, choice, memory, submit);
+      return detail::make_pipeline(work, choice, memory, submit, transfer);
     } else if constexpr (axis == detail::axis::memory) {
-      return detail::make_pipeline(work, place, choice, submit);
+      return detail::make_pipeline(work, place, choice, submit, transfer);
     } else if constexpr (axis == detail::axis::submission) {
-      return detail::make_pipeline(work, place, memory, choice);
+      return detail::make_pipeline(work, place, memory, choice, transfer);
+    } else if constexpr (axis == detail::axis::transfer) {
+      return detail::make_pipeline(work, place, memory, submit, choice);
     } else {
-      return detail::make_pipeline(choice, place, memory, submit);
+      return detail::make_pipeline(choice, place, memory, submit, transfer);
     }
   }
 
   /// What one batch must move and do.
   traffic batch_traffic() const { return work.item_traffic() * submit.batch_items(); }
 
-  /// Each axis with the choice on it, as a report calls them.
+  /// Whether its items carry data over the link.
+  static constexpr bool crosses_link =
+      std::same_as<Place, on::device> && !std::same_as<Transfer, no_transfer>;
+
+  /// Each axis with the choice on it, as a report calls them; the transfer only if there is one.
   std::vector<std::pair<std::string, std::string>> axes() const {
-    return {{"workload", describe(work)},
-            {"place", describe(place)},
-            {"memory", describe(memory)},
-            {"submission", describe(submit)}};
+    std::vector<std::pair<std::string, std::string>> all{{"workload", describe(work)},
+                                                         {"place", describe(place)},
+                                                         {"memory", describe(memory)},
+                                                         {"submission", describe(submit)}};
+    if constexpr (crosses_link) { all.emplace_back("transfer", describe(transfer)); }
+    return all;
   }
 
   bool operator==(pipeline const&) const = default;
@@ -177,6 +200,8 @@ pipeline(Work, Policies const&...)
                 decltype(detail::memory_among<detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...)),
                 decltype(detail::submission_among<detail::place_of<Policies...>>(
+                    std::declval<Policies const&>()...)),
+                decltype(detail::transfer_among<detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...))>;
 
 namespace detail {

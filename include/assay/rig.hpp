@@ -17,10 +17,22 @@ namespace assay {
 
 namespace detail {
 
+/// What carries the data of one lane: an engine of its own, where the pipeline crosses the link.
+template <class Pipeline, class Resource>
+auto open_transfer([[maybe_unused]] Pipeline const& what, [[maybe_unused]] Resource const& memory) {
+  if constexpr (Pipeline::crosses_link) {
+    return what.transfer.open(what.place, memory);
+  } else {
+    return no_transfer{};
+  }
+}
+
 /// The lane that a pipeline's items see, `Resource` standing for what its memory policy opened.
 template <class Pipeline, class Resource>
 using lane_of = lane<decltype(Pipeline::place),
-                     typename place_traits<decltype(Pipeline::place)>::stream_type, Resource>;
+                     typename place_traits<decltype(Pipeline::place)>::stream_type, Resource,
+                     decltype(detail::open_transfer(std::declval<Pipeline const&>(),
+                                                    std::declval<Resource const&>()))>;
 
 }  // namespace detail
 
@@ -31,10 +43,11 @@ using arenas = std::array<State, 2>;
 
 /// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
 ///
-/// Construction opens the memory policy, makes a stream for each lane, starts the mode's threads
-/// and prepares two arenas, unless it is given those of another rig; it throws what any of them
-/// throws. `Resource` is what the items see as `lane.memory`: by default what the policy opened,
-/// else an adaptor round it that the caller made. A rig is used by one thread at a time.
+/// Construction opens the memory policy, makes a stream and a transfer's engine for each lane,
+/// starts the mode's threads and prepares two arenas, unless it is given those of another rig; it
+/// throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default
+/// what the policy opened, else an adaptor round it that the caller made. A rig is used by one
+/// thread at a time.
 template <class Pipeline,
           class Resource = resource_of<decltype(Pipeline::memory), decltype(Pipeline::place)>>
 class rig {
@@ -63,7 +76,8 @@ class rig {
     int const count = pipeline_.submit.lanes();
     for (int i = 0; i < count; ++i) {
       streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
-      lanes_.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i});
+      lanes_.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
+                                 detail::open_transfer(pipeline_, memory_)});
     }
     // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
     // since it refuses counts of threads and items that make no sense.

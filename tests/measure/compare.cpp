@@ -105,7 +105,7 @@ TEST_CASE("each arm is profiled in batches of its own", "[compare]") {
     CHECK(arm.memory->peak_bytes >= 4096);
     CHECK(arm.memory->peak_bytes <= 3 * 4096);
   }
-  CHECK(found.arms[0].memory->peak_bytes == 4096);  // one item at a time under the mutex
+  CHECK(found.arms[0].memory->peak_bytes == 4096);     // one item at a time under the mutex
   CHECK(found.arms[0].submission->lock_wait.max > 0);  // at least the cost of taking a free mutex
   CHECK(found.arms[1].submission->lock_wait.max == 0);
   auto none = quick();
@@ -176,6 +176,12 @@ TEST_CASE("labels tell variants apart, by name where that is enough", "[compare]
   CHECK(labels_of({of("mr::pool{1}", "a"), of("mr::pool{2}", "a")}) ==
         std::vector<std::string>{"mr::pool{1}", "mr::pool{2}"});
   CHECK(labels_of({of("p", "a"), of("q", "b")}) == std::vector<std::string>{"p, a", "q, b"});
+  auto carried = of("p", "a");
+  carried.emplace_back("transfer", "transfer::pinned");
+  CHECK(labels_of({of("p", "a"), carried}) ==
+        std::vector<std::string>{"resident", "transfer::pinned"});
+  CHECK(labels_of({carried, of("p", "a")}) ==
+        std::vector<std::string>{"transfer::pinned", "resident"});
   CHECK(labels_of({of("p", "a"), of("p", "a")}) ==
         std::vector<std::string>{"control", "control (2)"});
 }

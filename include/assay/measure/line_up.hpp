@@ -117,15 +117,21 @@ class line_up {
 inline std::vector<std::string> labels_of(
     std::vector<std::vector<std::pair<std::string, std::string>>> const& variants) {
   std::vector<std::string> labels(variants.size());
-  for (std::size_t axis = 0; axis < variants.front().size(); ++axis) {
+  // The last axis, a transfer, is there only in pipelines that have one.
+  auto const choice_on = [](auto const& of, std::size_t axis) {
+    return axis < of.size() ? of[axis].second : std::string{"resident"};
+  };
+  std::size_t axes = 0;
+  for (auto const& each : variants) { axes = std::max(axes, each.size()); }
+  for (std::size_t axis = 0; axis < axes; ++axis) {
     std::vector<std::string> choices, names;
     for (auto const& each : variants) {
-      add_distinct(choices, each[axis].second);
-      add_distinct(names, name_of(each[axis].second));
+      add_distinct(choices, choice_on(each, axis));
+      add_distinct(names, name_of(choice_on(each, axis)));
     }
     if (choices.size() == 1) { continue; }
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      auto const& choice = variants[i][axis].second;
+      auto const choice = choice_on(variants[i], axis);
       labels[i] += (labels[i].empty() ? "" : ", ") +
                    (names.size() == choices.size() ? name_of(choice) : choice);
     }

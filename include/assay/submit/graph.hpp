@@ -70,10 +70,12 @@ class stream_capture {
   bool open_ = true;
 };
 
-/// A lane whose items can be recorded: on a CUDA stream, with memory that a graph can keep.
+/// A lane whose items can be recorded: on a CUDA stream, with memory that a graph can keep and a
+/// transfer, if any, that never blocks the host.
 template <class L>
-concept graph_lane = device_lane<L> && std::same_as<typename L::stream_type, ::cuda::stream_ref> &&
-                     capturable_memory<typename L::memory_type, ::cuda::stream_ref>;
+concept graph_lane =
+    device_lane<L> && std::same_as<typename L::stream_type, ::cuda::stream_ref> &&
+    capturable_memory<typename L::memory_type, ::cuda::stream_ref> && L::transfer_type::capturable;
 
 /// Replays items that were recorded when their key was first seen. After a failure the runner can
 /// be used again, unless the device is lost; what failed while it was recorded is recorded anew.
@@ -182,7 +184,10 @@ struct graph {
     static_assert(device_lane<Lane>,
                   "submit::graph cannot run on a host lane: it records CUDA streams (use "
                   "on::device, or submit::concurrent)");
-    static_assert(!device_lane<Lane> || graph_lane<Lane>,
+    static_assert(Lane::transfer_type::capturable,
+                  "submit::graph cannot run with this lane's transfer: it blocks the host, which a "
+                  "graph cannot record (use transfer::pinned, mapped or overlapped)");
+    static_assert(!device_lane<Lane> || graph_lane<Lane> || !Lane::transfer_type::capturable,
                   "submit::graph cannot run with this lane's memory: a graph needs memory that "
                   "keeps its blocks, a capturable_memory such as mr::pool or mr::async (mr::cuda "
                   "is not)");

@@ -37,11 +37,6 @@ struct traffic {
 /// Why a result is wrong (which element, what it is, what it should be); nothing when it is right.
 using mismatch = std::optional<std::string>;
 
-/// A workload whose data is in host memory and crosses the link in each item, when it runs on a
-/// device: it says so by `static constexpr bool crosses_link = true`.
-template <class W>
-concept crosses_link = requires { requires W::crosses_link; };
-
 /// What `prepare` of a workload returns. (Not spelled inside the concept: nvcc 13.0 aborts on a
 /// requires-expression whose parameter's type names another of its parameters.)
 template <class W, class Lane>
