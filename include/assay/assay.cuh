@@ -11,5 +11,8 @@
 #include <assay/kernel/warp_tile.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/stream_subject.cuh>
+#include <assay/workload/element_wise.cuh>
+#include <assay/workload/iterated_map.cuh>
 #include <assay/workload/null_cast.cuh>
 #include <assay/workload/null_cast_kernels.cuh>
+#include <assay/workload/vector_add.cuh>

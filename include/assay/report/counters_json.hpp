@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Hardware counters, and what bounds the work, as JSON; needs nlohmann_json.
+#pragma once
+
+#include <assay/report/json_parts.hpp>
+#include <assay/trace/counter_values.hpp>
+#include <assay/trace/roofline.hpp>
+
+#include <string>
+#include <utility>
+
+namespace assay::report {
+
+/// Everything that was counted. Values stand by the name that was asked for, with CUPTI's name
+/// beside those that differ; numbers that are not finite become null.
+inline document to_json(trace::counter_values const& all) {
+  auto ranges = document::array();
+  for (auto const& range : all.ranges) {
+    auto values = document::object();
+    auto names = document::object();
+    for (auto const& each : range.values) {
+      values[each.metric.asked] = detail::number(each.value);
+      if (each.metric.asked != each.metric.name) { names[each.metric.asked] = each.metric.name; }
+    }
+    ranges.push_back({{"name", range.name}, {"values", std::move(values)}});
+    if (!names.empty()) { ranges.back()["cupti_names"] = std::move(names); }
+  }
+  auto dropped = document::array();
+  for (auto const& each : all.dropped) {
+    dropped.push_back({{"metric", each.asked}, {"why", each.why}});
+  }
+  return {{"status", to_string(all.status.is)},
+          {"reason", all.status.reason},
+          {"remedy", all.status.remedy},
+          {"cupti_code", all.status.code},
+          {"chip", all.chip},
+          {"device", all.device},
+          {"passes", all.passes},
+          {"ranges_lost", all.ranges_lost},
+          {"ranges", std::move(ranges)},
+          {"dropped", std::move(dropped)}};
+}
+
+namespace detail {
+
+inline document write(trace::memory_level const& level) {
+  return {{"bytes", number(level.bytes)},
+          {"bytes_per_second", number(level.bytes_per_second)},
+          {"share", number(level.share)},
+          {"hit_rate", number(level.hit_rate)}};
+}
+
+}  // namespace detail
+
+/// What bounds the work, with the numbers that say so; shares are of 1.
+inline document to_json(trace::roofline const& of) {
+  auto because = document::array();
+  for (auto const& each : of.because) {
+    because.push_back({{"quantity", to_string(each.asked.of)},
+                       {"value", detail::number(each.value)},
+                       {"threshold", each.asked.threshold},
+                       {"at_least", each.asked.at_least}});
+  }
+  auto waits = document::object();
+  for (auto const& [name, warps] : of.waits) { waits[name] = detail::number(warps); }
+  return {{"bound", to_string(of.limit)},
+          {"reason", of.reason},
+          {"because", std::move(because)},
+          {"seconds", detail::number(of.seconds)},
+          {"counted_seconds", detail::number(of.counted_seconds)},
+          {"sm_hertz", detail::number(of.sm_hertz)},
+          {"occupancy", detail::number(of.occupancy)},
+          {"ipc", detail::number(of.ipc)},
+          {"issue", detail::number(of.issue)},
+          {"sm_active", detail::number(of.sm_active)},
+          {"tensor", detail::number(of.tensor)},
+          {"fma", detail::number(of.fma)},
+          {"dram", detail::write(of.dram)},
+          {"l2", detail::write(of.l2)},
+          {"l1", detail::write(of.l1)},
+          {"dram_over_must", detail::number(of.dram_over_must)},
+          {"flops_per_second", detail::number(of.flops_per_second)},
+          {"intensity", detail::number(of.intensity)},
+          {"ridge", detail::number(of.ridge)},
+          {"roof", detail::number(of.roof)},
+          {"roof_share", detail::number(of.roof_share)},
+          {"waits", std::move(waits)}};
+}
+
+}  // namespace assay::report

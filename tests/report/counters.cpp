@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/report/counters.hpp>
+#include <assay/report/counters_json.hpp>
+
+#include <sstream>
+
+using namespace assay;
+using assay::test::contains;
+
+namespace {
+
+trace::counter_values sample() {
+  trace::counter_values all;
+  all.chip = "GH100";
+  all.device = 0;
+  all.passes = 1;
+  auto const range = [](char const* name, double scale) {
+    trace::counter_range one{name, {}};
+    auto const add = [&](std::string_view metric, double value) {
+      one.values.push_back({trace::resolve_metric(metric), value * scale});
+    };
+    add(trace::metric::gpu_time, 1.5e6);
+    add("achieved_occupancy", 0.5);
+    add(trace::metric::dram_share, 88.25);
+    add(trace::metric::dram_read, 1024.0 * 1024 * 1024);
+    add(trace::metric::sm_clock, 1.98e9);
+    add("inst_executed", 123456);
+    return one;
+  };
+  all.ranges = {range("copy", 1), range("half", 0.5)};
+  all.dropped.push_back({"sm__bogus.sum", "GH100 has no metric sm__bogus"});
+  return all;
+}
+
+std::string printed(auto const& what) {
+  std::ostringstream out;
+  report::print(out, what);
+  return out.str();
+}
+
+/// A copy as the counters see it.
+trace::roofline copied() {
+  trace::counter_range range{"copy", {}};
+  auto const add = [&](std::string_view metric, double value) {
+    range.values.push_back({trace::resolve_metric(metric), value});
+  };
+  add(trace::metric::gpu_time, 1e6);
+  add(trace::metric::dram_read, 2e9);
+  add(trace::metric::dram_write, 2.1e9);
+  add(trace::metric::dram_share, 88.25);
+  add(trace::metric::ipc, 0.5);
+  add(trace::metric::l2_bytes, 4e9);
+  add(trace::metric::l2_hit, 50);
+  add(trace::metric::stall("barrier"), 1);
+  return trace::read_counters(range, {.must = {.bytes_read = 2e9, .bytes_written = 2e9}});
+}
+
+}  // namespace
+
+TEST_CASE("counters are a table of metrics and ranges, in units that people read") {
+  CHECK(printed(sample()) ==
+        "Hardware counters (GH100, device 0, 1 pass)\n"
+        "  metric                                                  copy      half\n"
+        "  gpu__time_duration.sum                              1.500 ms  750.0 us\n"
+        "  achieved_occupancy                                     0.500     0.250\n"
+        "  dram__throughput.avg.pct_of_peak_sustained_elapsed   88.25 %   44.12 %\n"
+        "  dram__bytes_read.sum                                1.00 GiB   512 MiB\n"
+        "  sm__cycles_elapsed.avg.per_second                   1.98 GHz   990 MHz\n"
+        "  inst_executed                                         123456     61728\n"
+        "  achieved_occupancy is sm__warps_active.avg.pct_of_peak_sustained_active, 0..1, CUPTI's "
+        "is in per\n"
+        "    cent\n"
+        "  inst_executed is smsp__inst_executed.sum\n"
+        "  not counted: sm__bogus.sum: GH100 has no metric sm__bogus\n");
+}
+
+TEST_CASE("where nothing could be counted there is one line, with the remedy") {
+  trace::counter_values none;
+  none.status = {trace::counter_status::state::busy, 26, "the counters are in use", "wait"};
+  CHECK(printed(none) == "No hardware counters: the counters are in use: wait\n");
+  trace::counter_values lost;
+  lost.passes = 2;
+  lost.ranges_lost = 3;
+  CHECK_THAT(printed(lost), contains("2 passes") && contains("3 ranges lost"));
+}
+
+TEST_CASE("a bound is a sentence with its numbers") {
+  CHECK(report::bound_sentence(copied()) ==
+        "memory bound: DRAM is busy nearly all the time (DRAM throughput 88.2 %, at least 80.0 %)");
+  CHECK(report::bound_sentence(trace::read_counters({})) ==
+        "no clear bound: no rule fits: nothing is clearly used up and nothing clearly free");
+  auto small = trace::read_counters({}, {.seconds = 4.5e-6});
+  CHECK_THAT(report::bound_sentence(small),
+             contains("launch bound") && contains("(time in launch costs 1.5, at most 2.0)"));
+}
+
+TEST_CASE("what is known of the work is listed, and nothing else") {
+  auto const text = printed(copied());
+  for (auto const* const line :
+       {"DRAM                      3.82 GiB, 4.10 TB/s, 88.2 % of its limit\n",
+        "DRAM over what must move  102.5 %\n",
+        "L2                        3.73 GiB, 4.00 TB/s, 50.0 % hits\n",
+        "instructions a cycle      0.50 of 4\n", "warps waiting: barrier    1.00\n"}) {
+    CHECK_THAT(text, contains(line));
+  }
+  for (auto const* const absent : {"L1", "FLOP", "tensor", "roof", "nan"}) {
+    CHECK(text.find(absent) == std::string::npos);
+  }
+}
+
+TEST_CASE("JSON has every number, null for those that nobody counted") {
+  auto all = report::to_json(sample());
+  CHECK(all["status"] == "available");
+  CHECK(all["ranges"][1]["values"]["achieved_occupancy"] == 0.25);
+  CHECK(all["ranges"][0]["cupti_names"]["inst_executed"] == "smsp__inst_executed.sum");
+  CHECK(all["dropped"][0]["metric"] == "sm__bogus.sum");
+  CHECK(all["passes"] == 1);
+  CHECK(report::document::parse(all.dump()) == all);
+
+  auto const of = report::to_json(copied());
+  CHECK(of["bound"] == "memory");
+  CHECK(of["because"][0]["quantity"] == "DRAM throughput");
+  CHECK(of["because"][0]["threshold"] == 0.8);
+  CHECK(of["dram"]["bytes"] == 4.1e9);
+  CHECK(of["l2"]["hit_rate"] == 0.5);
+  CHECK(of["roof_share"].is_null());
+  CHECK(of["waits"]["barrier"] == 1.0);
+}

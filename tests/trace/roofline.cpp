@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/trace/roofline.hpp>
+
+#include <cmath>
+#include <map>
+
+using namespace assay;
+
+namespace {
+
+/// Values by metric.
+struct values {
+  values(std::initializer_list<std::pair<std::string_view, double>> all) {
+    for (auto const& [name, value] : all) { of.emplace(name, value); }
+  }
+  std::map<std::string, double, std::less<>> of;
+};
+
+trace::counter_range range_of(values const& all) {
+  trace::counter_range range;
+  for (auto const& [name, value] : all.of) {
+    range.values.push_back({trace::resolve_metric(name), value});
+  }
+  return range;
+}
+
+/// A copy of 2 GiB as an H200 runs it: DRAM at 88 % of its peak, nothing else busy.
+values copy() {
+  using namespace trace::metric;
+  return {{gpu_time, 1e6},     {sm_clock, 1.98e9}, {dram_share, 88},  {dram_read, 2e9},
+          {dram_write, 2.1e9}, {sm_active, 99},    {occupancy, 85},   {ipc, 0.6},
+          {tensor_pipe, 0},    {l1_hit, 0},        {l1_bytes, 4.2e9}, {l2_bytes, 4.4e9}};
+}
+
+values with(values base, values const& changed) {
+  for (auto const& [name, value] : changed.of) { base.of[name] = value; }
+  return base;
+}
+
+trace::bound bound_of(values const& all, trace::work_facts const& facts = {},
+                      trace::ceilings const& limits = {}) {
+  return trace::read_counters(range_of(all), facts, limits).limit;
+}
+
+constexpr double unknown = trace::ceilings::unknown;
+
+}  // namespace
+
+TEST_CASE("rates, shares and hits are those of the counters") {
+  trace::work_facts const facts{.must = {.bytes_read = 2e9, .bytes_written = 2e9, .flops = 8.2e9}};
+  trace::ceilings const limits{.dram_bytes = 4.1e12 / 0.9, .l2_bytes = 8.8e12, .flops = 60e12};
+  auto const of =
+      trace::read_counters(range_of(with(copy(), {{trace::metric::l2_hit, 25}})), facts, limits);
+  CHECK(of.seconds == Approx(1e-3));
+  CHECK(of.sm_hertz == Approx(1.98e9));
+  CHECK(of.occupancy == Approx(0.85));
+  CHECK(of.ipc == Approx(0.6));
+  CHECK(of.issue == Approx(0.15));  // four schedulers share the IPC
+  CHECK(of.dram.bytes == Approx(4.1e9));
+  CHECK(of.dram.bytes_per_second == Approx(4.1e12));
+  CHECK(of.dram.share == Approx(0.9));
+  CHECK(of.l2.bytes_per_second == Approx(4.4e12));
+  CHECK(of.l2.share == Approx(0.5));
+  CHECK(of.l2.hit_rate == Approx(0.25));
+  CHECK(of.l1.hit_rate == 0);
+  CHECK(std::isnan(of.l1.share));
+  CHECK(of.dram_over_must == Approx(4.1 / 4));
+  CHECK(of.flops_per_second == Approx(8.2e12));
+  CHECK(of.intensity == Approx(2));
+  CHECK(of.ridge == Approx(60 / (4.1 / 0.9)));
+  CHECK(of.roof == Approx(2 * 4.1e12 / 0.9));  // left of the ridge memory is the roof
+  CHECK(of.roof_share == Approx(0.9));
+}
+
+TEST_CASE("right of the ridge the roof is the FLOP limit") {
+  trace::work_facts const facts{.must = {.flops = 410e9}};
+  auto const of =
+      trace::read_counters(range_of(copy()), facts, {.dram_bytes = 4.1e12, .flops = 60e12});
+  CHECK(of.intensity == Approx(100));
+  CHECK(of.roof == Approx(60e12));
+}
+
+TEST_CASE("times taken without counters go before those of the counters") {
+  auto const of = trace::read_counters(range_of(copy()), {.seconds = 2e-3});
+  CHECK(of.seconds == 2e-3);
+  CHECK(of.counted_seconds == Approx(1e-3));
+  CHECK(of.dram.bytes_per_second == Approx(4.1e9 / 2e-3));
+}
+
+TEST_CASE("without limits and facts nothing is made up") {
+  auto const of = trace::read_counters(trace::counter_range{});
+  for (auto const each : {of.seconds, of.occupancy, of.dram.bytes, of.dram.share, of.roof,
+                          of.roof_share, of.intensity, of.dram_over_must, of.issue}) {
+    CHECK(std::isnan(each));
+  }
+  CHECK(of.limit == trace::bound::unclear);
+  CHECK(of.because.empty());
+  CHECK(!of.reason.empty());
+  CHECK(of.waits.empty());
+}
+
+TEST_CASE("chips that count DRAM's bytes only together have them too") {
+  auto all = copy();
+  all.of.erase(std::string{trace::metric::dram_read});
+  all.of[std::string{trace::metric::dram_bytes}] = 5e9;
+  CHECK(trace::read_counters(range_of(all)).dram.bytes == 5e9);
+}
+
+TEST_CASE("each bound is told from the numbers that show it") {
+  using trace::bound;
+  using namespace trace::metric;
+  auto const quiet = with(copy(), {{dram_share, 30}});
+  CHECK(bound_of(copy()) == bound::memory);
+  CHECK(bound_of(with(quiet, {{tensor_pipe, 85}})) == bound::compute);
+  CHECK(bound_of(with(quiet, {{fma_pipe, 93}})) == bound::compute);
+  CHECK(bound_of(with(quiet, {{ipc, 3.7}})) == bound::compute);
+  CHECK(bound_of(with(quiet, {{sm_active, 2}})) == bound::tail);
+  CHECK(bound_of(quiet) == bound::latency);
+  CHECK(bound_of(with(quiet, {{dram_share, 70}})) == bound::unclear);
+  CHECK(bound_of(with(quiet, {{ipc, 2.8}})) == bound::unclear);
+  CHECK(bound_of(with(quiet, {{gpu_time, 5e3}})) == bound::launch);
+}
+
+TEST_CASE("a kernel is launch bound by its own time, not by that of many") {
+  using trace::bound;
+  auto const many = with(copy(), {{trace::metric::gpu_time, 50e3}});  // 50 us
+  CHECK(bound_of(many) == bound::memory);
+  CHECK(bound_of(many, {.launches = 10}) == bound::launch);
+  CHECK(bound_of(many, {.seconds = 4e-6}) == bound::launch);
+  CHECK(bound_of(many, {.launches = 10}, {.launch_seconds = 1e-6}) == bound::memory);
+}
+
+TEST_CASE("a level between the caches and DRAM can be the memory that bounds") {
+  using namespace trace::metric;
+  auto const hot = with(copy(), {{dram_share, 3}, {l2_hit, 97}});
+  CHECK(bound_of(hot, {}, {.l2_bytes = 5e12}) == trace::bound::memory);  // 88 % of it
+  CHECK(bound_of(hot, {}, {.l2_bytes = 10e12}) == trace::bound::latency);
+  CHECK(bound_of(hot) == trace::bound::latency);
+}
+
+TEST_CASE("a measured limit goes before a peak on paper") {
+  auto const slow = with(copy(), {{trace::metric::dram_share, 70}});
+  CHECK(bound_of(slow) == trace::bound::unclear);
+  CHECK(bound_of(slow, {}, {.dram_bytes = 4.5e12}) == trace::bound::memory);
+  auto const quiet = with(copy(), {{trace::metric::dram_share, 30}});
+  CHECK(bound_of(quiet, {.must = {.flops = 55e9}}, {.flops = 60e12}) == trace::bound::compute);
+}
+
+TEST_CASE("waves tell a tail where SM activity was not counted") {
+  auto all = with(copy(), {{trace::metric::dram_share, 30}});
+  all.of.erase(std::string{trace::metric::sm_active});
+  CHECK(bound_of(all, {.waves = 1.1}) == trace::bound::tail);  // 45 % of two waves is empty
+  CHECK(bound_of(all, {.waves = 0.5}) == trace::bound::tail);
+  CHECK(bound_of(all, {.waves = 1}) == trace::bound::latency);
+  CHECK(bound_of(all, {.waves = 10.1}) == trace::bound::latency);
+  CHECK(bound_of(all, {.waves = unknown}) == trace::bound::latency);
+}
+
+TEST_CASE(
+    "waiting for memory counts from a third of all known waiting on, of three reasons or more") {
+  using namespace trace::metric;
+  auto const quiet = with(copy(), {{dram_share, 30}, {ipc, 2.6}});
+  auto const waiting =
+      with(quiet, {{stall("long_scoreboard"), 6}, {stall("barrier"), 1}, {stall("wait"), 2}});
+  auto const of = trace::read_counters(range_of(waiting));
+  CHECK(of.limit == trace::bound::latency);
+  REQUIRE(of.because.size() == 3);
+  CHECK(of.because[0].asked.of == trace::quantity::memory_wait);
+  CHECK(of.because[0].value == Approx(6.0 / 9));
+  REQUIRE(of.waits.size() == 3);
+  CHECK(of.waits[0].first == "long_scoreboard");
+  CHECK(of.waits[2].first == "barrier");
+  CHECK(bound_of(with(waiting, {{stall("wait"), 20}})) == trace::bound::unclear);
+  CHECK(bound_of(with(quiet, {{stall("long_scoreboard"), 6}})) == trace::bound::unclear);
+}
+
+TEST_CASE("thresholds belong to the side that the rule is about") {
+  using namespace trace::metric;
+  CHECK(bound_of(with(copy(), {{dram_share, 100 * trace::saturated}})) == trace::bound::memory);
+  CHECK(bound_of(with(copy(), {{dram_share, 100 * trace::saturated - 0.01}})) !=
+        trace::bound::memory);
+  auto const edge = with(copy(), {{dram_share, 100 * trace::unsaturated}});
+  CHECK(bound_of(edge) == trace::bound::latency);
+}
+
+TEST_CASE("the evidence is what the rule asked, with the numbers that were there") {
+  auto const of = trace::read_counters(range_of(copy()));
+  REQUIRE(of.because.size() == 1);
+  CHECK(of.because[0].asked.of == trace::quantity::dram);
+  CHECK(of.because[0].asked.threshold == trace::saturated);
+  CHECK(of.because[0].value == Approx(0.88));
+  for (auto const& rule : trace::bound_rules) {
+    CHECK(rule.conditions >= 1);
+    CHECK(rule.conditions <= rule.when.size());
+    CHECK(!rule.reason.empty());
+    CHECK(rule.is != trace::bound::unclear);
+  }
+}
