@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The reports of `nsys stats` that there are, by their names.
+/// The reports there are, by their names: those of `nsys stats`, and our own.
 #pragma once
 
 #include <assay/trace/reports_cuda.hpp>
 #include <assay/trace/reports_launch.hpp>
 #include <assay/trace/reports_nvtx.hpp>
+#include <assay/trace/reports_timeline.hpp>
 #include <assay/trace/reports_trace.hpp>
+#include <assay/trace/shares.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
@@ -23,8 +25,8 @@ struct report {
   table (*make)(view const&);
 };
 
-/// Every report, in the order in which `nsys stats` prints them; those that have a row for each
-/// event come last.
+/// Every report of `nsys stats` that there is, in the order in which `nsys stats` prints them;
+/// those that have a row for each event come last.
 inline constexpr std::array reports{
     report{"nvtx_sum", &nvtx_sum},
     report{"osrt_sum", &osrt_sum},
@@ -39,13 +41,30 @@ inline constexpr std::array reports{
     report{"cuda_gpu_trace", &cuda_gpu_trace},
 };
 
+/// The reports that `nsys stats` has not.
+inline constexpr std::array own_reports{
+    report{"top_kernels", [](view const& rows) { return top_kernels(rows); }},
+    report{"class_shares", [](view const& rows) { return class_shares(rows); }},
+    report{"gpu_time_sum", &gpu_time_sum},
+    report{"stream_gap_sum", &stream_gap_sum},
+    report{"overlap_sum", [](view const& rows) { return overlap_sum(rows); }},
+    report{"concurrency_sum", &concurrency_sum},
+    report{"launch_sum", &launch_sum},
+};
+
 /// Makes the report with this name. Throws `std::invalid_argument` that names those there are.
 inline table make_report(std::string_view name, view const& rows) {
   std::string known;
-  for (auto const& each : reports) {
-    if (each.name == name) { return each.make(rows); }
-    known += (known.empty() ? "" : ", ") + std::string{each.name};
-  }
+  auto const* found = static_cast<report const*>(nullptr);
+  auto const look = [&](auto const& those) {
+    for (auto const& each : those) {
+      if (each.name == name) { found = &each; }
+      known += (known.empty() ? "" : ", ") + std::string{each.name};
+    }
+  };
+  look(reports);
+  look(own_reports);
+  if (found != nullptr) { return found->make(rows); }
   throw std::invalid_argument("no report is called '" + std::string{name} + "'; there are " +
                               known);
 }

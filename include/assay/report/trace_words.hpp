@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What a trace says, in words: whether copies overlap kernels and if not why; what changed between
+/// two runs and how much of their difference that is.
+#pragma once
+
+#include <assay/report/format.hpp>
+#include <assay/trace/difference.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/overlap_reasons.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::report {
+
+namespace detail {
+
+inline std::string nanoseconds(double ns) { return duration(ns * 1e-9); }
+inline std::string nanoseconds(std::int64_t ns) { return nanoseconds(static_cast<double>(ns)); }
+
+/// A part of a whole as a percentage; `percent` would show three decimals of nothing.
+inline std::string part_text(std::int64_t part, std::int64_t whole) {
+  if (part == 0 || whole == 0) { return "0 %"; }
+  return percent(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+inline std::string counted(std::int64_t count, std::string_view one, std::string_view more) {
+  return report::count(static_cast<std::uint64_t>(count)) + " " +
+         std::string{count == 1 ? one : more};
+}
+
+/// A name in a sentence: whole template arguments would bury the sentence.
+inline std::string short_name(std::string_view name, std::size_t most = 60) {
+  if (name.size() <= most) { return std::string{name}; }
+  while (most > 0 && (static_cast<unsigned char>(name[most]) & 0xC0U) == 0x80U) { --most; }
+  return std::string{name.substr(0, most)} + "...";
+}
+
+constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept {
+  constexpr std::array<std::string_view, trace::overlap_obstacles> words{
+      "the device ran no kernel that they could run beside",
+      "the kernels next to them are in their own stream, which runs one thing after the other",
+      "they or the kernels next to them are in the legacy default stream, which waits for all "
+      "others",
+      "the host memory is pageable, so that the driver stages the copy and its call returns late",
+      "they were asked for by a call that returns only when the copy is done",
+      "the host waited for the one before it asked for the other",
+      "the host asked for the other only when the one was half over",
+      "the later one's stream waited for an event",
+      "they were behind a copy of the same direction: one engine makes them in turn",
+      "asked for in time, but not run at once, for no reason that the trace records"};
+  return words[static_cast<std::size_t>(what)];
+}
+
+/// The records that show an obstacle: the worst copy, the kernel and the call beside it.
+inline std::string evidence(trace::model const& of, trace::overlap_reason const& reason) {
+  if (reason.copy == trace::no_row) { return {}; }
+  auto const& copy = of.copies[reason.copy];
+  auto text = "worst: " + trace::copy_label(copy.kind) + " of " +
+              byte_size(static_cast<double>(copy.bytes)) + " at " +
+              nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
+              std::to_string(copy.where.stream);
+  if (reason.kernel != trace::no_row) {
+    auto const& kernel = of.kernels[reason.kernel];
+    text += ", kernel " + short_name(of.strings[kernel.name]) + " in stream " +
+            std::to_string(kernel.where.stream);
+  }
+  if (reason.call != trace::no_row) {
+    text += ", call " + std::string{trace::plain_name(of.strings[of.calls[reason.call].name])};
+  }
+  return text;
+}
+
+}  // namespace detail
+
+/// Answers "do copies overlap kernels here, how much, and if not, why", one sentence a line. `of`
+/// is the model that was explained.
+inline std::vector<std::string> sentences(trace::overlap_explanation const& found,
+                                          trace::model const& of) {
+  std::vector<std::string> lines;
+  if (found.copies_ns == 0) { return {"There are no copies."}; }
+  auto const how = found.hidden_ns == 0      ? "Copies do not overlap kernels"
+                   : found.exposed_ns() == 0 ? "Copies overlap kernels all the time"
+                                             : "Copies overlap kernels in part";
+  lines.push_back(std::string{how} + ": kernels ran for " +
+                  detail::part_text(found.hidden_ns, found.copies_ns) + " of the " +
+                  detail::nanoseconds(found.copies_ns) + " of copies; " +
+                  detail::nanoseconds(found.exposed_ns()) + " are exposed.");
+  for (auto const& device : found.devices) {
+    for (std::size_t i = 0; i < trace::copy_directions; ++i) {
+      auto const& use = device.by_direction[i];
+      if (use.busy_ns == 0) { continue; }
+      lines.push_back(trace::device_label(of, device.device) + ", " +
+                      std::string{label(static_cast<trace::copy_direction>(i))} + ": " +
+                      detail::counted(use.count, "copy", "copies") + ", " +
+                      byte_size(static_cast<double>(use.bytes)) + " at " +
+                      rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
+                      detail::part_text(use.hidden_ns, use.busy_ns) + " hidden.");
+    }
+    if (device.duplex_ns > 0) {
+      lines.push_back(trace::device_label(of, device.device) + " copied both ways at once for " +
+                      detail::nanoseconds(device.duplex_ns) + ".");
+    }
+  }
+  for (auto const& reason : found.reasons) {
+    auto line = detail::counted(reason.copies, "copy", "copies") + ", exposed for " +
+                detail::nanoseconds(reason.exposed_ns) + ": " +
+                std::string{detail::obstacle_words(reason.what)};
+    if (reason.alone_ns < reason.exposed_ns) {
+      line += reason.alone_ns == 0
+                  ? "; for none of them this is all"
+                  : "; for " + detail::nanoseconds(reason.alone_ns) + " this is all";
+    }
+    lines.push_back(line + " (" + detail::evidence(of, reason) + ").");
+  }
+  return lines;
+}
+
+namespace detail {
+
+inline std::string signed_time(double ns) {
+  return (ns < 0 ? "-" : "+") + nanoseconds(std::abs(ns));
+}
+
+inline std::string share_text(double share) {
+  return std::isnan(share) ? std::string{} : " (" + percent(share, 0) + " of the difference)";
+}
+
+inline std::string change_text(trace::change const& each) {
+  auto text = short_name(each.name);
+  switch (each.what) {
+    case trace::entry_kind::kernel:
+      text = "kernel " + text;
+      break;
+    case trace::entry_kind::copy:
+      text = "copies " + text;
+      break;
+    case trace::entry_kind::set:
+      text = "sets " + text;
+      break;
+    case trace::entry_kind::idle:
+      text = "devices idle, " + text;
+      break;
+    case trace::entry_kind::edge:
+      text = "time " + text;
+      break;
+    case trace::entry_kind::lock:
+      text = "waiting for a lock, " + text;
+      break;
+    case trace::entry_kind::own_code:
+      text = "host code " + text;
+      break;
+    default:
+      break;
+  }
+  text += ": " + signed_time(each.delta_ns()) + share_text(each.share);
+  if (each.control.count != each.variant.count) {
+    text += ", " + fixed(each.control.count, 0) + " -> " + fixed(each.variant.count, 0) + " times";
+  }
+  if (each.control.bytes != each.variant.bytes) {
+    text += ", " + byte_size(each.control.bytes) + " -> " + byte_size(each.variant.bytes);
+  }
+  return text + ".";
+}
+
+}  // namespace detail
+
+/// Says what changed, in lines for people: what is explained, then for devices and for the host
+/// what accounts for most, at most `most` of each, leaving out what is below a hundredth.
+inline std::vector<std::string> sentences(trace::trace_difference const& found,
+                                          std::size_t most = 5) {
+  std::vector<std::string> lines;
+  auto const whole = found.difference_ns;
+  auto const share = [&](double ns) {
+    return whole == 0 ? std::string{} : detail::share_text(ns / whole);
+  };
+  lines.push_back("Of " + detail::signed_time(whole) + ", devices explain " +
+                  detail::signed_time(found.device_ns) + share(found.device_ns) +
+                  ", calls and locks that kept them waiting " + detail::signed_time(found.host_ns) +
+                  share(found.host_ns) + "; unexplained: " +
+                  detail::signed_time(found.unexplained_ns) + share(found.unexplained_ns) + ".");
+  if (std::abs(found.tracing_ns()) > 0.1 * std::abs(whole)) {
+    lines.push_back("The traced runs differ by " + detail::signed_time(found.traced_ns()) +
+                    ": tracing itself changed " + detail::signed_time(found.tracing_ns()) + ".");
+  }
+  auto const least = std::abs(whole) / 100;
+  auto const tell = [&](trace::seen_by who, std::string const& head) {
+    std::size_t told = 0;
+    for (auto const& each : found.changes) {
+      if (each.view != who || std::abs(each.delta_ns()) < least || told == most) { continue; }
+      lines.push_back(head + detail::change_text(each));
+      ++told;
+    }
+  };
+  tell(trace::seen_by::devices, "Devices: ");
+  tell(trace::seen_by::host, "Host, per thread: ");
+  tell(trace::seen_by::context, "Beside: ");
+  return lines;
+}
+
+}  // namespace assay::report
