@@ -96,6 +96,22 @@ function(assay_use_rmm_if_marked target file)
   endif()
 endfunction()
 
+# CUPTI, for the programs that record traces (marker `// assay-uses: cupti`): they are left out where
+# the toolkit does not have it, which `lacking` then says.
+function(assay_lacks_cupti file lacking)
+  assay_marker(${file} assay-uses packages)
+  set(${lacking} OFF PARENT_SCOPE)
+  if("cupti" IN_LIST packages AND NOT TARGET assay::cupti)
+    set(${lacking} ON PARENT_SCOPE)
+  endif()
+endfunction()
+function(assay_use_cupti_if_marked target file)
+  assay_marker(${file} assay-uses packages)
+  if("cupti" IN_LIST packages)
+    target_link_libraries(${target} PRIVATE assay::cupti)
+  endif()
+endfunction()
+
 # Sets `result` to what a marker comment `// NAME: ...` in the first lines of a file says, as a list.
 function(assay_marker file name result)
   file(STRINGS ${file} lines LIMIT_COUNT 8)

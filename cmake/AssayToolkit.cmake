@@ -26,3 +26,16 @@ function(assay_use_toolkit target)
     target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
   endif()
 endfunction()
+
+# Makes the target assay::cupti, for what includes <assay/trace/recorder.hpp>, where the toolkit has
+# CUPTI. By its path and not as CUDA::cupti, which only the folder that looked for the toolkit knows.
+function(assay_add_cupti target)
+  if(NOT TARGET CUDA::cupti OR TARGET assay::cupti)
+    return()
+  endif()
+  get_target_property(library CUDA::cupti IMPORTED_LOCATION)
+  get_target_property(directories CUDA::cupti INTERFACE_INCLUDE_DIRECTORIES)
+  add_library(assay::cupti INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(assay::cupti INTERFACE ${target} ${library})
+  target_include_directories(assay::cupti SYSTEM INTERFACE ${directories})
+endfunction()

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What CUPTI's activity records say, as rows of a `model` that have no times and names yet.
+#pragma once
+
+#include <assay/trace/model.hpp>
+
+#include <cupti.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+namespace assay::trace {
+
+/// The records as CUPTI 13.0 writes them. Later versions only append fields, and their headers keep
+/// these types, so that a program built with any CUDA 13 reads the records of any later library.
+namespace cupti {
+using kernel = CUpti_ActivityKernel10;
+using copy = CUpti_ActivityMemcpy6;
+using peer_copy = CUpti_ActivityMemcpyPtoP4;
+using set = CUpti_ActivityMemset4;
+using call = CUpti_ActivityAPI;
+using overhead = CUpti_ActivityOverhead3;
+using sync = CUpti_ActivitySynchronization2;
+using memory = CUpti_ActivityMemory4;
+using memory_pool = CUpti_ActivityMemoryPool3;
+using graph = CUpti_ActivityGraphTrace2;
+using device = CUpti_ActivityDevice5;
+using context = CUpti_ActivityContext3;
+
+/// The first version whose records hold all fields of these.
+inline constexpr std::uint32_t least_version = 130000;
+}  // namespace cupti
+
+/// Numbers of `CUpti_ActivityMemoryKind` as those of `memory_kind`.
+constexpr memory_kind memory_kind_of(std::uint32_t cupti_kind) noexcept {
+  return cupti_kind >= 1 && cupti_kind <= 7 ? static_cast<memory_kind>(cupti_kind - 1)
+                                            : memory_kind::unknown;
+}
+
+/// What an overhead record stands for.
+constexpr char const* overhead_name(CUpti_ActivityOverheadKind kind) noexcept {
+  switch (kind) {
+    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
+      return "Driver Compiler";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
+      return "Buffer Flush";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
+      return "Instrumentation";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
+      return "Resource";
+    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
+      return "Module Loading";
+    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
+      return "Lazy Function Loading";
+    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
+      return "Command Buffer Full";
+    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
+      return "Activity Buffer Request";
+    case CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT:
+      return "Managed Memory Start";
+    default:
+      return "Unknown";
+  }
+}
+
+namespace cupti {
+
+/// Where a record's work ran; `green_context` is settled later, from what is known of its context.
+template <class Record>
+device_place place_of(Record const& from, std::uint32_t process) noexcept {
+  return {.device = static_cast<std::int32_t>(from.deviceId),
+          .context = from.contextId,
+          .stream = from.streamId,
+          .correlation = from.correlationId,
+          .process = process};
+}
+
+inline void fill(kernel_run& to, kernel const& from, std::uint32_t process) noexcept {
+  auto const three = [](auto x, auto y, auto z) {
+    return dimensions{static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
+                      static_cast<std::uint32_t>(z)};
+  };
+  to.where = place_of(from, process);
+  to.where.graph_node = from.graphNodeId;
+  to.grid = three(from.gridX, from.gridY, from.gridZ);
+  to.block = three(from.blockX, from.blockY, from.blockZ);
+  to.cluster = three(from.clusterX, from.clusterY, from.clusterZ);
+  to.registers_per_thread = from.registersPerThread;
+  to.static_shared_bytes = static_cast<std::uint32_t>(from.staticSharedMemory);
+  to.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamicSharedMemory);
+  to.local_bytes_per_thread = from.localMemoryPerThread;
+  to.graph = from.graphId;
+}
+
+inline void fill(memory_copy& to, copy const& from, std::uint32_t process) noexcept {
+  to.where = place_of(from, process);
+  to.where.graph_node = from.graphNodeId;
+  to.bytes = from.bytes;
+  to.kind = from.copyKind <= CUPTI_ACTIVITY_MEMCPY_KIND_PTOP ? static_cast<copy_kind>(from.copyKind)
+                                                             : copy_kind::unknown;
+  to.from = memory_kind_of(from.srcKind);
+  to.to = memory_kind_of(from.dstKind);
+}
+
+inline void fill(memory_copy& to, peer_copy const& from, std::uint32_t process) noexcept {
+  to.where = place_of(from, process);
+  to.where.graph_node = from.graphNodeId;
+  to.bytes = from.bytes;
+  to.kind = copy_kind::peer_to_peer;
+  to.from = memory_kind_of(from.srcKind);
+  to.to = memory_kind_of(from.dstKind);
+  to.from_device = static_cast<std::int32_t>(from.srcDeviceId);
+  to.to_device = static_cast<std::int32_t>(from.dstDeviceId);
+}
+
+inline void fill(memory_set& to, set const& from, std::uint32_t process) noexcept {
+  to.where = place_of(from, process);
+  to.where.graph_node = from.graphNodeId;
+  to.bytes = from.bytes;
+  to.value = from.value;
+  to.kind = memory_kind_of(from.memoryKind);
+}
+
+inline void fill(graph_launch& to, graph const& from, std::uint32_t process) noexcept {
+  to.where = place_of(from, process);
+  to.executable = from.graphId;
+}
+
+/// The device is not in the record: `unknown_device` until the context tells.
+inline constexpr std::int32_t unknown_device = -1;
+inline void fill(synchronization& to, sync const& from, std::uint32_t process) noexcept {
+  auto const told = [](std::uint32_t value) {
+    return value == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? 0 : value;
+  };
+  to.where = {.device = unknown_device,
+              .context = from.contextId,
+              .stream = told(from.streamId),
+              .correlation = from.correlationId,
+              .process = process};
+  to.kind = from.type <= CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE
+                ? static_cast<sync_kind>(from.type)
+                : sync_kind::unknown;
+  to.event = told(from.cudaEventId);
+}
+
+inline void fill(memory_event& to, memory const& from, std::uint32_t process) noexcept {
+  to.where = place_of(from, process);
+  to.operation = from.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                     ? memory_operation::release
+                     : memory_operation::allocate;
+  to.kind = memory_kind_of(from.memoryKind);
+  to.address = from.address;
+  to.bytes = from.bytes;
+  auto const& pool = from.memoryPoolConfig;
+  if (from.isAsync == 0 || pool.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID) {
+    return;
+  }
+  to.pool = pool.address;
+  to.pool_used_bytes = pool.utilizedSize;
+  // In the pool of another process this field is that process's number.
+  if (pool.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) {
+    to.pool_reserved_bytes = pool.pool.size;
+  }
+}
+
+/// Without its name.
+inline device_description describe(device const& from) {
+  auto const hertz = std::uint64_t{from.coreClockRate} * 1000;  // told in kHz
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  return {.id = static_cast<std::int32_t>(from.id),
+          .name = {},
+          .memory_bytes = from.globalMemorySize,
+          .l2_bytes = from.l2CacheSize,
+          .memory_bytes_per_second = from.globalMemoryBandwidth * 1000,  // told in kB/s
+          .clock_hertz = static_cast<std::uint32_t>(std::min(hertz, most)),
+          .sm_count = from.numMultiprocessors,
+          .compute_major = from.computeCapabilityMajor,
+          .compute_minor = from.computeCapabilityMinor,
+          .max_threads_per_sm = from.maxWarpsPerMultiprocessor * from.numThreadsPerWarp,
+          .max_threads_per_block = from.maxThreadsPerBlock,
+          .registers_per_sm = from.maxRegistersPerMultiprocessor,
+          .shared_bytes_per_sm = from.maxSharedMemoryPerMultiprocessor,
+          .warp_size = from.numThreadsPerWarp};
+}
+
+/// Frees what a record leaves to its reader, by the documentation of its type.
+inline void release(CUpti_Activity const& record) noexcept {
+  if (record.kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
+    std::free(reinterpret_cast<overhead const&>(record).overheadData);
+  } else if (record.kind == CUPTI_ACTIVITY_KIND_DEVICE) {
+    std::free(const_cast<char*>(reinterpret_cast<device const&>(record).name));
+  }
+}
+
+}  // namespace cupti
+
+}  // namespace assay::trace

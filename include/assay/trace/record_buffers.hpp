@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `record_buffers`: bounded memory between the threads that launch and the one that reads.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace assay::trace {
+
+/// How much memory records may take between being written and being read.
+struct buffer_limits {
+  std::size_t buffer_bytes = std::size_t{2} << 20U;  ///< each writing thread holds one
+  std::size_t most_bytes = std::size_t{512} << 20U;  ///< of all; beyond, records are dropped
+  std::size_t ready = 4;                             ///< cleared ahead of being asked for
+  bool operator==(buffer_limits const&) const = default;
+};
+
+/// What happened to the buffers of one session.
+struct buffer_counts {
+  std::uint64_t requested = 0;
+  std::uint64_t overflowed = 0;  ///< requests beyond the limit, whose records are dropped
+  std::size_t peak_bytes = 0;
+  bool operator==(buffer_counts const&) const = default;
+};
+
+/// Buffers of zeros that a tracer fills on many threads and one reader empties.
+///
+/// `request` and `complete` come from the tracer's callbacks: they take one short lock, call
+/// nothing, and a request is never refused. Beyond `most_bytes` it gets a small buffer whose
+/// records are counted and dropped, because a tracer may fail without one.
+class record_buffers {
+ public:
+  static constexpr std::size_t overflow_bytes = 64 * 1024;
+  static constexpr std::size_t least_bytes = 2 * overflow_bytes;
+
+  /// A buffer that came back.
+  struct filled {
+    std::uint8_t* data = nullptr;
+    std::size_t size = 0;   ///< as requested
+    std::size_t valid = 0;  ///< bytes of records
+    bool dropped() const noexcept { return size == overflow_bytes; }
+  };
+
+  record_buffers() = default;
+  record_buffers(record_buffers const&) = delete;
+  record_buffers& operator=(record_buffers const&) = delete;
+  ~record_buffers() {
+    for (auto* each : ready_) { unmap(each, limits_.buffer_bytes); }
+    for (auto* each : spare_overflow_) { unmap(each, overflow_bytes); }
+    for (auto const& each : filled_) { unmap(each.data, each.size); }
+  }
+
+  /// Begins a session. What an earlier one still has out may come back. Throws
+  /// `std::invalid_argument` for limits that make no sense.
+  void open(buffer_limits const& limits) {
+    if (limits.buffer_bytes < least_bytes || limits.most_bytes < limits.buffer_bytes) {
+      throw std::invalid_argument(
+          "buffers of " + std::to_string(limits.buffer_bytes) + " bytes, " +
+          std::to_string(limits.most_bytes) + " in all, cannot be: a buffer has at least " +
+          std::to_string(least_bytes) + " bytes, and at least one must fit");
+    }
+    std::lock_guard const lock{mutex_};
+    for (auto* each : ready_) { unmap(each, limits_.buffer_bytes); }
+    held_bytes_ -= ready_.size() * limits_.buffer_bytes;
+    ready_.clear();
+    limits_ = limits;
+    counts_ = {};
+    closing_ = false;
+  }
+
+  /// A buffer of zeros, its size in `bytes`; null only when the machine has no memory at all.
+  std::uint8_t* request(std::size_t& bytes) noexcept {
+    std::lock_guard const lock{mutex_};
+    ++counts_.requested;
+    bytes = limits_.buffer_bytes;
+    if (ready_.size() <= limits_.ready) { changed_.notify_one(); }
+    if (!ready_.empty()) {
+      auto* const given = ready_.back();
+      ready_.pop_back();
+      return given;
+    }
+    if (held_bytes_ + limits_.buffer_bytes <= limits_.most_bytes) {
+      if (auto* const given = map(limits_.buffer_bytes)) {
+        hold(limits_.buffer_bytes);
+        return given;
+      }
+    }
+    ++counts_.overflowed;
+    bytes = overflow_bytes;
+    if (spare_overflow_.empty()) { return map(overflow_bytes); }
+    auto* const given = spare_overflow_.back();
+    spare_overflow_.pop_back();
+    return given;
+  }
+
+  /// Takes a buffer back, with `valid` bytes of records in it.
+  void complete(std::uint8_t* data, std::size_t size, std::size_t valid) noexcept {
+    if (data == nullptr) { return; }
+    std::lock_guard const lock{mutex_};
+    try {
+      filled_.push_back({data, size, std::min(size, valid)});
+      changed_.notify_one();
+    } catch (...) {  // no memory to remember it by: its records are lost, and counted as a buffer
+      ++counts_.overflowed;
+    }
+  }
+
+  /// Makes `next` return nothing once all filled buffers are read.
+  void close() {
+    std::lock_guard const lock{mutex_};
+    closing_ = true;
+    changed_.notify_all();
+  }
+
+  /// For the reader: the next filled buffer, waited for; nothing at the end, or, with `data` null,
+  /// when `patience` has passed. While it waits it clears buffers ahead.
+  template <class Rep, class Period>
+  std::optional<filled> next(std::chrono::duration<Rep, Period> patience) {
+    auto const until = std::chrono::steady_clock::now() + patience;
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      if (!filled_.empty()) {
+        auto const oldest = filled_.front();
+        filled_.pop_front();
+        return oldest;
+      }
+      if (closing_) { return std::nullopt; }
+      if (wants_ready()) {
+        auto const bytes = limits_.buffer_bytes;
+        hold(bytes);
+        lock.unlock();
+        auto* const fresh = map(bytes);
+        if (fresh != nullptr) { std::memset(fresh, 0, bytes); }  // touched here, not by launches
+        lock.lock();
+        if (fresh != nullptr && bytes == limits_.buffer_bytes) {
+          ready_.push_back(fresh);
+        } else {
+          unmap(fresh, bytes);
+          held_bytes_ -= bytes;
+          if (fresh == nullptr) { return filled{}; }
+        }
+        continue;
+      }
+      if (changed_.wait_until(lock, until) == std::cv_status::timeout && filled_.empty() &&
+          !closing_) {
+        return filled{};
+      }
+    }
+  }
+
+  /// For the reader: gives a read buffer back, to be used again.
+  void recycle(filled const& read) {
+    if (read.data == nullptr) { return; }
+    bool const usable = read.dropped() || read.size == limits().buffer_bytes;
+    if (usable) { std::memset(read.data, 0, read.size); }
+    std::lock_guard const lock{mutex_};
+    if (read.dropped()) {
+      spare_overflow_.push_back(read.data);
+    } else if (usable && ready_.size() < 2 * limits_.ready) {
+      ready_.push_back(read.data);
+    } else {
+      unmap(read.data, read.size);
+      held_bytes_ -= read.size;
+    }
+  }
+
+  buffer_limits limits() const {
+    std::lock_guard const lock{mutex_};
+    return limits_;
+  }
+  buffer_counts counts() const {
+    std::lock_guard const lock{mutex_};
+    return counts_;
+  }
+
+ private:
+  // Pages of the system's: aligned, zero, and not touched before they are written.
+  static std::uint8_t* map(std::size_t bytes) noexcept {
+    auto* const made =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return made == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(made);
+  }
+  static void unmap(std::uint8_t* data, std::size_t bytes) noexcept {
+    if (data != nullptr) { ::munmap(data, bytes); }
+  }
+
+  void hold(std::size_t bytes) noexcept {
+    held_bytes_ += bytes;
+    counts_.peak_bytes = std::max(counts_.peak_bytes, held_bytes_);
+  }
+  bool wants_ready() const noexcept {
+    return ready_.size() < limits_.ready &&
+           held_bytes_ + limits_.buffer_bytes <= limits_.most_bytes;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  buffer_limits limits_;
+  buffer_counts counts_;
+  std::vector<std::uint8_t*> ready_;
+  std::vector<std::uint8_t*> spare_overflow_;
+  std::deque<filled> filled_;
+  std::size_t held_bytes_ = 0;  // ready, given out or filled, without those of overflow
+  bool closing_ = false;
+};
+
+}  // namespace assay::trace
