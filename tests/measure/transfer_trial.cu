@@ -31,14 +31,14 @@ struct setting {
     workloads::iterated_map<float> source;
     source.elements = elements;
     source.seed = test::fresh_seed();
-    workloads::detail::fill_input(source, 0, in.get());
+    workloads::fill_input(source, 0, in.get());
     work.flops_per_element = 2;
     work.data = workloads::arrays_view<float, 1>{{in.get()}, elements, out.get()};
   }
   auto job() const { return workloads::job_of(work, place, {in.get()}, out.get()); }
   std::size_t bytes() const { return 2 * static_cast<std::size_t>(elements) * sizeof(float); }
   std::string wrong() const {
-    return workloads::detail::check_elements(work, 0, out.get(), 0, elements).value_or("right");
+    return workloads::check_elements(work, 0, out.get(), 0, elements).value_or("right");
   }
 };
 
@@ -50,7 +50,7 @@ void check_stamps(setting& with, Policy const& how, double least, double most) {
   auto engine = trace::open_stamped(how, place, mr::async{}.open(place), stamps);
   auto const job = trace::stamped(with.job(), stamps);
   (void)trial.run(engine, job);
-  workloads::detail::poison_elements(with.out.get(), with.elements);
+  workloads::poison_elements(with.out.get(), with.elements);
   stamps.restart(trial.where());
   auto const seen = trial.run(engine, job);
   CHECK(with.wrong() == "right");
@@ -72,7 +72,7 @@ TEST_CASE("a trial times a job beside its bound", "[measure]") {
   measure::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
-  workloads::detail::poison_elements(with.out.get(), with.elements);
+  workloads::poison_elements(with.out.get(), with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
   std::vector<measure::transfer_bound> bounds;

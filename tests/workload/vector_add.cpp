@@ -80,6 +80,9 @@ TEST_CASE("vector_add refuses what is impossible and tells what it is", "[worklo
   CHECK_THROWS_WITH(
       (work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}.prepare(where, 2)),
       contains("one lane"));
+  CHECK_THROWS_WITH(
+      (work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}.prepare(where, 1)),
+      contains("one of the inputs"));
   CHECK(describe(work{.elements = 7}) == "vector_add<float>{elements=7}");
   CHECK(describe(work{.data = workloads::arrays_view<float, 2>{{x, x}, 2}}) ==
         "vector_add<float>{elements=2, caller's arrays}");

@@ -60,8 +60,7 @@ struct link_options {
   std::function<void(std::string_view)> progress = {};  ///< called with what comes next
 };
 
-namespace detail {
-
+/// Seconds of the host's clock that `body()` takes.
 template <class Body>
 double host_seconds(Body const& body) {
   auto const begin = std::chrono::steady_clock::now();
@@ -69,19 +68,22 @@ double host_seconds(Body const& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-template <class Seconds>
-double median_of(int repetitions, Seconds const& once) {
-  std::vector<double> all;
-  for (int i = 0; i < repetitions; ++i) { all.push_back(once()); }
-  return summarise(all).median;
-}
-
+/// Copies memory by so many threads, an equal part each.
 inline void parallel_copy(int threads, std::byte* to, std::byte const* from, std::size_t bytes) {
   auto const size = static_cast<std::int64_t>(bytes);
   host::parallel_for(threads, size, std::max<std::int64_t>(4096, size / threads),
                      [=](std::int64_t begin, std::int64_t end) {
                        std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
                      });
+}
+
+namespace detail {
+
+template <class Seconds>
+double median_of(int repetitions, Seconds const& once) {
+  std::vector<double> all;
+  for (int i = 0; i < repetitions; ++i) { all.push_back(once()); }
+  return summarise(all).median;
 }
 
 inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
@@ -143,7 +145,7 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   say("pageable copies");
   auto const blocking = [&](void* to, void const* from) {
     return bytes / detail::median_of(chosen.repetitions, [&] {
-             return detail::host_seconds(
+             return host_seconds(
                  [&] { check(cudaMemcpy(to, from, chosen.bytes, cudaMemcpyDefault)); });
            });
   };
@@ -153,8 +155,8 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   say("host copies");
   for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
     auto const seconds = detail::median_of(chosen.repetitions, [&] {
-      return detail::host_seconds(
-          [&] { detail::parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
+      return host_seconds(
+          [&] { parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
     });
     found.host_copies.push_back({threads, bytes / seconds});
   }

@@ -137,9 +137,7 @@ class device_element_state {
         check(cudaMemcpy(got.data(), outputs[static_cast<std::size_t>(lane)].get() + begin,
                          static_cast<std::size_t>(end - begin) * sizeof(value_type),
                          cudaMemcpyDefault));
-        if (auto found = detail::check_elements(work_, lane, got.data(), begin, end)) {
-          return found;
-        }
+        if (auto found = check_elements(work_, lane, got.data(), begin, end)) { return found; }
       }
     }
     return {};
@@ -225,7 +223,7 @@ class link_element_state {
         continue;
       }
       owned_.emplace_back(size, Kind);
-      detail::fill_input(work, k, owned_.back().get());
+      fill_input(work, k, owned_.back().get());
       inputs_[k] = owned_.back().get();
     }
     for (int lane = 0; lane < lanes; ++lane) {
@@ -242,12 +240,12 @@ class link_element_state {
   std::array<value_type const*, Work::inputs> const& inputs() const noexcept { return inputs_; }
 
   void poison() {
-    for (auto* each : outputs) { detail::poison_elements(each, work_.count()); }
+    for (auto* each : outputs) { poison_elements(each, work_.count()); }
   }
   mismatch verify() const {
     for (int lane = 0; lane < static_cast<int>(outputs.size()); ++lane) {
       auto const* const got = outputs[static_cast<std::size_t>(lane)];
-      if (auto found = detail::check_elements(work_, lane, got, 0, work_.count())) { return found; }
+      if (auto found = check_elements(work_, lane, got, 0, work_.count())) { return found; }
     }
     return {};
   }

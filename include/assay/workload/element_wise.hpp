@@ -85,23 +85,6 @@ void fill_elements(Work const& work, std::size_t which, std::int64_t begin, std:
   }
 }
 
-/// A whole input, by all threads.
-template <element_wise Work>
-void fill_input(Work const& work, std::size_t which, typename Work::value_type* to) {
-  host::parallel_for(
-      host::all_threads(), work.count(), element_grain,
-      [&, which](auto begin, auto end) { fill_elements(work, which, begin, end, to + begin); });
-}
-
-/// Poisons `count` elements of an output in host memory, by all threads.
-template <class T>
-void poison_elements(T* output, std::int64_t count) {
-  host::parallel_for(host::all_threads(), count, element_grain, [&](auto begin, auto end) {
-    std::memset(static_cast<void*>(output + begin), element_poison_byte,
-                static_cast<std::size_t>(end - begin) * sizeof(T));
-  });
-}
-
 /// What a short range is to be; on one thread's stack.
 template <element_wise Work>
 struct expected_range {
@@ -127,25 +110,6 @@ struct expected_range {
   }
 };
 
-/// Compares `got[0 .. end - begin)`, elements [begin, end) of a lane's output, with the reference.
-template <element_wise Work>
-mismatch check_elements(Work const& work, int lane, typename Work::value_type const* got,
-                        std::int64_t begin, std::int64_t end) {
-  auto const wrong = [&](std::int64_t low, std::int64_t high) {
-    expected_range<Work> const expected{work, begin + low, begin + high};
-    auto row = low;
-    while (row < high && expected.accepts(row - low, static_cast<double>(got[row]))) { ++row; }
-    return row;
-  };
-  auto const row = first_wrong(end - begin, wrong);
-  if (row == end - begin) { return {}; }
-  expected_range<Work> const expected{work, begin + row, begin + row + 1};
-  std::array<char, 120> text{};
-  std::snprintf(text.data(), text.size(), "got %.17g, expected %.17g within %.3g",
-                static_cast<double>(got[row]), expected.values[0], expected.allowed[0]);
-  return wrong_row(lane, begin + row, text.data());
-}
-
 /// Throws `std::invalid_argument` that names the field, its value and what is allowed.
 template <element_wise Work>
 void require_elements(Work const& work, int lanes) {
@@ -170,6 +134,12 @@ void require_elements(Work const& work, int lanes) {
     throw std::invalid_argument("lanes = " + std::to_string(lanes) +
                                 ": the caller's one output serves one lane");
   }
+  if (!work.data || work.data->output == nullptr) { return; }
+  for (auto const* each : work.data->inputs) {
+    if (each != work.data->output) { continue; }
+    throw std::invalid_argument(
+        "the caller's output is one of the inputs, from which the result is checked afterwards");
+  }
 }
 
 template <class T>
@@ -178,6 +148,43 @@ constexpr char const* element_name() noexcept {
 }
 
 }  // namespace detail
+
+/// A whole input, by all threads.
+template <element_wise Work>
+void fill_input(Work const& work, std::size_t which, typename Work::value_type* to) {
+  host::parallel_for(host::all_threads(), work.count(), detail::element_grain,
+                     [&, which](auto begin, auto end) {
+                       detail::fill_elements(work, which, begin, end, to + begin);
+                     });
+}
+
+/// Poisons `count` elements of an output in host memory, by all threads.
+template <class T>
+void poison_elements(T* output, std::int64_t count) {
+  host::parallel_for(host::all_threads(), count, detail::element_grain, [&](auto begin, auto end) {
+    std::memset(static_cast<void*>(output + begin), element_poison_byte,
+                static_cast<std::size_t>(end - begin) * sizeof(T));
+  });
+}
+
+/// Compares `got[0 .. end - begin)`, elements [begin, end) of a lane's output, with the reference.
+template <element_wise Work>
+mismatch check_elements(Work const& work, int lane, typename Work::value_type const* got,
+                        std::int64_t begin, std::int64_t end) {
+  auto const wrong = [&](std::int64_t low, std::int64_t high) {
+    detail::expected_range<Work> const expected{work, begin + low, begin + high};
+    auto row = low;
+    while (row < high && expected.accepts(row - low, static_cast<double>(got[row]))) { ++row; }
+    return row;
+  };
+  auto const row = first_wrong(end - begin, wrong);
+  if (row == end - begin) { return {}; }
+  detail::expected_range<Work> const expected{work, begin + row, begin + row + 1};
+  std::array<char, 120> text{};
+  std::snprintf(text.data(), text.size(), "got %.17g, expected %.17g within %.3g",
+                static_cast<double>(got[row]), expected.values[0], expected.allowed[0]);
+  return wrong_row(lane, begin + row, text.data());
+}
 
 /// What items on the host use: copies of the inputs, and an output for each lane.
 template <element_wise Work>
@@ -189,7 +196,7 @@ class host_element_state {
     auto const size = static_cast<std::size_t>(work.count());
     for (std::size_t k = 0; k < Work::inputs; ++k) {
       inputs_[k] = std::make_unique_for_overwrite<value_type[]>(size);
-      detail::fill_input(work, k, inputs_[k].get());
+      fill_input(work, k, inputs_[k].get());
     }
     for (int lane = 0; lane < lanes; ++lane) {
       outputs.push_back(std::make_unique_for_overwrite<value_type[]>(size));
@@ -200,12 +207,12 @@ class host_element_state {
   value_type const* input(std::size_t which) const noexcept { return inputs_[which].get(); }
 
   void poison() {
-    for (auto& each : outputs) { detail::poison_elements(each.get(), work_.count()); }
+    for (auto& each : outputs) { poison_elements(each.get(), work_.count()); }
   }
   mismatch verify() const {
     for (int lane = 0; lane < static_cast<int>(outputs.size()); ++lane) {
       auto const* const got = outputs[static_cast<std::size_t>(lane)].get();
-      if (auto found = detail::check_elements(work_, lane, got, 0, work_.count())) { return found; }
+      if (auto found = check_elements(work_, lane, got, 0, work_.count())) { return found; }
     }
     return {};
   }
