@@ -101,9 +101,10 @@ class chunk_error : public std::runtime_error {
 ///
 /// `open(device, resource)` returns an engine, a copyable handle: `engine.run(stream, job)`
 /// enqueues the whole job so that work later on `stream` sees its outputs complete; device memory
-/// comes from the resource, in stream order. An empty job does nothing. An engine is used by one
-/// thread at a time. What fails is thrown as `transfer::chunk_error` if a chunk can be named; the
-/// engine's streams are drained then, nothing leaks and the engine can be used again.
+/// comes from the resource, in stream order. Pageable inputs are read, and pageable outputs may be
+/// written, during the call; page-locked ones in stream order. An empty job does nothing. An engine
+/// is used by one thread at a time. What fails is thrown as `transfer::chunk_error` if a chunk can
+/// be named; the engine's streams are drained then, nothing leaks and the engine can be used again.
 ///
 /// `wants`: the host memory that generated data should be in; a caller's own is taken as it is.
 /// `blocks_host`: over such data, `run` returns only once the host is done with it; else it is

@@ -10,8 +10,9 @@
 
 namespace assay::transfer {
 
-/// Runs jobs as `Policy` has them carried: `policy.carry(courier, stream, job, arrays)`. A copyable
-/// handle; used by one thread at a time.
+/// Runs jobs as `Policy` has them carried: `policy.carry(courier, stream, job, arrays)`, after
+/// `policy.expect(courier)` at opening if it has that. A copyable handle; used by one thread at a
+/// time.
 template <class Policy, class Link, class Memory>
 class engine {
  public:
@@ -38,7 +39,9 @@ class engine {
  private:
   struct state {
     state(Policy policy, Link link, Memory memory, staging bounce)
-        : how(std::move(policy)), carrier(std::move(link), std::move(memory), bounce) {}
+        : how(std::move(policy)), carrier(std::move(link), std::move(memory), bounce) {
+      if constexpr (requires { how.expect(carrier); }) { how.expect(carrier); }
+    }
     Policy how;
     courier<Link, Memory> carrier;
   };

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <typeindex>
@@ -224,9 +225,19 @@ class overlapped_engine {
     return {bytes(what.inputs),
             bytes(what.outputs),
             what.elements,
-            what.granularity,
+            aligned(what.granularity, what.elements),
             static_cast<int>(what.inputs.size()),
             static_cast<int>(what.outputs.size())};
+  }
+
+  /// Chunks of large jobs start at pages of every array whose first element does, since copy
+  /// engines are fastest on whole lines.
+  static std::int64_t aligned(std::int64_t granularity, std::int64_t elements) {
+    constexpr std::int64_t page = 4096;  // elements, of a byte or more
+    constexpr std::int64_t steps = 64;   // coarser ones would bend the plan
+    if (granularity > elements / steps / page) { return granularity; }
+    return std::lcm(granularity, page) <= elements / steps ? std::lcm(granularity, page)
+                                                           : granularity;
   }
 
   std::shared_ptr<state> state_;

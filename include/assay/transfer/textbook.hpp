@@ -36,6 +36,10 @@ struct textbook {
                                 ", but must be at least 1");
   }
 
+  template <class Courier>
+  void expect(Courier& carrier) const {
+    carrier.expect(deal::by_chunk, streams);
+  }
   template <class Courier, class Compute>
   void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
              std::vector<host_array> const& arrays) const {
