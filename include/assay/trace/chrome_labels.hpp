@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The names that Kineto's dialect of Chrome's JSON has for what a model holds.
+#pragma once
+
+#include <assay/trace/labels.hpp>
+#include <assay/trace/model.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace assay::trace::chrome {
+
+/// Of the object `assay`, which holds what the dialect does not.
+inline constexpr int format = 1;
+
+inline constexpr std::array<std::string_view, 3> layers{"cuda_runtime", "cuda_driver",
+                                                        "os_runtime"};
+
+constexpr std::string_view category(api layer) noexcept {
+  return layers[static_cast<std::size_t>(layer)];
+}
+
+inline constexpr std::array<std::string_view, 5> sync_names{
+    "Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
+
+constexpr std::string_view name_of(sync_kind kind) noexcept {
+  return sync_names[static_cast<std::size_t>(kind)];
+}
+
+/// A call's name without the version that CUPTI adds: `_v` and four digits or more; readers look
+/// for `cudaLaunchKernel`. What is part of a name, as in `cuGetProcAddress_v2`, stays.
+constexpr std::string_view without_version(std::string_view name) noexcept {
+  auto const digits = name.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits < 1 || name.size() - digits < 5) { return name; }
+  return name.substr(digits - 1, 2) == "_v" ? name.substr(0, digits - 1) : name;
+}
+
+/// `Memcpy HtoD (Pinned -> Device)`
+inline std::string name_of(memory_copy const& copy) {
+  constexpr std::array<std::string_view, 14> ways{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH",
+                                                  "AtoA",    "AtoD", "DtoA", "DtoD", "HtoH",
+                                                  "PtoP",    "HtoD", "DtoH", "DtoD"};
+  auto const way = ways[static_cast<std::size_t>(copy.kind)];
+  auto const unified = copy.kind >= copy_kind::unified_host_to_device;
+  return (unified ? "Memcpy Unified " : "Memcpy ") + std::string{way} + " (" +
+         std::string{label(copy.from)} + " -> " + std::string{label(copy.to)} + ")";
+}
+
+constexpr std::int64_t shown_stream(std::uint32_t stream) noexcept {
+  return stream == 0xffff'ffff ? -1 : std::int64_t{stream};
+}
+
+/// Calls `visit(name, value)` for each figure of a device; of a mutable one the value may be set.
+template <class Device, class Visit>
+void each_property(Device& of, Visit&& visit) {
+  visit("totalGlobalMem", of.memory_bytes);
+  visit("computeMajor", of.compute_major);
+  visit("computeMinor", of.compute_minor);
+  visit("maxThreadsPerBlock", of.max_threads_per_block);
+  visit("maxThreadsPerMultiprocessor", of.max_threads_per_sm);
+  visit("regsPerMultiprocessor", of.registers_per_sm);
+  visit("sharedMemPerMultiprocessor", of.shared_bytes_per_sm);
+  visit("warpSize", of.warp_size);
+  visit("numSms", of.sm_count);
+  visit("l2CacheSize", of.l2_bytes);
+  visit("memoryBytesPerSecond", of.memory_bytes_per_second);
+  visit("clockHertz", of.clock_hertz);
+}
+
+/// What is taken off all times of a trace: nothing, unless they are so far from its epoch (13 days
+/// or more) that microseconds as doubles would lose nanoseconds.
+constexpr std::int64_t base_of(model const& trace) noexcept {
+  constexpr std::int64_t far = std::int64_t{1} << 50U;
+  auto const begin = trace.window.begin;
+  return begin > -far && begin < far ? 0 : begin;
+}
+
+}  // namespace assay::trace::chrome
