@@ -15,8 +15,8 @@ namespace assay::measure {
 /// Seconds for which a device is still busy with memory that was freed.
 ///
 /// It clears that memory in the background, out of the rate of everything else: an H200 takes 2.2
-/// ms a GiB, and copies run at 86 % of their rate meanwhile (`benchmarks/freed_memory.cu`). An
-/// eighth more here, and at most a second.
+/// ms a GiB, and copies run at 86 to 90 % of their rate meanwhile (`benchmarks/freed_memory.cu`).
+/// An eighth more here, and at most a second.
 inline double clearing_seconds(std::size_t freed_bytes) noexcept {
   return std::min(1.0, 2.5e-3 / (1U << 30U) * static_cast<double>(freed_bytes));
 }
