@@ -3,6 +3,7 @@
 /// `mr::async`: the driver's stream-ordered allocator, on a pool of its own.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/memory/cuda.hpp>
 #include <assay/memory/stats.hpp>
 
@@ -39,14 +40,17 @@ class async_resource : public device_calls<async_resource> {
                  std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
+    range const here{"mr::async allocate", category::allocation, bytes};
     void* block = nullptr;
     check_allocation(cudaMallocFromPoolAsync(&block, bytes, state_->pool, stream.get()),
                      "mr::async", bytes);
     return block;
   }
-  void deallocate(::cuda::stream_ref stream, void* block, std::size_t,
+  void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
-    if (block != nullptr) { check_noexcept(cudaFreeAsync(block, stream.get())); }
+    if (block == nullptr) { return; }
+    range const here{"mr::async deallocate", category::allocation, bytes};
+    check_noexcept(cudaFreeAsync(block, stream.get()));
   }
 
   capture_hold capture(::cuda::stream_ref) noexcept { return {}; }

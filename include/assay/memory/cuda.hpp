@@ -3,6 +3,7 @@
 /// `mr::cuda`: the driver's synchronous allocator, and what device resources share.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/request.hpp>
 
@@ -50,14 +51,17 @@ class cuda_resource : public device_calls<cuda_resource> {
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
+    range const here{"mr::cuda allocate", category::allocation, bytes};
     device_guard const guard{place_};
     void* block = nullptr;
     check_allocation(cudaMalloc(&block, bytes), "mr::cuda", bytes);
     return block;
   }
-  void deallocate(::cuda::stream_ref, void* block, std::size_t,
+  void deallocate(::cuda::stream_ref, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
-    if (block != nullptr) { check_noexcept(cudaFree(block)); }
+    if (block == nullptr) { return; }
+    range const here{"mr::cuda deallocate", category::allocation, bytes};
+    check_noexcept(cudaFree(block));
   }
   bool operator==(cuda_resource const&) const = default;
 

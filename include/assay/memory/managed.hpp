@@ -3,6 +3,7 @@
 /// `mr::managed`: memory that migrates between host and device, kept within what the card has.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/memory/cuda.hpp>
 
 #include <atomic>
@@ -24,6 +25,7 @@ class managed_resource : public device_calls<managed_resource> {
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
+    range const here{"mr::managed allocate", category::allocation, bytes};
     auto live = state_->live_bytes.load(std::memory_order_relaxed);
     do {
       if (bytes > state_->budget_bytes - live) {
@@ -46,6 +48,7 @@ class managed_resource : public device_calls<managed_resource> {
   void deallocate(::cuda::stream_ref, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
+    range const here{"mr::managed deallocate", category::allocation, bytes};
     check_noexcept(cudaFree(block));
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }

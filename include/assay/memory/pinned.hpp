@@ -3,6 +3,7 @@
 /// `mr::pinned`: page-locked host memory that the device reaches too.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/memory/cuda.hpp>
 
 namespace assay::mr {
@@ -18,6 +19,7 @@ class pinned_resource : public device_calls<pinned_resource> {
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
+    range const here{"mr::pinned allocate", category::allocation, bytes};
     device_guard const guard{place_};
     void* block = nullptr;
     auto const code = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
@@ -30,9 +32,10 @@ class pinned_resource : public device_calls<pinned_resource> {
     check(code);
     return block;
   }
-  void deallocate(::cuda::stream_ref stream, void* block, std::size_t,
+  void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
+    range const here{"mr::pinned deallocate", category::allocation, bytes};
     check_noexcept(cudaStreamSynchronize(stream.get()));
     check_noexcept(cudaFreeHost(block));
   }

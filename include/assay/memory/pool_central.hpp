@@ -3,6 +3,7 @@
 /// The pool's slow path: where blocks come from when a stream has none of its own.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/pool_capture.hpp>
 #include <assay/memory/pool_options.hpp>
@@ -60,6 +61,7 @@ class pool_central {
   /// is gathered and the device waited for. Throws `out_of_memory`.
   std::uintptr_t acquire(shard& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
+    range const here{"mr::pool refill", category::allocation, bytes};
     if (auto const found = refill(to, which)) { return found; }
     if (auto const found = take(&to, bytes, effort::ask)) { return found; }
     if (!parked_.empty() && synchronize()) {

@@ -5,6 +5,7 @@
 
 #include <assay/core/cccl.hpp>
 #include <assay/core/error.hpp>
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/submit/threaded.hpp>
@@ -36,7 +37,10 @@ class graph_exec {
 
   /// Moves the graph to the device, so that the first launch need not.
   void upload(::cuda::stream_ref on) const { check(cudaGraphUpload(handle_, on.get())); }
-  void launch(::cuda::stream_ref on) const { check(cudaGraphLaunch(handle_, on.get())); }
+  void launch(::cuda::stream_ref on) const {
+    range const here{"submit::graph launch", category::gpu};
+    check(cudaGraphLaunch(handle_, on.get()));
+  }
 
  private:
   cudaGraphExec_t handle_ = nullptr;

@@ -28,7 +28,10 @@ struct open_gate {
 class mutex_gate {
  public:
   static constexpr bool waits = true;
-  std::unique_lock<std::mutex> enter() { return std::unique_lock{mutex_}; }
+  std::unique_lock<std::mutex> enter() {
+    range const waiting{"wait for the mutex"};
+    return std::unique_lock{mutex_};
+  }
 
  private:
   std::mutex mutex_;
