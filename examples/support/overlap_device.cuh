@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The device half of the overlap experiment: ceilings, every transfer at every size, the sweep,
+/// and verdicts between neighbours.
+#pragma once
+
+#include "overlap.hpp"
+
+#include <assay/measure/instruments.cuh>
+#include <assay/measure/line_up.hpp>
+#include <assay/measure/link_ceilings.hpp>
+#include <assay/measure/transfer_trial.hpp>
+#include <assay/memory/pool.hpp>
+#include <assay/report/link_json.hpp>
+#include <assay/trace/link_stamps.hpp>
+#include <assay/transfer/mapped.hpp>
+#include <assay/transfer/overlapped.hpp>
+#include <assay/transfer/pageable.hpp>
+#include <assay/transfer/pinned.hpp>
+#include <assay/transfer/registered.hpp>
+#include <assay/transfer/staged.hpp>
+#include <assay/transfer/textbook.hpp>
+#include <assay/workload/iterated_map.cuh>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+/// Calls `visit` with each transfer that the experiment is about.
+template <class Visit>
+void each_transfer(Visit const& visit) {
+  visit(transfer::overlapped{});
+  visit(transfer::textbook{});
+  visit(transfer::pinned{});
+  visit(transfer::mapped{});
+  visit(transfer::staged{});
+  visit(transfer::registered{});
+  visit(transfer::pageable{});
+}
+
+/// Host arrays of either kind, instruments and device memory for all sizes: made once.
+class overlap_bench {
+ public:
+  using work_type = workloads::iterated_map<float>;
+
+  overlap_bench(on::device place, overlap_parameters const& given)
+      : place_(place),
+        given_(given),
+        locked_in_(most(given), transfer::host_memory::page_locked),
+        locked_out_(most(given), transfer::host_memory::page_locked),
+        pageable_in_(most(given), transfer::host_memory::pageable),
+        pageable_out_(most(given), transfer::host_memory::pageable),
+        trial_(place, 2 * given.max_bytes() + (std::size_t{1} << 20U)),
+        memory_(mr::pool{2 * given.max_bytes() + (std::size_t{64} << 20U)}.open(place)),
+        chunk_seconds_(transfer::link_terms_of(place).copy_overhead_seconds) {
+    work_type source;
+    source.elements = static_cast<std::int64_t>(most(given));
+    for (auto const* each : {&locked_in_, &pageable_in_}) {
+      workloads::fill_input(source, 0, each->get());
+    }
+    for (auto const* each : {&locked_out_, &pageable_out_}) {  // touches the pages
+      workloads::poison_elements(each->get(), source.elements);
+    }
+  }
+
+  /// Every transfer at one size, measured in turn.
+  std::vector<overlap_row> rows(std::size_t bytes) {
+    std::vector<contender> all;
+    each_transfer([&](auto const& how) { all.push_back(make(how, bytes)); });
+    std::vector<measure::transfer_bound> bounds;
+    for (int i = 0; i < given_.repetitions; ++i) {
+      for (auto& each : all) { each.seconds.push_back(each.run()); }
+      bounds.push_back(trial_.bound(job(bytes, transfer::host_memory::page_locked)));
+    }
+    auto const bound = measure::median_of(bounds);
+    std::vector<overlap_row> rows;
+    for (auto& each : all) {
+      auto const time = measure::summarise(each.seconds);
+      auto row = each.row();
+      row.bytes = static_cast<double>(bytes);
+      row.seconds = time.median;
+      row.min_seconds = time.min;
+      row.max_seconds = time.max;
+      row.link_seconds = bound.link_seconds;
+      row.kernel_seconds = bound.kernel_seconds;
+      row.serial_seconds = bound.serial_seconds();
+      row.chunk_seconds = chunk_seconds_;
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  /// Every choice of chunks and streams at one size.
+  std::vector<sweep_cell> sweep(std::size_t bytes) {
+    auto const what = job(bytes, transfer::host_memory::page_locked);
+    std::vector<sweep_cell> cells;
+    std::vector<double> bounds;
+    for (int chunks = 1; chunks <= 256; chunks *= 2) {
+      for (int const streams : {1, 2, 3, 4, 6}) {
+        if (streams > chunks) { continue; }
+        transfer::overlapped const how{.chunks = chunks, .streams = streams};
+        auto engine = how.open(place_, memory_);
+        (void)trial_.run(engine, what);
+        std::vector<double> seconds;
+        for (int i = 0; i < given_.repetitions; ++i) {
+          seconds.push_back(trial_.run(engine, what).gpu);
+        }
+        bounds.push_back(trial_.bound(what).seconds());
+        cells.push_back(
+            {static_cast<double>(bytes), chunks, streams, measure::summarise(seconds).median, 0});
+      }
+    }
+    auto const bound = measure::summarise(bounds).median;
+    for (auto& each : cells) { each.bound_seconds = bound; }
+    return cells;
+  }
+
+ private:
+  struct contender {
+    std::function<double()> run;       ///< once; seconds
+    std::function<overlap_row()> row;  ///< what is known beside the times
+    std::vector<double> seconds;
+  };
+
+  static std::size_t most(overlap_parameters const& given) {
+    return given.max_bytes() / sizeof(float);
+  }
+
+  work_type work(std::size_t bytes, transfer::host_memory kind) const {
+    auto const elements = static_cast<std::int64_t>(bytes / sizeof(float));
+    bool const locked = kind == transfer::host_memory::page_locked;
+    auto const& in = locked ? locked_in_ : pageable_in_;
+    auto const& out = locked ? locked_out_ : pageable_out_;
+    work_type made;
+    made.flops_per_element = given_.flops;
+    made.data = workloads::arrays_view<float, 1>{{in.get()}, elements, out.get()};
+    return made;
+  }
+  transfer::job<workloads::element_compute<work_type>> job(std::size_t bytes,
+                                                           transfer::host_memory kind) const {
+    auto const what = work(bytes, kind);
+    return workloads::job_of(what, place_, what.data->inputs, what.data->output);
+  }
+
+  /// Opens a transfer, checks its result, and lets its plans settle.
+  template <class Policy>
+  contender make(Policy const& how, std::size_t bytes) {
+    auto engine = std::make_shared<decltype(how.open(place_, memory_))>(how.open(place_, memory_));
+    auto const what = job(bytes, Policy::wants);
+    auto const checked = work(bytes, Policy::wants);
+    auto* const out = checked.data->output;
+    workloads::poison_elements(out, checked.count());
+    (void)trial_.run(*engine, what);
+    if (auto const wrong = workloads::check_elements(checked, 0, out, 0, checked.count())) {
+      throw std::runtime_error(describe(how) + " computed a wrong answer: " + *wrong);
+    }
+    constexpr bool picks = std::is_same_v<Policy, transfer::overlapped>;
+    for (int i = 0; i < (picks ? 2 : 0); ++i) { (void)trial_.run(*engine, what); }
+    return {[this, engine, what] { return trial_.run(*engine, what).gpu; },
+            [this, engine, what, how] {
+              overlap_row row;
+              row.transfer = std::string{Policy::name};
+              row.overlap = overlap_of(how, what);
+              if constexpr (picks) {
+                row.chunks = engine->plan().chunks.size();
+                row.predicted_seconds = engine->plan().seconds;
+                row.why = engine->plan().why;
+              } else if constexpr (requires { how.streams; }) {
+                row.chunks = static_cast<std::size_t>(how.streams);
+              }
+              return row;
+            },
+            {}};
+  }
+
+  /// The overlap fraction, from events in runs of their own; NaN where nothing is copied.
+  template <class Policy, class Job>
+  double overlap_of(Policy const& how, Job const& what) {
+    if constexpr (std::is_same_v<Policy, transfer::mapped>) {
+      return std::numeric_limits<double>::quiet_NaN();
+    } else {
+      trace::link_stamps stamps{place_};
+      auto engine = trace::open_stamped(how, place_, memory_, stamps);
+      auto const marked = trace::stamped(what, stamps);
+      constexpr bool picks = std::is_same_v<Policy, transfer::overlapped>;
+      for (int i = 0; i < (picks ? 3 : 1); ++i) {
+        stamps.restart(trial_.where());
+        (void)trial_.run(engine, marked);
+      }
+      return trace::overlap_of(stamps.spans()).fraction();
+    }
+  }
+
+  on::device place_;
+  overlap_parameters const& given_;
+  workloads::host_array<float> locked_in_, locked_out_, pageable_in_, pageable_out_;
+  measure::transfer_trial trial_;
+  mr::pool_resource memory_;
+  double chunk_seconds_;
+};
+
+inline void print_ceilings(std::ostream& out, measure::link_ceilings const& of) {
+  auto const rate = [](double value) { return report::rate(value, "B"); };
+  report::table table{{"Ceilings of this machine", "to device", "to host", "both"}};
+  table.add({"pinned, one way", rate(of.to_device), rate(of.to_host), ""});
+  table.add({"pinned, both ways at once", rate(of.to_device_duplex), rate(of.to_host_duplex),
+             rate(of.duplex())});
+  table.add({"pageable, one way", rate(of.pageable_to_device), rate(of.pageable_to_host), ""});
+  for (auto const& each : of.host_copies) {
+    table.add({"host memcpy, " + std::to_string(each.threads) + " threads", "", "",
+               rate(each.bytes_per_second)});
+  }
+  table.print(out);
+  out << "  Link: generation " << of.link.generation << " of " << of.link.max_generation << ", x"
+      << of.link.width << " of x" << of.link.max_width << "\n  Pinning a GiB: cudaHostRegister "
+      << report::duration(of.register_seconds_per_gib) << " (and "
+      << report::duration(of.unregister_seconds_per_gib) << " to undo), cudaMallocHost "
+      << report::duration(of.allocate_seconds_per_gib) << " (and "
+      << report::duration(of.free_seconds_per_gib) << ")\n";
+  for (auto const& each : of.problems) { out << "  NVML: " << each << '\n'; }
+  out << '\n';
+}
+
+/// Verdicts: each transfer against the next faster one, as pipelines of the same workload.
+inline measure::comparison compare_neighbours(on::device place, overlap_parameters const& given,
+                                              cli::options const& chosen,
+                                              std::vector<overlap_row> const& rows) {
+  struct entrant {
+    double seconds = 0;
+    std::string label;
+    std::function<void(measure::line_up&)> add;
+  };
+  std::vector<entrant> entrants;
+  each_transfer([&](auto const& how) {
+    auto const elements = static_cast<std::int64_t>(given.compare_bytes() / sizeof(float));
+    pipeline const made{
+        workloads::iterated_map<float>{.elements = elements, .flops_per_element = given.flops},
+        place, mr::pool{2 * given.compare_bytes() + (std::size_t{64} << 20U)}, how};
+    auto const label = std::string{how.name};
+    auto const row = std::find_if(rows.begin(), rows.end(), [&](overlap_row const& each) {
+      return each.transfer == label &&
+             each.bytes >= static_cast<double>(std::min(given.compare_bytes(), given.max_bytes()));
+    });
+    entrants.push_back({row == rows.end() ? 0 : row->seconds, label,
+                        [made, label](measure::line_up& all) { all.add(made, label); }});
+  });
+  std::sort(entrants.begin(), entrants.end(),
+            [](entrant const& a, entrant const& b) { return a.seconds < b.seconds; });
+  measure::line_up all;
+  std::vector<measure::contrast> contrasts;
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    entrants[i].add(all);
+    if (i == 0) { continue; }
+    measure::contrast one{entrants[i].label + " against " + entrants[i - 1].label,
+                          measure::contrast::kind::difference,
+                          std::vector<double>(entrants.size(), 0.0)};
+    one.weights[i - 1] = -1;
+    one.weights[i] = 1;
+    contrasts.push_back(std::move(one));
+  }
+  auto options = chosen.measuring();
+  options.title = "How shall " + report::byte_size(static_cast<double>(given.compare_bytes())) +
+                  " cross the link each way? Each transfer against the next faster one";
+  return all.run(contrasts, options);
+}
+
+/// What the rows and the sweep say, as answers of the report.
+inline std::vector<measure::answer> overlap_answers(overlap_findings const& found) {
+  measure::answer shares{"How near does transfer::overlapped come to the bound?", {}};
+  measure::answer picks{"What was picked, and what would have been the best?", {}};
+  for (auto const& row : found.rows) {
+    if (row.transfer != transfer::overlapped::name) { continue; }
+    shares.lines.push_back(
+        report::byte_size(row.bytes) + " each way: " + report::percent(row.share(), 1) +
+        " of the bound (" + report::duration(row.seconds) + "), overlap " +
+        report::percent(row.overlap, 0) + "; what limits it: " + limit_of(row, found.pin));
+    auto const* const best = best_cell(found.sweep, row.bytes);
+    if (best == nullptr) { continue; }
+    picks.lines.push_back(report::byte_size(row.bytes) + " each way: " + row.why);
+    picks.lines.push_back("The fastest of the sweep: " + std::to_string(best->chunks) +
+                          " chunks, " + std::to_string(best->streams) + " streams, " +
+                          report::duration(best->seconds) +
+                          "; picked: " + report::duration(row.seconds));
+  }
+  return {shares,
+          picks,
+          {"From what size on does what pay for pageable memory?",
+           break_even_lines(found.rows, found.pin)}};
+}
+
+/// The whole experiment on a device.
+inline std::optional<measure::comparison> overlap_on_device(overlap_parameters const& given,
+                                                            cli::options const& chosen) {
+  if (chosen.list) {
+    each_transfer([](auto const& how) { std::cout << how.name << '\n'; });
+    return {};
+  }
+  for (auto const& path : overlap_outputs(chosen)) { report::require_writable(path); }
+  on::device const place{chosen.device};
+  require_device(place);
+  check(cudaSetDevice(place.id));
+  auto const say = [&](int step, int of, std::string const& what) {
+    if (chosen.progress) { (*chosen.progress)(step, of, what); }
+  };
+  measure::link_options link;
+  link.bytes = std::min(link.bytes, given.max_bytes());
+  link.repetitions = given.repetitions;
+  link.progress = [&](std::string_view what) { say(0, 1, "ceilings: " + std::string{what}); };
+  auto const ceilings = measure::link_ceilings_of(place, link);
+  overlap_findings found;
+  found.ceilings = report::to_json(ceilings);
+  found.pin = {ceilings.register_seconds_per_gib + ceilings.unregister_seconds_per_gib,
+               ceilings.allocate_seconds_per_gib + ceilings.free_seconds_per_gib};
+  if (!chosen.quiet) { print_ceilings(std::cout, ceilings); }
+  {
+    say(0, 1, "host buffers");
+    overlap_bench bench{place, given};
+    auto const sizes = given.sizes();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      say(static_cast<int>(i), static_cast<int>(sizes.size()),
+          "every transfer, " + report::byte_size(static_cast<double>(sizes[i])) + " each way");
+      auto rows = bench.rows(sizes[i]);
+      found.rows.insert(found.rows.end(), rows.begin(), rows.end());
+    }
+    for (auto const bytes : given.sweep_bytes()) {
+      say(0, 1, "chunks x streams, " + report::byte_size(static_cast<double>(bytes)));
+      auto cells = bench.sweep(bytes);
+      found.sweep.insert(found.sweep.end(), cells.begin(), cells.end());
+    }
+  }
+  if (!chosen.quiet) {
+    print_rows(std::cout, found.rows, found.pin);
+    for (auto const bytes : given.sweep_bytes()) {
+      std::cout << "\nShare of the bound by chunks and streams, "
+                << report::byte_size(static_cast<double>(bytes)) << " each way\n";
+      print_sweep(std::cout, found.sweep, static_cast<double>(bytes));
+    }
+    std::cout << '\n';
+  }
+  write_overlap(chosen, found);
+  auto result = compare_neighbours(place, given, chosen, found.rows);
+  result.answers = overlap_answers(found);
+  return result;
+}
+
+}  // namespace assay::examples
