@@ -121,6 +121,7 @@ TEST_CASE("JSON has every number, null for those that nobody counted") {
 
   auto const of = report::to_json(copied());
   CHECK(of["bound"] == "memory");
+  CHECK(of["reason"] == "DRAM is busy nearly all the time");
   CHECK(of["because"][0]["quantity"] == "DRAM throughput");
   CHECK(of["because"][0]["threshold"] == 0.8);
   CHECK(of["dram"]["bytes"] == 4.1e9);
