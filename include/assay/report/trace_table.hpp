@@ -8,6 +8,8 @@
 #include <assay/trace/table.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <ostream>
 #include <string>
@@ -18,19 +20,27 @@ namespace assay::report {
 
 namespace detail {
 
-/// A cell as it stands in every format; empty where there is nothing to tell.
-inline std::string cell_text(trace::table const& of, std::size_t row, std::size_t column) {
-  if (of.missing(row, column)) { return {}; }
-  switch (of.columns()[column].format) {
-    case trace::cell_format::text:
-      return std::string{of.text(row, column)};
-    case trace::cell_format::integer:
-      return std::to_string(of.integer(row, column));
-    case trace::cell_format::one_decimal:
-      return fixed(of.number(row, column), 1);
-    default:
-      return fixed(of.number(row, column), 3);
+/// Adds a cell as it stands in every format; nothing where there is nothing to tell.
+inline void append_cell(std::string& to, trace::table const& of, std::size_t row,
+                        std::size_t column) {
+  if (of.missing(row, column)) { return; }
+  auto const format = of.columns()[column].format;
+  if (format == trace::cell_format::text) {
+    to += of.text(row, column);
+  } else if (format == trace::cell_format::integer) {
+    std::array<char, 24> digits{};
+    auto const number = of.integer(row, column);
+    to.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+  } else {
+    to += fixed(of.number(row, column), format == trace::cell_format::one_decimal ? 1 : 3);
   }
+}
+
+inline std::string cell_text(trace::table const& of, std::size_t row, std::size_t column) {
+  std::string text;
+  append_cell(text, of, row, column);
+  return text;
 }
 
 /// Whether a byte begins a character of UTF-8. Names that are not UTF-8 are only laid out a bit
@@ -104,17 +114,21 @@ inline void csv_table(std::ostream& out, trace::table const& of) {
     out << (i == 0 ? "" : ",") << csv::field(std::string_view{columns[i].name});
   }
   out << '\n';
+  std::string line;
   for (std::size_t row = 0; row < of.rows(); ++row) {
+    line.clear();
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i != 0) { out << ','; }
-      auto const cell = detail::cell_text(of, row, i);
-      if (columns[i].format == trace::cell_format::text) {
-        out << csv::field(std::string_view{cell});
+      if (i != 0) { line += ','; }
+      auto const quoted = columns[i].format == trace::cell_format::text &&
+                          of.text(row, i).find_first_of(",\"\r\n") != std::string_view::npos;
+      if (quoted) {
+        line += csv::field(of.text(row, i));
       } else {
-        out << cell;
+        detail::append_cell(line, of, row, i);
       }
     }
-    out << '\n';
+    line += '\n';
+    out << line;
   }
 }
 

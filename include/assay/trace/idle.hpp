@@ -74,22 +74,22 @@ class idle_judge {
 
   row_index call_of(work const& which) const { return calls_.find(place_of(of_, which)); }
 
-  /// The gap before `next`, whose stream last worked for the call `call_before`.
-  idle_gap judge(span when, work const& next, row_index call_before) const {
+  /// The gap before `next`, which `call` asked for, and whose stream last worked for `call_before`.
+  idle_gap judge(span when, work const& next, row_index call, row_index call_before) const {
     idle_gap gap{.when = when, .stream = stream_of(place_of(of_, next)), .next = next};
-    gap.call = call_of(next);
+    gap.call = call;
     if (gap.call == no_row) {
       for (auto const& [thread, set] : overheads_) { gap.tracer_ns += set.length_within(when); }
       gap.tracer_ns = std::min(gap.tracer_ns, when.length());
     } else {
-      auto const& call = of_.calls[gap.call];
-      if (auto const found = overheads_.find(call.thread); found != overheads_.end()) {
+      auto const& asked = of_.calls[gap.call];
+      if (auto const found = overheads_.find(asked.thread); found != overheads_.end()) {
         gap.tracer_ns = found->second.length_within(when);
       }
-      if (late(call.when, when, next)) {
+      if (late(asked.when, when, next)) {
         gap.cause = idle_cause::host_late;
         gap.host_in = longest_call_before(gap.call, when);
-      } else if (waited(gap.stream, call_before, call.when.begin)) {
+      } else if (waited(gap.stream, call_before, asked.when.begin)) {
         gap.cause = idle_cause::dependency;
       }
     }
@@ -116,22 +116,26 @@ class idle_judge {
   }
 
   /// The call of the same thread that covers most of the gap. Looks at the last few only: what held
-  /// a host up for long was not one of many.
+  /// a host up for long was not one of many. Of calls that began before the gap, one can reach into
+  /// it only from around those it is nested with.
   row_index longest_call_before(row_index call, span gap) const {
     constexpr int few = 64;
+    constexpr int nested = 4;
     auto const& calls = by_thread_.at(of_.calls[call].thread);
     auto at = std::upper_bound(
         calls.begin(), calls.end(), of_.calls[call].when.begin,
         [&](std::int64_t begin, row_index row) { return begin < of_.calls[row].when.begin; });
     row_index best = no_row;
     std::int64_t most = 0;
-    for (int i = 0; i < few && at != calls.begin(); ++i) {
+    int before = 0;
+    for (int i = 0; i < few && before < nested && at != calls.begin(); ++i) {
       auto const& when = of_.calls[*--at].when;
       auto const common = std::min(when.end, gap.end) - std::max(when.begin, gap.begin);
       if (common >= most && common > 0) {
         most = common;
         best = *at;
       }
+      before += when.begin < gap.begin ? 1 : 0;
     }
     return 2 * most >= gap.length() ? best : no_row;
   }
@@ -147,27 +151,26 @@ class idle_judge {
 template <class Group>
 std::vector<idle_gap> gaps(view const& rows, std::vector<work> all, Group&& group) {
   auto const& of = rows.of();
-  std::sort(all.begin(), all.end(), [&](work const& a, work const& b) {
-    return std::tuple{group(a), a.when.begin, a.when.end, a.kind, a.row} <
-           std::tuple{group(b), b.when.begin, b.when.end, b.kind, b.row};
+  std::sort(all.begin(), all.end(), [](work const& a, work const& b) {
+    return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
+           std::tuple{b.when.begin, b.when.end, b.kind, b.row};
   });
+  std::map<decltype(group(all.front())), std::vector<work>> groups;
+  for (auto const& each : all) { groups[group(each)].push_back(each); }
   idle_judge const judge{rows};
   std::vector<idle_gap> result;
-  std::map<stream_key, row_index> last_call;
-  std::int64_t reach = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto const& each = all[i];
-    auto const stream = stream_of(place_of(of, each));
-    auto const first = i == 0 || group(all[i - 1]) != group(each);
-    if (first) {
-      last_call.clear();
-    } else if (each.when.begin > reach) {
-      auto const known = last_call.find(stream);
-      result.push_back(judge.judge({reach, each.when.begin}, each,
-                                   known == last_call.end() ? no_row : known->second));
+  for (auto const& [key, members] : groups) {
+    std::map<stream_key, row_index> last_call;
+    auto reach = members.front().when.end;
+    for (auto const& each : members) {
+      auto const call = judge.call_of(each);
+      auto& before = last_call.try_emplace(stream_of(place_of(of, each)), no_row).first->second;
+      if (each.when.begin > reach) {
+        result.push_back(judge.judge({reach, each.when.begin}, each, call, before));
+      }
+      reach = std::max(reach, each.when.end);
+      before = call;
     }
-    reach = first ? each.when.end : std::max(reach, each.when.end);
-    last_call[stream] = judge.call_of(each);
   }
   return result;
 }

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -81,9 +82,9 @@ inline table nvtx_kern_sum(view const& rows) {
   grouping<thread_range> ranges;
   grouping<std::pair<std::uint32_t, string_id>> groups;
   std::vector<thread_range> range_of;
-  std::map<std::uint32_t, std::int64_t> instances;
-  std::map<std::uint32_t, row_index> last_seen;
-  std::map<std::uint64_t, std::uint32_t> known;
+  std::vector<std::int64_t> instances;  // by group
+  std::vector<row_index> last_seen;     // by group: the range that was counted last
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
   for (auto const row : rows.ranges) {
     auto const& range = of.ranges[row];
     std::optional<std::uint32_t> number;
@@ -98,10 +99,13 @@ inline table nvtx_kern_sum(view const& rows) {
       if (added) { at->second = groups.group({*number, name}); }
       auto const group = at->second;
       groups.add(group, each.when.length());
-      auto const [seen, first] = last_seen.try_emplace(group, row);
-      if (first || seen->second != row) {
+      if (group == instances.size()) {
+        instances.push_back(0);
+        last_seen.push_back(no_row);
+      }
+      if (last_seen[group] != row) {
         ++instances[group];
-        seen->second = row;
+        last_seen[group] = row;
       }
     });
   }
