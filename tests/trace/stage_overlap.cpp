@@ -41,3 +41,23 @@ TEST_CASE("nothing has no overlap", "[trace]") {
   CHECK(found.fraction() == 0);
   CHECK(found.duplex_share() == 0);
 }
+
+TEST_CASE("the stages of a trace are its kernels and its copies over the link", "[trace]") {
+  trace::model of;
+  auto const kernel = [&](std::int32_t device, trace::span when) {
+    of.kernels.emplace_back().when = when;
+    of.kernels.back().where.device = device;
+  };
+  auto const copy = [&](std::int32_t device, trace::copy_kind kind, trace::span when) {
+    of.copies.emplace_back().when = when;
+    of.copies.back().where.device = device;
+    of.copies.back().kind = kind;
+  };
+  kernel(0, {10, 20});
+  kernel(1, {0, 100});
+  copy(0, trace::copy_kind::host_to_device, {0, 15});
+  copy(0, trace::copy_kind::device_to_host, {18, 30});
+  copy(0, trace::copy_kind::device_to_device, {0, 100});
+  copy(1, trace::copy_kind::host_to_device, {0, 100});
+  CHECK(trace::stages_of(of, 0) == trace::stage_spans{{{{0, 15}}, {{10, 20}}, {{18, 30}}}});
+}

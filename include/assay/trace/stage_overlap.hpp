@@ -4,6 +4,8 @@
 #pragma once
 
 #include <assay/trace/intervals.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/overlap.hpp>
 
 #include <array>
 #include <cstddef>
@@ -51,6 +53,22 @@ inline stage_overlap overlap_of(stage_spans const& of) {
     found.extent_ns += depths[depth];
   }
   found.duplex_ns = common_length(sets[0], sets[2]);
+  return found;
+}
+
+/// The stages of a transfer as a trace has them, on one device; kernels of other work are counted
+/// too, where the trace has any.
+inline stage_spans stages_of(model const& trace, std::int32_t device) {
+  stage_spans found;
+  for (auto const& each : trace.kernels) {
+    if (each.where.device == device) { found[1].push_back(each.when); }
+  }
+  for (auto const& each : trace.copies) {
+    auto const direction = direction_of(each.kind);
+    if (each.where.device != device) { continue; }
+    if (direction == copy_direction::to_device) { found[0].push_back(each.when); }
+    if (direction == copy_direction::to_host) { found[2].push_back(each.when); }
+  }
   return found;
 }
 
