@@ -113,7 +113,7 @@ double median(std::vector<double> const& of) { return measure::summarise(of).med
 template <class Work>
 report::document one_size(bench& with, std::string const& shape, Work const& work,
                           int repetitions) {
-  auto const checked = std::int64_t{1} << (shape == "kernel-bound" ? 18 : 26);
+  auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 18 : work.count();
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto textbook = transfer::textbook{}.open(with.place, with.memory);
   with.require_right(picked, work, checked);
@@ -272,7 +272,8 @@ report::document staging(bench& with, std::size_t bytes, bool to_device, int rep
   result.update(told("pageable", theirs));
   result.update(told("pinned", link));
   result.update(told("host_copy", host));
-  result.update(report::document{{"staged_bytes_per_second", rate(ours)},
+  result.update(report::document{{"staged_gb_per_second", rate(ours) * 1e-9},
+                                 {"staged_bytes_per_second", rate(ours)},
                                  {"pageable_bytes_per_second", rate(theirs)},
                                  {"pinned_bytes_per_second", rate(link)},
                                  {"host_copy_bytes_per_second", rate(host)},

@@ -66,6 +66,26 @@ FIGURES = [
      "{p50_ns:,.0f} ns"),
     ("reserved over peak live beyond stated caps, mixed trace", "<= 1.25x", "memory_pool",
      ["traces", {"resource": "mr::pool{0 bytes}"}], "{ratio_beyond_kept:.2f}x"),
+    *((f"`transfer::overlapped`, {name} each way", f">= {share} % of the bound", "overlap",
+       ["overlapped", {"mib_to_host": mib}], "{share_of_bound:.1%}")
+      for name, mib, share in (("1 GiB", 1024, 97), ("512 MiB", 512, 97), ("256 MiB", 256, 95),
+                               ("64 MiB", 64, 90), ("16 MiB", 16, 82))),
+    *((f"picked chunks and streams, {name}", "within 2 % of the best of the grid", "overlap",
+       ["grid", {"mib": mib}], "{picked_over_best:.3f}x its time")
+      for name, mib in (("16 MiB", 16), ("64 MiB", 64), ("256 MiB", 256), ("1 GiB", 1024))),
+    *((f"against four streams of equal chunks, {name}", f">= {ratio:.2f}x", "overlap",
+       ["overlapped", {"mib_to_host": mib}], "{over_textbook:.2f}x")
+      for name, mib, ratio in (("64 MiB", 64, 1.10), ("1 GiB", 1024, 1.03))),
+    *((f"`transfer::staged` {words}, 1 GiB", targets, "overlap",
+       ["staged", {"direction": direction, "mib": 1024}],
+       "{share_of_limit:.1%}, {over_pageable:.2f}x ({staged_gb_per_second:.1f} GB/s)")
+      for words, direction, targets in (
+          ("to the device", "to_device",
+           ">= 90 % of min(pinned link, host memcpy), >= 2.5x pageable"),
+          ("to the host", "to_host", ">= 1.3x pageable"))),
+    *((f"`transfer::pinned` {words}, 1 GiB", ">= 99 % of one `cudaMemcpyAsync`", "overlap",
+       ["one_way", {"direction": direction, "mib": 1024}], "{share_of_memcpy:.1%}")
+      for words, direction in (("to the device", "to_device"), ("to the host", "to_host"))),
     ("compile `#include <assay/assay.cuh>`", "<= 1.25x `<cub/cub.cuh>`", "compile_time", [],
      "{ratio:.2f}x ({assay_seconds:.1f} s)"),
 ]
