@@ -246,30 +246,26 @@ class courier {
       auto const where = queue(op.queue);
       auto const part = static_cast<std::size_t>(op.chunk);
       bool hands_over = false;
-      // What needs no thread first, so that the event which follows the threads stands for it too.
-      for (bool const staging : {false, true}) {
-        for (std::size_t i = 0; i < arrays_.size(); ++i) {
-          auto const& each = arrays_[i];
-          bool const by_threads = staged_ && each.kind == host_kind::pageable;
-          if (each.leaves_host != in || by_threads != staging) { continue; }
-          auto* const host =
-              each.data + static_cast<std::size_t>(first_[part]) * each.element_bytes;
-          auto const bytes = static_cast<std::size_t>(cut_.chunks[part]) * each.element_bytes;
-          auto* const device = room_.at(i, op.slot);
-          if (!staging) {
-            link_.copy(where, in ? device : host, in ? host : device, bytes);
-            continue;
-          }
-          auto& through = tickets_[index];
-          if (!std::exchange(hands_over, true)) {
-            through.event = op.awaited ? &event_of(op) : nullptr;
-            with_.stager_->open(through);
-          }
-          if (in) {
-            with_.stager_->fill(through, where, device, host, bytes);
-          } else {
-            with_.stager_->empty(through, where, host, device, bytes);
-          }
+      for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        auto const& each = arrays_[i];
+        if (each.leaves_host != in) { continue; }
+        auto* const host = each.data + static_cast<std::size_t>(first_[part]) * each.element_bytes;
+        auto const bytes = static_cast<std::size_t>(cut_.chunks[part]) * each.element_bytes;
+        auto* const device = room_.at(i, op.slot);
+        if (!staged_ || each.kind != host_kind::pageable) {
+          link_.copy(where, in ? device : host, in ? host : device, bytes);
+          continue;
+        }
+        auto& through = tickets_[index];
+        if (!std::exchange(hands_over, true)) {
+          // Recorded by `close` or by the last thread: after the copies that need no thread, too.
+          through.event = op.awaited ? &event_of(op) : nullptr;
+          with_.stager_->open(through);
+        }
+        if (in) {
+          with_.stager_->fill(through, where, device, host, bytes);
+        } else {
+          with_.stager_->empty(through, where, host, device, bytes);
         }
       }
       if (hands_over) {
