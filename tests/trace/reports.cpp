@@ -254,6 +254,20 @@ TEST_CASE("every report is made of an empty trace, of one with all fields, and o
              contains("no report is called 'nvtx'; there are nvtx_sum, osrt_sum"));
 }
 
+TEST_CASE("a clock that was set back makes negative durations, and nothing worse") {
+  builder b;
+  b.range("step", {0, 1000});
+  b.range("back", {500, 400});
+  b.launch("k", {450, 440}, {700, 650});
+  b.launch("k", {460, 470}, {800, 950});
+  b.copy(copy_kind::host_to_device, 10, {900, 890});
+  CHECK(make_report("cuda_gpu_kern_sum", b.trace).integer(0, 1) == 100);
+  auto const copies = make_report("cuda_gpu_trace", select(b.trace, {.window = span{900, 901}}));
+  CHECK(copies.missing(0, copies.column_of("Throughput (MB/s)")));
+  for (auto const& each : trace::reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
+  for (auto const& each : trace::own_reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
+}
+
 TEST_CASE("reports of a view tell only what is in it") {
   builder b;
   b.range("forward", {0, 100});

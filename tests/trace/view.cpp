@@ -153,8 +153,9 @@ TEST_CASE("a range's parent is the latest begun one that holds it, of any domain
   b.range("empty", {15, 15});                   // 6: at the end of b: inside
   b.range("not this", {0, 20}, main_thread, "", range_style::start_end);
   b.mark("nor this", 3);
+  b.range("clock set back", {12, 2});  // 9: neither a child nor a parent
   auto const all = nest(b.trace, view{b.trace}.ranges);
-  REQUIRE(all.size() == 7);
+  REQUIRE(all.size() == 8);
   auto const of = [&](row_index row) {
     return *std::find_if(all.begin(), all.end(), [&](auto const& each) { return each.row == row; });
   };
@@ -168,6 +169,7 @@ TEST_CASE("a range's parent is the latest begun one that holds it, of any domain
   CHECK(parent(0) == 2);
   CHECK(parent(5) == no_row);
   CHECK(parent(6) == 2);
+  CHECK((parent(9) == no_row && of(9).children == 0));
   CHECK((of(2).children == 3 && of(2).child_ns == 5 && of(2).level == 0));
   CHECK((of(4).level == 2 && of(4).children == 0));
   CHECK(std::is_sorted(all.begin(), all.end(), [&](auto const& x, auto const& y) {

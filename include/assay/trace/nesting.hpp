@@ -49,6 +49,7 @@ inline std::vector<nested_range> nest(model const& of, std::vector<row_index> co
     auto& each = all[by_thread[i]];
     auto const& range = of.ranges[each.row];
     if (i > 0 && of.ranges[all[by_thread[i - 1]].row].thread != range.thread) { open.clear(); }
+    if (range.when.end < range.when.begin) { continue; }  // a clock that was set back: no kin
     while (!open.empty() && of.ranges[all[open.back()].row].when.end < range.when.end) {
       open.pop_back();
     }
