@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long `#include <assay/assay.cuh>` takes to compile, beside `#include <cub/cub.cuh>`.
 
-Runs nvcc on both in turn and writes the medians as JSON; the target is at most 1.25 times.
+Runs nvcc on both in turn and writes the medians as JSON; the target is at most 1.25 times. The ratio
+is of the compilers' CPU time, the median over pairs, so that other work on the machine weighs little;
+wall time is told beside it.
+
+What keeps it low: nvcc reads host code three times, and lines cost it little. Standard templates made
+for one more type do: over the three passes a std::span of a vector or a ranges algorithm 0.1 s, a map,
+set or range insert 0.05 to 0.1 s, a sort, optional or unique_ptr 0.03 s; and umbrella headers such as
+<filesystem> 0.3 s, <cuda/ptx> 0.8 s, <cuda/barrier> 2.5 s. Prefer types that are in use already;
+templates that nobody calls cost nothing.
 """
 import argparse
 import json
 import pathlib
+import resource
 import shlex
 import statistics
 import subprocess
@@ -17,13 +26,16 @@ HEADERS = {"assay": "assay/assay.cuh", "cub": "cub/cub.cuh"}
 
 
 def seconds(nvcc, header, folder):
+    """Of one compilation: wall time, and CPU time of nvcc and all that it starts."""
     source = folder / "unit.cu"
     source.write_text(f"#include <{header}>\n")
     command = [*shlex.split(nvcc), "-std=c++20", "-gencode=arch=compute_90,code=sm_90",
                f"-I{root / 'include'}", "-c", str(source), "-o", str(folder / "unit.o")]
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True)
-    return time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"wall": time.perf_counter() - begin,
+            "cpu": after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime}
 
 
 def main():
@@ -38,16 +50,17 @@ def main():
         for _ in range(options.rounds):
             for name, header in HEADERS.items():
                 times[name].append(seconds(options.nvcc, header, pathlib.Path(folder)))
-    median = {name: statistics.median(values) for name, values in times.items()}
-    ratio = statistics.median(a / c for a, c in zip(times["assay"], times["cub"]))
+    pairs = list(zip(times["assay"], times["cub"]))
+    ratio = {clock: statistics.median(assay[clock] / cub[clock] for assay, cub in pairs) for clock in ("cpu", "wall")}
+    median = {f"{name}_{suffix}": statistics.median(one[clock] for one in values)
+              for name, values in times.items() for clock, suffix in (("cpu", "seconds"), ("wall", "wall_seconds"))}
     version = subprocess.run([*shlex.split(options.nvcc), "--version"], capture_output=True, text=True, check=True)
     result = {
         "schema": "assay.benchmark",
         "schema_version": 1,
         "benchmark": "compile_time",
         "environment": {"compiler": version.stdout.strip().splitlines()[-1]},
-        "figures": {"ratio": ratio, "assay_seconds": median["assay"], "cub_seconds": median["cub"],
-                    "seconds": times},
+        "figures": {"ratio": ratio["cpu"], "wall_ratio": ratio["wall"], **median, "seconds": times},
     }
     text = json.dumps(result, indent=2) + "\n"
     if options.json:
@@ -55,7 +68,7 @@ def main():
         temporary.write_text(text)
         temporary.replace(options.json)
     print(text, end="")
-    raise SystemExit(0 if ratio <= 1.25 else 1)
+    raise SystemExit(0 if ratio["cpu"] <= 1.25 else 1)
 
 
 if __name__ == "__main__":

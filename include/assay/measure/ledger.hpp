@@ -7,6 +7,7 @@
 #include <assay/measure/schedule.hpp>
 #include <assay/measure/subject.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -55,7 +56,7 @@ class ledger {
 
   void close_epoch() {
     for (auto& book : books_) { close(book); }
-    after_others_.assign(after_others_.size(), {});
+    std::fill(after_others_.begin(), after_others_.end(), tally{});
     last_ = -1;
     ++epochs_;
   }
@@ -159,8 +160,8 @@ class ledger {
       of.carry_over[k].push_back(carried);
     }
     if (of.pair[0].count > 0) { of.control.push_back(of.pair[1].mean() - of.pair[0].mean()); }
-    of.sums.assign(of.sums.size(), {});
-    of.turns.assign(of.turns.size(), {});
+    std::fill(of.sums.begin(), of.sums.end(), tally{});
+    std::fill(of.turns.begin(), of.turns.end(), tally{});
     of.pair = {};
   }
 

@@ -51,8 +51,9 @@ inline std::vector<int> draw_turns(std::vector<int> const& variants, std::size_t
   while (turns.size() < halves) {
     auto round = variants;
     from.shuffle(round);
-    round.resize(std::min(round.size(), halves - turns.size()));
-    turns.insert(turns.end(), round.begin(), round.end());
+    for (std::size_t i = 0; i < round.size() && turns.size() < halves; ++i) {
+      turns.push_back(round[i]);
+    }
   }
   from.shuffle(turns);
   return turns;
