@@ -89,6 +89,12 @@ TEST_CASE("the host's ledger gives each moment of a thread to the innermost call
   CHECK(found.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 50);
   CHECK(found.at({entry_kind::own_code, "between the calls"}).ns == (10 + 100 + 200) / 2.0);
   CHECK(total(found) == 300);
+  b.kernel("k", {210, 220}, {}, 5);
+  b.trace.calls[4].correlation = 5;  // only the main thread launches: the other one only waits
+  auto const launching = host_ledger(b.trace);
+  CHECK(launching.at({entry_kind::call, "cudaLaunchKernel"}).ns == 50);
+  CHECK(launching.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 0);
+  CHECK(total(launching) == 300);
 }
 
 TEST_CASE("both ledgers of random traces leave nothing out") {

@@ -239,8 +239,10 @@ inline double charge(std::vector<host_piece>& pieces, span extent) {
 
 }  // namespace detail
 
-/// The run as its host threads saw it: those that called CUDA, on average. A moment belongs to the
-/// innermost call or lock around it, so a lock inside an allocation counts as a lock. O(n log n).
+/// The run as its host threads saw it: those that asked for device work (if none did, those that
+/// called CUDA), on average; a thread that only waits for the others would water them down. A
+/// moment belongs to the innermost call or lock around it, so a lock inside an allocation counts as
+/// a lock. O(n log n).
 inline ledger host_ledger(view const& rows, host_names const& names = {}) {
   auto const& of = rows.of();
   ledger result;
@@ -259,7 +261,12 @@ inline ledger host_ledger(view const& rows, host_names const& names = {}) {
                : nullptr;
   });
   std::map<thread_key, std::vector<detail::host_piece>> threads;
-  for (auto const row : rows.calls) {
+  call_index const calls{of};
+  for (auto const& each : rows.device_work()) {
+    auto const call = calls.find(place_of(of, each));
+    if (call != no_row) { threads[of.calls[call].thread]; }
+  }
+  for (auto const row : threads.empty() ? rows.calls : std::vector<row_index>{}) {
     if (of.calls[row].layer != api::os) { threads[of.calls[row].thread]; }
   }
   auto const add = [&](thread_key thread, span when, ledger_sum* entry) {
