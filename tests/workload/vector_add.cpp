@@ -90,6 +90,18 @@ TEST_CASE("vector_add refuses what is impossible and tells what it is", "[worklo
         "vector_add<int32>{elements=7}");
 }
 
+TEST_CASE("a wrong element is told with what it is and what it should be", "[workload]") {
+  auto where = make_lane(0);
+  std::int32_t const x[3] = {1, 2, 3};
+  std::int32_t const y[3] = {10, 20, 30};
+  workloads::vector_add<std::int32_t> work;
+  work.data = workloads::arrays_view<std::int32_t, 2>{{x, y}, 3};
+  auto state = work.prepare(where, 1);
+  work.enqueue(where, state);
+  state.outputs[0][1] = 5;
+  CHECK(work.verify(state).value_or("right") == "lane 0, row 1: got 5, expected 22 within 0");
+}
+
 TEST_CASE("vector_add runs in a rig on the host", "[workload]") {
   rig host{pipeline{workloads::vector_add<double>{.elements = 10'000}, on::host{2},
                     submit::concurrent{.threads = 2, .items = 3}}};
