@@ -94,7 +94,10 @@ TEST_CASE("A buffer of an earlier session comes back into the next, whatever its
   buffers.recycle(*back);
   auto* const next = buffers.request(bytes);
   CHECK(bytes == 2 * size);
+  auto* const last = buffers.request(bytes);  // now that the old one no longer counts
+  CHECK(bytes == 2 * size);
   buffers.complete(next, bytes, 0);
+  buffers.complete(last, bytes, 0);
 }
 
 TEST_CASE("The reader gives up waiting, and ends when the session does") {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -226,14 +227,23 @@ TEST_CASE("Records that come while it records are kept, many times over") {
 TEST_CASE("Memory is bounded: what a slow reader leaves is dropped and counted, nothing else") {
   fake library;
   now = &library;
+  auto slow = stand_in();
+  slow.next_record = [](std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+    if (*record == nullptr) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
+    return cuptiActivityGetNextRecord(buffer, valid, record);
+  };
   recorder tracer{{.buffers = {.buffer_bytes = record_buffers::least_bytes,
                                .most_bytes = 2 * record_buffers::least_bytes,
                                .ready = 1}},
-                  stand_in()};
+                  slow};
   tracer.start();
-  write_records(100'000);
+  write_records(20'000);
   auto const made = tracer.stop();
-  CHECK(made.kernels.size() + made.calls.size() + made.lost.dropped == 200'000);
+  CHECK(made.lost.dropped > 0);
+  CHECK_FALSE(made.kernels.empty());
+  CHECK(made.kernels.size() + made.calls.size() + made.lost.dropped == 40'000);
+  CHECK_FALSE(note(made, "buffers beyond the limit, their records dropped").empty());
+
   recorder few{{.most_rows = 100}, stand_in()};
   few.start();
   write_records(100);

@@ -252,7 +252,6 @@ class range_log {
       std::lock_guard const lock{mine.owner->mutex};
       // `stop` changes the number before it takes the chunks: what comes later must not stay here.
       if (detail::current_recording.load() != recording) { return false; }
-      if (!same) { mine.owner->chunks.clear(); }
       mine.owner->chunks.push_back(fresh);
       mine.chunk = fresh.get();
       mine.owner->current = std::move(fresh);

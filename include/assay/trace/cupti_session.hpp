@@ -83,6 +83,7 @@ class cupti_session {
           return api.callback_name(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
         },
         options_.most_rows);
+    ++sessions_;
     reading_ = std::thread{[this] { read(); }};
     enable_kinds();
     if (enabled_.empty()) {
@@ -303,10 +304,21 @@ class cupti_session {
     say("buffers beyond the limit, their records dropped", counts.overflowed);
     say("buffers that ended in an unfinished record", cut_short_);
     if (out_of_memory_) { made.notes.emplace_back("CUPTI", "no memory for all records"); }
+    // A known fault, mended in 13.1 Update 1.
+    constexpr std::uint32_t mended = 130101;
+    auto const of_graph = [](kernel_run const& run) { return run.where.graph_node != 0; };
+    if (sessions_ > 1 && version_ < mended &&
+        std::any_of(made.kernels.begin(), made.kernels.end(), of_graph)) {
+      made.notes.emplace_back("graphs",
+                              "this CUPTI misnumbers the launches of graphs in all recordings of a "
+                              "process but the first: which call launched a graph may be wrong");
+    }
     if (options_.graphs == graph_detail::launches) {
       made.notes.emplace_back("graphs", "as whole launches, without their nodes");
     }
   }
+
+  static inline constinit std::atomic<int> sessions_{0};
 
   recorder_options options_;
   cupti_api api_;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `record_batch`: the trace of one batch of a pipeline.
+#pragma once
+
+#include <assay/pipeline.hpp>
+#include <assay/rig.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/recorder.hpp>
+#include <assay/trace/recorder_options.hpp>
+
+namespace assay::trace {
+
+/// The trace of one batch of a rig that has run before.
+///
+/// A batch before it is recorded too and thrown away: the first one under a tracer loads what the
+/// tracer needs. Blocks until both have drained; throws what `recorder::start` and the rig throw.
+template <class Pipeline, class Resource>
+model record_batch(rig<Pipeline, Resource>& real, recorder_options const& options = {},
+                   int arena = 0) {
+  (void)record(options, [&] { real.run(arena); });
+  return record(options, [&] { real.run(arena); });
+}
+
+/// The trace of one batch of a pipeline, on a rig of its own.
+template <class... Choices>
+model record_batch(pipeline<Choices...> const& what, recorder_options const& options = {}) {
+  rig real{what};
+  real.run();
+  return record_batch(real, options);
+}
+
+}  // namespace assay::trace
