@@ -26,7 +26,7 @@ namespace kernel {
 
 /// `Width` elements that one instruction loads or stores.
 template <class T, std::size_t Width>
-struct alignas(sizeof(T) * Width) pack {
+struct alignas(sizeof(T) * Width) elements {
   T at[Width];
 };
 
@@ -39,7 +39,7 @@ struct map_inputs {
 /// out[i] = body({in.at[0][i], in.at[1][i], ...}), `Width` elements at a time and the rest singly.
 template <std::size_t Width, class Body, class T, std::size_t Inputs>
 __global__ void map_elements(Body body, map_inputs<T, Inputs> in, T* out, std::int64_t count) {
-  using vector = pack<T, Width>;
+  using vector = elements<T, Width>;
   constexpr auto width = static_cast<std::int64_t>(Width);
   for (auto const i : grid_stride(count / width)) {
     vector x[Inputs];
