@@ -26,6 +26,7 @@ class probe_memory {
   probe_memory(kind what, std::size_t bytes) : memory_(allocate(what, bytes), deleter{what}) {
     if (what == kind::device) {
       check(cudaMemset(memory_.get(), 0x5A, bytes));
+      check(cudaDeviceSynchronize());  // other streams do not wait for the default one
       return;
     }
     // Not one byte everywhere: pages that look alike may be shared by the machine below.
