@@ -92,6 +92,7 @@ TEST_CASE("what changed is told by share, devices before the host") {
       "difference).\n"
       "Devices: devices idle, host late: +1.000 us (100 % of the difference).\n"
       "Devices: kernel k: +100.0 ns (10 % of the difference).\n"
+      "Host, per thread, by kind: allocations +1.000 us (100 %), its own code +100.0 ns (10 %).\n"
       "Host, per thread: cudaMalloc: +1.000 us (100 % of the difference), 0 -> 1 times.\n"
       "Host, per thread: host code between the calls: +100.0 ns (10 % of the difference).\n");
   auto const other = joined(report::sentences(difference({control}, {variant}, 500), 1));

@@ -142,6 +142,15 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
         "Share (%),Delta (ns),Control (ns),Variant (ns),Control Count,Variant Count,Control (MB),"
         "Variant (MB),Seen by,Kind,Name\n"
         "166.7,750.0,0.0,750.0,0.0,1.0,0.000,0.000,host,allocation,cudaMalloc\n");
+  auto const kinds = by_kind(found);
+  auto const kind = [&](seen_by who, entry_kind what) {
+    return *std::find_if(kinds.begin(), kinds.end(),
+                         [&](auto const& each) { return each.view == who && each.what == what; });
+  };
+  CHECK(kind(seen_by::host, entry_kind::allocation).delta_ns() == 750);
+  CHECK(kind(seen_by::devices, entry_kind::idle).delta_ns() == 250);
+  CHECK(kind(seen_by::devices, entry_kind::idle).share == Approx(250 / 450.0));
+  CHECK(kinds.front().what == entry_kind::allocation);
   auto const back = difference({variant}, {control}, -450);
   CHECK(back.host_ns == -240);
   CHECK(back.unexplained_ns == -10);

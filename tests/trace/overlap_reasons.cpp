@@ -117,6 +117,10 @@ TEST_CASE("a stream that waits for an event, and one that waits for a copy engin
   e.launch_copy(to_device, 8, {13, 15}, {510, 600}, second_stream);
   auto const found = obstacles(e.trace);
   CHECK(std::count(found.begin(), found.end(), copy_engine) == 1);
+  e.trace.copies[0].where.stream = second_stream.stream;  // its own stream's turn, not the engine's
+  auto const own = obstacles(e.trace);
+  CHECK(std::count(own.begin(), own.end(), copy_engine) == 0);
+  e.trace.copies[0].where.stream = 15;
   e.trace.copies[0].kind = copy_kind::device_to_host;  // another engine's
   auto const other = obstacles(e.trace);
   CHECK(std::count(other.begin(), other.end(), copy_engine) == 0);

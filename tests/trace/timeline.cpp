@@ -159,6 +159,10 @@ TEST_CASE("a kernel whose call had not returned was late; a blocking copy was no
   blocking.launch("a", {0, 10}, {20, 100});
   blocking.launch_copy(copy_kind::device_to_host, 8, {50, 300}, {110, 290});
   CHECK(device_gaps(blocking.trace)[0].cause == idle_cause::other);
+  builder begun;  // blocking, and begun inside the gap
+  begun.launch("a", {0, 10}, {20, 100});
+  begun.launch_copy(copy_kind::device_to_host, 8, {105, 300}, {110, 290});
+  CHECK(device_gaps(begun.trace)[0].cause == idle_cause::host_late);
   builder handed;  // the call returned inside the gap: only then the copy could start
   handed.launch("a", {0, 10}, {20, 100});
   handed.launch_copy(copy_kind::host_to_device, 8, {50, 105}, {110, 290});
@@ -177,6 +181,17 @@ TEST_CASE("a wait counts for the next work of its stream only") {
   CHECK(gaps[0].cause == idle_cause::dependency);
   CHECK(gaps[1].cause == idle_cause::other);
   CHECK(gaps[2].cause == idle_cause::other);
+}
+
+TEST_CASE("a device is busy for as long as its longest work") {
+  builder b;
+  b.kernel("long", {0, 100}, {0, 7});
+  b.kernel("short", {10, 20}, {0, 8});
+  b.kernel("last", {50, 130}, {0, 9});
+  b.kernel("after", {140, 150}, {0, 9});
+  auto const gaps = device_gaps(b.trace);
+  REQUIRE(gaps.size() == 1);
+  CHECK(gaps[0].when == span{130, 140});
 }
 
 TEST_CASE("devices and streams have gaps of their own") {

@@ -170,6 +170,20 @@ inline std::string change_text(trace::change const& each) {
   return text + ".";
 }
 
+/// What the host's calls, allocations, locks, waits and own code each came to, in one line.
+inline std::string kinds_text(trace::trace_difference const& found) {
+  constexpr std::array<std::string_view, 10> words{
+      "", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"};
+  std::string text;
+  for (auto const& each : trace::by_kind(found)) {
+    if (each.view != trace::seen_by::host) { continue; }
+    text += (text.empty() ? "" : ", ") + std::string{words[static_cast<std::size_t>(each.what)]} +
+            " " + signed_time(each.delta_ns());
+    if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
+  }
+  return text;
+}
+
 }  // namespace detail
 
 /// Says what changed, in lines for people: what is explained, then for devices and for the host
@@ -200,6 +214,9 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
     }
   };
   tell(trace::seen_by::devices, "Devices: ");
+  if (auto const kinds = detail::kinds_text(found); !kinds.empty()) {
+    lines.push_back("Host, per thread, by kind: " + kinds + ".");
+  }
   tell(trace::seen_by::host, "Host, per thread: ");
   tell(trace::seen_by::context, "Beside: ");
   return lines;

@@ -166,6 +166,32 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   return result;
 }
 
+/// The changes summed by who saw them and what they are, without names: what allocations, locks and
+/// launches each come to. What accounts for most first.
+inline std::vector<change> by_kind(trace_difference const& of) {
+  std::map<std::pair<seen_by, entry_kind>, change> sums;
+  auto const add = [](ledger_sum& to, ledger_sum const& more) {
+    for (auto const member :
+         {&ledger_sum::ns, &ledger_sum::total, &ledger_sum::count, &ledger_sum::bytes}) {
+      to.*member += more.*member;
+    }
+  };
+  for (auto const& each : of.changes) {
+    auto& sum = sums[{each.view, each.what}];
+    sum.view = each.view;
+    sum.what = each.what;
+    sum.share += each.share;
+    add(sum.control, each.control);
+    add(sum.variant, each.variant);
+  }
+  std::vector<change> result;
+  for (auto const& [key, sum] : sums) { result.push_back(sum); }
+  std::stable_sort(result.begin(), result.end(), [](change const& a, change const& b) {
+    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
+  });
+  return result;
+}
+
 /// The changes as a table, at most `most` of them (0: all).
 inline table difference_table(trace_difference const& of, std::size_t most = 20) {
   using enum cell_format;

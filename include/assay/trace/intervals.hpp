@@ -92,7 +92,7 @@ class time_set {
       while (y != b.parts_.end() && y->end <= part.begin) { ++y; }
       for (auto at = y; at != b.parts_.end() && at->begin < part.end; ++at) {
         if (part.begin < at->begin) { rest.parts_.push_back({part.begin, at->begin}); }
-        part.begin = std::max(part.begin, at->end);
+        part.begin = at->end;
       }
       if (part.begin < part.end) { rest.parts_.push_back(part); }
     }
