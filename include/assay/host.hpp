@@ -62,10 +62,12 @@
 #include <assay/memory/pool_order.hpp>
 #include <assay/memory/pool_shard.hpp>
 #include <assay/memory/pool_state.hpp>
+#include <assay/memory/pool_store.hpp>
 #include <assay/memory/pool_tables.hpp>
 #include <assay/memory/range_heap.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/memory/size_class.hpp>
+#include <assay/memory/slab_heap.hpp>
 #include <assay/memory/stats.hpp>
 #include <assay/memory/thread_identity.hpp>
 #include <assay/memory/timed.hpp>

@@ -326,6 +326,9 @@ struct fake_backend {
     return device->captured(device->slot(stream));
   }
   bool contiguous() const noexcept { return joins_chunks; }
+  std::size_t piece_bytes(std::size_t bytes) const noexcept {
+    return joins_chunks ? fake_device::page : bytes;
+  }
   /// As CUDA does: refused while anything is captured, and it ends all captures.
   bool synchronize() const {
     device->called("synchronize");

@@ -407,6 +407,53 @@ TEST_CASE("chunks side by side hold blocks that none of them could") {
   CHECK(device.reserved_bytes() == 0);
 }
 
+TEST_CASE("what slabs have not used serves large blocks where there is no more memory") {
+  bench at{fixed(8_MiB)};
+  void* const small = at.take(at.a, 4_KiB);
+  void* const large = at.take(at.a, 6_MiB);
+  CHECK(at.pool->stats().reserved_bytes == 8_MiB);
+  at.leave(at.a, small, 4_KiB);
+  at.leave(at.a, large, 6_MiB);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE(
+    "pages between live blocks are mapped anew before more is reserved, once their use is over") {
+  bool const over = GENERATE(true, false);
+  mr::pool_options options;
+  options.growth_bytes = 2_MiB;
+  options.stream_cache_bytes = 0;
+  bench at{options, over ? 1U : 0U};
+  std::vector<void*> blocks;
+  for (int i = 0; i < 16; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
+  for (std::size_t i = 0; i < 16; i += 2) { at.leave(at.a, blocks[i], 2_MiB); }
+  void* const large = at.take(at.a, 12_MiB);
+  CHECK(at.pool->stats().reserved_bytes == (over ? 32_MiB : 44_MiB));
+  CHECK(at.device.reserved_bytes() == (over ? 32_MiB : 44_MiB));
+  for (std::size_t i = 1; i < 16; i += 2) { at.leave(at.a, blocks[i], 2_MiB); }
+  at.leave(at.a, large, 12_MiB);
+  CHECK(at.pool->trim() == (over ? 32_MiB : 44_MiB));
+  CHECK(at.device.reserved_bytes() == 0);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("trim returns the pages beside a live block, and those that slabs have not used") {
+  mr::pool_options options;
+  options.growth_bytes = 16_MiB;
+  bench at{options};
+  void* const large = at.take(at.a, 3_MiB);
+  void* const small = at.take(at.a, 256);
+  CHECK(at.pool->stats().reserved_bytes == 16_MiB);
+  CHECK(at.pool->trim() >= 8_MiB);
+  CHECK(*at.pool->stats().reserved_bytes <= 8_MiB);
+  at.leave(at.a, large, 3_MiB);
+  at.leave(at.a, small, 256);
+  CHECK(at.pool->stats().reserved_bytes == at.device.reserved_bytes() + 0U);
+  at.pool->trim();
+  CHECK(at.device.reserved_bytes() == 0);
+  CHECK(at.device.violations == 0);
+}
+
 TEST_CASE("a block that outlives its graph stays live") {
   bench at{fixed(4_MiB)};
   auto graph = at.pool->begin_capture(at.a);
@@ -418,6 +465,19 @@ TEST_CASE("a block that outlives its graph stays live") {
   CHECK_THROWS_AS(at.pool->allocate(at.b, 2_MiB), mr::out_of_memory);
   at.pool->deallocate(at.a, block, 2_MiB);
   CHECK(at.pool->allocate(at.a, 2_MiB) == block);
+}
+
+TEST_CASE("checked: a stream's own blocks cost no call of the backend") {
+  auto options = fixed(8_MiB);
+  options.checked = true;
+  bench at{options};
+  at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB);
+  auto const before = at.device.calls.load();
+  for (int i = 0; i < 1000; ++i) { at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB); }
+  CHECK(at.device.calls == before);
+  void* const block = at.take(at.a, 4_KiB);
+  CHECK(at.pool->live_blocks().at(0).stream == at.device.slot(at.a));
+  at.leave(at.a, block, 4_KiB);
 }
 
 TEST_CASE("checked: frees that are wrong are told, and change nothing") {

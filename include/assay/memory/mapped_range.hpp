@@ -8,6 +8,7 @@
 
 #include <cudaTypedefs.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -109,25 +110,28 @@ class mapped_range {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
-  /// Address of `bytes` (a multiple of `page_bytes`) of new memory; 0 where there is no more.
+  /// How much of `bytes` that are mapped together can be unmapped by itself: a page, or more where
+  /// that would be more than 64 pieces, each of which costs calls of the driver.
+  static constexpr std::size_t piece_bytes(std::size_t bytes) noexcept {
+    return bytes / (64 * page_bytes + 1) * page_bytes + page_bytes;
+  }
+
+  /// Address of `bytes` (a multiple of `page_bytes`) of new memory, in pieces of
+  /// `piece_bytes(bytes)` and a last one of the rest; 0 where there is no more.
   std::uintptr_t map(std::size_t bytes) {
     auto const at = room_for(bytes);
     if (at == 0) { return 0; }
-    auto const wanted = properties(place_);
-    CUmemGenericAllocationHandle memory = 0;
-    auto const code = calls_.create(&memory, bytes, &wanted, 0);
-    if (code == CUDA_ERROR_OUT_OF_MEMORY) { return 0; }
-    check_driver(code);
+    auto const piece = piece_bytes(bytes);
     try {
-      pieces_.emplace(at, bytes);
-      check_driver(calls_.map(at, bytes, 0, memory, 0));
+      for (std::size_t done = 0; done < bytes; done += piece) {
+        if (map_piece(at + done, std::min(piece, bytes - done))) { continue; }
+        unmap(at, done);
+        return 0;
+      }
     } catch (...) {
-      pieces_.erase(at);
-      check_noexcept(as_runtime(calls_.release(memory)));
+      unmap(at, bytes);
       throw;
     }
-    // From here the mapping alone keeps the memory.
-    check_noexcept(as_runtime(calls_.release(memory)));
     auto const allowed = calls_.set_access(at, bytes, access_.data(), access_.size());
     if (allowed != CUDA_SUCCESS) {
       unmap(at, bytes);
@@ -137,10 +141,15 @@ class mapped_range {
     return at;
   }
 
-  /// Takes back what `map` gave, whole; no work uses it any more. A piece that the driver does not
-  /// give up keeps its addresses.
+  /// Takes back pieces that `map` gave, side by side; no work uses them any more. A piece that the
+  /// driver does not give up keeps its addresses.
   void unmap(std::uintptr_t at, std::size_t bytes) noexcept {
-    if (check_noexcept(as_runtime(calls_.unmap(at, bytes)))) { pieces_.erase(at); }
+    auto piece = pieces_.lower_bound(at);
+    while (piece != pieces_.end() && piece->first < at + bytes) {
+      // The driver unmaps what it has mapped, one by one.
+      bool const gone = check_noexcept(as_runtime(calls_.unmap(piece->first, piece->second)));
+      piece = gone ? pieces_.erase(piece) : std::next(piece);
+    }
   }
 
  private:
@@ -167,6 +176,26 @@ class mapped_range {
     wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     wanted.location.id = place.id;
     return wanted;
+  }
+
+  // False where there is no more memory.
+  bool map_piece(std::uintptr_t at, std::size_t bytes) {
+    auto const wanted = properties(place_);
+    CUmemGenericAllocationHandle memory = 0;
+    auto const code = calls_.create(&memory, bytes, &wanted, 0);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) { return false; }
+    check_driver(code);
+    try {
+      pieces_.emplace(at, bytes);
+      check_driver(calls_.map(at, bytes, 0, memory, 0));
+    } catch (...) {
+      pieces_.erase(at);
+      check_noexcept(as_runtime(calls_.release(memory)));
+      throw;
+    }
+    // From here the mapping alone keeps the memory.
+    check_noexcept(as_runtime(calls_.release(memory)));
+    return true;
   }
 
   std::uintptr_t room_for(std::size_t bytes) const {

@@ -75,9 +75,9 @@ class pool_resource : public device_calls<pool_resource> {
   /// other thread may use the stream with this pool meanwhile.
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
-  /// Returns wholly free memory beyond the initial bytes to the driver; says how many bytes. Waits
-  /// for the device; throws `std::logic_error` if a capture forbids that and nothing is free
-  /// without.
+  /// Returns free pages (without `mapped`: whole chunks) beyond the initial bytes to the driver;
+  /// says how many bytes. Waits for the device; throws `std::logic_error` if a capture forbids that
+  /// and nothing is free without.
   std::size_t trim() { return core_->trim(); }
 
   /// Waits for the streams' work so far, by events: other threads may be capturing. Blocks that are

@@ -3,7 +3,6 @@
 /// The pool's backend on a CUDA device.
 #pragma once
 
-#include <assay/core/range.hpp>
 #include <assay/memory/cuda.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
@@ -103,8 +102,10 @@ class cuda_pool_backend {
   }
 
   bool contiguous() const noexcept { return range_ != nullptr; }
+  std::size_t piece_bytes(std::size_t bytes) const noexcept {
+    return range_ == nullptr ? bytes : mapped_range::piece_bytes(bytes);
+  }
   std::uintptr_t allocate(std::size_t bytes) const {
-    range const here{"mr::pool grow", category::allocation, bytes};
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
     if (range_ != nullptr) { return range_->map(bytes); }
@@ -118,9 +119,8 @@ class cuda_pool_backend {
     check(code);
     return reinterpret_cast<std::uintptr_t>(chunk);
   }
-  /// No work uses the chunk any more.
+  /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
-    range const here{"mr::pool shrink", category::allocation, bytes};
     auto mode = cudaStreamCaptureModeRelaxed;
     bool const relaxed = check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode));
     if (range_ != nullptr) {

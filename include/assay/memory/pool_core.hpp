@@ -25,7 +25,8 @@ namespace assay::mr {
 ///
 /// Invariants:
 ///  1. A free block is in one place: a list of a shard (one shard per stream), a shard's queue of
-///     remote frees, the central heap, a capture, or parked behind a graph that is gone.
+///     remote frees, the central heap (large blocks' part, or slabs), a capture, or parked behind a
+///     graph.
 ///  2. A block in a shard may be reused by work on that stream without further ado: its last use
 ///     comes before the `deallocate` call in the order of that stream.
 ///  3. A range of the heap carries points (shard, epoch); who takes it comes after all of them: the
@@ -85,17 +86,17 @@ class pool_core {
     central_.streams().close(which);
   }
 
-  /// Gathers what the streams keep, waits for the device, and returns to upstream what is wholly
-  /// free beyond the initial bytes. Says how many bytes that was.
-  /// Throws `std::logic_error` where nothing can be returned unless the device is waited for, which
-  /// a capture forbids.
+  /// Gathers what streams keep, waits for the device, and returns free pieces of chunks (pages,
+  /// where chunks are mapped) to upstream while the initial bytes stay. Says how many bytes that
+  /// was. Throws `std::logic_error` where nothing can be returned unless the device is waited for,
+  /// which a capture forbids.
   std::size_t trim() {
     std::lock_guard const lock{mutex_};
     central_.flush_all();
     central_.streams().await_events();
     bool const waited = central_.synchronize();
-    auto const returned = central_.release_chunks(options_.initial_bytes);
-    if (returned == 0 && !waited && central_.heap().chunk_bytes() > options_.initial_bytes) {
+    auto const returned = central_.release_beyond(options_.initial_bytes);
+    if (returned == 0 && !waited && central_.reserved_bytes() > options_.initial_bytes) {
       throw std::logic_error(
           "mr::pool: trim cannot wait for the device while a stream is being captured: trim before "
           "the capture begins, or after it has ended");
@@ -123,7 +124,7 @@ class pool_core {
     sum.failures = failures_;
     sum.live_bytes = sum.bytes - freed;
     sum.peak_bytes = central_.peak_held_bytes();
-    sum.reserved_bytes = central_.heap().chunk_bytes();
+    sum.reserved_bytes = central_.reserved_bytes();
     sum.reused_blocks = sum.allocations - misses;
     sum.upstream_calls = central_.upstream_calls();
     sum.steals = central_.steals();
@@ -298,7 +299,7 @@ class pool_core {
       try {
         capture.blocks.emplace(found, typename capture_type::block{which, true});
       } catch (...) {
-        central_.give(found, bytes, {});
+        central_.give_unused(found, bytes);
         throw;
       }
     }
@@ -310,6 +311,7 @@ class pool_core {
   }
 
   std::uint64_t identity(stream_type stream) {
+    if (auto const* const mine = known(stream)) { return mine->id; }
     std::lock_guard const lock{mutex_};
     return resolve(stream).id;
   }
@@ -331,17 +333,15 @@ class pool_core {
     return found;
   }
 
-  // After an overflow a quarter of the cache is left empty, so that not every free overflows.
+  // So that not every free overflows.
   std::size_t kept_bytes() const noexcept { return options_.stream_cache_bytes / 4 * 3; }
 
-  // Read on every call, written hardly ever.
   alignas(64) Backend backend_;
   pool_options const options_;
   std::unique_ptr<pool_ledger> const ledger_;
   capture_set<shard> captures_;
   shard_tables<shard> tables_;
-  // The slow path's.
-  alignas(64) std::mutex mutex_;
+  alignas(64) std::mutex mutex_;  // apart from what every call reads
   pool_central<Backend> central_;
   std::uint64_t failures_ = 0;
   std::atomic<std::uint64_t> unnoted_blocks_{0};

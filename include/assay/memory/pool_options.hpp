@@ -14,6 +14,12 @@
 namespace assay::mr {
 
 /// How a pool behaves. Bytes are whole bytes; 0 is allowed where it says so.
+///
+/// Beside what is live a pool keeps: rounding up to size classes, what streams keep (below, and 16
+/// MiB each that other threads freed), slabs of 8 MiB for blocks up to 256 KiB, and free pieces
+/// between blocks. Once those are more than an eighth of what is held and one step of growth, free
+/// pages whose use is over are mapped anew before more is reserved; what is smaller than a page
+/// stays. Where chunks cannot be mapped, nothing is moved.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
@@ -33,10 +39,11 @@ struct pool_options {
 
 /// What the pool's logic needs of CUDA. `key` must be cheap and free of CUDA calls: equal handles
 /// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures;
-/// where chunks are `contiguous`, ranges may span those that are neighbours. `synchronize` waits
-/// for the device, or says false where a capture forbids that; nothing else may disturb a capture
-/// on another stream, `await` of an event included. `capturing` says whether the stream is
-/// captured.
+/// where chunks are `contiguous`, ranges may span those that are neighbours. A chunk is made of
+/// pieces of `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie
+/// side by side. `synchronize` waits for the device, or says false where a capture forbids that;
+/// nothing else may disturb a capture on another stream, `await` of an event included. `capturing`
+/// says whether the stream is captured.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
@@ -51,6 +58,7 @@ concept pool_backend =
       backend.await(event);
       { backend.capturing(stream) } -> std::same_as<bool>;
       { backend.contiguous() } noexcept -> std::same_as<bool>;
+      { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
       { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
       { backend.deallocate(address, bytes) } noexcept;
       { backend.synchronize() } -> std::same_as<bool>;

@@ -5,6 +5,7 @@
 
 #include <assay/memory/pool_order.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/memory/slab_heap.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ struct pool_troubles {
 
 /// One clause. Needs the pool's mutex; takes each shard's lock.
 template <class Backend>
-std::string describe_pool(stream_book<Backend> const& streams, range_heap const& heap,
+std::string describe_pool(stream_book<Backend> const& streams, slab_heap const& heap,
                           std::size_t max_bytes, pool_troubles const& troubles) {
   std::size_t cached = 0;
   std::size_t open = 0;

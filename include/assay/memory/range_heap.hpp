@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -41,34 +42,62 @@ class range_heap {
     return by_size_.empty() ? 0 : by_size_.rbegin()->first;
   }
 
-  /// Adds memory from upstream, free but for its first `taken` bytes.
-  void add_chunk(std::uintptr_t address, std::size_t bytes, std::size_t taken = 0) {
-    auto const at = chunks_.emplace(address, bytes).first;
+  /// Adds memory, free after `after` but for its first `taken` bytes, as chunks of `piece_bytes`
+  /// and a last one of the rest.
+  void add(std::uintptr_t address, std::size_t bytes, std::size_t piece_bytes,
+           std::size_t taken = 0, std::vector<order_point> after = {}) {
     try {
-      if (taken < bytes) { insert(address + taken, bytes - taken, {}); }
+      for (std::size_t at = 0; at < bytes; at += piece_bytes) {
+        chunks_.emplace_hint(chunks_.end(), address + at, std::min(piece_bytes, bytes - at));
+      }
+      if (taken < bytes) { insert(address + taken, bytes - taken, std::move(after)); }
     } catch (...) {
-      chunks_.erase(at);
+      forget_chunks(address, bytes);
       throw;
     }
     chunk_bytes_ += bytes;
+    auto const rest = bytes % piece_bytes;
+    least_chunk_ = std::min(least_chunk_, rest == 0 ? piece_bytes : rest);
   }
 
-  /// Takes out the largest chunk that is wholly free and that `ready(chunk_bytes, range)` accepts
-  /// with the range it lies in; {0, 0} if there is none.
-  template <class Ready>
-  std::pair<std::uintptr_t, std::size_t> remove_free_chunk(Ready ready) {
-    auto largest = chunks_.end();
-    for (auto at = chunks_.begin(); at != chunks_.end(); ++at) {
-      if (largest != chunks_.end() && at->second <= largest->second) { continue; }
-      auto const found = range_of(at->first, at->second);
-      if (found != by_address_.end() && ready(at->second, found->second)) { largest = at; }
+  /// A run of chunks; no bytes are none.
+  struct run {
+    std::uintptr_t address;
+    std::size_t bytes;
+  };
+
+  /// The first chunks that are wholly free in a range: of at most `most_bytes` together, and no
+  /// more of them than make up `enough_bytes`.
+  run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {
+    auto const end = in->first + in->second.bytes;
+    run found{0, 0};
+    for (auto at = chunks_.lower_bound(in->first);
+         at != chunks_.end() && at->first + at->second <= end && found.bytes < enough_bytes; ++at) {
+      if (found.bytes + at->second > most_bytes) {
+        if (found.bytes == 0) { continue; }
+        break;
+      }
+      if (found.bytes == 0) { found.address = at->first; }
+      found.bytes += at->second;
     }
-    if (largest == chunks_.end()) { return {0, 0}; }
-    std::pair<std::uintptr_t, std::size_t> const gone = *largest;
-    carve(range_of(gone.first, gone.second), gone.first, gone.second);
-    chunks_.erase(largest);
-    chunk_bytes_ -= gone.second;
-    return gone;
+    return found;
+  }
+  run free_chunks(iterator in) const { return free_chunks(in, in->second.bytes, in->second.bytes); }
+
+  /// Takes out what `free_chunks` found in a range.
+  void remove(iterator in, run const& found) {
+    carve(in, found.address, found.bytes);
+    forget_chunks(found.address, found.bytes);
+    chunk_bytes_ -= found.bytes;
+  }
+
+  /// Ranges that may hold a whole chunk, from the smallest up.
+  std::vector<iterator> chunk_ranges() {
+    std::vector<iterator> found;
+    for (auto at = by_size_.lower_bound({least_chunk_, 0}); at != by_size_.end(); ++at) {
+      found.push_back(by_address_.find(at->second));
+    }
+    return found;
   }
 
   /// The range that reaches the end of the highest chunk; `none()` if that end is in use.
@@ -112,21 +141,24 @@ class range_heap {
     }
     return by_address_.end();
   }
-  /// The range that begins at `address`; `none()` if there is none.
-  iterator at(std::uintptr_t address) { return by_address_.find(address); }
+  /// The range that holds `address`; `none()` if it is in use.
+  iterator around(std::uintptr_t address) {
+    auto const behind = by_address_.upper_bound(address);
+    if (behind == by_address_.begin()) { return none(); }
+    auto const found = std::prev(behind);
+    return found->first + found->second.bytes > address ? found : none();
+  }
   iterator none() noexcept { return by_address_.end(); }
 
-  /// Cuts `bytes` off the end of a range. Does not throw: no node is made.
-  std::uintptr_t take(iterator from, std::size_t bytes) noexcept {
-    auto& left = from->second;
-    if (left.bytes == bytes) {
-      auto const address = from->first;
-      erase(from);
-      return address;
-    }
-    resize(from, left.bytes - bytes);
-    free_bytes_ -= bytes;
-    return from->first + left.bytes;
+  /// Cuts `bytes` off the end of a range, or, where there is room for that, as near to its end as
+  /// makes their address a multiple of `alignment` (a power of two). Throws, if it does, before it
+  /// changes anything; never where `alignment` is 1: no node is made then.
+  std::uintptr_t take(iterator from, std::size_t bytes, std::size_t alignment = 1) {
+    auto const end = from->first + from->second.bytes;
+    auto const aligned = (end - bytes) & ~(alignment - 1);
+    auto const address = aligned >= from->first ? aligned : end - bytes;
+    carve(from, address, bytes);
+    return address;
   }
 
  private:
@@ -135,12 +167,8 @@ class range_heap {
            (join_chunks_ || !chunks_.contains(high->first));
   }
 
-  // The range that holds all of a piece of memory.
-  iterator range_of(std::uintptr_t address, std::size_t bytes) {
-    auto const after = by_address_.upper_bound(address);
-    if (after == by_address_.begin()) { return by_address_.end(); }
-    auto const found = std::prev(after);
-    return found->first + found->second.bytes >= address + bytes ? found : by_address_.end();
+  void forget_chunks(std::uintptr_t address, std::size_t bytes) noexcept {
+    chunks_.erase(chunks_.lower_bound(address), chunks_.lower_bound(address + bytes));
   }
 
   // Removes a piece from the range around it. Makes its one node before it changes anything.
@@ -198,6 +226,7 @@ class range_heap {
   std::map<std::uintptr_t, std::size_t> chunks_;
   std::size_t free_bytes_ = 0;
   std::size_t chunk_bytes_ = 0;
+  std::size_t least_chunk_ = std::numeric_limits<std::size_t>::max();
   bool join_chunks_;
 };
 

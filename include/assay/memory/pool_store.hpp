@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The pool's memory: what it has from upstream, what of it is free, and when it asks for more.
+#pragma once
+
+#include <assay/memory/concepts.hpp>
+#include <assay/memory/pool_options.hpp>
+#include <assay/memory/pool_order.hpp>
+#include <assay/memory/request.hpp>
+#include <assay/memory/slab_heap.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// What taking a block may do about the work that must precede it.
+enum class effort {
+  none,  ///< nothing: that work is known to precede the block's
+  ask,   ///< ask the device whether it is over
+  wait,  ///< let the stream wait for it
+};
+
+/// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
+template <pool_backend Backend>
+class pool_store {
+ public:
+  using shard = pool_shard<Backend>;
+  using book = stream_book<Backend>;
+
+  /// Throws `out_of_memory` where the initial bytes are not to be had.
+  pool_store(Backend& backend, pool_options const& options, book& streams)
+      : backend_(backend), options_(options), streams_(streams), heap_(backend.contiguous()) {
+    if (options.initial_bytes == 0) { return; }
+    auto const bytes = rounded(options.initial_bytes);
+    auto const add = [&](std::uintptr_t address) {
+      heap_.large().add(address, bytes, backend_.piece_bytes(bytes));
+      return address;
+    };
+    if (reserve(bytes, add) == 0) {
+      throw out_of_memory("mr::pool: the card has no room for the initial " +
+                          describe_bytes(options.initial_bytes));
+    }
+  }
+  pool_store(pool_store const&) = delete;
+  pool_store& operator=(pool_store const&) = delete;
+
+  /// Returns all chunks to upstream; no work uses them any more.
+  void clear() noexcept {
+    heap_.large().each_chunk(
+        [&](std::uintptr_t address, std::size_t bytes) { backend_.deallocate(address, bytes); });
+  }
+
+  slab_heap const& heap() const noexcept { return heap_; }
+  std::size_t held_bytes() const noexcept { return heap_.chunk_bytes() - heap_.free_bytes(); }
+  std::size_t peak_held_bytes() const noexcept { return peak_held_bytes_; }
+  std::uint64_t upstream_calls() const noexcept { return upstream_calls_; }
+  /// Whether the last request that went upstream was refused.
+  bool refused() const noexcept { return refused_; }
+
+  /// Whether so much lies free, in pieces or in order behind some stream, that waiting is better
+  /// than reserving ever more.
+  bool crowded() const noexcept { return heap_.free_bytes() > held_bytes() / 8; }
+
+  /// A block for work on `to` (null: whatever stream), 0 if there is none.
+  std::uintptr_t take(shard* to, std::size_t bytes, effort how) {
+    return noted(heap_.take(
+        bytes, tries,
+        // To ask is cheaper than another slab.
+        [&](auto const& range) { return ready(to, range, std::max(how, effort::ask)); },
+        [&](auto const& range) { return ready(to, range, how); },
+        [&](auto const& range) {
+          if (how != effort::wait) { return; }
+          for (auto const point : range.after) { streams_.require(*to, point); }
+        }));
+  }
+
+  /// Gives back a block that nobody may use before `after`.
+  void give(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) noexcept {
+    heap_.give(address, bytes, std::move(after));
+  }
+
+  /// A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block
+  /// while upstream refuses.
+  std::uintptr_t grow(shard* to, std::size_t bytes) {
+    if (to != nullptr && scattered()) { release_for(std::max(bytes, options_.growth_bytes)); }
+    auto const left = options_.max_bytes - std::min(options_.max_bytes, heap_.chunk_bytes());
+    // What is free at the end of the last chunk needs only the rest beside it.
+    auto& large = heap_.large();
+    auto const end = large.top();
+    bool const extends = bytes > slab_heap::small_bytes && large.joins_chunks() &&
+                         end != large.none() && end->second.bytes < bytes &&
+                         ready(to, end->second, effort::ask);
+    auto const least = rounded(extends ? bytes - end->second.bytes : bytes);
+    if (least > left) { return from_slabs(to, bytes); }
+    auto wanted = std::min(std::max(least, rounded(options_.growth_bytes)), left);
+    for (;;) {
+      // The block is cut from the front, so that the rest is beside the next chunk, and apart from
+      // ranges whose order it would else take over.
+      auto const piece = backend_.piece_bytes(wanted);
+      std::uintptr_t found = 0;
+      bool const added = reserve(wanted, [&](std::uintptr_t chunk) {
+        if (extends) {
+          large.add(chunk, wanted, piece);
+        } else {
+          found = heap_.add(chunk, wanted, piece, bytes);
+        }
+      });
+      if (added) {
+        if (!extends) { return noted(found); }
+        if ((found = take(to, bytes, effort::ask)) != 0) { return found; }
+        return grow(to, bytes);  // upstream has put it elsewhere, where it is whole memory
+      }
+      if (wanted == least) { return from_slabs(to, bytes); }
+      wanted = std::max(least, rounded(wanted / 2));
+    }
+  }
+
+  /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
+  /// `keep_bytes` stay reserved; the largest ranges first.
+  std::size_t release_beyond(std::size_t keep_bytes) {
+    (void)heap_.reclaim();
+    auto ranges = idle_ranges(effort::none);
+    std::reverse(ranges.begin(), ranges.end());
+    auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());
+    return release(ranges, most, most);
+  }
+
+  /// Returns to upstream what it needs to give a block of a size in one piece; nothing if it could
+  /// not even then.
+  void release_for(std::size_t bytes) {
+    auto const ranges = idle_ranges(effort::ask);
+    auto left = heap_.chunk_bytes();
+    for (auto const each : ranges) { left -= heap_.large().free_chunks(each).bytes; }
+    if (left + rounded(bytes) <= options_.max_bytes) { (void)release(ranges, rounded(bytes), all); }
+  }
+
+ private:
+  static constexpr std::size_t page_bytes = slab_heap::page_bytes;
+  static constexpr int tries = 32;
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+  static std::size_t rounded(std::size_t bytes) noexcept {
+    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  }
+  std::uintptr_t noted(std::uintptr_t taken) noexcept {
+    peak_held_bytes_ = std::max(peak_held_bytes_, held_bytes());
+    return taken;
+  }
+
+  bool ready(shard* to, range_heap::range const& range, effort how) {
+    return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
+      return how == effort::wait ? streams_.of(to, point) != book::standing::unknown
+                                 : streams_.passed(to, point, how == effort::ask);
+    });
+  }
+
+  // Whether more than an eighth of what is held, and one step of growth, lies free between blocks:
+  // as pages that are mapped anew it is one range.
+  bool scattered() const noexcept {
+    return backend_.piece_bytes(2 * page_bytes) == page_bytes &&
+           heap_.large().free_bytes() > held_bytes() / 8 + options_.growth_bytes;
+  }
+
+  // Where there is no more memory, what slabs have not used serves blocks of all sizes.
+  std::uintptr_t from_slabs(shard* to, std::size_t bytes) {
+    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
+  }
+
+  // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
+  std::vector<range_heap::iterator> idle_ranges(effort how) {
+    auto found = heap_.large().chunk_ranges();
+    std::erase_if(found, [&](auto each) { return !ready(nullptr, each->second, how); });
+    return found;
+  }
+
+  // Returns chunks that are wholly free to upstream until they make up `enough_bytes`.
+  std::size_t release(std::vector<range_heap::iterator> const& ranges, std::size_t enough_bytes,
+                      std::size_t most_bytes) {
+    std::size_t released = 0;
+    for (auto const each : ranges) {
+      if (released >= enough_bytes) { break; }
+      auto const run =
+          heap_.large().free_chunks(each, enough_bytes - released, most_bytes - released);
+      if (run.bytes == 0) { continue; }
+      heap_.large().remove(each, run);
+      backend_.deallocate(run.address, run.bytes);
+      ++upstream_calls_;
+      released += run.bytes;
+    }
+    return released;
+  }
+
+  // Asks upstream for a chunk, and gives it back unless `add(address)` succeeds.
+  template <class Add>
+  bool reserve(std::size_t bytes, Add add) {
+    ++upstream_calls_;
+    auto const address = backend_.allocate(bytes);
+    refused_ = address == 0;
+    if (refused_) { return false; }
+    try {
+      add(address);
+    } catch (...) {
+      backend_.deallocate(address, bytes);
+      throw;
+    }
+    return true;
+  }
+
+  Backend& backend_;
+  pool_options const& options_;
+  book& streams_;
+  slab_heap heap_;
+  std::size_t peak_held_bytes_ = 0;
+  std::uint64_t upstream_calls_ = 0;
+  bool refused_ = false;
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The pool's free memory: one heap for large blocks, and one for small ones that lives in slabs.
+#pragma once
+
+#include <assay/memory/range_heap.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// Two heaps of free ranges. Small blocks come from slabs, which are cut from the heap of large
+/// ones, so that a small block that lives long holds a slab and not the space between large blocks;
+/// what is wholly free of a slab goes back. Not safe for concurrent use.
+class slab_heap {
+ public:
+  /// Blocks up to this size come from slabs.
+  static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
+  /// What the small blocks get at a time; where there is no room for that a page, or one block's
+  /// size.
+  static constexpr std::size_t slab_bytes = std::size_t{8} << 20U;
+  /// What of a slab goes back by itself.
+  static constexpr std::size_t slab_piece_bytes = std::size_t{512} << 10U;
+  /// What upstream can map by itself.
+  static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
+
+  using range = range_heap::range;
+
+  explicit slab_heap(bool join_chunks) noexcept : large_(join_chunks), small_(join_chunks) {}
+
+  range_heap& large() noexcept { return large_; }
+  range_heap const& large() const noexcept { return large_; }
+  std::size_t free_bytes() const noexcept { return large_.free_bytes() + small_.free_bytes(); }
+  std::size_t chunk_bytes() const noexcept { return large_.chunk_bytes(); }
+  std::size_t largest_range() const noexcept {
+    return std::max(large_.largest_range(), small_.largest_range());
+  }
+  std::size_t lost_bytes() const noexcept { return lost_bytes_; }
+
+  /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
+  /// `before(range)`; 0 if there is none among `tries`. For a small block `accept_small(range)` is
+  /// asked in its place of what is left of slabs.
+  template <class AcceptSmall, class Accept, class Before>
+  std::uintptr_t take(std::size_t bytes, int tries, AcceptSmall accept_small, Accept accept,
+                      Before before) {
+    if (bytes > small_bytes) {
+      auto const found = large_.find(bytes, tries, accept);
+      if (found == large_.none()) { return 0; }
+      before(found->second);
+      // In a range where much more is to come, pages: blocks then leave whole ones behind.
+      bool const roomy = found->second.bytes / 4 >= bytes;
+      return large_.take(found, bytes, roomy ? alignment(bytes) : 1);
+    }
+    auto const found = small_.find(bytes, tries, accept_small);
+    if (found != small_.none()) {
+      before(found->second);
+      return small_.take(found, bytes);
+    }
+    for (auto const slab : {slab_bytes, page_bytes, bytes}) {
+      auto const room = large_.find(slab, tries, accept);
+      if (room == large_.none()) { continue; }
+      before(room->second);
+      auto after = room->second.after;
+      return first_of(large_.take(room, slab, alignment(slab)), slab, bytes, std::move(after));
+    }
+    return 0;
+  }
+
+  /// Adds a chunk from upstream, of pieces that may be taken out by themselves, and cuts a block
+  /// off its front.
+  std::uintptr_t add(std::uintptr_t address, std::size_t chunk, std::size_t piece_bytes,
+                     std::size_t bytes) {
+    auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes, chunk);
+    large_.add(address, chunk, piece_bytes, taken);
+    return bytes <= small_bytes ? first_of(address, taken, bytes, {}) : address;
+  }
+
+  /// Gives back what `take` gave, or a part of it that is small if that was. What the host has no
+  /// memory to note is lost.
+  void give(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) noexcept {
+    try {
+      (bytes > small_bytes ? large_ : small_).insert(address, bytes, std::move(after));
+    } catch (...) {
+      lost_bytes_ += bytes;
+      return;
+    }
+    if (bytes > small_bytes) { return; }
+    try {
+      (void)return_pieces(small_.around(address));
+    } catch (...) {  // they stay with the slabs until `reclaim`
+    }
+  }
+
+  /// Returns what slabs have not used yet to the large blocks' heap; says how many bytes.
+  std::size_t reclaim() {
+    std::size_t returned = 0;
+    for (auto const each : small_.chunk_ranges()) { returned += return_pieces(each); }
+    return returned;
+  }
+
+ private:
+  // What is no smaller than a page begins on one.
+  static constexpr std::size_t alignment(std::size_t bytes) noexcept {
+    return bytes < page_bytes ? 1 : page_bytes;
+  }
+
+  std::size_t return_pieces(range_heap::iterator in) {
+    auto const whole = small_.free_chunks(in);
+    if (whole.bytes == 0) { return 0; }
+    auto after = in->second.after;
+    small_.remove(in, whole);
+    give_large(whole.address, whole.bytes, std::move(after));
+    return whole.bytes;
+  }
+
+  // Makes a slab of memory that is nobody's, and cuts a block off its front.
+  std::uintptr_t first_of(std::uintptr_t address, std::size_t slab, std::size_t bytes,
+                          std::vector<order_point> after) {
+    try {
+      small_.add(address, slab, small_.joins_chunks() ? slab_piece_bytes : slab, bytes, after);
+    } catch (...) {
+      give_large(address, slab, std::move(after));
+      throw;
+    }
+    return address;
+  }
+
+  void give_large(std::uintptr_t address, std::size_t bytes,
+                  std::vector<order_point> after) noexcept {
+    try {
+      large_.insert(address, bytes, std::move(after));
+    } catch (...) { lost_bytes_ += bytes; }
+  }
+
+  range_heap large_;
+  range_heap small_;
+  std::size_t lost_bytes_ = 0;
+};
+
+}  // namespace assay::mr

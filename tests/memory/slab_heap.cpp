@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pool's two heaps: small blocks live in slabs, and what they leave whole goes back.
+#include "catch.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/memory/slab_heap.hpp>
+
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using namespace assay::literals;
+using mr::order_point;
+using mr::slab_heap;
+
+namespace {
+
+constexpr std::uintptr_t base = std::uintptr_t{1} << 40U;
+
+/// A heap that takes whatever fits, and notes after what.
+struct bench {
+  explicit bench(bool joined = true) : heap(joined) {}
+  std::uintptr_t take(std::size_t bytes) {
+    auto const any = [](auto const&) { return true; };
+    return heap.take(bytes, 32, any, any, [&](auto const& range) { after = range.after; });
+  }
+  slab_heap heap;
+  std::vector<order_point> after;
+};
+
+}  // namespace
+
+TEST_CASE("small blocks share slabs, and leave the space between large ones whole") {
+  bool const joined = GENERATE(true, false);
+  bench at{joined};
+  at.heap.large().add(base, 64_MiB, joined ? 2_MiB : 64_MiB);
+  std::vector<std::pair<std::uintptr_t, std::size_t>> small;
+  std::vector<std::uintptr_t> large;
+  for (int i = 0; i < 20; ++i) {
+    large.push_back(at.take(2_MiB));
+    small.emplace_back(at.take(4_KiB), 4_KiB);
+    small.emplace_back(at.take(slab_heap::small_bytes), slab_heap::small_bytes);
+  }
+  for (auto const each : large) { at.heap.give(each, 2_MiB, {}); }
+  CHECK(at.heap.large().largest_range() >= 54_MiB);  // one slab of 8 MiB holds all small blocks
+  CHECK(at.heap.free_bytes() == 64_MiB - 20 * (4_KiB + slab_heap::small_bytes));
+  for (auto const& [address, bytes] : small) { at.heap.give(address, bytes, {}); }
+  CHECK(at.heap.large().largest_range() == 64_MiB);
+  CHECK(at.heap.lost_bytes() == 0);
+}
+
+TEST_CASE("a slab takes its order along, from the large blocks and back to them") {
+  bench at;
+  at.heap.large().add(base, 8_MiB, 2_MiB);
+  auto const whole = at.take(8_MiB);
+  at.heap.give(whole, 8_MiB, {{3, 7}});
+  auto const first = at.take(4_KiB);
+  CHECK(at.after == std::vector<order_point>{{3, 7}});
+  at.after.clear();
+  auto const second = at.take(4_KiB);
+  CHECK(at.after == std::vector<order_point>{{3, 7}});
+  at.heap.give(first, 4_KiB, {{3, 9}});
+  at.heap.give(second, 4_KiB, {{5, 1}});
+  CHECK(at.take(8_MiB) == base);
+  CHECK(at.after == std::vector<order_point>{{3, 9}, {5, 1}});
+}
+
+TEST_CASE("what slabs have not used is to be had for large blocks") {
+  bool const joined = GENERATE(true, false);
+  bench at{joined};
+  CHECK(at.heap.add(base, 8_MiB, 2_MiB, 4_KiB) == base);
+  CHECK(at.take(5_MiB) == 0);
+  CHECK(at.heap.reclaim() == (joined ? 8_MiB - slab_heap::slab_piece_bytes : 0));
+  CHECK((at.take(5_MiB) != 0) == joined);
+}
+
+TEST_CASE("a slab is no larger than its chunk, and a block where there is no room for a slab") {
+  bench at;
+  CHECK(at.heap.add(base, 2_MiB, 2_MiB, 256) == base);
+  CHECK(at.heap.free_bytes() == 2_MiB - 256);
+  at.heap.give(base, 256, {});
+  CHECK(at.heap.large().largest_range() == 2_MiB);
+  auto const most = at.take(2_MiB - 256);
+  auto const last = at.take(256);
+  CHECK(last != 0);
+  CHECK(at.take(256) == 0);
+  at.heap.give(last, 256, {});
+  at.heap.give(most, 2_MiB - 256, {});
+  CHECK(at.heap.large().largest_range() == 2_MiB);
+}
+
+TEST_CASE("chunks are taken out of a free range by pieces, and blocks cut to an alignment") {
+  mr::range_heap heap{true};
+  heap.add(base, 16_MiB, 2_MiB);
+  auto const low = heap.take(heap.around(base), 15_MiB);  // [1, 16)
+  CHECK(low == base + 1_MiB);
+  heap.insert(low, 15_MiB, {});
+  auto const aligned = heap.take(heap.around(base), 5_MiB, 2_MiB);  // [10, 15)
+  CHECK(aligned == base + 10_MiB);
+  CHECK(heap.free_bytes() == 11_MiB);
+  auto const in = heap.around(base);
+  CHECK(heap.free_chunks(in).bytes == 10_MiB);
+  auto const some = heap.free_chunks(in, 3_MiB, 16_MiB);  // as many as make up 3 MiB
+  CHECK(some.address == base);
+  CHECK(some.bytes == 4_MiB);
+  CHECK(heap.free_chunks(in, 16_MiB, 3_MiB).bytes == 2_MiB);  // at most 3 MiB
+  CHECK(heap.chunk_ranges().size() == 1);                     // the last MiB holds no chunk
+  heap.remove(in, some);
+  CHECK(heap.free_bytes() == 7_MiB);
+  CHECK(heap.chunk_bytes() == 12_MiB);
+  CHECK(heap.around(base) == heap.none());
+  CHECK(heap.take(heap.around(base + 4_MiB), 6_MiB) == base + 4_MiB);
+}
