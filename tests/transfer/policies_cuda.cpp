@@ -517,6 +517,19 @@ TEST_CASE("a plan says what was picked, and learns what the kernel takes", "[tra
   CHECK(asked.plan().chunks.size() == 10);
   CHECK(asked.plan().slots == 3);
   CHECK(asked.plan().seconds > 0);
+
+  auto many = engine_on(device, transfer::overlapped{3, 30});
+  many.run(device.caller(), job_of(data, count, 1));
+  device.synchronize(device.caller());
+  CHECK(many.plan().slots == 3);  // no room on the device that no chunk uses
+
+  // Chunks of large jobs begin at pages, of small ones anywhere.
+  host_data large{device, 1'000'003, all_locked, 1};
+  many.run(device.caller(), job_of(large, 1'000'003, 3));
+  device.synchronize(device.caller());
+  CHECK(large.wrong(3) == "");
+  CHECK(many.plan().chunks[0] % (3 * 4096) == 0);
+  CHECK(asked.plan().chunks[0] % 4096 != 0);
 }
 
 TEST_CASE("a job that is one of many forgotten is planned again", "[transfer]") {
