@@ -214,8 +214,9 @@ inline void print_ceilings(std::ostream& out, measure::link_ceilings const& of) 
              rate(of.duplex())});
   table.add({"pageable, one way", rate(of.pageable_to_device), rate(of.pageable_to_host), ""});
   for (auto const& each : of.host_copies) {
-    table.add({"host memcpy, " + std::to_string(each.threads) + " threads", "", "",
-               rate(each.bytes_per_second)});
+    table.add({"host memcpy, " + std::to_string(each.threads) +
+                   (each.threads == 1 ? " thread" : " threads"),
+               "", "", rate(each.bytes_per_second)});
   }
   table.print(out);
   out << "  Link: generation " << of.link.generation << " of " << of.link.max_generation << ", x"
