@@ -19,7 +19,8 @@ namespace assay::mr {
 /// MiB each that other threads freed), slabs of 8 MiB for blocks up to 256 KiB, and free pieces
 /// between blocks. Once those are more than an eighth of what is held and one step of growth, free
 /// pages whose use is over are mapped anew before more is reserved; what is smaller than a page
-/// stays. Where chunks cannot be mapped, nothing is moved.
+/// stays. Of more than 128 MiB that were reserved at once 64ths take the place of pages. Where
+/// chunks cannot be mapped, nothing is moved.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
