@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: sqlite
+//
+// assay-test-timeout: 1800
 
 #include "catch.hpp"
 #include "trace/files.hpp"

@@ -236,7 +236,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass
   globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 0, THREAD, 41, 6, 0);
 CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT, smCount INTEGER);
-INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'old', 80);
+INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'old', 80), (1, 1, 'a display', 0);
 )");
   REQUIRE(trace.kernels.size() == 1);
   CHECK((trace.kernels[0].where == device_place{0, 1, 0, 7, 41, 1234, 0}));
