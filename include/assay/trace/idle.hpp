@@ -166,7 +166,7 @@ std::vector<idle_gap> gaps(view const& rows, std::vector<work> all, Group&& grou
       auto const call = judge.call_of(each);
       auto& before = last_call.try_emplace(stream_of(place_of(of, each)), no_row).first->second;
       if (each.when.begin > reach) {
-        result.push_back(judge.judge({reach, each.when.begin}, each, call, before));
+        result.push_back(judge.judge(span{reach, each.when.begin}, each, call, before));
       }
       reach = std::max(reach, each.when.end);
       before = call;
