@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Everything, for nvcc; but what needs an optional package is included by its name.
+/// Everything, for nvcc; but the trace is in trace.hpp, and what needs an optional package is
+/// included by its name.
 #pragma once
 
 #include <assay/assay.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// All headers that need no nvcc: those of host.hpp, and those that need the toolkit's
-/// headers and runtime.
+/// headers and runtime; but those of the trace.
 #pragma once
 
 #include <assay/host.hpp>
@@ -26,7 +26,6 @@
 #include <assay/memory/pool.hpp>
 #include <assay/memory/pool_backend.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/trace/link_stamps.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/link_terms.hpp>
 #include <assay/transfer/mapped.hpp>

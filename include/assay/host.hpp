@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// All headers that need no CUDA toolkit.
+/// All headers that need no CUDA toolkit, but those of the trace: they are in trace.hpp.
 #pragma once
 
 #include <assay/core/config.hpp>
@@ -75,15 +75,12 @@
 #include <assay/reference/iterated_map.hpp>
 #include <assay/reference/null_cast.hpp>
 #include <assay/reference/vector_add.hpp>
-#include <assay/report/counters.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/file.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/progress.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/text.hpp>
-#include <assay/report/trace_table.hpp>
-#include <assay/report/trace_words.hpp>
 #include <assay/report/words.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/batch.hpp>
@@ -96,48 +93,6 @@
 #include <assay/submit/sequential.hpp>
 #include <assay/submit/serialized.hpp>
 #include <assay/submit/threaded.hpp>
-#include <assay/trace/chrome.hpp>
-#include <assay/trace/chrome_events.hpp>
-#include <assay/trace/chrome_labels.hpp>
-#include <assay/trace/chrome_tracks.hpp>
-#include <assay/trace/classes.hpp>
-#include <assay/trace/counter_values.hpp>
-#include <assay/trace/difference.hpp>
-#include <assay/trace/groups.hpp>
-#include <assay/trace/idle.hpp>
-#include <assay/trace/intervals.hpp>
-#include <assay/trace/json_text.hpp>
-#include <assay/trace/kernel_name.hpp>
-#include <assay/trace/labels.hpp>
-#include <assay/trace/lanes.hpp>
-#include <assay/trace/launched.hpp>
-#include <assay/trace/launches.hpp>
-#include <assay/trace/ledger.hpp>
-#include <assay/trace/metrics.hpp>
-#include <assay/trace/model.hpp>
-#include <assay/trace/nesting.hpp>
-#include <assay/trace/nsys_schema.hpp>
-#include <assay/trace/overlap.hpp>
-#include <assay/trace/overlap_reasons.hpp>
-#include <assay/trace/pattern.hpp>
-#include <assay/trace/ranges.hpp>
-#include <assay/trace/record_buffers.hpp>
-#include <assay/trace/recorder_options.hpp>
-#include <assay/trace/reports.hpp>
-#include <assay/trace/reports_cuda.hpp>
-#include <assay/trace/reports_launch.hpp>
-#include <assay/trace/reports_nvtx.hpp>
-#include <assay/trace/reports_timeline.hpp>
-#include <assay/trace/reports_trace.hpp>
-#include <assay/trace/roofline.hpp>
-#include <assay/trace/shares.hpp>
-#include <assay/trace/spread.hpp>
-#include <assay/trace/stage_overlap.hpp>
-#include <assay/trace/strings.hpp>
-#include <assay/trace/table.hpp>
-#include <assay/trace/utf8.hpp>
-#include <assay/trace/view.hpp>
-#include <assay/trace/work.hpp>
 #include <assay/transfer/arrays.hpp>
 #include <assay/transfer/concepts.hpp>
 #include <assay/transfer/courier.hpp>

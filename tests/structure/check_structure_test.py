@@ -24,6 +24,9 @@ GOOD = {
                                                "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
     "include/assay/host/own.hpp": START + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
+    "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n",
+    "include/assay/trace/recorder.hpp": START + "#include <assay/core/device.hpp>\n",
+    "include/assay/report/trace_table.hpp": START + "#include <assay/trace/model.hpp>\n",
     "include/assay/report/json.hpp": START + "#include <nlohmann/json.hpp>\n",
     "tests/core/low.cpp": SPDX,
 }
@@ -104,6 +107,7 @@ class CheckStructure(unittest.TestCase):
                                               "memory/concepts.hpp", "submit/graph.hpp"])
         self.assertEqual(wanted["assay.hpp"], ["host.hpp", "core/device.hpp", "memory/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
+        self.assertEqual(wanted["trace.hpp"], ["report/trace_table.hpp", "trace/model.hpp"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One of two units that include all of the host half.
+/// One of two units that include all of the host half and of the trace.
 #include <assay/host.hpp>
+#include <assay/trace.hpp>

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// All of the trace that needs no CUDA toolkit and no optional package; the rest is included
+/// by its name.
+#pragma once
+
+#include <assay/report/counters.hpp>
+#include <assay/report/trace_table.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/trace/chrome.hpp>
+#include <assay/trace/chrome_events.hpp>
+#include <assay/trace/chrome_labels.hpp>
+#include <assay/trace/chrome_tracks.hpp>
+#include <assay/trace/classes.hpp>
+#include <assay/trace/counter_values.hpp>
+#include <assay/trace/difference.hpp>
+#include <assay/trace/groups.hpp>
+#include <assay/trace/idle.hpp>
+#include <assay/trace/intervals.hpp>
+#include <assay/trace/json_text.hpp>
+#include <assay/trace/kernel_name.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/lanes.hpp>
+#include <assay/trace/launched.hpp>
+#include <assay/trace/launches.hpp>
+#include <assay/trace/ledger.hpp>
+#include <assay/trace/metrics.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/nesting.hpp>
+#include <assay/trace/nsys_schema.hpp>
+#include <assay/trace/overlap.hpp>
+#include <assay/trace/overlap_reasons.hpp>
+#include <assay/trace/pattern.hpp>
+#include <assay/trace/ranges.hpp>
+#include <assay/trace/record_buffers.hpp>
+#include <assay/trace/recorder_options.hpp>
+#include <assay/trace/reports.hpp>
+#include <assay/trace/reports_cuda.hpp>
+#include <assay/trace/reports_launch.hpp>
+#include <assay/trace/reports_nvtx.hpp>
+#include <assay/trace/reports_timeline.hpp>
+#include <assay/trace/reports_trace.hpp>
+#include <assay/trace/roofline.hpp>
+#include <assay/trace/shares.hpp>
+#include <assay/trace/spread.hpp>
+#include <assay/trace/stage_overlap.hpp>
+#include <assay/trace/strings.hpp>
+#include <assay/trace/table.hpp>
+#include <assay/trace/utf8.hpp>
+#include <assay/trace/view.hpp>
+#include <assay/trace/work.hpp>
