@@ -99,9 +99,35 @@ class fake_device {
     std::lock_guard const lock{mutex_};
     auto const* at = static_cast<std::byte const*>(data);
     auto found = kinds_.upper_bound(at);
-    if (found == kinds_.begin()) { return host_kind::pageable; }
-    --found;
-    return at < found->first + found->second.first ? found->second.second : host_kind::pageable;
+    if (found != kinds_.begin()) {
+      --found;
+      if (at < found->first + found->second.first) { return found->second.second; }
+    }
+    return pinned_at(at, at + 1) ? host_kind::page_locked : host_kind::pageable;
+  }
+
+  /// Pages are locked once, in ranges that are released as they were locked.
+  void pin(void const* data, std::size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    auto const* const at = static_cast<std::byte const*>(data);
+    if (pinned_at(at, at + bytes)) { throw std::runtime_error("it is page-locked already"); }
+    pins_.emplace(at, bytes);
+  }
+  /// Whether one pinned range holds all of this.
+  bool is_pinned(void const* data, std::size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    return holds_pins(data, bytes);
+  }
+  /// The same, for work that runs with the device's mutex held.
+  bool holds_pins(void const* data, std::size_t bytes) const {
+    auto const* const at = static_cast<std::byte const*>(data);
+    auto const found = pins_.upper_bound(at);
+    return found != pins_.begin() &&
+           at + bytes <= std::prev(found)->first + std::prev(found)->second;
+  }
+  void unpin(void const* data) {
+    std::lock_guard const lock{mutex_};
+    if (pins_.erase(static_cast<std::byte const*>(data)) != 1) { ++bad_unpins; }
   }
 
   // What tests set and look at.
@@ -111,6 +137,8 @@ class fake_device {
   std::atomic<int> waits_of_host = 0;    ///< that block for a stream or an event
   std::atomic<int> pinned = 0;
   std::atomic<int> pins = 0;
+  std::atomic<int> bad_unpins = 0;             ///< of what is not page-locked
+  std::atomic<int> unpinned_under_copies = 0;  ///< host memory, between enqueueing and copying
   std::atomic<bool> captured = false;
   std::atomic<long> live_bytes = 0;
   std::optional<double> kernel_seconds;
@@ -141,11 +169,19 @@ class fake_device {
     if (!step()) { throw std::logic_error("the streams wait for each other"); }
   }
 
+  bool pinned_at(std::byte const* begin, std::byte const* end) const {
+    auto const found = pins_.lower_bound(end);
+    if (found == pins_.begin()) { return false; }
+    auto const last = std::prev(found);
+    return last->first + last->second > begin;
+  }
+
   std::mutex mutex_;
   std::mt19937_64 draw_;
   std::deque<std::deque<work>> queues_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::map<std::byte const*, std::pair<std::size_t, host_kind>> kinds_;
+  std::map<std::byte const*, std::size_t> pins_;
 };
 
 /// Page-locked memory of the fake.
@@ -187,7 +223,14 @@ class fake_link {
         device_->kind_of(from) == host_kind::pageable) {
       ++device_->pageable_copies;
     }
-    device_->launch(on, [=] { std::memcpy(to, from, bytes); });
+    bool const pinned = device_->is_pinned(to, bytes) || device_->is_pinned(from, bytes);
+    auto* const device = device_;
+    device_->launch(on, [=] {
+      if (pinned && !device->holds_pins(to, bytes) && !device->holds_pins(from, bytes)) {
+        ++device->unpinned_under_copies;
+      }
+      std::memcpy(to, from, bytes);
+    });
   }
   void record(event_type& mark, fake_stream on) const { device_->record(mark, on); }
   void wait(fake_stream on, event_type const& mark) const { device_->wait(on, mark); }
@@ -206,16 +249,13 @@ class fake_link {
     return device_->kernel_seconds;
   }
   void pin(void* data, std::size_t bytes) const {
-    if (device_->kind_of(data) == host_kind::page_locked) {
-      throw std::runtime_error("it is page-locked already");
-    }
+    device_->pin(data, bytes);
     ++device_->pins;
     ++device_->pinned;
-    device_->hold(data, bytes, host_kind::page_locked);
   }
   void unpin(void* data) const noexcept {
     --device_->pinned;
-    device_->forget(data);
+    device_->unpin(data);
   }
   host_kind kind_of(void const* data, std::size_t) const { return device_->kind_of(data); }
   void* alias_of(void const* data) const { return const_cast<void*>(data); }

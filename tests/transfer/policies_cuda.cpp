@@ -18,10 +18,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -474,6 +477,98 @@ TEST_CASE("arrays that share a page are registered as one range", "[transfer]") 
   CHECK(pins(page + 200) == 1);
   CHECK(pins(page) == 1);
   CHECK(pins(page + 4096) == 2);
+}
+
+TEST_CASE("jobs that run at once share the pages that they register", "[transfer]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  fake_device device{seed};
+  constexpr std::int64_t count = 9001;
+  // Three arrays of different ends: the same, one within another, one across the end of another.
+  std::vector<int> shared(3 * count);
+  std::iota(shared.begin(), shared.end(), 0);
+  std::array<std::size_t, 6> const from{0, 0, 1000, 3 * count / 2, count, 2 * count};
+  std::array<std::vector<int>, 6> doubled;
+  std::vector<std::string> wrong(from.size());
+  {
+    std::vector<std::jthread> crew;
+    for (std::size_t t = 0; t < from.size(); ++t) {
+      doubled[t].resize(count);
+      crew.emplace_back([&, t] {
+        auto const mine = device.make_stream();
+        auto engine = engine_on(device, transfer::registered{});
+        auto const twice = [](fake_stream on, transfer::chunk const& part) {
+          on.device->launch(
+              on, [in = part.input<int>(0), out = part.output<int>(0), many = part.count] {
+                for (std::int64_t i = 0; i < many; ++i) { out[i] = 2 * in[i]; }
+              });
+        };
+        for (std::int64_t i = 0; i < 40 && wrong[t].empty(); ++i) {
+          auto const many = count - (t == 2 ? 2000 : 13 * i);
+          try {
+            engine.run(mine, transfer::job{.elements = many,
+                                           .inputs = {{shared.data() + from[t], 4}},
+                                           .outputs = {{doubled[t].data(), 4}},
+                                           .compute = twice});
+          } catch (std::exception const& error) { wrong[t] = error.what(); }
+          for (std::int64_t k = 0; k < many && wrong[t].empty(); ++k) {
+            auto const at = static_cast<std::size_t>(k);
+            if (doubled[t][at] != 2 * shared[from[t] + at]) { wrong[t] = "a wrong element"; }
+          }
+        }
+      });
+    }
+  }
+  for (auto const& each : wrong) { CHECK(each == ""); }
+  CHECK(device.pinned == 0);
+  CHECK(device.bad_unpins == 0);
+  CHECK(device.unpinned_under_copies == 0);
+}
+
+TEST_CASE("pages are released by their last user, and those of others by nobody", "[transfer]") {
+  fake_device device{13};
+  fake_link const link{device};
+  auto& all = transfer::page_registry::of_process();
+  std::vector<std::byte> store(8 * 4096);
+  auto* const first = reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(store.data()) + 4095) / 4096 * 4096);
+  auto const array = [&](std::size_t from) {
+    return std::vector<transfer::host_array>{{first + from, 1}};
+  };
+  auto const whole = all.acquire(link, array(0), 3 * 4096);
+  auto const part = all.acquire(link, array(4096 + 7), 100);
+  CHECK(device.pins == 1);
+  CHECK(part == whole);
+  all.release(link, whole);
+  CHECK(device.pinned == 1);
+  {
+    // Across the end of what is still used: waits for its release.
+    std::atomic<bool> there = false;
+    std::jthread const other{[&] {
+      auto const across = all.acquire(link, array(2 * 4096), 2 * 4096);
+      there = true;
+      all.release(link, across);
+    }};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK_FALSE(there);
+    all.release(link, part);
+  }
+  CHECK(device.pins == 2);
+  CHECK(device.pinned == 0);
+
+  device.pin(first + 4096, 4096);  // by somebody else
+  auto const none = all.acquire(link, array(4096), 4096);
+  CHECK(none.empty());
+  // Two arrays, of which the second cannot be locked: the first is released again.
+  std::vector<transfer::host_array> const two{{first + 6 * 4096, 1}, {first, 1}};
+  CHECK_THROWS_WITH(all.acquire(link, two, 4097), test::contains("page-locked already"));
+  CHECK(device.pinned == 0);
+  device.unpin(first + 4096);
+  auto const again = all.acquire(link, two, 4096);
+  CHECK(again.size() == 2);
+  all.release(link, again);
+  CHECK(device.pinned == 0);
+  CHECK(device.bad_unpins == 0);
 }
 
 TEST_CASE("a plan says what was picked, and learns what the kernel takes", "[transfer]") {
