@@ -26,6 +26,11 @@ LOWERED = {
     "measure/schedule.hpp": 0,
     "measure/clock.hpp": 0,
 }
+# Headers that stand just above their room: they hold what rooms of its layer found beside each other.
+RAISED = {
+    "trace/explanation.hpp": 6.5,
+    "trace/explain.hpp": 6.5,
+}
 # What rooms of one layer, and the axes, may take from each other: contracts, never policies.
 AXES = {"memory", "submit", "copy", "transfer"}
 CONTRACTS = {"concepts", "lane", "buffer"}
@@ -46,8 +51,9 @@ def room(header):
 
 def layer(header):
     """The layer's number, None for a header that has none."""
-    if header in LOWERED:
-        return LOWERED[header]
+    for moved in (LOWERED, RAISED):
+        if header in moved:
+            return moved[header]
     return next((n for n, rooms in enumerate(LAYERS) if room(header) in rooms), None)
 
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/report/counters.hpp>
+#include <assay/report/explanation.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/chrome.hpp>
@@ -14,6 +15,7 @@
 #include <assay/trace/classes.hpp>
 #include <assay/trace/counter_values.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/explanation.hpp>
 #include <assay/trace/groups.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Why two variants differ, as people read it.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/counters.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/table.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/trace/explanation.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::report {
+
+namespace detail {
+
+/// What is to be accounted for, in a sentence.
+inline std::string difference_text(trace::explanation const& of) {
+  auto const& time = of.time;
+  auto text = "A batch takes " + nanoseconds(std::abs(time.ns)) +
+              (time.ns < 0 ? " less" : " more") + " with " + of.variant.label + " than with " +
+              of.control.label;
+  if (!std::isnan(time.low_ns) && !std::isnan(time.high_ns)) {
+    text += " [" + signed_time(time.low_ns) + ", " + signed_time(time.high_ns) + "]";
+  }
+  if (!time.from.empty()) { text += ", by " + time.from; }
+  return text + ".";
+}
+
+/// What an item costs the host, and where the difference is; empty where it was not split.
+inline std::string host_split_text(trace::explanation const& of) {
+  if (!of.control.submission || !of.variant.submission) { return {}; }
+  using measure::submission_profile;
+  auto const mean = [&](measure::latency submission_profile::*part) {
+    return std::pair{((*of.control.submission).*part).mean, ((*of.variant.submission).*part).mean};
+  };
+  auto const total = mean(&submission_profile::total);
+  auto const delta = total.second - total.first;
+  auto text = "An item costs the host " + nanoseconds(total.first) + " -> " +
+              nanoseconds(total.second) + " (" + signed_time(delta) + "): ";
+  using part = std::pair<char const*, measure::latency submission_profile::*>;
+  bool first = true;
+  for (auto const& [name, member] : {part{"allocation", &submission_profile::allocation},
+                                     part{"lock waiting", &submission_profile::lock_wait},
+                                     part{"launching", &submission_profile::launching}}) {
+    auto const [before, after] = mean(member);
+    text += std::string{first ? "" : ", "} + name + " " + nanoseconds(before) + " -> " +
+            nanoseconds(after) + " (" + signed_time(after - before);
+    if (delta != 0) { text += ", " + percent((after - before) / delta, 0); }
+    text += ")";
+    first = false;
+  }
+  return text + ".";
+}
+
+inline std::string counters_text(trace::explained_arm const& of) {
+  if (of.limits) { return of.label + " is " + bound_sentence(*of.limits) + "."; }
+  if (of.counters && !of.counters->status) {
+    return "No hardware counters of " + of.label + ": " + of.counters->status.line() + ".";
+  }
+  return {};
+}
+
+inline std::string figure_text(trace::paired_figure const& of, double value) {
+  using enum trace::paired_figure::unit;
+  if (std::isnan(value)) { return "-"; }
+  switch (of.of) {
+    case seconds:
+      return duration(value);
+    case count:
+      return report::count(static_cast<std::uint64_t>(value));
+    case number:
+      return fixed(value, 2);
+    case bytes:
+      return byte_size(value);
+    case bytes_per_second:
+      return rate(value, "B");
+    case share:
+      return percent(value, 1);
+  }
+  return "-";
+}
+
+inline std::string change_of(trace::paired_figure const& of) {
+  if (std::isnan(of.control) || std::isnan(of.variant)) { return "-"; }
+  if (of.control == of.variant) { return ""; }
+  if (of.of == trace::paired_figure::unit::share) {
+    return signed_percent(of.variant - of.control, 1) + " points";
+  }
+  if (of.control == 0) { return "new"; }
+  return signed_percent(of.variant / of.control - 1, 1) + " %";
+}
+
+}  // namespace detail
+
+/// Why two variants differ, one sentence or more a line: what accounts for most of it first, then
+/// where the host's time went, what bounds each, and what is not known.
+inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 5) {
+  std::vector<std::string> lines{detail::difference_text(of)};
+  auto const add = [&](std::string text) {
+    if (!text.empty()) { lines.push_back(std::move(text)); }
+  };
+  if (!std::isnan(of.time.low_ns) && !of.time.resolved()) {
+    add("That may be none at all: the interval includes zero, so the shares below say little.");
+  }
+  if (of.untraced.empty()) {
+    for (auto& each : sentences(of.changes, most)) { add(std::move(each)); }
+  } else {
+    add("No trace tells why: " + of.untraced + ".");
+  }
+  add(detail::host_split_text(of));
+  auto const control = detail::counters_text(of.control);
+  auto const variant = detail::counters_text(of.variant);
+  auto const same_obstacle = of.control.counters && of.variant.counters &&
+                             !of.control.counters->status &&
+                             of.control.counters->status == of.variant.counters->status;
+  if (same_obstacle) {
+    add("No hardware counters: " + of.control.counters->status.line() + ".");
+  } else {
+    add(control);
+    add(variant);
+  }
+  for (auto const& note : of.notes) { add("Lacking: " + note + "."); }
+  return lines;
+}
+
+/// The question and its answer, for `comparison::reasons`.
+inline measure::answer reason(trace::explanation const& of, std::size_t most = 5) {
+  return {"Why does " + of.variant.label + " differ from " + of.control.label + "?",
+          sentences(of, most)};
+}
+
+/// Prints the sentences, and the figures of both sides.
+inline void text(std::ostream& out, trace::explanation const& of) {
+  auto const why = reason(of);
+  out << '\n' << wrapped(why.question, "", "  ");
+  for (auto const& line : why.lines) { out << wrapped(line, "  - ", "    "); }
+  table rows{{"figure of a batch", "control", "variant", "change"}};
+  for (auto const& each : of.figures) {
+    rows.add({std::string{each.name}, detail::figure_text(each, each.control),
+              detail::figure_text(each, each.variant), detail::change_of(each)});
+  }
+  if (!rows.empty()) { rows.print(out); }
+}
+
+}  // namespace assay::report
+
+namespace assay::trace {
+
+/// So that `std::cout << explain(...)` prints the report.
+inline std::ostream& operator<<(std::ostream& out, explanation const& of) {
+  report::text(out, of);
+  return out;
+}
+
+}  // namespace assay::trace

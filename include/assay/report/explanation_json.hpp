@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Why two variants differ, as JSON; needs nlohmann_json.
+#pragma once
+
+#include <assay/report/explanation.hpp>
+#include <assay/report/json_parts.hpp>
+#include <assay/trace/explanation.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::report {
+
+namespace detail {
+
+inline document write(trace::explained_arm const& of) {
+  document result{{"label", of.label}, {"seconds", number(of.seconds)}};
+  if (of.limits) {
+    result["bound"] = to_string(of.limits->limit);
+    result["bound_reason"] = of.limits->reason;
+  }
+  if (of.counters && !of.counters->status) { result["no_counters"] = of.counters->status.line(); }
+  return result;
+}
+
+inline document write(trace::ledger_sum const& of) {
+  return {{"ns", number(of.ns)},
+          {"total_ns", number(of.total)},
+          {"count", number(of.count)},
+          {"bytes", number(of.bytes)}};
+}
+
+}  // namespace detail
+
+/// The whole explanation but the traces themselves. Numbers that are not finite become null.
+inline document to_json(trace::explanation const& of) {
+  constexpr std::array<std::string_view, 6> units{"seconds",          "count", "number", "bytes",
+                                                  "bytes_per_second", "share"};
+  auto changes = document::array();
+  for (auto const& each : of.changes.changes) {
+    changes.push_back({{"seen_by", label(each.view)},
+                       {"kind", label(each.what)},
+                       {"name", each.name},
+                       {"delta_ns", detail::number(each.delta_ns())},
+                       {"share", detail::number(each.share)},
+                       {"control", detail::write(each.control)},
+                       {"variant", detail::write(each.variant)}});
+  }
+  auto figures = document::array();
+  for (auto const& each : of.figures) {
+    figures.push_back({{"name", each.name},
+                       {"unit", units[static_cast<std::size_t>(each.of)]},
+                       {"control", detail::number(each.control)},
+                       {"variant", detail::number(each.variant)}});
+  }
+  auto const traced = of.untraced.empty();
+  document result{
+      {"schema", "assay.explanation"},
+      {"schema_version", 1},
+      {"control", detail::write(of.control)},
+      {"variant", detail::write(of.variant)},
+      {"difference",
+       {{"ns", detail::number(of.time.ns)},
+        {"low_ns", detail::number(of.time.low_ns)},
+        {"high_ns", detail::number(of.time.high_ns)},
+        {"from", of.time.from}}},
+      {"untraced", traced ? document(nullptr) : document(of.untraced)},
+      {"explained_ns", detail::number(of.changes.explained_ns)},
+      {"explained_by_devices_ns", detail::number(of.changes.device_ns)},
+      {"explained_by_host_ns", detail::number(of.changes.host_ns)},
+      {"unexplained_ns", detail::number(of.changes.unexplained_ns)},
+      {"traced_difference_ns", detail::number(traced ? of.changes.traced_ns() : detail::nan)},
+      {"changes", std::move(changes)},
+      {"figures", std::move(figures)},
+      {"sentences", sentences(of)},
+      {"notes", of.notes}};
+  return result;
+}
+
+/// The text of the explanation as JSON, indented, with a line end. Bytes that are not UTF-8 are
+/// replaced.
+inline std::string json(trace::explanation const& of) {
+  return to_json(of).dump(2, ' ', false, document::error_handler_t::replace) + "\n";
+}
+
+}  // namespace assay::report

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include "golden.hpp"
+#include "report/sample.hpp"
+
+#include <assay/report/explanation.hpp>
+#include <assay/report/explanation_json.hpp>
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using namespace assay::test::golden;
+using assay::test::contains;
+using assay::test::message_of;
+
+namespace {
+
+std::string joined(std::vector<std::string> const& lines) {
+  std::string all;
+  for (auto const& line : lines) { all += line + "\n"; }
+  return all;
+}
+
+/// Two launches 1000 ns apart; a variant waits for a mutex and allocates before its second.
+model batch(std::int64_t waits, std::int64_t allocates) {
+  builder b;
+  b.device(0);
+  b.launch("k", {0, 1000}, {1000, 2000});
+  b.range("wait for the mutex", {2000, 2000 + waits}, main_thread, "assay");
+  auto const begin = 2000 + waits;
+  if (allocates > 0) { b.call("cudaMallocAsync_v11020", {begin, begin + allocates}); }
+  b.launch("k", {begin + allocates, begin + allocates + 100},
+           {begin + allocates + 100, begin + allocates + 1100});
+  return b.trace;
+}
+
+measure::submission_profile split(double allocation, double lock, double launching) {
+  auto const all = [](double mean) { return measure::latency{mean, mean, mean, mean}; };
+  return {all(allocation + lock + launching), all(allocation), all(lock), all(launching), 400};
+}
+
+explained_arm arm(std::string label, model trace, double seconds,
+                  measure::submission_profile const& host) {
+  explained_arm made;
+  made.label = std::move(label);
+  made.trace = std::move(trace);
+  made.seconds = seconds;
+  made.submission = host;
+  return made;
+}
+
+explained_arm free_arm() { return arm("free", batch(0, 0), 3.1e-6, split(100, 0, 1000)); }
+explained_arm locked_arm() { return arm("locked", batch(600, 300), 4.0e-6, split(400, 600, 1000)); }
+
+constexpr auto nobody = std::size_t(-1);
+
+}  // namespace
+
+TEST_CASE("an explanation names what accounts for the difference, most first, in numbers") {
+  auto const why = explain_models(free_arm(), locked_arm(), {900, 850, 950, "the comparison"});
+  CHECK(why.untraced.empty());
+  CHECK(why.changes.explained_ns == 900);
+  CHECK(why.changes.unexplained_ns == 0);
+  CHECK(joined(report::sentences(why)) ==
+        "A batch takes 900.0 ns more with locked than with free [+850.0 ns, +950.0 ns], by the "
+        "comparison.\n"
+        "Of +900.0 ns, devices explain +0 s (0 % of the difference), calls and locks that kept "
+        "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
+        "difference).\n"
+        "Devices: devices idle, host late: +900.0 ns (100 % of the difference).\n"
+        "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
+        "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+        "difference).\n"
+        "Host, per thread: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 times.\n"
+        "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
+        "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
+        "1.000 us (+0 s, 0 %).\n");
+  std::ostringstream out;
+  out << why;
+  CHECK_THAT(out.str(), contains("Why does locked differ from free?\n  - A batch takes 900.0 ns") &&
+                            contains("batch, untraced        3.100 us  4.000 us   +29.0 %\n") &&
+                            contains("calls                         2         3   +50.0 %\n") &&
+                            contains("kernels                       2         2\n"));
+}
+
+TEST_CASE("without CUDA in the traces, why is said in a line and the host's split stays") {
+  auto control = free_arm();
+  auto variant = locked_arm();
+  control.trace = {};
+  variant.trace = {};
+  auto const idle = explain_models(control, variant, {900});
+  CHECK_THAT(joined(report::sentences(idle)),
+             contains("No trace tells why: neither did anything in CUDA") &&
+                 contains("An item costs the host 1.100 us -> 2.000 us"));
+  variant.trace.notes.emplace_back(std::string{cuda_is_missing}, "another tool traces: Nsight");
+  auto const why = explain_models(control, variant, {900});
+  CHECK(why.untraced == "another tool traces: Nsight");
+  CHECK(why.changes.unexplained_ns == 900);
+  CHECK(why.changes.changes.empty());
+  CHECK(why.notes.empty());
+  CHECK(joined(report::sentences(why)) ==
+        "A batch takes 900.0 ns more with locked than with free.\n"
+        "No trace tells why: another tool traces: Nsight.\n"
+        "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
+        "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
+        "1.000 us (+0 s, 0 %).\n");
+  CHECK(report::to_json(why).at("untraced") == "another tool traces: Nsight");
+}
+
+TEST_CASE("a difference that may be none is said to be so") {
+  auto const lines = joined(report::sentences(
+      explain_models(free_arm(), locked_arm(), {-20, -100, 60, "the comparison"})));
+  CHECK_THAT(lines, contains("A batch takes 20.00 ns less with locked") &&
+                        contains("That may be none at all"));
+  CHECK_THAT(joined(report::sentences(explain_models(free_arm(), locked_arm(), {-20, -30, -10}))),
+             !contains("none at all"));
+}
+
+TEST_CASE("what traces and counters lack is told") {
+  auto control = free_arm();
+  control.trace.lost = {1, 2, 3, 4, 5};
+  control.trace.notes = {{"buffers", "of no interest"}, {"clock", "was set"}};
+  control.counters.emplace();
+  control.counters->dropped = {{"a_metric", "nobody has it"}};
+  auto variant = locked_arm();
+  variant.counters.emplace();
+  variant.counters->status = {counter_status::state::no_permission, 1, "no permission", "ask root"};
+  auto const why = explain_models(control, variant, {900});
+  CHECK(why.notes ==
+        std::vector<std::string>{"free: 1 records lost, as the tracer had no room for them",
+                                 "free: 2 records left out, as they have no time",
+                                 "free: 3 records left out, as their times lie outside the trace",
+                                 "free: 4 pieces of device work whose call is not in the trace",
+                                 "free: 5 names that could not be resolved", "free: clock: was set",
+                                 "free: not counted: a_metric: nobody has it"});
+  auto const lines = joined(report::sentences(why));
+  CHECK_THAT(lines, contains("No hardware counters of locked: no permission: ask root.\n") &&
+                        contains("Lacking: free: clock: was set.\n"));
+  control.counters = variant.counters;
+  CHECK_THAT(joined(report::sentences(explain_models(control, variant, {900}))),
+             contains("\nNo hardware counters: no permission: ask root.\n"));
+}
+
+TEST_CASE("counters give each side a bound and figures") {
+  auto control = free_arm();
+  control.limits.emplace();
+  control.limits->limit = bound::memory;
+  control.limits->reason = "DRAM is busy";
+  control.limits->dram.share = 0.8;
+  control.limits->dram.bytes = 1024;
+  auto variant = locked_arm();
+  variant.limits = control.limits;
+  variant.limits->dram.share = 0.7;
+  auto const why = explain_models(control, variant, {900});
+  CHECK_THAT(joined(report::sentences(why)), contains("free is memory bound: DRAM is busy."));
+  std::ostringstream out;
+  out << why;
+  CHECK_THAT(out.str(), contains("80.0 %") && contains("-10.0 points") && contains("1.00 KiB"));
+}
+
+TEST_CASE("the JSON holds all changes and figures, and is JSON") {
+  auto control = free_arm();
+  control.label = "a \"name\"\xff";
+  auto const text = report::json(explain_models(control, locked_arm(), {900, 850, 950, "x"}));
+  auto const read = report::document::parse(text);
+  CHECK(read.at("schema") == "assay.explanation");
+  CHECK(read.at("explained_ns") == 900);
+  CHECK(read.at("changes").size() == 3);
+  CHECK(read.at("changes")[0].at("kind") == "idle");
+  CHECK(read.at("changes")[1].at("share").get<double>() == Approx(2 / 3.0));
+  CHECK(read.at("untraced").is_null());
+  CHECK(read.at("figures")[0].at("control") == 3.1e-6);
+  CHECK(read.at("difference").at("high_ns") == 950);
+}
+
+TEST_CASE("the difference is that of the contrast between just these two, either way round") {
+  auto all = test::sample();  // medians of 1.0, 1.1, 1.2, 1.4 ms
+  all.findings = {
+      test::found("main", measure::verdict::slower, {1.5, 1.4, 1.6}, {-.5, -.5, .5, .5}),
+      test::found("b / a", measure::verdict::slower, {1.1, 1.05, 1.2}, {-1, 1, 0, 0}),
+      test::found("a / c", measure::verdict::faster, {0.8, 0.5, 0.9}, {1, 0, -1, 0})};
+  auto const forth = difference_between(all, 0, 1);
+  CHECK(forth.ns == Approx(0.1e6));
+  CHECK(forth.low_ns == Approx(0.05e6));
+  CHECK(forth.high_ns == Approx(0.2e6));
+  CHECK(forth.from == "the comparison");
+  CHECK(forth.resolved());
+  auto const back = difference_between(all, 1, 0);
+  CHECK(back.ns == Approx(1.1e6 * (1 / 1.1 - 1)));
+  CHECK((back.low_ns < back.ns && back.ns < back.high_ns && back.high_ns < 0));
+  auto const inverse = difference_between(all, 0, 2);
+  CHECK(inverse.ns == Approx(0.25e6));
+  CHECK(inverse.high_ns == Approx(1e6));
+  auto const diagonal = difference_between(all, 0, 3);
+  CHECK(diagonal.ns == Approx(0.4e6));
+  CHECK(std::isnan(diagonal.low_ns));
+  CHECK_THAT(diagonal.from, contains("medians"));
+  CHECK(!diagonal.resolved());
+  all.findings[1].on = measure::clock::gpu;
+  CHECK_THAT(difference_between(all, 0, 1).from, contains("medians"));
+}
+
+TEST_CASE("arms are found by their choices, and one that was not compared is refused") {
+  auto const all = test::sample();
+  CHECK(arm_with(all.arms[2].axes, all) == 2);
+  CHECK(arm_with(all.arms[0].axes, all, nobody) == 0);
+  CHECK_THAT(message_of([&] { arm_with(all.arms[2].axes, all, 2); }),
+             contains("async, concurrent") && contains("pool{10 GiB} + serialized"));
+}
