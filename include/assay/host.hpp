@@ -12,6 +12,8 @@
 #include <assay/core/range.hpp>
 #include <assay/core/range_event.hpp>
 #include <assay/core/range_log.hpp>
+#include <assay/core/range_thread.hpp>
+#include <assay/core/tick_clock.hpp>
 #include <assay/core/units.hpp>
 #include <assay/host/iterated_map.hpp>
 #include <assay/host/null_cast.hpp>
@@ -97,8 +99,10 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/transfer/courier.hpp>
 #include <assay/transfer/engine.hpp>
+#include <assay/transfer/overlap_fit.hpp>
 #include <assay/transfer/overlap_model.hpp>
 #include <assay/transfer/overlap_terms.hpp>
+#include <assay/transfer/page_registry.hpp>
 #include <assay/transfer/schedule.hpp>
 #include <assay/transfer/stager.hpp>
 #include <assay/version.hpp>

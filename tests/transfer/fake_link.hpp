@@ -142,6 +142,7 @@ class fake_device {
   std::atomic<bool> captured = false;
   std::atomic<long> live_bytes = 0;
   std::optional<double> kernel_seconds;
+  double bytes = 1e9;
 
  private:
   struct work {
@@ -258,6 +259,7 @@ class fake_link {
     device_->unpin(data);
   }
   host_kind kind_of(void const* data, std::size_t) const { return device_->kind_of(data); }
+  double device_bytes() const { return device_->bytes; }
   void* alias_of(void const* data) const { return const_cast<void*>(data); }
 
  private:

@@ -627,6 +627,24 @@ TEST_CASE("a plan says what was picked, and learns what the kernel takes", "[tra
   CHECK(asked.plan().chunks[0] % 4096 != 0);
 }
 
+TEST_CASE("chunks have room in half of the device, or are smaller", "[transfer]") {
+  fake_device device{14};
+  constexpr std::int64_t count = 20'001;  // of 15 bytes
+  host_data data{device, count, all_locked, 1};
+  auto const plan_within = [&](double bytes) {
+    device.bytes = bytes;
+    auto engine = engine_on(device, transfer::overlapped{});
+    engine.run(device.caller(), job_of(data, count, 1));
+    device.synchronize(device.caller());
+    CHECK(data.wrong(1) == "");
+    return engine.plan();
+  };
+  CHECK(plan_within(1e9).slots == 6);
+  auto const poor = plan_within(20'000);
+  CHECK(poor.slots * poor.largest_chunk() * 15 <= 10'000);
+  CHECK_THROWS_WITH(plan_within(100), test::contains("no cut of 20001 elements"));
+}
+
 TEST_CASE("a job that is one of many forgotten is planned again", "[transfer]") {
   fake_device device{12};
   device.kernel_seconds = 1e-3;

@@ -6,6 +6,7 @@
 
 #include <assay/transfer/schedule.hpp>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -64,6 +65,23 @@ std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, 
     if (!ordered(stage::compute, c, stage::copy_in, c + slots)) { return "input overwritten"; }
     if (!ordered(stage::copy_out, c, stage::compute, c + slots)) { return "output overwritten"; }
   }
+  // The queues that follow the caller come, in order, before all others; those that he follows
+  // come after all others.
+  auto const begins = first_queues(all);
+  auto const ends = last_queues(all);
+  auto const among = [](std::vector<int> const& queues, int queue) {
+    return std::find(queues.begin(), queues.end(), queue) != queues.end();
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool follows = among(begins, all[i].queue);
+    bool followed = among(ends, all[i].queue);
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      follows = follows || (before[i].contains(j) && among(begins, all[j].queue));
+      followed = followed || (before[j].contains(i) && among(ends, all[j].queue));
+    }
+    if (!follows) { return "it may begin before the job"; }
+    if (!followed) { return "it may be under way after the job"; }
+  }
   return "";
 }
 
@@ -91,12 +109,15 @@ TEST_CASE("a job without chunks is no work", "[schedule]") {
   CHECK(schedule(deal::by_chunk, 0, 3, true, true).empty());
 }
 
-TEST_CASE("by engine, each stage has its queue, and the next chunk is in before one is out",
+TEST_CASE("by engine, each direction has its queue, and the next chunk is in before one is out",
           "[schedule]") {
   auto const made = schedule(deal::by_engine, 4, 3, true, true);
   std::vector<std::pair<stage, int>> order;
   for (auto const& op : made) {
-    CHECK(op.queue == static_cast<int>(op.what));
+    CHECK(op.queue == (op.what == stage::copy_in    ? 0
+                       : op.what == stage::copy_out ? 2
+                       : op.chunk % 2 == 0          ? 1
+                                                    : 3));
     order.emplace_back(op.what, op.chunk);
   }
   using enum stage;
@@ -114,6 +135,21 @@ TEST_CASE("by engine, each stage has its queue, and the next chunk is in before 
                                                     {copy_out, 3}});
   CHECK(made[0].awaited);
   CHECK_FALSE(made.back().awaited);
+}
+
+TEST_CASE("no more queues are joined than need be", "[schedule]") {
+  using queues = std::vector<int>;
+  auto const both = schedule(deal::by_engine, 9, 3, true, true);
+  CHECK(first_queues(both) == queues{0});
+  CHECK(last_queues(both) == queues{2});
+  auto const made = schedule(deal::by_engine, 9, 3, false, true);
+  CHECK(first_queues(made) == queues{1, 3});
+  CHECK(last_queues(made) == queues{2});
+  auto const used = schedule(deal::by_engine, 9, 3, true, false);
+  CHECK(first_queues(used) == queues{0});
+  CHECK(last_queues(used) == queues{1, 3});
+  CHECK(last_queues(schedule(deal::by_chunk, 4, 4, true, true)) == queues{3, 2, 1, 0});
+  CHECK(first_queues({}).empty());
 }
 
 TEST_CASE("by chunk, all copies in are enqueued before any kernel", "[schedule]") {

@@ -30,12 +30,15 @@ struct cutting {
   static cutting whole(std::int64_t elements) { return {{elements}, 1, deal::in_one_queue}; }
 };
 
-/// Which chunk's computation is to be timed, between two events of the link.
+/// Which computations are to be timed, by events of the link: that of a chunk from `begin` to
+/// `end`, and all that follow it up to that of a later chunk, from `end` to `last`.
 template <class Event>
-struct timed_chunk {
+struct timed_chunks {
   int number = -1;
+  int last_number = -1;  ///< none: -1
   Event* begin = nullptr;
   Event* end = nullptr;
+  Event* last = nullptr;
 };
 
 /// Runs jobs on a link, cut as it is told: pageable arrays through bounce buffers where `staged`
@@ -73,7 +76,7 @@ class courier {
   /// `staged` whether pageable ones are staged.
   template <class Compute>
   void run(stream_type caller, job<Compute> const& what, std::vector<host_array> const& arrays,
-           bool staged, cutting const& cut, timed_chunk<event_type> const& timed = {}) {
+           bool staged, cutting const& cut, timed_chunks<event_type> const& timed = {}) {
     if (what.elements == 0) { return; }
     [[maybe_unused]] auto const current = link_.current();
     expect(cut.how, cut.slots);
@@ -103,7 +106,7 @@ class courier {
    public:
     passage(courier& with, stream_type caller, job<Compute> const& what,
             std::vector<host_array> const& arrays, bool staged, bool stages, cutting const& cut,
-            timed_chunk<event_type> const& timed, chunk_room<Memory, stream_type> const& room)
+            timed_chunks<event_type> const& timed, chunk_room<Memory, stream_type> const& room)
         : with_(with),
           link_(with.link_),
           caller_(caller),
@@ -150,10 +153,15 @@ class courier {
     }
 
    private:
+    /// The last copies out go in the caller's own stream, so that it need not wait for an event of
+    /// another one in the end.
+    bool callers(int number) const {
+      return cut_.how == deal::in_one_queue ||
+             (cut_.how == deal::by_engine && number == static_cast<int>(stage::copy_out));
+    }
     stream_type queue(int number) const {
-      return cut_.how == deal::in_one_queue
-                 ? caller_
-                 : stream_type{with_.queues_[static_cast<std::size_t>(number)]};
+      return callers(number) ? caller_
+                             : stream_type{with_.queues_[static_cast<std::size_t>(number)]};
     }
     event_type& event_of(operation const& op) const {
       return with_.events_[static_cast<std::size_t>(3 * op.slot + static_cast<int>(op.what))];
@@ -176,30 +184,26 @@ class courier {
       }
     }
 
-    /// Queues by engine follow each other, so the first one alone has to follow the caller.
     void fork() {
       if (cut_.how == deal::in_one_queue) { return; }
       link_.record(with_.fork_, caller_);
-      auto const queues = cut_.how == deal::by_engine ? 1 : cut_.slots;
-      for (int i = 0; i < queues; ++i) {
-        link_.wait(queue(cut_.how == deal::by_engine ? operations_.front().queue : i), with_.fork_);
+      for (int const each : first_queues(operations_)) {
+        if (!callers(each)) { link_.wait(queue(each), with_.fork_); }
       }
     }
-    /// ... and the caller has to follow the last one.
     void join() {
-      if (cut_.how == deal::in_one_queue) { return; }
-      if (cut_.how == deal::by_engine) { return join_one(operations_.back().queue); }
-      for (int i = 0; i < cut_.slots; ++i) { join_one(i); }
+      for (int const each : last_queues(operations_)) { join_one(each); }
     }
     void join_one(int number) {
+      if (callers(number)) { return; }
       auto& end = with_.ends_[static_cast<std::size_t>(number)];
       link_.record(end, queue(number));
       link_.wait(caller_, end);
     }
     void join_all() noexcept {
-      for (int i = 0; i < queues_of(cut_.how, cut_.slots) && cut_.how != deal::in_one_queue; ++i) {
+      for (int i = 0; i < queues_of(cut_.how, cut_.slots); ++i) {
         try {
-          if (link_.capturing(queue(i))) { join_one(i); }
+          if (!callers(i) && link_.capturing(queue(i))) { join_one(i); }
         } catch (...) {  // the capture is invalid, and its owner is told when he ends it
         }
       }
@@ -236,6 +240,7 @@ class courier {
       if (timed) { link_.record(*timed_.begin, queue(op.queue)); }
       what_.compute(queue(op.queue), chunk_of(op));
       if (timed) { link_.record(*timed_.end, queue(op.queue)); }
+      if (op.chunk == timed_.last_number) { link_.record(*timed_.last, queue(op.queue)); }
       if (op.awaited) { link_.record(event_of(op), queue(op.queue)); }
     }
 
@@ -282,7 +287,7 @@ class courier {
     std::vector<host_array> const& arrays_;
     bool staged_;
     cutting const& cut_;
-    timed_chunk<event_type> timed_;
+    timed_chunks<event_type> timed_;
     chunk_room<Memory, stream_type> const& room_;
     std::vector<operation> operations_;
     std::vector<std::int64_t> first_;  ///< element of each chunk

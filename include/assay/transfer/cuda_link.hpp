@@ -94,6 +94,15 @@ class cuda_link {
     return end.seconds_since(begin);
   }
 
+  /// All memory of the device, free or not.
+  double device_bytes() const {
+    device_guard const guard{place_};
+    std::size_t free = 0;
+    std::size_t all = 0;
+    check(cudaMemGetInfo(&free, &all));
+    return static_cast<double>(all);
+  }
+
   /// Page-locks host memory where it lies, until `unpin`.
   void pin(void* data, std::size_t bytes) const {
     device_guard const guard{place_};

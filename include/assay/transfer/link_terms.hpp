@@ -4,17 +4,19 @@
 #pragma once
 
 #include <assay/core/range.hpp>
+#include <assay/transfer/courier.hpp>
 #include <assay/transfer/cuda_link.hpp>
-#include <assay/transfer/overlap_terms.hpp>
+#include <assay/transfer/overlap_fit.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
-#include <vector>
 
 namespace assay::transfer {
 
@@ -33,6 +35,23 @@ class device_block {
   void* data_ = nullptr;
 };
 
+/// Lends the same blocks to every job, in turn.
+struct lent_memory {
+  std::array<void*, 2> blocks{};
+  int taken = 0;
+  void* allocate(::cuda::stream_ref, std::size_t, std::size_t) {
+    return blocks[static_cast<std::size_t>(taken++ % 2)];
+  }
+  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) noexcept {}
+};
+
+/// The least work for the compute engine.
+struct least_kernel {
+  void operator()(::cuda::stream_ref on, chunk const& part) const {
+    check(cudaMemsetAsync(part.output<std::byte>(0), 0, sizeof(int), on.get()));
+  }
+};
+
 /// Measures the link of the current device by events round copies of page-locked memory.
 class link_gauge {
  public:
@@ -44,8 +63,8 @@ class link_gauge {
         device_out_(bytes),
         caller_(place),
         in_(place),
-        run_(place),
-        out_(place) {
+        out_(place),
+        carrier_(link_, {{device_in_.get(), device_out_.get()}}) {
     for (auto* each : {&begin_, &end_}) { *each = link_.make_event(cuda_link::timed); }
     copy_in(bytes);  // both engines awake
     copy_out(bytes);
@@ -54,42 +73,56 @@ class link_gauge {
 
   overlap_terms measure() {
     overlap_terms found;
-    found.to_device_bytes_per_second = bytes / alone(in_, [&] { copy_in(bytes); });
-    found.to_host_bytes_per_second = bytes / alone(out_, [&] { copy_out(bytes); });
-    auto const [in, out] = duplex();
-    found.to_device_duplex_bytes_per_second = bytes / in;
-    found.to_host_duplex_bytes_per_second = bytes / out;
-    chunk_costs(found);
+    auto const in = line([&](std::size_t count) { copy_in(count); }, in_);
+    auto const out = line([&](std::size_t count) { copy_out(count); }, out_);
+    found.to_device_bytes_per_second = in.bytes_per_second;
+    found.to_host_bytes_per_second = out.bytes_per_second;
+    auto const [to_device, to_host] = duplex();
+    found.to_device_duplex_bytes_per_second = bytes / (to_device - in.overhead_seconds);
+    found.to_host_duplex_bytes_per_second = bytes / (to_host - out.overhead_seconds);
     found.kernel_overhead_seconds = launch_cost();
-    found.start_seconds =
-        std::max(0.0, least_job() - found.submit_seconds - 2 * found.copy_overhead_seconds -
-                          found.kernel_overhead_seconds);
+    timed_cut coarse{8, 1e9};
+    timed_cut fine{32, 1e9};
+    (void)whole(coarse.chunks);  // streams and events come to life
+    found.submit_seconds = 1e9;
+    for (int i = 0; i < 2 * repeats; ++i) {
+      coarse.seconds = std::min(coarse.seconds, whole(coarse.chunks).gpu);
+      auto const [gpu, host] = whole(fine.chunks);
+      fine.seconds = std::min(fine.seconds, gpu);
+      found.submit_seconds = std::min(found.submit_seconds, host / fine.chunks);
+    }
+    fit_overheads(found, {bytes, bytes, elements}, slots, coarse, fine);
     return found;
   }
 
  private:
   static constexpr std::size_t bytes = std::size_t{32} << 20U;  ///< 0.6 ms at 55 GB/s
+  static constexpr auto elements = static_cast<std::int64_t>(bytes / 4);
+  static constexpr int slots = overlap_limits{}.min_slots;
   static constexpr int repeats = 3;  ///< of which the fastest counts: all that disturbs only slows
 
   void copy_in(std::size_t count) { link_.copy(in_, device_in_.get(), host_in_.get(), count); }
   void copy_out(std::size_t count) { link_.copy(out_, host_out_.get(), device_out_.get(), count); }
-  /// The least work for the compute engine.
-  void launch() { check(cudaMemsetAsync(device_out_.get(), 0, sizeof(int), run_.get())); }
   void synchronize() {
-    for (auto const* each : {&in_, &run_, &out_, &caller_}) { each->synchronize(); }
+    for (auto const* each : {&in_, &out_, &caller_}) { each->synchronize(); }
   }
 
+  /// One direction alone, by the fastest copies of two sizes.
   template <class Copy>
-  double alone(stream const& where, Copy const& copy) {
-    double fastest = 1e9;
-    for (int i = 0; i < repeats; ++i) {
-      begin_.record(where);
-      copy();
-      end_.record(where);
-      synchronize();
-      fastest = std::min(fastest, end_.seconds_since(begin_));
-    }
-    return fastest;
+  copy_line line(Copy const& copy, stream const& where) {
+    auto const fastest = [&](std::size_t count) {
+      double seconds = 1e9;
+      for (int i = 0; i < repeats; ++i) {
+        begin_.record(where);
+        copy(count);
+        end_.record(where);
+        synchronize();
+        seconds = std::min(seconds, end_.seconds_since(begin_));
+      }
+      return seconds;
+    };
+    constexpr auto part = bytes / 16;
+    return line_through(part, fastest(part), bytes, fastest(bytes));
   }
 
   /// Seconds of a copy each way while the other direction is busy: the second of four, which the
@@ -115,101 +148,52 @@ class link_gauge {
     return {in, out};
   }
 
-  /// What a copy engine loses between the copies of a pipeline, and what its enqueueing costs the
-  /// host. A long copy goes first, so that all is enqueued before the engine comes to it; copies
-  /// out are tiny, so that those in run at their rate alone.
-  void chunk_costs(overlap_terms& into) {
-    constexpr int chunks = 40;
-    constexpr std::size_t slots = 4;
-    constexpr std::size_t chunk = bytes / 64;
-    struct marks {
-      event in, run, out;
-    };
-    std::vector<marks> of;
-    for (std::size_t i = 0; i < slots; ++i) {
-      of.push_back({link_.make_event(), link_.make_event(), link_.make_event()});
-    }
-    double seconds = 1e9;
-    into.submit_seconds = 1e9;
-    for (int repeat = 0; repeat < repeats; ++repeat) {
-      copy_in(bytes);
-      begin_.record(in_);
-      auto const asked = std::chrono::steady_clock::now();
-      for (std::size_t i = 0; i < chunks; ++i) {
-        auto& mine = of[i % slots];
-        if (i >= slots) { link_.wait(in_, mine.run); }
-        copy_in(chunk);
-        mine.in.record(in_);
-        link_.wait(run_, mine.in);
-        if (i >= slots) { link_.wait(run_, mine.out); }
-        launch();
-        mine.run.record(run_);
-        link_.wait(out_, mine.run);
-        copy_out(64);
-        mine.out.record(out_);
-      }
-      std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - asked;
-      end_.record(in_);
-      synchronize();
-      seconds = std::min(seconds, end_.seconds_since(begin_));
-      into.submit_seconds = std::min(into.submit_seconds, spent.count() / chunks);
-    }
-    into.copy_overhead_seconds =
-        std::max(0.0, seconds / chunks - chunk / into.to_device_bytes_per_second);
-  }
-
   /// Seconds from one launch in a queue to the next.
   double launch_cost() {
     constexpr int launches = 64;
-    auto const gate = link_.make_event();
     auto mark = link_.make_event();
+    void* const at = device_out_.get();
+    chunk const part{0, 0, 1, {}, std::span{&at, 1}};
     double fastest = 1e9;
     for (int repeat = 0; repeat < repeats; ++repeat) {
-      copy_in(bytes);
-      check(cudaEventRecord(gate.get(), in_.get()));
-      link_.wait(run_, gate);
-      begin_.record(run_);
+      copy_in(bytes);  // all is enqueued before the first begins
+      begin_.record(in_);
       for (int i = 0; i < launches; ++i) {
-        launch();
-        mark.record(run_);
+        least_kernel{}(in_, part);
+        mark.record(in_);
       }
-      end_.record(run_);
+      end_.record(in_);
       synchronize();
       fastest = std::min(fastest, end_.seconds_since(begin_) / launches);
     }
     return fastest;
   }
 
-  /// Seconds of a job of next to nothing, from its caller's stream and back to it.
-  double least_job() {
-    std::array<event, 4> steps{link_.make_event(), link_.make_event(), link_.make_event(),
-                               link_.make_event()};
-    double fastest = 1e9;
-    for (int repeat = 0; repeat < 2 * repeats; ++repeat) {
-      begin_.record(caller_);
-      steps[0].record(caller_);
-      link_.wait(in_, steps[0]);
-      copy_in(64);
-      steps[1].record(in_);
-      link_.wait(run_, steps[1]);
-      launch();
-      steps[2].record(run_);
-      link_.wait(out_, steps[2]);
-      copy_out(64);
-      steps[3].record(out_);
-      link_.wait(caller_, steps[3]);
-      end_.record(caller_);
-      synchronize();
-      fastest = std::min(fastest, end_.seconds_since(begin_));
-    }
-    return fastest;
+  struct times {
+    double gpu = 0;   ///< from the caller's stream and back to it
+    double host = 0;  ///< to enqueue it
+  };
+
+  /// A job both ways at once with next to nothing to compute, in so many equal chunks, carried as
+  /// every job is: with all events that it needs.
+  times whole(int chunks) {
+    job<least_kernel> const what{elements, 1, {{host_in_.get(), 4}}, {{host_out_.get(), 4}}};
+    begin_.record(caller_);
+    auto const asked = std::chrono::steady_clock::now();
+    carrier_.run(caller_, what, arrays_of(link_, what), false,
+                 {equal_chunks(elements, 1, chunks), slots, deal::by_engine});
+    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - asked;
+    end_.record(caller_);
+    synchronize();
+    return {end_.seconds_since(begin_), spent.count()};
   }
 
   cuda_link link_;
   page_locked_block host_in_, host_out_;
   device_block device_in_, device_out_;
-  stream caller_, in_, run_, out_;
+  stream caller_, in_, out_;
   event begin_, end_;
+  courier<cuda_link, lent_memory> carrier_;
 };
 
 }  // namespace detail

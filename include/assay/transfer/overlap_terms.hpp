@@ -18,7 +18,9 @@ struct overlap_terms {
   double to_device_duplex_bytes_per_second = 0;
   double to_host_duplex_bytes_per_second = 0;
   double kernel_seconds_per_element = 0;
-  double copy_overhead_seconds = 0;    ///< of each copy on its engine, beside its bytes
+  /// Of each copy in a full pipeline, beside its bytes: what its engine loses to its start and to
+  /// waiting for the others.
+  double copy_overhead_seconds = 0;
   double kernel_overhead_seconds = 0;  ///< of each launch, beside its elements
   double submit_seconds = 0;           ///< host time to enqueue one chunk; chunk i waits i of it
   double start_seconds = 0;            ///< once a transfer, however it is cut

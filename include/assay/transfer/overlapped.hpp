@@ -6,7 +6,7 @@
 #include <assay/transfer/courier.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/link_terms.hpp>
-#include <assay/transfer/overlap_model.hpp>
+#include <assay/transfer/overlap_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -68,7 +68,8 @@ static_assert(transfer_policy<overlapped>);
 
 /// What `transfer::overlapped` opens. It remembers the plans of the last jobs: a job is known by
 /// its sizes and the type of its `compute`. The first run of one whose kernel time is not given
-/// takes it for nothing; later runs plan by the time that a chunk was seen to take.
+/// takes it for nothing; later runs plan by the time that its chunks were seen to take. Plans have
+/// room for themselves in half of the device's memory.
 template <class Link, class Memory>
 class overlapped_engine {
  public:
@@ -94,10 +95,13 @@ class overlapped_engine {
     if (any_pageable(arrays)) { refuse_capture(overlapped::name, link, stream); }
     if (!captured) { mine.learn(); }
     auto const& known = mine.plan_for(what);
-    timed_chunk<event_type> timed;
+    timed_chunks<event_type> timed;
     // An event that a graph records cannot be asked for its time.
     bool const times = !captured && mine.terms && !mine.timing && what.compute_seconds <= 0;
-    if (times) { timed = {known.largest(), &mine.begin, &mine.end}; }
+    if (times) {
+      auto const [first, last] = known.timed();
+      timed = {first, last, &mine.begin, &mine.end, &mine.last_end};
+    }
     mine.carrier.run(stream, what, arrays, true, known.cut, timed);
     if (times) { mine.timing = mine.last; }
   }
@@ -127,9 +131,22 @@ class overlapped_engine {
     overlap_plan plan{};
     cutting cut{};
 
-    int largest() const {
-      auto const most = std::max_element(cut.chunks.begin(), cut.chunks.end());
-      return static_cast<int>(most - cut.chunks.begin());
+    /// The first and the last chunk that is no part of a ramp; -1 for the last where so few are
+    /// between them that their time would be that of a beginning and an end.
+    std::pair<int, int> timed() const {
+      auto const most = *std::max_element(cut.chunks.begin(), cut.chunks.end());
+      auto const full = [&](std::int64_t each) { return 10 * each >= 9 * most; };
+      auto const first = std::find_if(cut.chunks.begin(), cut.chunks.end(), full);
+      auto const last = std::find_if(cut.chunks.rbegin(), cut.chunks.rend(), full).base() - 1;
+      constexpr std::ptrdiff_t fewest = 4;
+      return {static_cast<int>(first - cut.chunks.begin()),
+              last - first < fewest ? -1 : static_cast<int>(last - cut.chunks.begin())};
+    }
+    /// Elements of the chunks after `from`, up to `to`.
+    std::int64_t elements_after(int from, int to) const {
+      return to < 0 ? 0
+                    : std::accumulate(cut.chunks.begin() + from + 1, cut.chunks.begin() + to + 1,
+                                      std::int64_t{0});
     }
   };
 
@@ -139,6 +156,8 @@ class overlapped_engine {
           terms(known),
           begin(link.make_event(Link::timed)),
           end(link.make_event(Link::timed)),
+          last_end(link.make_event(Link::timed)),
+          room_bytes(link.device_bytes() / 2),
           carrier(std::move(link), std::move(memory), how.bounce) {
       how.validate();
       carrier.expect(deal::by_engine, how.streams == 0 ? overlap_limits{}.max_slots : how.streams);
@@ -167,12 +186,16 @@ class overlapped_engine {
     /// Takes the kernel time of an earlier run into its plan once it is known, if it matters there.
     void learn() {
       if (timing == nullptr) { return; }
+      auto const [first, last] = timing->timed();
       auto const seconds = carrier.link().seconds_between(begin, end);
-      if (!seconds) { return; }
+      auto const next =
+          last < 0 ? std::optional{0.0} : carrier.link().seconds_between(end, last_end);
+      if (!seconds || !next) { return; }
       auto& known = *std::exchange(timing, nullptr);
-      auto const elements = known.cut.chunks[static_cast<std::size_t>(known.largest())];
       auto const seen =
-          std::max(0.0, *seconds - terms->kernel_overhead_seconds) / static_cast<double>(elements);
+          kernel_seconds_per_element({*seconds, known.cut.chunks[static_cast<std::size_t>(first)],
+                                      *next, known.elements_after(first, last)},
+                                     terms->kernel_overhead_seconds);
       auto const change =
           std::abs(seen - known.seconds_per_element) * static_cast<double>(known.of.size.elements);
       // Times vary; a plan that follows each of them would never be the same twice.
@@ -186,6 +209,7 @@ class overlapped_engine {
       auto const& size = known.of.size;
       ++known.plans;
       overlap_limits limits;
+      limits.device_bytes = room_bytes;
       if (how.streams > 0) { limits.max_slots = how.streams; }
       auto all = terms.value_or(overlap_terms{});
       all.kernel_seconds_per_element = known.seconds_per_element;
@@ -208,9 +232,10 @@ class overlapped_engine {
 
     overlapped how;
     std::optional<overlap_terms> terms;
-    event_type begin, end;
+    event_type begin, end, last_end;  ///< round what `timing` names
+    double room_bytes;
     std::vector<std::unique_ptr<entry>> entries;
-    entry* timing = nullptr;  ///< whose chunk the events are round
+    entry* timing = nullptr;  ///< the job whose chunks are timed
     entry* last = nullptr;
     courier<Link, Memory> carrier;
   };

@@ -24,9 +24,11 @@ constexpr char const* in_words(stage what) noexcept {
 
 /// How chunks are dealt over queues, which are CUDA streams that run in their own order.
 ///
-/// `in_one_queue`: one after another. `by_engine`: a queue for each stage, so that a copy engine
-/// meets the copies of its direction in the order of the chunks, back to back. `by_chunk`: a queue
-/// for each slot, in which a chunk's stages follow each other, as the textbooks have it.
+/// `in_one_queue`: one after another. `by_engine`: a queue for each direction, so that a copy
+/// engine meets its copies in the order of the chunks, back to back, and two for computations in
+/// turn: the blocks of a chunk's kernel fill what the one before leaves idle as it ends, and its
+/// launch hides behind that. `by_chunk`: a queue for each slot, in which a chunk's stages follow
+/// each other, as the textbooks have it.
 enum class deal { in_one_queue, by_engine, by_chunk };
 
 /// One stage of one chunk.
@@ -47,7 +49,15 @@ struct operation {
 
 /// Queues that a deal needs.
 constexpr int queues_of(deal how, int slots) noexcept {
-  return how == deal::in_one_queue ? 1 : how == deal::by_engine ? 3 : slots;
+  return how == deal::in_one_queue ? 1 : how == deal::by_engine ? 4 : slots;
+}
+
+/// The queue of an operation. By engine: copies in, even computations, copies out, odd
+/// computations.
+constexpr int queue_of(deal how, stage what, int chunk, int slot) noexcept {
+  if (how == deal::in_one_queue) { return 0; }
+  if (how == deal::by_chunk) { return slot; }
+  return what == stage::compute && chunk % 2 == 1 ? 3 : static_cast<int>(what);
 }
 
 namespace detail {
@@ -61,17 +71,16 @@ class scheduler {
         slots_(slots),
         inputs_(inputs),
         outputs_(outputs),
-        place_(static_cast<std::size_t>(chunks) * 3, -1) {}
+        place_(static_cast<std::size_t>(chunks) * 3, -1) {
+    all_.reserve(place_.size());
+  }
 
   void add(stage what, int chunk) {
     if (chunk < 0 || chunk >= chunks_ || (what == stage::copy_in && !inputs_) ||
         (what == stage::copy_out && !outputs_)) {
       return;
     }
-    operation made{what, chunk, chunk % slots_, 0};
-    made.queue = how_ == deal::by_engine  ? static_cast<int>(what)
-                 : how_ == deal::by_chunk ? made.slot
-                                          : 0;
+    operation made{what, chunk, chunk % slots_, queue_of(how_, what, chunk, chunk % slots_)};
     if (what == stage::copy_in) { wait(made, stage::compute, chunk - slots_); }
     if (what == stage::compute) {
       wait(made, stage::copy_in, chunk);
@@ -102,7 +111,32 @@ class scheduler {
   std::vector<operation> all_;
 };
 
+/// The queues of the first operations that wait for no other queue, or of the last that no other
+/// queue waits for, each once.
+template <class Free>
+std::vector<int> free_queues(std::vector<operation> const& all, Free const& is_free) {
+  std::vector<int> seen;
+  std::vector<int> found;
+  for (auto const& each : all) {
+    if (std::find(seen.begin(), seen.end(), each.queue) != seen.end()) { continue; }
+    seen.push_back(each.queue);
+    if (is_free(each)) { found.push_back(each.queue); }
+  }
+  return found;
+}
+
 }  // namespace detail
+
+/// The queues that have to follow what comes before the job: all others follow one of them.
+inline std::vector<int> first_queues(std::vector<operation> const& all) {
+  return detail::free_queues(all, [](operation const& each) { return each.after_count == 0; });
+}
+
+/// The queues that what comes after the job has to follow: all others are followed by one of them.
+inline std::vector<int> last_queues(std::vector<operation> all) {
+  std::reverse(all.begin(), all.end());
+  return detail::free_queues(all, [](operation const& each) { return !each.awaited; });
+}
 
 /// The operations of a job in the order in which they are enqueued; what one waits for stands
 /// before it.
