@@ -98,11 +98,12 @@ bool same(measure::answer const& a, measure::answer const& b) {
 }
 
 bool same(measure::comparison const& a, measure::comparison const& b) {
-  auto const& [t1, c1, a1, f1, q1, n1, x1, l1, w1, p1, m1, h1, s1, e1, d1] = a;
-  auto const& [t2, c2, a2, f2, q2, n2, x2, l2, w2, p2, m2, h2, s2, e2, d2] = b;
+  auto const& [t1, c1, a1, f1, q1, y1, n1, x1, l1, w1, p1, m1, h1, s1, e1, d1] = a;
+  auto const& [t2, c2, a2, f2, q2, y2, n2, x2, l2, w2, p2, m2, h2, s2, e2, d2] = b;
   return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(q1, q2) &&
-         same(n1, n2) && same(x1, x2) && same(l1, l2) && same(w1, w2) && same(p1, p2) &&
-         same(m1, m2) && same(h1, h2) && same(s1, s2) && same(e1, e2) && same(d1, d2);
+         same(y1, y2) && same(n1, n2) && same(x1, x2) && same(l1, l2) && same(w1, w2) &&
+         same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) && same(e1, e2) &&
+         same(d1, d2);
 }
 
 template <class T>
@@ -202,6 +203,7 @@ measure::comparison random_comparison(source& from) {
     all.findings.push_back(each);
   }
   all.answers = {{from.text(), {from.text(), from.text()}}, {from.text(), {}}};
+  if (from.coin()) { all.reasons = {{from.text(), {from.text()}}}; }
   all.notes = {from.text(), from.text()};
   all.failure = from.text();
   all.ceilings = {{from.text(), from.number(), measure::ceiling::unit::bytes},

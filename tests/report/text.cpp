@@ -263,3 +263,11 @@ TEST_CASE("the line to repeat a run has its seed once") {
   all.where.command_line = "./x --seed=7";
   CHECK(report::repeat_line(all) == "./x --seed=7");
 }
+
+TEST_CASE("the report ends with the reasons that traces gave, where there are any") {
+  auto all = test::sample();
+  CHECK(printed(all).find("\nWhy\n") == std::string::npos);
+  all.reasons = {{"Why does b differ from a?", {"the mutex", "the allocator"}}};
+  CHECK(printed(all).ends_with(
+      "\nWhy\n  1. Why does b differ from a?\n     - the mutex\n     - the allocator\n"));
+}

@@ -137,6 +137,7 @@ struct comparison {
   std::vector<arm> arms;
   std::vector<finding> findings;
   std::vector<answer> answers;     ///< where the experiment asks more than its contrasts say
+  std::vector<answer> reasons;     ///< why arms differ, where they were traced
   std::vector<std::string> notes;  ///< scope, guards that reported without a veto, fall-backs
   std::string failure;             ///< what ended it before its time; empty when it ran its course
   std::vector<ceiling> ceilings;

@@ -22,9 +22,10 @@ namespace assay::report {
 
 namespace detail {
 
-/// What is to be accounted for, in a sentence.
+/// What is to be accounted for, in a sentence; empty where that is unknown.
 inline std::string difference_text(trace::explanation const& of) {
   auto const& time = of.time;
+  if (std::isnan(time.ns)) { return {}; }
   auto text = "A batch takes " + nanoseconds(std::abs(time.ns)) +
               (time.ns < 0 ? " less" : " more") + " with " + of.variant.label + " than with " +
               of.control.label;
@@ -104,10 +105,11 @@ inline std::string change_of(trace::paired_figure const& of) {
 /// Why two variants differ, one sentence or more a line: what accounts for most of it first, then
 /// where the host's time went, what bounds each, and what is not known.
 inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 5) {
-  std::vector<std::string> lines{detail::difference_text(of)};
+  std::vector<std::string> lines;
   auto const add = [&](std::string text) {
     if (!text.empty()) { lines.push_back(std::move(text)); }
   };
+  add(detail::difference_text(of));
   if (!std::isnan(of.time.low_ns) && !of.time.resolved()) {
     add("That may be none at all: the interval includes zero, so the shares below say little.");
   }

@@ -67,16 +67,31 @@ inline std::uint64_t seed(std::string const& text) {
   return value;
 }
 
+inline document write(std::vector<measure::answer> const& all) {
+  auto result = document::array();
+  for (auto const& each : all) {
+    result.push_back({{"question", each.question}, {"lines", each.lines}});
+  }
+  return result;
+}
+
+inline std::vector<measure::answer> read_answers(document const& from) {
+  std::vector<measure::answer> all;
+  for (auto const& each : from) {
+    all.push_back(
+        {each.at("question").get<std::string>(), each.at("lines").get<std::vector<std::string>>()});
+  }
+  return all;
+}
+
 inline measure::comparison read_comparison(document const& from) {
   measure::comparison all;
   all.title = from.at("title").get<std::string>();
   all.changed = from.at("changed").get<std::string>();
   for (auto const& each : from.at("arms")) { all.arms.push_back(read_arm(each)); }
   for (auto const& each : from.at("findings")) { all.findings.push_back(read_finding(each)); }
-  for (auto const& each : from.at("answers")) {
-    all.answers.push_back(
-        {each.at("question").get<std::string>(), each.at("lines").get<std::vector<std::string>>()});
-  }
+  all.answers = read_answers(from.at("answers"));
+  if (from.contains("reasons")) { all.reasons = read_answers(from.at("reasons")); }
   all.notes = from.at("notes").get<std::vector<std::string>>();
   all.failure = from.at("failure").get<std::string>();
   for (auto const& each : from.at("ceilings")) {
@@ -105,33 +120,32 @@ inline document to_json(measure::comparison const& all) {
   for (auto const& each : all.arms) { arms.push_back(detail::write(each)); }
   auto findings = document::array();
   for (auto const& each : all.findings) { findings.push_back(detail::write(each)); }
-  auto answers = document::array();
-  for (auto const& each : all.answers) {
-    answers.push_back({{"question", each.question}, {"lines", each.lines}});
-  }
   auto ceilings = document::array();
   for (auto const& each : all.ceilings) {
     ceilings.push_back({{"name", each.name},
                         {"unit", detail::unit_names[static_cast<std::size_t>(each.of)]},
                         {"per_second", detail::number(each.per_second)}});
   }
-  return {{"schema", "assay.comparison"},
-          {"schema_version", measure::comparison::schema_version},
-          {"title", all.title},
-          {"changed", all.changed},
-          {"primary_clock", to_string(all.primary)},
-          {"margin", detail::number(all.margin)},
-          {"alpha", detail::number(all.alpha)},
-          {"seed", std::to_string(all.seed)},
-          {"epochs", all.epochs},
-          {"duration_seconds", detail::number(all.seconds)},
-          {"findings", std::move(findings)},
-          {"arms", std::move(arms)},
-          {"answers", std::move(answers)},
-          {"notes", all.notes},
-          {"failure", all.failure},
-          {"ceilings", std::move(ceilings)},
-          {"environment", detail::write(all.where)}};
+  document result{{"schema", "assay.comparison"},
+                  {"schema_version", measure::comparison::schema_version},
+                  {"title", all.title},
+                  {"changed", all.changed},
+                  {"primary_clock", to_string(all.primary)},
+                  {"margin", detail::number(all.margin)},
+                  {"alpha", detail::number(all.alpha)},
+                  {"seed", std::to_string(all.seed)},
+                  {"epochs", all.epochs},
+                  {"duration_seconds", detail::number(all.seconds)},
+                  {"findings", std::move(findings)},
+                  {"arms", std::move(arms)},
+                  {"answers", detail::write(all.answers)},
+                  {"notes", all.notes},
+                  {"failure", all.failure},
+                  {"ceilings", std::move(ceilings)},
+                  {"environment", detail::write(all.where)}};
+  // Written only where there are any: reports from before them stay as they are.
+  if (!all.reasons.empty()) { result["reasons"] = detail::write(all.reasons); }
+  return result;
 }
 
 /// Reads what `to_json` wrote. Throws `std::invalid_argument` that names the schema version it

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace assay::report {
 
@@ -60,11 +61,12 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 
-inline void answers(std::ostream& out, measure::comparison const& all) {
-  if (all.answers.empty()) { return; }
-  heading(out, "Answers");
+inline void answers(std::ostream& out, std::string_view title,
+                    std::vector<measure::answer> const& all) {
+  if (all.empty()) { return; }
+  heading(out, title);
   int number = 0;
-  for (auto const& each : all.answers) {
+  for (auto const& each : all) {
     out << wrapped(std::to_string(++number) + ". " + each.question, "  ", "     ");
     for (auto const& line : each.lines) { out << wrapped(line, "     - ", "       "); }
   }
@@ -271,7 +273,7 @@ inline void environment(std::ostream& out, measure::comparison const& all) {
 /// Prints the whole report. Leaves the stream's format flags as they are.
 inline void text(std::ostream& out, measure::comparison const& all) {
   detail::head(out, all);
-  detail::answers(out, all);
+  detail::answers(out, "Answers", all.answers);
   detail::verdicts(out, all);
   detail::findings(out, all);
   detail::arms(out, all);
@@ -279,6 +281,7 @@ inline void text(std::ostream& out, measure::comparison const& all) {
   detail::memory(out, all);
   detail::notes(out, all);
   detail::environment(out, all);
+  detail::answers(out, "Why", all.reasons);
 }
 
 }  // namespace assay::report

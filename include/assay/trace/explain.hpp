@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `explain`: why two variants take different time, from traced batches of both; needs CUPTI.
+#pragma once
+
+#include <assay/core/named.hpp>
+#include <assay/core/place.hpp>
+#include <assay/core/range.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/line_up.hpp>
+#include <assay/measure/profile.hpp>
+#include <assay/rig.hpp>
+#include <assay/trace/counters.hpp>
+#include <assay/trace/explanation.hpp>
+#include <assay/trace/record_batch.hpp>
+#include <assay/trace/recorder_options.hpp>
+#include <assay/trace/roofline.hpp>
+#include <assay/workload/concepts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// How variants are explained.
+struct explain_options {
+  int batches = 5;            ///< of each are traced, in turn; that of median length is looked at
+  int untraced_batches = 20;  ///< of each are timed, in turn, where no comparison did
+  bool count = true;          ///< reads hardware counters of a batch of each
+  recorder_options recording = {};
+  host_names names = {};  ///< which ranges and calls are locks, allocations and waits
+};
+
+/// A side of an explanation as it is to be run. `open()` makes it ready and returns what runs one
+/// batch, blocks until it has drained and returns its seconds on the wall clock.
+struct explained_runs {
+  std::string label;
+  std::function<std::function<double()>()> open;
+  std::optional<on::device> device = {};  ///< where counters are read; none: nowhere
+  traffic must = {};                      ///< what a batch has to move and do
+};
+
+namespace detail {
+
+/// The runs of both sides, opened, and what is seen of them.
+class explaining {
+ public:
+  explaining(std::array<explained_runs const*, 2> sides, explain_options const& chosen)
+      : sides_(sides), chosen_(chosen) {
+    for (std::size_t i = 0; i < 2; ++i) { run_[i] = sides[i]->open(); }
+    for (auto const& each : run_) { each(); }
+  }
+
+  /// The median seconds of a batch of each, run in turn.
+  std::array<double, 2> time() const {
+    std::array<std::vector<double>, 2> seconds;
+    for (int batch = 0; batch < chosen_.untraced_batches; ++batch) {
+      for (std::size_t i = 0; i < 2; ++i) { seconds[i].push_back(run_[i]()); }
+    }
+    std::array<double, 2> medians{};
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto const middle = seconds[i].begin() + static_cast<std::ptrdiff_t>(seconds[i].size() / 2);
+      std::nth_element(seconds[i].begin(), middle, seconds[i].end());
+      medians[i] = *middle;
+    }
+    return medians;
+  }
+
+  /// The trace of a batch of each: of those recorded in turn the one of median length. The first
+  /// of each is thrown away, as it also loads what the tracer needs.
+  std::array<model, 2> record() const {
+    std::array<std::vector<std::pair<std::int64_t, model>>, 2> all;
+    for (int batch = -1; batch < chosen_.batches; ++batch) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        auto made = trace::record(chosen_.recording, [&] { run_[i](); });
+        if (batch < 0) { continue; }
+        auto const length = run_extent(view{made}).length();
+        all[i].emplace_back(length, std::move(made));
+      }
+    }
+    std::array<model, 2> chosen;
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto const middle = all[i].begin() + static_cast<std::ptrdiff_t>(all[i].size() / 2);
+      std::nth_element(all[i].begin(), middle, all[i].end(),
+                       [](auto const& a, auto const& b) { return a.first < b.first; });
+      chosen[i] = std::move(middle->second);
+    }
+    return chosen;
+  }
+
+  /// Hardware counters of a batch of one side, and what they say.
+  void count(std::size_t side, ceilings const& limits, explained_arm& into) const {
+    auto const& of = *sides_[side];
+    if (!chosen_.count || !of.device) { return; }
+    counters reader{{.place = of.device}};
+    into.counters = reader.measure([&] { run_[side](); });
+    if (!into.counters->status || into.counters->ranges.empty()) { return; }
+    into.limits = read_counters(
+        into.counters->ranges.front(),
+        {.must = of.must,
+         .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),
+         .seconds = into.seconds},
+        limits);
+  }
+
+ private:
+  std::array<explained_runs const*, 2> sides_;
+  explain_options const& chosen_;
+  std::array<std::function<double()>, 2> run_;
+};
+
+inline void require(explain_options const& chosen) {
+  if (chosen.batches < 1 || chosen.untraced_batches < 1) {
+    throw std::invalid_argument(
+        "explain: " + std::to_string(std::min(chosen.batches, chosen.untraced_batches)) +
+        " batches: at least one has to be run");
+  }
+}
+
+/// The limits that a comparison measured, as the reading of counters takes them.
+inline ceilings limits_of(measure::comparison const& found) {
+  using unit = measure::ceiling::unit;
+  ceilings limits;
+  auto const first = [&](unit of) {
+    auto const at = std::find_if(found.ceilings.begin(), found.ceilings.end(),
+                                 [&](auto const& each) { return each.of == of; });
+    return at == found.ceilings.end() ? ceilings::unknown : at->per_second;
+  };
+  limits.dram_bytes = first(unit::bytes);
+  limits.flops = first(unit::flops);
+  return limits;
+}
+
+}  // namespace detail
+
+/// Explains the difference between two sides: records batches of both, in turn, reads counters, and
+/// accounts for `time`; without one, for the difference of untraced batches that are timed first.
+///
+/// `control` and `variant` are what is known already; their traces and counters are filled in.
+/// What stands in the way of tracing, a failure of the runs included, becomes
+/// `explanation::untraced`, and the rest goes on.
+inline explanation explain_runs(explained_runs const& control_runs,
+                                explained_runs const& variant_runs, explained_arm control,
+                                explained_arm variant, std::optional<time_difference> time,
+                                ceilings const& limits = {}, explain_options const& chosen = {}) {
+  detail::require(chosen);
+  range const scope{"explain", category::measurement};
+  std::string failure;
+  try {
+    detail::explaining const both{{&control_runs, &variant_runs}, chosen};
+    if (!time) {
+      auto const seconds = both.time();
+      control.seconds = seconds[0];
+      variant.seconds = seconds[1];
+      time = time_difference{(seconds[1] - seconds[0]) * 1e9, ceilings::unknown, ceilings::unknown,
+                             "the medians of " + std::to_string(chosen.untraced_batches) +
+                                 " untraced batches of each"};
+    }
+    auto traces = both.record();
+    control.trace = std::move(traces[0]);
+    variant.trace = std::move(traces[1]);
+    both.count(0, limits, control);
+    both.count(1, limits, variant);
+  } catch (std::exception const& error) { failure = error.what(); }
+  if (!failure.empty()) {
+    auto& notes = control.trace.notes;
+    if (!detail::shows_cuda(control.trace)) {
+      notes.emplace_back(std::string{cuda_is_missing}, "the runs to be traced failed: " + failure);
+    } else {
+      notes.emplace_back("counters", failure);
+    }
+  }
+  return explain_models(std::move(control), std::move(variant),
+                        time.value_or(time_difference{ceilings::unknown}), chosen.names);
+}
+
+/// A pipeline as a side of an explanation, with a rig of its own.
+template <class Pipeline>
+explained_runs runs_of(Pipeline const& what, std::string label) {
+  explained_runs made;
+  made.label = std::move(label);
+  made.open = [what] {
+    auto real = std::shared_ptr<rig<Pipeline>>{new rig<Pipeline>{what}};
+    return std::function<double()>{[real] { return real->run(0).wall; }};
+  };
+  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) { made.device = what.place; }
+  made.must = what.batch_traffic();
+  return made;
+}
+
+}  // namespace assay::trace
+
+namespace assay {
+
+/// Says why two pipelines of a comparison differ, after it: records a batch of each on rigs of
+/// their own, reads hardware counters of another, and accounts for the difference that the
+/// comparison found on the wall clock. What accounts for most comes first.
+///
+/// Blocks until done; needs memory for both pipelines at the same time. Throws
+/// `std::invalid_argument` where the comparison has no arms like these; obstacles to tracing become
+/// a line of the explanation.
+template <class Control, class Variant>
+trace::explanation explain(Control const& control, Variant const& variant,
+                           measure::comparison const& found,
+                           trace::explain_options const& chosen = {}) {
+  std::array<std::size_t, 2> at{trace::arm_with(control.axes(), found), 0};
+  at[1] = trace::arm_with(variant.axes(), found, at[0]);
+  std::array<trace::explained_arm, 2> sides;
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto const& arm = found.arms[at[i]];
+    sides[i].label = arm.label;
+    sides[i].seconds = arm.on(measure::clock::wall).median;
+    sides[i].submission = arm.submission;
+    sides[i].memory = arm.memory;
+  }
+  auto const time = trace::difference_between(found, at[0], at[1]);
+  if (std::isnan(time.ns) || !found.failure.empty()) {
+    auto const& why = found.failure;
+    sides[0].trace.notes.emplace_back(
+        std::string{trace::cuda_is_missing},
+        why.empty() ? "these two were not both timed" : "the comparison ended early: " + why);
+    return trace::explain_models(std::move(sides[0]), std::move(sides[1]), time, chosen.names);
+  }
+  return trace::explain_runs(trace::runs_of(control, sides[0].label),
+                             trace::runs_of(variant, sides[1].label), sides[0], sides[1], time,
+                             trace::detail::limits_of(found), chosen);
+}
+
+/// The same without a comparison: times untraced batches of both, and profiles them, first.
+template <class Control, class Variant>
+trace::explanation explain(Control const& control, Variant const& variant,
+                           trace::explain_options const& chosen = {}) {
+  auto const labels = measure::labels_of({control.axes(), variant.axes()});
+  trace::explained_arm first, second;
+  auto const know = [](trace::explained_arm& side, std::string const& label, auto const& what) {
+    constexpr int batches = 3;
+    auto const seen = measure::profile(what, batches);
+    side.label = label;
+    side.submission = seen.submission;
+    side.memory = seen.memory;
+  };
+  know(first, labels[0], control);
+  know(second, labels[1], variant);
+  return trace::explain_runs(trace::runs_of(control, labels[0]), trace::runs_of(variant, labels[1]),
+                             first, second, {}, {}, chosen);
+}
+
+}  // namespace assay
