@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does it cost to be recorded: a range, a launch, a whole batch; and is anything lost of a
 // million kernels?
-// Predicts: a range idle below 1 ns and recorded near 60 ns, of which two reads of the clock are
-// 45; a launch 0.6 us more with kernels and runtime calls, which is CUPTI's own cost; a batch of
-// the experiment within 1.05x, since its launches hide behind its kernels; nothing lost.
+// Predicts: a range idle below 1 ns and recorded near 60 ns, of which two reads of the processor's
+// counter are 30; a launch 0.6 us more with kernels and runtime calls, which is CUPTI's own cost; a
+// batch of the experiment within 1.05x, since its launches hide behind its kernels; nothing lost.
 
 #include "support/result.hpp"
 
@@ -51,13 +51,16 @@ double median(std::vector<double> const& values) { return measure::summarise(val
 // What the compiler must not look through.
 void keep(int value) { asm volatile("" : : "r"(value) : "memory"); }
 
+constexpr int prepared = 50'000;     // some 4 MB of ranges, which a recording keeps ready
+constexpr int unprepared = 400'000;  // the rest of these are noted in memory that was never touched
+
 /// Nanoseconds of `body(i)`, the median of `repetitions` loops.
 template <class Body>
-double nanoseconds(int repetitions, bool recorded, Body const& body) {
-  constexpr int loops = 50'000;  // some 4 MB of ranges, which a recording keeps ready
+double nanoseconds(int repetitions, bool recorded, Body const& body, int loops = prepared,
+                   range_log::stamps by = range_log::stamps::fastest) {
   std::vector<double> each;
   for (int r = 0; r < repetitions; ++r) {
-    if (recorded) { range_log::start(); }
+    if (recorded) { range_log::start(std::size_t{256} << 20U, by); }
     auto const begin = clock_type::now();
     for (int i = 0; i < loops; ++i) { body(i); }
     each.push_back(seconds_since(begin) / loops * 1e9);
@@ -84,13 +87,23 @@ void ranges(int repetitions, report::document& figures) {
   double const nvtx_idle = nanoseconds(repetitions, false, nvtx);
   double const recorded = nanoseconds(repetitions, true, own);
   double const nvtx_recorded = nanoseconds(repetitions, true, nvtx);
-  figures["range_ns"] = {{"empty_loop", empty},  {"clock_read", clock},
-                         {"idle", idle},         {"nvtx_push_pop_idle", nvtx_idle},
-                         {"recorded", recorded}, {"nvtx_push_pop_recorded", nvtx_recorded}};
+  double const by_clock = nanoseconds(repetitions, true, own, prepared, range_log::stamps::clock);
+  double const many = nanoseconds(std::min(repetitions, 9), true, own, unprepared);
+  figures["range_ns"] = {{"empty_loop", empty},
+                         {"clock_read", clock},
+                         {"idle", idle},
+                         {"nvtx_push_pop_idle", nvtx_idle},
+                         {"recorded", recorded},
+                         {"nvtx_push_pop_recorded", nvtx_recorded},
+                         {"recorded_by_the_clock", by_clock},
+                         {"recorded_beyond_what_is_prepared", many},
+                         {"steady_counter", ticks_are_steady()}};
   std::printf(
       "range: idle %.2f ns, recorded %.1f ns; nvtxRangePush and Pop: idle %.2f ns, recorded %.1f "
-      "ns; empty loop %.2f ns, one read of the clock %.1f ns\n",
-      idle, recorded, nvtx_idle, nvtx_recorded, empty, clock);
+      "ns; empty loop %.2f ns, one read of the clock %.1f ns; recorded by the clock %.1f ns, in "
+      "fresh memory %.1f ns; %s\n",
+      idle, recorded, nvtx_idle, nvtx_recorded, empty, clock, by_clock, many,
+      ticks_are_steady() ? "stamped by the processor's counter" : "no steady counter here");
 }
 
 /// Host seconds of each of as many launches as the device takes without making the host wait.

@@ -12,6 +12,8 @@
 #include <assay/core/range.hpp>
 #include <assay/core/range_event.hpp>
 #include <assay/core/range_log.hpp>
+#include <assay/core/range_thread.hpp>
+#include <assay/core/tick_clock.hpp>
 #include <assay/core/units.hpp>
 #include <assay/host/iterated_map.hpp>
 #include <assay/host/null_cast.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, stores
-/// that bypass the caches.
+/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, the
+/// processor's counter of time, stores that bypass the caches.
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -79,6 +79,37 @@ inline void cpu_relax() noexcept {
 }
 
 }  // namespace assay::config
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#include <cstdint>
+namespace assay::config {
+/// Whether the processor says that its counter of time runs at one rate in all its states.
+inline bool has_steady_ticks() noexcept {
+  constexpr unsigned power_leaf = 0x80000007U;
+  constexpr unsigned invariant_bit = 1U << 8U;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(power_leaf, &a, &b, &c, &d) != 0 && (d & invariant_bit) != 0;
+}
+/// The counter, read no later than what follows in the program.
+inline std::int64_t ticks_before() noexcept {
+  return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+}
+/// The counter, read when all that stands before it in the program was done.
+inline std::int64_t ticks_after() noexcept {
+  unsigned core = 0;
+  return static_cast<std::int64_t>(__builtin_ia32_rdtscp(&core));
+}
+}  // namespace assay::config
+#else
+#include <cstdint>
+namespace assay::config {
+inline bool has_steady_ticks() noexcept { return false; }
+inline std::int64_t ticks_before() noexcept { return 0; }
+inline std::int64_t ticks_after() noexcept { return 0; }
+}  // namespace assay::config
+#endif
 
 #if defined(__SSE2__)
 #include <cstddef>

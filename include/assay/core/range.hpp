@@ -14,10 +14,14 @@ namespace assay {
 /// What a range stands for; the tools show one colour for each.
 enum class category : std::uint32_t { cpu = 1, gpu, transfer, measurement, allocation };
 
+namespace detail {
+inline constexpr std::uint32_t argb_of[] = {0xFF4477AA, 0xFF228833, 0xFFCCBB44, 0xFFEE6677,
+                                            0xFF66CCEE};
+}
+
 /// ARGB colour of a category: blue, green, yellow, red, cyan.
 constexpr std::uint32_t colour(category kind) noexcept {
-  constexpr std::uint32_t argb[] = {0xFF4477AA, 0xFF228833, 0xFFCCBB44, 0xFFEE6677, 0xFF66CCEE};
-  return argb[static_cast<std::uint32_t>(kind) - 1];
+  return detail::argb_of[static_cast<std::uint32_t>(kind) - 1];
 }
 
 /// A range in the NVTX domain `assay`, open from construction to destruction on one thread; also

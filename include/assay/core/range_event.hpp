@@ -3,6 +3,8 @@
 /// `range_event`: what is noted of a range; `range_recording`: all that was.
 #pragma once
 
+#include <assay/core/tick_clock.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -33,8 +35,11 @@ struct range_event {
 
 namespace detail {
 
+/// Beside the kinds of `range_event`: the moment of a `tick_anchor`, its time behind the head.
+inline constexpr auto anchor_event = static_cast<range_event::kind>(255);
+
 struct event_head {
-  std::int64_t at;
+  std::int64_t at;  // ticks, or nanoseconds where there is no rate of ticks
   std::uint32_t domain;
   std::uint16_t name_bytes;
   range_event::kind what;
@@ -63,9 +68,38 @@ struct range_recording {
     std::uint32_t thread = 0;
     std::vector<std::pair<std::shared_ptr<detail::range_chunk const>, std::size_t>> chunks;
 
+    double ns_per_tick = 0;  ///< 0: the events are stamped in nanoseconds
+
     /// Calls `f(range_event const&)` for each; names are valid while this object lives.
     template <class F>
-    void each(F&& f) const;
+    void each(F&& f) const {
+      std::vector<tick_anchor> anchors;
+      if (ns_per_tick != 0) {
+        each_stored([&](range_event const& event) {
+          if (event.what == detail::anchor_event) {
+            anchors.push_back({event.at, static_cast<std::int64_t>(event.id)});
+          }
+        });
+      }
+      bool const in_ticks = !anchors.empty();
+      std::int64_t last = 0;
+      tick_times time{std::move(anchors), ns_per_tick};
+      each_stored([&](range_event event) {
+        if (event.what == detail::anchor_event) { return; }
+        if (in_ticks) {
+          // The processor may read its counter for a beginning before it does for the end in front.
+          constexpr std::int64_t reordered_ns = 1000;
+          event.at = time(event.at);
+          if (event.at < last && last - event.at < reordered_ns) { event.at = last; }
+          last = event.at;
+        }
+        f(std::as_const(event));
+      });
+    }
+
+   private:
+    template <class F>
+    void each_stored(F&& f) const;
   };
   std::vector<thread_events> threads;
   std::vector<std::string> domains;  ///< by number
@@ -75,7 +109,7 @@ struct range_recording {
 };
 
 template <class F>
-void range_recording::thread_events::each(F&& f) const {
+void range_recording::thread_events::each_stored(F&& f) const {
   for (auto const& [chunk, published] : chunks) {
     for (std::size_t at = 0; at < published;) {
       auto const* place = chunk->bytes.data() + at;
@@ -83,7 +117,7 @@ void range_recording::thread_events::each(F&& f) const {
       std::memcpy(&head, place, sizeof head);
       range_event event{.what = head.what, .at = head.at, .domain = head.domain, .name = {}};
       std::size_t bytes = sizeof head;
-      if (head.what == range_event::kind::end) {
+      if (head.what == range_event::kind::end || head.what == detail::anchor_event) {
         std::memcpy(&event.id, place + bytes, sizeof event.id);
         bytes += sizeof event.id;
       } else if (head.what != range_event::kind::pop) {
@@ -97,7 +131,7 @@ void range_recording::thread_events::each(F&& f) const {
         event.name = {reinterpret_cast<char const*>(place + bytes - head.name_bytes),
                       head.name_bytes};
       }
-      f(std::as_const(event));
+      f(event);
       at += (bytes + 7) & ~std::size_t{7};
     }
   }

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <assay/core/range_event.hpp>
+#include <assay/core/range_thread.hpp>
+#include <assay/core/tick_clock.hpp>
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,49 +26,12 @@
 
 namespace assay {
 
-/// Nanoseconds since 1970 by the clock that CUPTI stamps its records with on Linux.
-inline std::int64_t realtime_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-
-namespace detail {
-
-/// Who wants to hear of ranges; 0 is the idle case, in which a range does nothing.
-enum range_watcher : std::uint32_t { nvtx_unasked = 1, nvtx_tool = 2, range_recorder = 4 };
-inline constinit std::atomic<std::uint32_t> range_watchers{nvtx_unasked};
-
-/// The number of the recording that is on, or 0.
-inline constinit std::atomic<std::uint32_t> current_recording{0};
-
-/// The chunks of one thread in the recording that is on. The owner takes the mutex once for each
-/// chunk, and keeps its own hold on the one that it writes to.
-struct range_thread {
-  explicit range_thread(std::uint32_t who) : thread(who) {}
-  std::mutex mutex;
-  std::uint32_t const thread;
-  std::vector<std::shared_ptr<range_chunk>> chunks;
-  std::shared_ptr<range_chunk> current;
-  bool ended = false;
-};
-
-struct range_cursor {
-  range_chunk* chunk = nullptr;
-  std::size_t used = range_chunk::capacity;  // so that a thread without a chunk asks for one
-  std::size_t depth = 0;                     // open pushes, for whose ends room is kept
-  range_thread* owner = nullptr;
-  std::uint32_t recording = 0;
-  std::uint32_t refused = 0;  // the recording that had no more room for this thread
-  bool thread_ended = false;
-};
-// Constant-initialised and without a destructor, so that reading it is one load and no guard.
-inline constinit thread_local range_cursor my_ranges{};
-
-}  // namespace detail
-
 /// The one log of the process. Idle it costs nothing; while a recording is on, every thread notes
 /// its events in chunks of its own: no lock, and an allocation only every 64 KiB.
+///
+/// Events are stamped with the processor's counter where that is steady, a third of the cost of
+/// the clock, and each thread notes both every tenth of a millisecond in which it notes anything:
+/// so times are within some 30 ns of `realtime_ns`, and in order on each thread.
 ///
 /// Names are copied, up to `longest_name` bytes. A recording is bounded: when `most_bytes` are
 /// full, further ranges are dropped whole and counted; there is always room for the end of one that
@@ -83,8 +47,11 @@ class range_log {
     return (detail::range_watchers.load(std::memory_order_relaxed) & detail::range_recorder) != 0;
   }
 
+  /// What events are stamped with.
+  enum class stamps { fastest, clock };
+
   /// Begins a recording. Throws `std::logic_error` if one is on.
-  static void start(std::size_t most_bytes = std::size_t{256} << 20U) {
+  static void start(std::size_t most_bytes = std::size_t{256} << 20U, stamps by = stamps::fastest) {
     auto& all = shared();
     std::lock_guard const lock{all.mutex};
     if (on()) { throw std::logic_error("ranges are being recorded already: stop that first"); }
@@ -92,6 +59,9 @@ class range_log {
     all.bytes_left = static_cast<std::int64_t>(most_bytes);
     all.dropped = 0;
     all.began_before = 0;
+    bool const ticks = by == stamps::fastest && ticks_are_steady();
+    detail::stamps_are_ticks.store(ticks, std::memory_order_relaxed);
+    all.begun = ticks ? tick_anchor::now(CLOCK_MONOTONIC) : tick_anchor{};
     if (++all.recordings == 0) { ++all.recordings; }
     detail::current_recording.store(all.recordings, std::memory_order_release);
     detail::range_watchers.fetch_or(detail::range_recorder);
@@ -104,10 +74,15 @@ class range_log {
     std::lock_guard const lock{all.mutex};
     detail::range_watchers.fetch_and(~std::uint32_t{detail::range_recorder});
     detail::current_recording.store(0);
+    bool const ticks = detail::stamps_are_ticks.load(std::memory_order_relaxed);
+    auto const rate =
+        ticks ? nanoseconds_per_tick(all.begun, tick_anchor::now(CLOCK_MONOTONIC)) : 0.0;
     range_recording made;
     for (auto& each : all.threads) {
       std::lock_guard const own{each->mutex};
-      range_recording::thread_events taken{each->thread, {}};
+      range_recording::thread_events taken;
+      taken.thread = each->thread;
+      taken.ns_per_tick = rate;
       for (auto& chunk : std::exchange(each->chunks, {})) {
         taken.chunks.emplace_back(chunk, chunk->published.load(std::memory_order_acquire));
       }
@@ -151,34 +126,35 @@ class range_log {
       shared().dropped.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    detail::event_body const body{event.payload, event.id, event.category, event.argb};
-    std::memcpy(place + sizeof(detail::event_head), &body, sizeof body);
-    if (bytes != 0) {
-      std::memcpy(place + sizeof(detail::event_head) + sizeof body, event.name.data(), bytes);
-    }
+    constexpr auto behind = sizeof(detail::event_head) + sizeof(detail::event_body);
+    write_body(place + sizeof(detail::event_head), event);
+    if (bytes != 0) { std::memcpy(place + behind, event.name.data(), bytes); }
     if (event.what == range_event::kind::push) { ++detail::my_ranges.depth; }
-    publish(place, {realtime_ns(), event.domain, bytes, event.what},
-            sizeof(detail::event_head) + sizeof body + bytes);
+    auto const now = stamp(config::ticks_before);
+    publish(place, {now, event.domain, bytes, event.what}, behind + bytes);
+    keep_anchored(now);
     return true;
   }
 
   /// Notes that the last open push of this thread in `domain` ended.
   static void pop(std::uint32_t domain) noexcept {
-    auto const now = realtime_ns();
+    auto const now = stamp(config::ticks_after);
     auto& mine = detail::my_ranges;
     if (mine.depth > 0) { --mine.depth; }
     if (auto* const place = room(sizeof(detail::event_head))) {
       publish(place, {now, domain, 0, range_event::kind::pop}, sizeof(detail::event_head));
+      keep_anchored(now);
     }
   }
 
   /// Notes that the `start` with this id ended.
   static void end(std::uint32_t domain, std::uint64_t id) noexcept {
-    auto const now = realtime_ns();
+    auto const now = stamp(config::ticks_after);
     if (auto* const place = room(sizeof(detail::event_head) + sizeof id)) {
       std::memcpy(place + sizeof(detail::event_head), &id, sizeof id);
       publish(place, {now, domain, 0, range_event::kind::end},
               sizeof(detail::event_head) + sizeof id);
+      keep_anchored(now);
     }
   }
 
@@ -194,6 +170,7 @@ class range_log {
     std::vector<std::string> domains{"", "assay"};
     std::vector<std::pair<std::uint32_t, std::string>> thread_names;
     std::uint32_t recordings = 0;
+    tick_anchor begun;
     std::mutex spare_mutex;  // taken last
     std::vector<std::unique_ptr<detail::range_chunk>> spare;
     std::atomic<std::int64_t> bytes_left{0};
@@ -205,6 +182,41 @@ class range_log {
   static state& shared() {
     static auto* const only = new state;
     return *only;
+  }
+
+  template <class Ticks>
+  static std::int64_t stamp(Ticks ticks) noexcept {
+    return detail::stamps_are_ticks.load(std::memory_order_relaxed) ? ticks() : realtime_ns();
+  }
+
+  /// Notes the time by the clock too, where the last such note is some 0.1 ms old. One that finds
+  /// no room is left out: the events around are timed by those before.
+  static void keep_anchored(std::int64_t now) noexcept {
+    constexpr std::uint64_t ticks_between = 1 << 18;
+    auto const age = static_cast<std::uint64_t>(now - detail::my_ranges.anchored);
+    if (age > ticks_between) [[unlikely]] { anchor(now); }  // also when a counter was set back
+  }
+  [[gnu::noinline, gnu::cold]] static void anchor(std::int64_t now) noexcept {
+    detail::my_ranges.anchored = now;
+    if (!detail::stamps_are_ticks.load(std::memory_order_relaxed)) { return; }
+    auto const both = tick_anchor::now(CLOCK_REALTIME);
+    constexpr auto bytes = sizeof(detail::event_head) + sizeof both.at;
+    if (auto* const place = room(bytes)) {
+      std::memcpy(place + sizeof(detail::event_head), &both.at, sizeof both.at);
+      publish(place, {both.ticks, 0, 0, detail::anchor_event}, bytes);
+    }
+  }
+
+  // Word by word: put together on the stack and copied from there in wider words, it would wait for
+  // every store before it, those into the log too, to reach the cache.
+  static void write_body(std::byte* place, range_event const& event) noexcept {
+    auto const put = [place](std::size_t at, auto value) {
+      std::memcpy(place + at, &value, sizeof value);
+    };
+    put(offsetof(detail::event_body, payload), event.payload);
+    put(offsetof(detail::event_body, id), event.id);
+    put(offsetof(detail::event_body, category), event.category);
+    put(offsetof(detail::event_body, argb), event.argb);
   }
 
   static constexpr std::size_t rounded(std::size_t bytes) noexcept {
@@ -256,6 +268,7 @@ class range_log {
       mine.chunk = fresh.get();
       mine.owner->current = std::move(fresh);
       mine.used = 0;
+      if (!same) { mine.anchored = 0; }
       mine.recording = recording;
       return true;
     } catch (...) {  // no memory: as when the recording is full
