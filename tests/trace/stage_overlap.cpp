@@ -35,6 +35,16 @@ TEST_CASE("a stage's own intervals may overlap, as several streams queue for one
   CHECK(found.fraction() == 1);
 }
 
+TEST_CASE("an engine's copies begin where it is free, and move bytes after their overhead",
+          "[trace]") {
+  using spans = std::vector<trace::span>;
+  // The second one's stream reaches it while the first is under way, and its event comes first.
+  CHECK(trace::engine_spans({{2, 30}, {5, 20}}, 0) == spans{{5, 20}, {20, 30}});
+  CHECK(trace::engine_spans({{2, 30}, {5, 20}, {50, 60}}, 3) == spans{{8, 20}, {23, 30}, {53, 60}});
+  CHECK(trace::engine_spans({{0, 2}, {1, 4}}, 3) == spans{{2, 2}, {4, 4}});  // nothing is left
+  CHECK(trace::engine_spans({}, 3).empty());
+}
+
 TEST_CASE("nothing has no overlap", "[trace]") {
   auto const found = overlap_of({});
   CHECK(found == trace::stage_overlap{});

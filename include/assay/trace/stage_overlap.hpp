@@ -7,6 +7,7 @@
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,20 @@ inline stage_overlap overlap_of(stage_spans const& of) {
   }
   found.duplex_ns = common_length(sets[0], sets[2]);
   return found;
+}
+
+/// When one copy engine moved bytes, from events round its copies on any streams: sorted. A copy
+/// begins once its own first event has passed and the engine is done with the copy before, and
+/// moves bytes after `overhead_ns`: until then its stream has reached it, but the engine has not.
+inline std::vector<span> engine_spans(std::vector<span> stamps, std::int64_t overhead_ns) {
+  std::sort(stamps.begin(), stamps.end(), [](span const& a, span const& b) {
+    return std::pair{a.end, a.begin} < std::pair{b.end, b.begin};
+  });
+  for (std::size_t i = 0; i < stamps.size(); ++i) {
+    auto const free = i == 0 ? stamps[i].begin : std::max(stamps[i].begin, stamps[i - 1].end);
+    stamps[i].begin = std::min(stamps[i].end, free + overhead_ns);
+  }
+  return stamps;
 }
 
 /// The stages of a transfer as a trace has them, on one device; kernels of other work are counted

@@ -34,6 +34,22 @@ class page_locked_block {
   void* data_ = nullptr;
 };
 
+/// Device memory outside of any resource, for measurements of the machine.
+class device_block {
+ public:
+  device_block(on::device place, std::size_t bytes) {
+    device_guard const guard{place};
+    check(cudaMalloc(&data_, bytes));
+  }
+  device_block(device_block const&) = delete;
+  device_block& operator=(device_block const&) = delete;
+  ~device_block() { check_noexcept(cudaFree(data_)); }
+  void* get() const noexcept { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
 /// What a transfer asks of the machine; tests put another in its place, whose copies fail.
 class cuda_link {
  public:
