@@ -60,6 +60,8 @@ class host_reader {
       if (!in_.next_when(*row, call.when)) { continue; }
       auto const unclassed = row->null();
       auto const what = row->integer();
+      // The table also tells when the recording of these calls began, as rows of another class.
+      if (of_system && !unclassed && what != nsys::os_class) { continue; }
       call.thread = nsys::unpack(row->integer());
       call.correlation = row->number<std::uint32_t>();
       call.name = in_.names.next(*row);
