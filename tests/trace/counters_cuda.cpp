@@ -26,6 +26,7 @@ struct fake {
   std::string fail_at;
   CUptiResult fail_with = CUPTI_ERROR_HARDWARE_BUSY;
   std::vector<std::string> misuse;
+  std::size_t dropped = 2, places = 0;  // of ranges; as many as were asked for
   CUpti_ProfilerRange range = CUPTI_Range_INVALID;
   CUpti_ProfilerReplayMode replay = CUPTI_Replay_INVALID;
 };
@@ -89,6 +90,7 @@ CUptiResult pop(CUpti_RangeProfiler_PopRange_Params*) {
 CUptiResult set_config(CUpti_RangeProfiler_SetConfig_Params* asked) {
   now.range = asked->range;
   now.replay = asked->replayMode;
+  now.places = asked->maxRangesPerPass;
   expect(asked->configSize == 3 && asked->pConfig[2] == 7, "another config image");
   expect(asked->counterDataImageSize == 64, "another data image");
   return call("set_config");
@@ -171,12 +173,12 @@ std::map<std::string, void*> functions() {
       {"cuptiRangeProfilerPopRange", address(pop)},
       {"cuptiRangeProfilerDecodeData",
        address(function<CUpti_RangeProfiler_DecodeData_Params>{[](auto* asked) {
-         asked->numOfRangeDropped = 2;
+         asked->numOfRangeDropped = now.dropped;
          return call("decode");
        }})},
       {"cuptiRangeProfilerGetCounterDataInfo",
        address(function<CUpti_RangeProfiler_GetCounterDataInfo_Params>{[](auto* asked) {
-         asked->numTotalRanges = now.names.size();
+         asked->numTotalRanges = std::min(now.names.size(), now.places);
          return call("data_info");
        }})},
       {"cuptiRangeProfilerCounterDataGetRangeInfo",
@@ -271,6 +273,34 @@ TEST_CASE("values for each kernel need no ranges and run the work once") {
   CHECK(now.replay == CUPTI_KernelReplay);
   CHECK(std::ranges::find(now.calls, "push") == now.calls.end());
   CHECK(all_is_given_back());
+}
+
+TEST_CASE("kernels beyond the room are not lost in silence, also where CUPTI counts none") {
+  for (std::size_t const kernels : {7U, 8U, 9U, 30U}) {
+    for (std::size_t const dropped : {0U, 3U}) {
+      INFO(kernels << " kernels, " << dropped << " dropped");
+      now = {};
+      now.dropped = dropped;
+      for (std::size_t i = 0; i < kernels; ++i) { now.names.push_back(std::to_string(i)); }
+      auto const got = count([](trace::counter_ranges&) {}, 0, trace::counter_scope::kernel);
+      CHECK(got.rows.size() == std::min<std::size_t>(kernels, 8));
+      CHECK(got.ranges_lost == dropped + (kernels > 8 ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("ranges beyond the room are counted, whatever CUPTI says") {
+  for (std::size_t const ranges : {8U, 9U, 12U}) {
+    now = {};
+    now.dropped = 0;
+    auto const got = count([&](trace::counter_ranges& in) {
+      for (std::size_t i = 0; i < ranges; ++i) {
+        in.range(std::to_string(i), [] {});
+      }
+    });
+    CHECK(got.rows.size() == 8);
+    CHECK(got.ranges_lost == ranges - 8);
+  }
 }
 
 TEST_CASE("ranges that nest, come twice or have no name are refused, and all is given back") {

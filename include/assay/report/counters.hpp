@@ -67,7 +67,8 @@ inline void print(std::ostream& out, trace::counter_values const& all) {
     out << wrapped("not counted: " + each.asked + ": " + each.why, "  ", "    ");
   }
   if (all.ranges_lost > 0) {
-    out << "  " << count(all.ranges_lost) << " ranges lost: there was no room for them\n";
+    out << "  " << count(all.ranges_lost)
+        << " ranges lost or more: there was no room for them (max_ranges)\n";
   }
 }
 

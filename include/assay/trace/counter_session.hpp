@@ -196,6 +196,9 @@ class counter_ranges {
     end();
   }
 
+  /// How many there were.
+  std::size_t count() const noexcept { return names_.size(); }
+
  private:
   void begin(std::string const& name) {
     if (open_) {
@@ -231,23 +234,28 @@ struct counted {
   };
   std::vector<row> rows;
   std::size_t passes = 0;
-  std::size_t ranges_lost = 0;
+  std::size_t ranges_lost = 0;  ///< at least so many had no room
 };
 
 /// Counts what `plan` says while `run(ranges)` runs: once for each pass, after `warm_up` runs that
 /// are not counted. `run` returns when its work is done; around ranges `drain()` waits for that.
-/// Throws `profiler_error`, and what `run` throws; the counters are given back in every case.
+/// Gives at most `max_ranges` rows. Throws `profiler_error`, and what `run` throws; the counters
+/// are given back in every case.
 inline counted count_passes(counter_host const& host, profiler_api const& api, CUcontext context,
                             counter_plan const& plan, counter_scope scope, std::size_t max_ranges,
                             int warm_up, std::function<void()> const& drain,
                             std::function<void(counter_ranges&)> const& run) {
-  counter_session session{api, context, plan, scope, max_ranges};
+  // CUPTI counts only what it measured and had no place for, not what it never measured, so that
+  // kernels beyond its limit vanish. One place more than wanted shows that there were some.
+  counter_session session{api, context, plan, scope, max_ranges + 1};
   auto* const counting = scope == counter_scope::range ? &session : nullptr;
   auto const run_once = [&](counter_session* with) {
     counter_ranges ranges{with, drain};
     run(ranges);
+    return ranges.count();
   };
-  for (int i = 0; i < warm_up; ++i) { run_once(nullptr); }
+  std::size_t named = 0;
+  for (int i = 0; i < warm_up; ++i) { (void)run_once(nullptr); }
   counted result;
   for (bool all = false; !all;) {
     // One more than planned is not an error of ours, but without end it would run without end.
@@ -257,13 +265,20 @@ inline counted count_passes(counter_host const& host, profiler_api const& api, C
                                                     std::to_string(plan.passes));
     }
     session.start();
-    run_once(counting);
+    named = run_once(counting);
     all = session.stop();
     ++result.passes;
   }
   if (scope == counter_scope::kernel) { result.passes = plan.passes; }  // CUPTI replayed each
   result.ranges_lost = session.decode();
-  auto const names = session.range_names();
+  auto names = session.range_names();
+  auto const found = names.size();
+  names.resize(std::min(found, max_ranges));
+  if (scope == counter_scope::range) {
+    result.ranges_lost = std::max(result.ranges_lost, named - std::min(named, names.size()));
+  } else {
+    result.ranges_lost += found - names.size();
+  }
   for (std::size_t i = 0; i < names.size(); ++i) {
     result.rows.push_back({names[i], host.evaluate(session.data(), i, plan.metrics)});
   }

@@ -83,7 +83,9 @@ struct counter_values {
   std::size_t passes = 0;  ///< how often the work ran, or each of its kernels
   std::vector<counter_range> ranges;
   std::vector<dropped_metric> dropped;
-  std::size_t ranges_lost = 0;  ///< there was no room for them
+  /// There was no room for them. Of kernels at least so many: CUPTI does not count all that it
+  /// passes over, but where one is missing this is not 0.
+  std::size_t ranges_lost = 0;
 };
 
 }  // namespace assay::trace

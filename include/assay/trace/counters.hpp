@@ -237,7 +237,7 @@ class counters {
     auto const got = count_passes(host, api_, at.context, plan, options_.scope, options_.max_ranges,
                                   options_.warm_up, drain, run);
     result.passes += got.passes;
-    result.ranges_lost += got.ranges_lost;
+    result.ranges_lost = std::max(result.ranges_lost, got.ranges_lost);
     for (auto const& row : got.rows) {
       auto range = std::ranges::find(result.ranges, row.name, &counter_range::name);
       if (range == result.ranges.end()) { range = result.ranges.insert(range, {row.name, {}}); }
