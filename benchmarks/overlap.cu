@@ -23,6 +23,7 @@
 #include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -44,15 +45,17 @@ struct nothing {
 /// Buffers and instruments that all measurements share, so that little time goes to pinning.
 struct bench {
   on::device place;
-  std::size_t most;  ///< bytes each way
+  std::size_t most;           ///< bytes each way
+  std::size_t most_pageable;  ///< the same, of pageable memory
   probe_memory locked_in{probe_memory::kind::page_locked, most};
   probe_memory locked_out{probe_memory::kind::page_locked, most};
-  probe_memory pageable_in{probe_memory::kind::pageable, most};
-  probe_memory pageable_out{probe_memory::kind::pageable, most};
+  probe_memory pageable_in{probe_memory::kind::pageable, most_pageable};
+  probe_memory pageable_out{probe_memory::kind::pageable, most_pageable};
   measure::transfer_trial trial{place, 2 * most + (1 << 20)};
   mr::pool_resource memory = mr::pool{2 * most + 64_MiB}.open(place);
 
-  bench(on::device where, std::size_t bytes) : place(where), most(bytes) {
+  bench(on::device where, std::size_t bytes, std::size_t pageable_bytes)
+      : place(where), most(bytes), most_pageable(pageable_bytes) {
     // Random floats in [-1, 1): the probe's own pattern is no set of numbers.
     workloads::iterated_map<float> source;
     source.elements = static_cast<std::int64_t>(most / sizeof(float));
@@ -109,11 +112,19 @@ report::document told(std::string const& name, std::vector<double> const& second
 
 double median(std::vector<double> const& of) { return measure::summarise(of).median; }
 
+/// B / (B + 2 sqrt((S - B) a)): what equal chunks can reach where each costs `a`.
+double closed_form_share(measure::transfer_bound const& of, double chunk_seconds) {
+  auto const fill = std::max(0.0, of.serial_seconds() - of.seconds());
+  return of.seconds() / (of.seconds() + 2 * std::sqrt(fill * chunk_seconds));
+}
+
 /// One workload by the picked plan and by the textbooks' pattern, beside its bound.
 template <class Work>
 report::document one_size(bench& with, std::string const& shape, Work const& work,
                           int repetitions) {
-  auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 18 : work.count();
+  // What takes the host long to check is checked in its first and last elements.
+  constexpr auto most_checked = std::int64_t{1} << 28;
+  auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 18 : most_checked;
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto textbook = transfer::textbook{}.open(with.place, with.memory);
   with.require_right(picked, work, checked);
@@ -131,6 +142,11 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   auto const bound = measure::median_of(bounds);
   auto const moved = work.item_traffic();
   auto const& plan = picked.plan();
+  auto terms = transfer::link_terms_of(with.place);
+  terms.kernel_seconds_per_element = bound.kernel_seconds / static_cast<double>(job.elements);
+  transfer::overlap_size size{moved.to_device_bytes, moved.to_host_bytes, job.elements};
+  size.inputs = static_cast<int>(job.inputs.size());
+  double const chunk_seconds = transfer::chunk_seconds(terms, size);
   auto const share = bound.seconds() / median(ours);
   auto result = report::document{{"shape", shape},
                                  {"bytes_to_device", moved.to_device_bytes},
@@ -145,15 +161,19 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
                                  {"serial_seconds", bound.serial_seconds()},
                                  {"bound_seconds", bound.seconds()},
                                  {"share_of_bound", share},
+                                 {"chunk_seconds", chunk_seconds},
+                                 {"closed_form_share", closed_form_share(bound, chunk_seconds)},
                                  {"over_textbook", median(theirs) / median(ours)},
                                  {"chunks", plan.chunks.size()},
                                  {"slots", plan.slots},
                                  {"predicted_seconds", plan.seconds},
                                  {"why", plan.why}});
-  std::printf("%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms), %.3fx the textbooks; %s\n",
-              shape.c_str(), mib(static_cast<std::size_t>(moved.to_host_bytes)).c_str(),
-              median(ours) * 1e3, 100 * share, bound.seconds() * 1e3, median(theirs) / median(ours),
-              plan.why.c_str());
+  std::printf(
+      "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; equal chunks, by the closed form: "
+      "%.1f %%), %.3fx the textbooks; %s\n",
+      shape.c_str(), mib(static_cast<std::size_t>(moved.to_host_bytes)).c_str(), median(ours) * 1e3,
+      100 * share, bound.seconds() * 1e3, 100 * closed_form_share(bound, chunk_seconds),
+      median(theirs) / median(ours), plan.why.c_str());
   std::fflush(stdout);
   return result;
 }
@@ -171,7 +191,7 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   };
   std::vector<grid_cell> cells;
   for (int const chunks : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256}) {
-    for (int const streams : {1, 2, 3, 4, 6}) {
+    for (int const streams : {1, 2, 3, 4, 6, 8}) {
       if (quick && (chunks % 4 != 0 || streams % 3 != 0)) { continue; }
       if (streams > chunks) { continue; }
       auto engine = open(chunks, streams);
@@ -325,13 +345,37 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   return result;
 }
 
+/// Beyond a gibibyte each way, where page-locking takes longer than all measurements.
+void measure_large(benchmark::options const& chosen, report::document& figures) {
+  bench with{chosen.place, 4_GiB, 1_MiB};
+  for (auto const bytes : {2_GiB, 4_GiB}) {
+    figures["overlapped"].push_back(one_size(with, "map", with.map(bytes), 5));
+    chosen.save(figures);
+  }
+}
+
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
   measure::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
   figures["link"] = report::to_json(measure::link_ceilings_of(chosen.place, link));
+  auto const terms_seconds = measure::host_seconds([&] {
+    auto const terms = transfer::measure_link(chosen.place);
+    figures["link_terms"] = {
+        {"to_device_bytes_per_second", terms.to_device_bytes_per_second},
+        {"to_host_bytes_per_second", terms.to_host_bytes_per_second},
+        {"to_device_duplex_bytes_per_second", terms.to_device_duplex_bytes_per_second},
+        {"to_host_duplex_bytes_per_second", terms.to_host_duplex_bytes_per_second},
+        {"copy_overhead_seconds", terms.copy_overhead_seconds},
+        {"kernel_overhead_seconds", terms.kernel_overhead_seconds},
+        {"submit_seconds", terms.submit_seconds},
+        {"start_seconds", terms.start_seconds}};
+  });
+  figures["link_terms_seconds"] = terms_seconds;
+  std::printf("link terms   in %.0f ms: %s\n", terms_seconds * 1e3,
+              figures["link_terms"].dump().c_str());
   chosen.save(figures);
-  bench with{chosen.place, most};
+  bench with{chosen.place, most, most};
 
   // By name each time: a reference into the figures would not outlive the next one.
   auto const add = [&](char const* part, report::document figure) {
@@ -346,7 +390,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   }
   auto const part = most / 4;
   add("other_shapes", one_size(with, "vector_add", with.sum(part), times(21)));
-  // 8,192 FLOPs an element take half as long again as the link, at 50 TFLOP/s and 98 GB/s.
+  // 8,192 FLOPs an element take more than three times as long as the link.
   add("other_shapes", one_size(with, "kernel-bound", with.map(part, 8192), times(21)));
   for (bool const to_device : {true, false}) {
     add("one_way", one_direction(with, most, to_device, times(21)));
@@ -357,6 +401,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     if (bytes > most) { continue; }
     add("grid", grid(with, bytes, repetitions, chosen.quick));
   }
+  if (!chosen.quick) { measure_large(chosen, figures); }
 }
 
 }  // namespace
