@@ -6,7 +6,9 @@
 // Seven kernels: a copy, a chain of FMAs, a pointer chase, and those of null_cast; values for each
 // kernel by itself, over a range, and from `ncu --clock-control none` where it is installed.
 // Predicts: DRAM bytes, duration and occupancy within 2 % of ncu's, the core set in one pass, the
-// copy memory bound, the chain compute bound, the chase latency bound.
+// copy memory bound, the chain compute bound, the chase latency bound. Durations are judged of
+// kernels of 100 us and more: each run adds or takes a microsecond. DRAM bytes are judged of
+// kernels that move more than 16 MiB.
 
 #include "support/kernel_timing.cuh"
 #include "support/known_kernels.cuh"
@@ -38,9 +40,14 @@ using namespace assay::benchmark;
 constexpr char const* child_variable = "ASSAY_COUNTERS_CHILD";
 constexpr int child_launches = 2;  // the last is looked at: the first also warms
 
+// What is judged; the rest is reported.
+constexpr double least_seconds = 100e-6;
+constexpr double least_dram_bytes = 16.0 * (1U << 20U);
+
 /// A kernel, and what it has to move and do.
 struct known {
   std::string name;
+  std::string size;
   traffic must;
   std::function<void()> launch;
 };
@@ -54,7 +61,7 @@ class kernels {
         from_(static_cast<std::size_t>(elements_)),
         to_(static_cast<std::size_t>(elements_)),
         table_(std::size_t{1} << table_log),
-        columns_(place, {.rows = quick ? std::int64_t{1} << 22 : std::int64_t{1} << 26}, 1) {
+        columns_(place, {.rows = quick ? std::int64_t{1} << 22 : std::int64_t{1} << 28}, 1) {
     check(cudaMemset(from_.get(), 0x5a, static_cast<std::size_t>(elements_) * sizeof(uint4)));
     auto const fill = kernel::known_chase_table<std::uint32_t>;
     kernel::launch(fill, kernel::stride_shape(fill, place_, 1U << table_log, 256), 0, on_,
@@ -67,17 +74,21 @@ class kernels {
     auto const sms = static_cast<unsigned>(attribute(place_, cudaDevAttrMultiProcessorCount));
     auto const chain = kernel::resident_shape(kernel::known_fma_chain<float>, place_, 256);
     constexpr int fma_steps = 16384;
+    constexpr int steps = 2000;
     constexpr double flops_a_step = 16;
     auto const flops = flops_a_step * fma_steps * chain.blocks * chain.threads;
-    std::vector<known> list{{"known_copy", {bytes, bytes, 0}, [this] { copy(); }},
+    std::vector<known> list{{"known_copy",
+                             std::to_string(elements_) + " x 16 bytes",
+                             {bytes, bytes, 0},
+                             [this] { copy(); }},
                             {"known_fma_chain",
+                             std::to_string(fma_steps) + " steps a thread",
                              {0, 0, flops},
                              [this, chain] {
                                kernel::launch(kernel::known_fma_chain<float>, chain, 0, on_, 0.999F,
                                               fma_steps, reinterpret_cast<float*>(to_.get()));
                              }},
-                            {"known_chase", {}, [this, sms] {
-                               constexpr int steps = 2000;
+                            {"known_chase", std::to_string(steps) + " steps", {}, [this, sms] {
                                kernel::launch(kernel::known_chase<std::uint32_t>, dim3(sms),
                                               dim3(128), 0, on_, table_.get(), table_log, steps,
                                               reinterpret_cast<std::uint32_t*>(to_.get()));
@@ -87,7 +98,8 @@ class kernels {
     auto const fused = workloads::null_cast_fused<std::int32_t>{.rows = rows}.kernels();
     for (int which = 0; which < 4; ++which) {
       auto const& of = which < 3 ? three[static_cast<std::size_t>(which)] : fused[0];
-      list.push_back({std::string{of.name}, of.moves, [this, which] { cast(which); }});
+      list.push_back({std::string{of.name}, std::to_string(rows) + " rows", of.moves,
+                      [this, which] { cast(which); }});
     }
     return list;
   }
@@ -215,6 +227,7 @@ void measure_all(options const& chosen, report::document& results) {
   trace::counters whole_range{{.place = chosen.place}};
   trace::counters deep{{.metrics = trace::metric_sets::deep(), .place = chosen.place}};
   double largest = 0;
+  std::size_t core_passes = 0;
   results["kernels"] = report::document::array();
   for (std::size_t i = 0; i < list.size(); ++i) {
     auto const& kernel = list[i];
@@ -236,11 +249,12 @@ void measure_all(options const& chosen, report::document& results) {
     auto const read = trace::read_counters(all.ranges[0], {.must = kernel.must, .seconds = seconds},
                                            {.dram_bytes = limit.per_second});
 
-    std::printf("%s: must move %.0f bytes, %.2f us by events\n", kernel.name.c_str(),
-                kernel.must.bytes(), seconds * 1e6);
+    std::printf("%s, %s: must move %.0f bytes, %.2f us by events\n", kernel.name.c_str(),
+                kernel.size.c_str(), kernel.must.bytes(), seconds * 1e6);
     print_row("kernel", of(alone.ranges[0]));
     print_row("range", of(ranged.ranges[0]));
     report::document row{{"kernel", kernel.name},
+                         {"size", kernel.size},
                          {"must_bytes", kernel.must.bytes()},
                          {"must_flops", kernel.must.flops},
                          {"event_seconds", seconds},
@@ -252,6 +266,8 @@ void measure_all(options const& chosen, report::document& results) {
                          {"sm_hertz", ranged.ranges[0].sm_hertz()},
                          {"roofline", report::to_json(read)},
                          {"deep", report::to_json(all)}};
+    core_passes = std::max(core_passes, ranged.passes);
+    results["core_passes"] = core_passes;
     auto const at = i * child_launches + child_launches - 1;
     if (peer && peer->size() == list.size() * child_launches) {
       auto const value = [&](std::string_view metric) {
@@ -273,8 +289,12 @@ void measure_all(options const& chosen, report::document& results) {
       row["ncu"]["kernel"] = (*peer)[at].kernel;
       row["against_ncu"] = to_document(apart);
       // The chain moves next to nothing: a share of nothing says nothing.
-      if (kernel.must.bytes() > 0) { largest = std::max(largest, std::abs(apart.dram_bytes)); }
-      largest = std::max({largest, std::abs(apart.seconds), std::abs(apart.occupancy)});
+      bool const bytes_judged = theirs.dram_bytes >= least_dram_bytes;
+      bool const seconds_judged = theirs.seconds >= least_seconds;
+      row["judged"] = {{"dram_bytes", bytes_judged}, {"seconds", seconds_judged}};
+      if (bytes_judged) { largest = std::max(largest, std::abs(apart.dram_bytes)); }
+      if (seconds_judged) { largest = std::max(largest, std::abs(apart.seconds)); }
+      largest = std::max(largest, std::abs(apart.occupancy));
     }
     std::printf("    %s\n", report::bound_sentence(read).c_str());
     std::fflush(stdout);
@@ -283,8 +303,9 @@ void measure_all(options const& chosen, report::document& results) {
   }
   if (peer && peer->size() == list.size() * child_launches) {
     results["largest_difference"] = largest;
-    std::printf("largest difference from ncu: %.2f %% (target 2 %%: %s)\n", 100 * largest,
-                largest <= 0.02 ? "met" : "MISSED");
+    std::printf(
+        "largest difference from ncu, of durations from 100 us: %.2f %% (target 2 %%: %s)\n",
+        100 * largest, largest <= 0.02 ? "met" : "MISSED");
   } else if (peer) {
     std::printf("ncu saw %zu launches where %zu were made: not compared\n", peer->size(),
                 list.size() * child_launches);
