@@ -4,22 +4,27 @@
 // Predicts: yes. The driver's allocator adds calls that take the driver's locks, so the threads
 // wait for each other also without the mutex, and the mutex has less left to take away.
 // assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
+// assay-may-use: cupti sqlite
 
 #include "support/null_cast.hpp"
 #include "support/null_cast_answers.hpp"
+
+#include <explaining.hpp>
 
 #include <assay/assay.cuh>
 
 using namespace assay;
 
 int main(int argc, char** argv) {
-  auto const compare_on_device = [](auto const& given, cli::options const& chosen) {
+  cli::explaining explaining;
+  auto const compare_on_device = [&](auto const& given, cli::options const& chosen) {
     auto found = given.with_type([&]<class T>(T) {
       mr::pool const pool{.initial_bytes = given.pool_bytes()};
       pipeline const control{given.template work<workloads::null_cast<T>>(),
                              on::device{chosen.device}, pool, given.concurrent()};
       return given.cross(chosen, "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)",
-                         control, std::pair{"pool", pool}, std::pair{"async", mr::async{}});
+                         control, std::pair{"pool", pool}, std::pair{"async", mr::async{}},
+                         explaining);
     });
     if (found) { examples::answer_allocator_questions(*found); }
     return found;
@@ -30,5 +35,6 @@ int main(int argc, char** argv) {
       [&](examples::null_cast_parameters const& given, cli::options const& chosen) {
         bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
         return host ? examples::null_cast_on_host(given, chosen) : compare_on_device(given, chosen);
-      });
+      },
+      explaining);
 }

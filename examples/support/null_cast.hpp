@@ -21,6 +21,15 @@
 
 namespace assay::examples {
 
+/// Says nothing of why variants differ, as on the host, where there is no device to trace.
+struct not_explaining {
+  template <class... Pipelines>
+  void operator()(cli::options const&, measure::comparison&, std::vector<std::string> const&,
+                  Pipelines const&...) const {}
+  template <class Pipeline>
+  void alone(Pipeline const&, std::string const&) const {}
+};
+
 /// The parameters of the null_cast experiment beside those that all examples have.
 struct null_cast_parameters {
   std::int64_t rows = 2'684'354;
@@ -108,12 +117,13 @@ struct null_cast_parameters {
   }
 
   /// Lists the variants, runs one of them, or crosses two choices on an axis with the two ways to
-  /// submit; `first` and `second` are pairs of name and choice.
-  template <class Control, class First, class Second>
+  /// submit; `first` and `second` are pairs of name and choice. `explain` is told of what ran.
+  template <class Control, class First, class Second, class Explain = not_explaining>
   std::optional<measure::comparison> cross(cli::options const& given, std::string title,
                                            Control const& control,
                                            std::pair<char const*, First> const& first,
-                                           std::pair<char const*, Second> const& second) const {
+                                           std::pair<char const*, Second> const& second,
+                                           Explain const& explain = {}) const {
     std::string const row[] = {first.first, second.first};
     std::vector<std::string> const names{row[0] + "/concurrent", row[0] + "/serialized",
                                          row[1] + "/concurrent", row[1] + "/serialized"};
@@ -121,36 +131,43 @@ struct null_cast_parameters {
       for (auto const& each : names) { std::cout << each << '\n'; }
       return {};
     }
+    auto const first_at_once = control.with(first.second).with(concurrent());
+    auto const first_in_turn = control.with(first.second).with(serialized());
+    auto const second_at_once = control.with(second.second).with(concurrent());
+    auto const second_in_turn = control.with(second.second).with(serialized());
     if (variant.empty()) {
       auto options = given.measuring();
       options.title = std::move(title);
-      return factorial(control, levels{first.second, second.second},
-                       levels{concurrent(), serialized()}, options);
+      auto found = factorial(control, levels{first.second, second.second},
+                             levels{concurrent(), serialized()}, options);
+      explain(given, found, names, first_at_once, first_in_turn, second_at_once, second_in_turn);
+      return found;
     }
     switch (cli::choose("variant", variant, names)) {
       case 0:
-        run_alone(control.with(first.second).with(concurrent()));
+        run_alone(first_at_once, explain);
         break;
       case 1:
-        run_alone(control.with(first.second).with(serialized()));
+        run_alone(first_in_turn, explain);
         break;
       case 2:
-        run_alone(control.with(second.second).with(concurrent()));
+        run_alone(second_at_once, explain);
         break;
       default:
-        run_alone(control.with(second.second).with(serialized()));
+        run_alone(second_in_turn, explain);
     }
     return {};
   }
 
  private:
-  template <class Pipeline>
-  void run_alone(Pipeline const& what) const {
+  template <class Pipeline, class Explain>
+  void run_alone(Pipeline const& what, Explain const& explain) const {
     rig real{what};
     double seconds = 0;
     for (int i = 0; i < batches; ++i) { seconds += real.run().wall; }
     std::cout << variant << ": " << batches << " batches, " << report::duration(seconds / batches)
               << " each\n";
+    explain.alone(what, variant);
   }
 };
 
@@ -168,19 +185,22 @@ inline std::optional<measure::comparison> null_cast_on_host(null_cast_parameters
 }
 
 /// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
-/// options)`, an optional comparison.
-template <class Body>
-int run_null_cast(int argc, char** argv, std::string const& description, Body const& body) {
+/// options)`, an optional comparison. `more` has options of its own.
+template <class Body, class... More>
+int run_null_cast(int argc, char** argv, std::string const& description, Body const& body,
+                  More&... more) {
   null_cast_parameters given;
   CLI::App const* parser = nullptr;
   return cli::run(
       argc, argv, description,
       [&](CLI::App& app) {
         given.add_to(app);
+        (more.add_to(app), ...);
         parser = &app;
       },
       [&](cli::options const& chosen) {
         given.check(chosen, *parser);
+        (more.check(), ...);
         return body(std::as_const(given), chosen);
       });
 }
