@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/ptx.cuh>
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
@@ -68,6 +69,7 @@ class sm_clock_probe {
 
   /// Enqueues the first sample; waits for the last `end` first, if its samples are still to come.
   void begin(::cuda::stream_ref on) {
+    range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     done_->synchronize();
     std::fill_n(samples_.get(), 2 * std::size_t{slots_}, clock_sample{});
@@ -76,6 +78,7 @@ class sm_clock_probe {
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
+    range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_.get() + slots_, slots_);
     done_->record(on);
@@ -123,6 +126,7 @@ class sm_clock_probe {
   static std::uint64_t timer_step(on::device place) {
     static std::mutex lock;
     static std::map<int, std::uint64_t> known;
+    range const scope{"step of the device timer", category::measurement};
     std::scoped_lock const held{lock};
     if (auto const at = known.find(place.id); at != known.end()) { return at->second; }
     device_guard const guard{place};

@@ -3,6 +3,7 @@
 /// The rate at which a device's memory can be copied: the limit that device reports divide by.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/measure/comparison.hpp>
 
@@ -21,6 +22,7 @@ namespace assay::measure {
 /// of it, slows the copies (`freed_memory`). Successive bursts write to other addresses, as where
 /// the two buffers lie against each other moves the rate by a percent.
 inline ceiling device_copy_ceiling(on::device place) {
+  range const scope{"device copy ceiling", category::measurement};
   device_guard const guard{place};
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;

@@ -3,6 +3,7 @@
 /// Timing plain copies over the link, one way or both at once.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/host/parallel_for.hpp>
 
@@ -42,6 +43,7 @@ class probe_memory {
   struct deleter {
     kind what;
     void operator()(std::byte* old) const noexcept {
+      range const here{"probe_memory deallocate", category::allocation};
       if (what == kind::device) {
         check_noexcept(cudaFree(old));
       } else if (what == kind::page_locked) {
@@ -57,6 +59,7 @@ class probe_memory {
   }
 
   static std::byte* allocate(kind what, std::size_t bytes) {
+    range const here{"probe_memory allocate", category::allocation, bytes};
     void* block = nullptr;
     if (what == kind::device) {
       check(cudaMalloc(&block, bytes));

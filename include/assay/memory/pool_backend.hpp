@@ -3,6 +3,7 @@
 /// The pool's backend on a CUDA device.
 #pragma once
 
+#include <assay/core/range.hpp>
 #include <assay/memory/cuda.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
@@ -106,6 +107,7 @@ class cuda_pool_backend {
     return range_ == nullptr ? bytes : mapped_range::piece_bytes(bytes);
   }
   std::uintptr_t allocate(std::size_t bytes) const {
+    range const here{"mr::pool reserve", category::allocation, bytes};
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
     if (range_ != nullptr) { return range_->map(bytes); }
@@ -121,6 +123,7 @@ class cuda_pool_backend {
   }
   /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
+    range const here{"mr::pool give back", category::allocation, bytes};
     auto mode = cudaStreamCaptureModeRelaxed;
     bool const relaxed = check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode));
     if (range_ != nullptr) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/host_kind_cuda.hpp>
+#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 
 #include <cstddef>
@@ -17,6 +18,7 @@ namespace assay::transfer {
 class page_locked_block {
  public:
   explicit page_locked_block(std::size_t bytes) {
+    range const here{"page_locked_block allocate", category::allocation, bytes};
     check(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable));
   }
   page_locked_block(page_locked_block&& other) noexcept
@@ -26,7 +28,9 @@ class page_locked_block {
     return *this;
   }
   ~page_locked_block() {
-    if (data_ != nullptr) { check_noexcept(cudaFreeHost(data_)); }
+    if (data_ == nullptr) { return; }
+    range const here{"page_locked_block deallocate", category::allocation};
+    check_noexcept(cudaFreeHost(data_));
   }
   void* get() const noexcept { return data_; }
 
@@ -38,12 +42,16 @@ class page_locked_block {
 class device_block {
  public:
   device_block(on::device place, std::size_t bytes) {
+    range const here{"device_block allocate", category::allocation, bytes};
     device_guard const guard{place};
     check(cudaMalloc(&data_, bytes));
   }
   device_block(device_block const&) = delete;
   device_block& operator=(device_block const&) = delete;
-  ~device_block() { check_noexcept(cudaFree(data_)); }
+  ~device_block() {
+    range const here{"device_block deallocate", category::allocation};
+    check_noexcept(cudaFree(data_));
+  }
   void* get() const noexcept { return data_; }
 
  private:
@@ -121,10 +129,14 @@ class cuda_link {
 
   /// Page-locks host memory where it lies, until `unpin`.
   void pin(void* data, std::size_t bytes) const {
+    range const here{"page-lock", category::allocation, bytes};
     device_guard const guard{place_};
     check(cudaHostRegister(data, bytes, cudaHostRegisterPortable));
   }
-  void unpin(void* data) const noexcept { check_noexcept(cudaHostUnregister(data)); }
+  void unpin(void* data) const noexcept {
+    range const here{"end page-lock", category::allocation};
+    check_noexcept(cudaHostUnregister(data));
+  }
 
   host_kind kind_of(void const* data, std::size_t bytes) const { return host_kind_of(data, bytes); }
   /// Where the device sees an array of page-locked or managed memory.

@@ -120,6 +120,7 @@ class device_element_state {
   value_type const* input(std::size_t which) const noexcept { return inputs_[which].get(); }
 
   void poison() {
+    range const here{"poison", category::gpu, outputs.size() * size() * sizeof(value_type)};
     device_guard const guard{place_};
     for (auto& each : outputs) {
       if (size() == 0) { break; }
@@ -129,6 +130,7 @@ class device_element_state {
   }
 
   mismatch verify() const {
+    range const here{"verify outputs", category::transfer};
     device_guard const guard{place_};
     std::vector<value_type> got(static_cast<std::size_t>(std::min(work_.count(), part)));
     for (int lane = 0; lane < static_cast<int>(outputs.size()); ++lane) {
@@ -184,6 +186,7 @@ class host_array {
     bool page_locked = false;
     void operator()(void* old) const noexcept {
       if (page_locked) {
+        range const here{"host_array deallocate", category::allocation};
         check_noexcept(cudaFreeHost(old));
       } else {
         std::free(old);
@@ -195,6 +198,7 @@ class host_array {
     constexpr std::size_t page = 4096;
     void* block = nullptr;
     if (kind == transfer::host_memory::page_locked) {
+      range const here{"host_array allocate", category::allocation, bytes};
       check(cudaHostAlloc(&block, bytes, cudaHostAllocPortable));
     } else {
       block = std::aligned_alloc(page, (bytes + page - 1) / page * page);

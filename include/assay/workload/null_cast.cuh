@@ -43,6 +43,7 @@ class device_null_cast_state {
   std::uint32_t const* mask() const noexcept { return mask_->get(); }
 
   void poison() {
+    range const here{"poison", category::gpu, outputs.size() * size() * sizeof(double)};
     device_guard const guard{place_};
     for (auto& each : outputs) {
       if (rows() == 0) { break; }
@@ -56,6 +57,7 @@ class device_null_cast_state {
 
   mismatch verify() const {
     constexpr std::int64_t chunk = std::int64_t{1} << 22;  // 32 MiB at a time on the host
+    range const here{"verify outputs", category::transfer};
     device_guard const guard{place_};
     auto const length = static_cast<std::size_t>(std::min(rows(), chunk));
     auto const got = std::make_unique_for_overwrite<double[]>(length);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/error.hpp>
+#include <assay/core/range.hpp>
 #include <assay/workload/columns.hpp>
 
 #include <atomic>
@@ -22,6 +23,7 @@ class resident {
   explicit resident(std::size_t count) {
     static std::atomic<std::uint64_t> made{0};
     auto const padding = (random_at(0, made++) % 4096 + 1) * 256;
+    range const here{"resident allocate", category::allocation, padding + count * sizeof(T)};
     void* base = nullptr;
     check(cudaMalloc(&base, padding + count * sizeof(T)));
     base_ = static_cast<std::byte*>(base);
@@ -35,7 +37,9 @@ class resident {
     return *this;
   }
   ~resident() {
-    if (base_ != nullptr) { check_noexcept(cudaFree(base_)); }
+    if (base_ == nullptr) { return; }
+    range const here{"resident deallocate", category::allocation};
+    check_noexcept(cudaFree(base_));
   }
 
   T* get() const noexcept { return first_; }
