@@ -10,13 +10,15 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-
+#include <assay/memory/cuda.hpp>
 #include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/queued.hpp>
 #include <assay/submit/sequential.hpp>
 #include <assay/submit/serialized.hpp>
 #include <assay/trace/record_batch.hpp>
+#include <assay/transfer/pinned.hpp>
+#include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
 #include <chrono>
@@ -317,6 +319,96 @@ TEST_CASE("Every kernel lies in the range that launched it, with eight threads")
   CHECK(seen.size() == static_cast<std::size_t>(threads * rounds));
   CHECK(made.kernels.size() == seen.size());
   CHECK(made.ranges.size() == 2 * seen.size());
+}
+
+/// The calls that submit, allocate or move and lie in no range of the library, by name.
+std::vector<std::string> calls_in_no_range(model const& in) {
+  std::map<std::uint32_t, std::vector<trace::span>> ranges;  // by thread
+  for (auto const& row : in.ranges) {
+    if (in.strings[row.domain] == "assay") { ranges[row.thread.thread].push_back(row.when); }
+  }
+  std::vector<std::string> found;
+  for (auto const& call : in.calls) {
+    std::string const name{in.strings[call.name]};
+    auto const is = [&](char const* word) { return name.starts_with(word); };
+    // A pool's own making and ending, and the host's own memory, are neither.
+    if (!(is("cudaLaunchKernel") || is("cudaGraphLaunch") || is("cudaMemcpy") || is("cudaMemset") ||
+          is("cudaMallocFromPool") || is("cudaMalloc_") || is("cudaFree") || is("cudaHostAlloc") ||
+          is("cudaHostRegister") || is("cudaHostUnregister"))) {
+      continue;
+    }
+    auto const& mine = ranges[call.thread.thread];
+    if (std::none_of(mine.begin(), mine.end(), [&](trace::span each) {
+          return each.begin <= call.when.begin && call.when.end <= each.end;
+        })) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
+
+TEST_CASE("Whatever the library launches, allocates, sets and copies lies in a range") {
+  if (!can_record()) { return; }
+  auto const all_of = [](auto const& what) {
+    auto const made = trace::record({}, [&] {
+      rig real{what};
+      (void)real.run();
+      CHECK_FALSE(real.verify());
+    });
+    CHECK(made.kernels.size() > 0);
+    CHECK(made.copies.size() > 0);
+    for (auto const& name : calls_in_no_range(made)) { FAIL_CHECK(name << " in no range"); }
+  };
+  workloads::vector_add<float> const work{.elements = 100'000};
+  all_of(pipeline{work, on::device{0}, mr::async{}, submit::concurrent{.threads = 2, .items = 3}});
+  all_of(pipeline{work, on::device{0}, mr::async{}, submit::graph{.threads = 2, .items = 3}});
+  all_of(pipeline{work, on::device{0}, mr::cuda{}, submit::queued{.threads = 2, .items = 3}});
+  all_of(pipeline{work, on::device{0}, mr::async{}, submit::sequential{.items = 3},
+                  transfer::pinned{}});
+}
+
+void CUPTIAPI hear_nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, void const*) {}
+
+TEST_CASE("Where another tool has the trace the recorder says so, and the program goes on") {
+  bool const free = can_record();
+  trace::cupti_api const library;
+  CUpti_SubscriberHandle other = nullptr;
+  if (free) {
+    CUpti_SubscriberParams who{};
+    who.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    who.subscriberName = "a tool";
+    REQUIRE(library.subscribe(&other, &hear_nothing, nullptr, &who) == CUPTI_SUCCESS);
+  }
+  stream const on{on::device{0}};
+  std::uint32_t* data = nullptr;
+  check(cudaMalloc(&data, sizeof *data));
+  std::uint32_t got = 0;
+  recorder tracer;
+  tracer.start();
+  auto const status = tracer.status();
+  {
+    range const here{"here", category::gpu};
+    launch_nothing(on);
+    check(cudaMemsetAsync(data, 0x5A, sizeof *data, on.get()));
+    check(cudaMemcpyAsync(&got, data, sizeof got, cudaMemcpyDeviceToHost, on.get()));
+    on.synchronize();
+  }
+  auto const made = tracer.stop();
+  check(cudaFree(data));
+  INFO(status.text);
+  CHECK(got == 0x5A5A5A5AU);
+  CHECK(status.what != recorder_status::kind::recording);
+  CHECK_FALSE(status.text.empty());
+  if (free) { CHECK(status.what == recorder_status::kind::other_tool); }
+  CHECK(made.kernels.empty());
+  CHECK(made.calls.empty());
+  REQUIRE(made.ranges.size() == 1);
+  CHECK(made.strings[made.ranges[0].name] == "here");
+  CHECK(std::any_of(made.notes.begin(), made.notes.end(),
+                    [](auto const& note) { return note.first == "CUDA is not recorded"; }));
+  if (!free) { return; }
+  REQUIRE(library.unsubscribe(other) == CUPTI_SUCCESS);
+  CHECK(count_kernels(trace::record({}, [&] { launch_nothing(on); }), "traced_nothing") == 1);
 }
 
 TEST_CASE("Copies tell their direction, memory and bytes; allocations their pool") {

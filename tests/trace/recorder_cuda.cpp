@@ -284,13 +284,27 @@ TEST_CASE("Under another tool it steps aside, names it, and ranges go on") {
   CHECK(std::count(library.asked.begin(), library.asked.end(), "subscribe") == 2);
   CHECK(library.asked.size() == 2);  // nothing else was asked of CUPTI
 
-  library.asked.clear();
-  ::setenv("CUDA_INJECTION64_PATH", "/nowhere/tool.so", 1);
+  for (auto const* const variable :
+       {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "CUDA_INJECTION64_PATH",
+        "NSYSDK_INJECTION64_PATH"}) {
+    INFO(variable);
+    library.asked.clear();
+    ::setenv(variable, "/nowhere/tool.so", 1);
+    tracer.start();
+    ::unsetenv(variable);
+    CHECK(tracer.status().what == recorder_status::kind::other_tool);
+    CHECK_THAT(tracer.status().text, assay::test::contains(variable));
+    CHECK(library.asked.empty());
+    { range const here{"here"}; }
+    CHECK(tracer.stop().ranges.size() == 1);
+  }
+
+  // The tool is gone: the next recording is whole.
+  library.subscribing = CUPTI_SUCCESS;
   tracer.start();
-  ::unsetenv("CUDA_INJECTION64_PATH");
-  CHECK(tracer.status().what == recorder_status::kind::other_tool);
-  CHECK(library.asked.empty());
-  (void)tracer.stop();
+  CHECK(tracer.status().what == recorder_status::kind::recording);
+  write_records(10);
+  CHECK(tracer.stop().kernels.size() == 10);
 }
 
 TEST_CASE("A library that is too old, or refuses, is a status and a note, not an exception") {
