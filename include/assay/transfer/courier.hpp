@@ -153,11 +153,13 @@ class courier {
     }
 
    private:
-    /// The last copies out go in the caller's own stream, so that it need not wait for an event of
-    /// another one in the end.
+    /// Copies out go in the caller's own stream, so that it need not wait for another one's event
+    /// in the end; but what threads enqueue goes in a stream of this class: `cudaStreamPerThread`
+    /// would be another one to each.
     bool callers(int number) const {
       return cut_.how == deal::in_one_queue ||
-             (cut_.how == deal::by_engine && number == static_cast<int>(stage::copy_out));
+             (cut_.how == deal::by_engine && number == static_cast<int>(stage::copy_out) &&
+              tickets_.empty());
     }
     stream_type queue(int number) const {
       return callers(number) ? caller_
