@@ -68,6 +68,26 @@ struct explanation {
 /// The note of a trace that has ranges only; its text says why.
 inline constexpr std::string_view cuda_is_missing = "CUDA is not recorded";
 
+/// What a trace lost, and what its recorder says that it lacks, a line each; why CUDA is not in it
+/// at all is told by the note `cuda_is_missing`.
+inline std::vector<std::string> lacks(model const& of) {
+  std::vector<std::string> lines;
+  auto const tell = [&](std::uint64_t count, std::string_view what) {
+    if (count == 0) { return; }
+    lines.push_back(std::to_string(count) + " " + std::string{what});
+  };
+  tell(of.lost.dropped, "records lost, as the tracer had no room for them");
+  tell(of.lost.zero_stamped, "records left out, as they have no time");
+  tell(of.lost.out_of_window, "records left out, as their times lie outside the trace");
+  tell(of.lost.unmatched, "pieces of device work whose call is not in the trace");
+  tell(of.lost.unnamed, "names that could not be resolved");
+  for (auto const& [name, text] : of.notes) {
+    if (name == cuda_is_missing || name == "buffers") { continue; }  // those lack nothing
+    lines.push_back(name + (text.empty() ? "" : ": " + text));
+  }
+  return lines;
+}
+
 /// The arm of a comparison with these choices, the first that is not `but`. Throws
 /// `std::invalid_argument` where there is none.
 inline std::size_t arm_with(std::vector<std::pair<std::string, std::string>> const& axes,
@@ -132,23 +152,9 @@ inline std::string why_untraced(explained_arm const& control, explained_arm cons
   return "neither did anything in CUDA while it was traced";
 }
 
-/// What a trace lost and what its recorder has to say, a line each.
+/// Adds what a side's trace and counters lack, a line each.
 inline void tell_lacks(explained_arm const& of, std::vector<std::string>& to) {
-  auto const& lost = of.trace.lost;
-  auto const tell = [&](std::uint64_t count, std::string_view what) {
-    if (count == 0) { return; }
-    to.push_back(of.label + ": " + std::to_string(count) + " " + std::string{what});
-  };
-  tell(lost.dropped, "records lost, as the tracer had no room for them");
-  tell(lost.zero_stamped, "records left out, as they have no time");
-  tell(lost.out_of_window, "records left out, as their times lie outside the trace");
-  tell(lost.unmatched, "pieces of device work whose call is not in the trace");
-  tell(lost.unnamed, "names that could not be resolved");
-  for (auto const& [name, text] : of.trace.notes) {
-    // The first is told in place of the trace; the second is there in whole ones too.
-    if (name == cuda_is_missing || name == "buffers") { continue; }
-    to.push_back(of.label + ": " + name + (text.empty() ? "" : ": " + text));
-  }
+  for (auto const& each : lacks(of.trace)) { to.push_back(of.label + ": " + each); }
   if (of.counters && of.counters->status) {
     for (auto const& each : of.counters->dropped) {
       to.push_back(of.label + ": not counted: " + each.asked + ": " + each.why);

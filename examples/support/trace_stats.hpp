@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The tables of a trace in a file, as a program: options, formats, exit codes.
+#pragma once
+
+#include "cli.hpp"
+
+#include <assay/report/explanation.hpp>
+#include <assay/report/trace_json.hpp>
+#include <assay/report/trace_table.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/trace/chrome.hpp>
+#include <assay/trace/chrome_read.hpp>
+#include <assay/trace/difference.hpp>
+#include <assay/trace/overlap_reasons.hpp>
+#include <assay/trace/reports.hpp>
+#include <assay/trace/sqlite_read.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+/// A trace in a file of `write_chrome`, of `write_nsys` or of nsys, told apart by how it begins.
+inline trace::model read_trace(std::filesystem::path const& path) {
+  (void)require_readable(path);  // a pipe would be waited for
+  std::ifstream in{path, std::ios::binary};
+  char first = 0;
+  in >> first;
+  return first == '{' ? trace::read_chrome(path) : trace::read_nsys(path);
+}
+
+/// What the command line of `trace_stats` asks for.
+struct trace_questions {
+  std::vector<std::string> files, reports, classes, phases;
+  std::string format = "text", range, kernel, output, difference, perfetto;
+  std::int64_t device = 0, stream = 0;
+  bool has_device = false, has_stream = false, explain_overlap = false;
+
+  void add_to(CLI::App& app) {
+    app.add_option("FILE", files, "exports of nsys (.sqlite), or traces of assay (.sqlite, .json)")
+        ->required();
+    app.add_option("--report", reports, "these reports only, by name")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option("--format", format, "text, csv or json")->capture_default_str();
+    app.add_option("--range", range, "what ranges of this name launched or did; a glob");
+    app.add_option("--device", device, "work on this device");
+    app.add_option("--stream", stream, "work in this stream");
+    app.add_option("--kernel", kernel, "kernels with this in their name; a glob");
+    app.add_option("--output", output, "write each report to PREFIX_REPORT.EXTENSION")
+        ->type_name("PREFIX");
+    app.add_option("--phases", phases, "compare two ranges by class of work")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("A,B");
+    app.add_option("--class", classes,
+                   "a class of kernels for the shares, before the built-in ones")
+        ->allow_extra_args(false)
+        ->type_name("NAME=GLOB");
+    app.add_flag("--explain-overlap", explain_overlap,
+                 "say whether copies overlap kernels, how much, and if not, why");
+    app.add_option("--difference", difference, "say what changed from FILE to this one")
+        ->type_name("FILE2");
+    app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
+        ->type_name("OUT.json");
+    std::string known = "Reports:";
+    auto const list = [&](auto const& some) {
+      for (auto const& each : some) { known += " " + std::string{each.name}; }
+    };
+    list(trace::reports);
+    known += "; of assay alone:";
+    list(trace::own_reports);
+    app.footer(known + "; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
+               "4 failed (memory, file).");
+  }
+
+  void settle(CLI::App const& app) {
+    has_device = app.count("--device") != 0;
+    has_stream = app.count("--stream") != 0;
+    cli::choose("format", format, {"text", "csv", "json"});
+    if (app.count("--phases") != 0 && phases.size() != 2) {
+      throw std::invalid_argument("--phases names two ranges, as in --phases forward,step");
+    }
+    auto const one_file = [&](char const* option, std::string const& value) {
+      if (value.empty() || files.size() == 1) { return; }
+      throw std::invalid_argument(std::string{option} + " goes with one FILE, not " +
+                                  std::to_string(files.size()));
+    };
+    one_file("--difference", difference);
+    one_file("--perfetto", perfetto);
+    for (auto const& name : reports) {
+      if (name == "range_kernels" && !range.empty()) { continue; }
+      trace::model const none;
+      (void)trace::make_report(name, none);  // refuses a name that there is not
+    }
+    (void)classifier();
+  }
+
+  trace::filter filter() const { return filter_by(range); }
+
+  /// The same for another range. One that begins with a colon, as reports print them, is of the
+  /// default domain.
+  trace::filter filter_by(std::string name) const {
+    trace::filter by;
+    if (name.starts_with(':')) {
+      by.domain = "";
+      name.erase(0, 1);
+    }
+    by.range = std::move(name);
+    by.kernel = kernel;
+    if (has_device) { by.device = static_cast<std::int32_t>(device); }
+    if (has_stream) { by.stream = static_cast<std::uint32_t>(stream); }
+    return by;
+  }
+
+  trace::classifier classifier() const {
+    auto made = trace::default_classes();
+    for (auto each = classes.rbegin(); each != classes.rend(); ++each) {
+      auto const split = each->find('=');
+      if (split == 0 || split == std::string::npos || split + 1 == each->size()) {
+        throw std::invalid_argument("--class " + *each +
+                                    ": write NAME=GLOB, as in mine=*my_kernel*");
+      }
+      made = made.with(each->substr(0, split), each->substr(split + 1));
+    }
+    return made;
+  }
+};
+
+/// Answers the questions, file by file.
+class trace_answers {
+ public:
+  trace_answers(trace_questions const& asked, std::ostream& out) : asked_(asked), out_(out) {}
+
+  void answer() {
+    for (auto const& path : asked_.files) {
+      auto const of = read_trace(path);
+      if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
+        out_ << "## " << path << "\n\n";
+      }
+      if (!asked_.perfetto.empty()) { trace::write_chrome(of, asked_.perfetto); }
+      auto const rows = trace::select(of, asked_.filter());
+      tables(path, of, rows);
+      words(of, rows);
+      if (is_text()) { lacking(of); }
+    }
+  }
+
+ private:
+  bool is_text() const { return asked_.format == "text"; }
+
+  /// Reports that were not asked for by name are left out where they would be empty.
+  void tables(std::string const& path, trace::model const& of, trace::view const& rows) {
+    auto const others = !asked_.phases.empty() || asked_.explain_overlap ||
+                        !asked_.difference.empty() || !asked_.perfetto.empty();
+    if (asked_.reports.empty() && !others) {
+      if (!asked_.range.empty()) { put(path, make("range_kernels", of, rows), false); }
+      constexpr std::size_t printed_by_nsys = 6;  // by default, of those that it has here
+      for (std::size_t i = 0; i < printed_by_nsys; ++i) {
+        put(path, make(trace::reports[i].name, of, rows), false);
+      }
+      for (auto const& each : trace::own_reports) { put(path, make(each.name, of, rows), false); }
+    }
+    for (auto const& name : asked_.reports) { put(path, make(name, of, rows), true); }
+    if (asked_.phases.size() == 2) {
+      std::vector<trace::phase> phases;
+      for (auto const& name : asked_.phases) {
+        phases.push_back({name, trace::select(of, asked_.filter_by(name))});
+      }
+      put(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
+    }
+  }
+
+  trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
+    if (name == "range_kernels") { return trace::range_kernels(trace::view{of}, asked_.filter()); }
+    if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
+    return trace::make_report(name, rows);
+  }
+
+  void words(trace::model const& of, trace::view const& rows) {
+    if (asked_.explain_overlap) { say(report::sentences(trace::explain_overlap(rows), of)); }
+    if (asked_.difference.empty()) { return; }
+    auto const other = read_trace(asked_.difference);
+    auto const other_rows = trace::select(other, asked_.filter());
+    auto const time = trace::run_extent(other_rows).length() - trace::run_extent(rows).length();
+    auto const changed = trace::difference({rows}, {other_rows}, static_cast<double>(time));
+    if (is_text()) { say(report::sentences(changed)); }
+    put(asked_.difference, trace::difference_table(changed), true);
+  }
+
+  void say(std::vector<std::string> const& lines) {
+    for (auto const& line : lines) { out_ << report::wrapped(line, "", "  "); }
+    out_ << '\n';
+  }
+
+  void put(std::string const& path, trace::table const& of, bool also_empty) {
+    if (of.rows() == 0 && !also_empty) { return; }
+    if (asked_.output.empty()) {
+      write(out_, of);
+      if (is_text()) { out_ << '\n'; }
+      return;
+    }
+    std::ostringstream text;
+    write(text, of);
+    auto name = asked_.output;
+    if (asked_.files.size() > 1) { name += "_" + std::filesystem::path{path}.stem().string(); }
+    name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
+    write_atomically(name, text.str());
+    out_ << name << '\n';
+  }
+
+  void write(std::ostream& to, trace::table const& of) const {
+    if (asked_.format == "csv") { return report::csv_table(to, of); }
+    if (asked_.format == "json") { return report::json_table(to, of); }
+    if (of.rows() == 0) {
+      to << "SKIPPED: the trace has no data for " << of.name() << ".\n";
+    } else {
+      report::text(to, of);
+    }
+  }
+
+  void lacking(trace::model const& of) {
+    for (auto const& line : trace::lacks(of)) {
+      out_ << report::wrapped("lacking: " + line, "", "  ");
+    }
+  }
+
+  trace_questions const& asked_;
+  std::ostream& out_;
+};
+
+/// The program; returns its exit code. Errors are one line on `err`.
+inline int trace_stats(int argc, char const* const* argv, std::ostream& out, std::ostream& err) {
+  auto const complain = [&](std::exception const& error, char const* help, int code) {
+    err << "error: " << cli::detail::one_line(error) << help << '\n';
+    return code;
+  };
+  try {
+    CLI::App app{"Tables of traces: those of `nsys stats`, and what it does not tell."};
+    trace_questions asked;
+    asked.add_to(app);
+    try {
+      app.parse(argc, argv);
+    } catch (CLI::CallForHelp const&) {
+      out << app.help();
+      return cli::ok;
+    } catch (CLI::ParseError const& error) {
+      return complain(error, "; see --help", cli::bad_input);
+    }
+    asked.settle(app);
+    trace_answers{asked, out}.answer();
+    return cli::ok;
+  } catch (read_error const& error) {
+    return complain(error, "", cli::bad_input);
+  } catch (std::bad_alloc const&) {
+    err << "error: out of memory\n";
+    return cli::failed;
+  } catch (std::exception const& error) {
+    return complain(error, "", cli::detail::is_bad_input(error) ? cli::bad_input : cli::failed);
+  }
+}
+
+}  // namespace assay::examples

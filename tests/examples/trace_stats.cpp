@@ -1,0 +1,220 @@
+// assay-uses: sqlite
+
+// SPDX-License-Identifier: Apache-2.0
+#include "../../examples/support/trace_stats.hpp"
+
+#include "catch.hpp"
+#include "trace/files.hpp"
+#include "trace/golden.hpp"
+
+#include <assay/trace/sqlite.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace assay::test::golden;
+using assay::test::contains;
+using assay::test::content;
+using assay::test::folder;
+namespace cli = assay::cli;
+
+namespace {
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+outcome run(std::vector<std::string> words) {
+  words.insert(words.begin(), "trace_stats");
+  std::vector<char const*> argv;
+  for (auto const& word : words) { argv.push_back(word.c_str()); }
+  std::ostringstream out;
+  std::ostringstream err;
+  auto const code =
+      assay::examples::trace_stats(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+/// Two steps, each a forward with a product and, in the step alone, an optimiser.
+model steps(std::int64_t product = 600) {
+  builder b;
+  b.trace.window = {0, 10'000};
+  b.device(0, "GPU");
+  b.range("step", {0, 5000});
+  b.range("forward", {0, 150});
+  b.launch("gemm<float>", {0, 100}, {200, 200 + product});
+  b.launch("adam_step", {200, 300}, {200 + product, 300 + product}, {0, 9});
+  b.call("cudaDeviceSynchronize_v3020", {400, 1200});
+  return b.trace;
+}
+
+std::string with_rows(std::string const& rows) {
+  return "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),"
+         "Name\n" +
+         rows;
+}
+
+/// One line on stderr that begins with `error: `, nothing on stdout.
+void refused(outcome const& what, std::vector<std::string> const& with) {
+  INFO(what.err);
+  CHECK(what.code == cli::bad_input);
+  CHECK(what.out.empty());
+  CHECK(what.err.rfind("error: ", 0) == 0);
+  CHECK(std::ranges::count(what.err, '\n') == 1);
+  for (auto const& part : with) { CHECK_THAT(what.err, contains(part)); }
+}
+
+}  // namespace
+
+TEST_CASE("a file without options gives the default reports that it has data for, and ours") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const what = run({(here / "a.sqlite").string()});
+  CHECK(what.code == cli::ok);
+  CHECK(what.err.empty());
+  std::size_t before = 0;
+  for (auto const* title : {"(nvtx_sum)", "(cuda_api_sum)", "(cuda_gpu_kern_sum)", "(top_kernels)",
+                            "(class_shares)", "(gpu_time_sum)", "(launch_sum)"}) {
+    INFO(title);
+    auto const at = what.out.find(title);
+    REQUIRE(at != std::string::npos);
+    CHECK(at > before);
+    before = at;
+  }
+  CHECK_THAT(what.out, !contains("osrt_sum") && !contains("mem_time") && !contains("SKIPPED"));
+}
+
+TEST_CASE("reports come by name, in every format, from either kind of file") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  write_chrome(steps(), here / "a.json");
+  auto const rows = with_rows(
+      "85.7,600,1,600.0,600.0,600,600,0.0,gemm<float>\n"
+      "14.3,100,1,100.0,100.0,100,100,0.0,adam_step\n");
+  for (auto const* name : {"a.sqlite", "a.json"}) {
+    auto const path = (here / name).string();
+    auto const csv = run({"--report", "cuda_gpu_kern_sum", path, "--format", "csv"});
+    CHECK(csv.code == cli::ok);
+    CHECK(csv.out == rows);
+    auto const json = run({path, "--report=cuda_gpu_kern_sum", "--format=json"});
+    auto const read = nlohmann::json::parse(json.out);
+    REQUIRE(read.size() == 2);
+    CHECK(read[0].at("Name") == "gemm<float>");
+    CHECK(read[0].at("Total Time (ns)") == 600);
+    auto const two = run({path, "--report", "cuda_api_sum,osrt_sum"});
+    CHECK_THAT(two.out, contains("cudaDeviceSynchronize") &&
+                            contains("SKIPPED: the trace has no data for osrt_sum."));
+  }
+}
+
+TEST_CASE("rows are chosen by range, stream, device and kernel") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const kernels = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {(here / "a.sqlite").string(), "--report", "cuda_gpu_kern_sum",
+                               "--format", "csv"});
+    return run(words).out;
+  };
+  auto const gemm = with_rows("100.0,600,1,600.0,600.0,600,600,0.0,gemm<float>\n");
+  auto const adam = with_rows("100.0,100,1,100.0,100.0,100,100,0.0,adam_step\n");
+  CHECK(kernels({"--range", "forward"}) == gemm);
+  CHECK(kernels({"--range", ":forward"}) == gemm);
+  CHECK(kernels({"--range", "assay:forward"}) == with_rows(""));
+  CHECK(kernels({"--kernel", "adam"}) == adam);
+  CHECK(kernels({"--stream", "9"}) == adam);
+  CHECK(kernels({"--stream", "0"}) == with_rows(""));
+  CHECK(kernels({"--device", "1"}) == with_rows(""));
+  CHECK_THAT(run({(here / "a.sqlite").string(), "--range", "forward"}).out,
+             contains("(range_kernels)"));
+}
+
+TEST_CASE("phases are compared, by classes of the user's own too; overlap is told in words") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const path = (here / "a.sqlite").string();
+  auto const phases = run({"--phases", ":forward,step", path, "--format", "csv"});
+  CHECK_THAT(phases.out, contains("matmul") && contains("100.0,85.7,-14.3"));
+  auto const own =
+      run({path, "--report", "class_shares", "--format", "csv", "--class", "mine=gemm"});
+  CHECK_THAT(own.out, contains("mine") && !contains("matmul"));
+  CHECK(run({path, "--explain-overlap"}).out == "There are no copies.\n\n");
+}
+
+TEST_CASE("two files are told apart: what changed, with most of it first") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  write_chrome(steps(1600), here / "b.json");
+  auto const a = (here / "a.sqlite").string();
+  auto const b = (here / "b.json").string();
+  auto const what = run({a, "--difference", b});
+  CHECK_THAT(what.out, contains("Of +700.0 ns, devices explain +") &&
+                           contains("kernel gemm<float>: +1.000 us") &&
+                           contains("What Changed (difference)"));
+  auto const table = run({a, "--difference", b, "--format", "json"});
+  CHECK(nlohmann::json::parse(table.out)[0].at("Name") == "gemm<float>");
+  auto const several = run({a, b, "--report", "cuda_gpu_kern_sum"});
+  CHECK_THAT(several.out, contains("## " + a + "\n") && contains("## " + b + "\n"));
+}
+
+TEST_CASE("reports go to files, and traces to Perfetto") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  write_nsys(steps(), here / "b.sqlite");
+  auto const a = (here / "a.sqlite").string();
+  auto const prefix = (here / "out").string();
+  auto const one = run({a, "--output", prefix, "--report", "cuda_api_sum", "--format", "csv"});
+  CHECK(one.out == prefix + "_cuda_api_sum.csv\n");
+  CHECK_THAT(content(prefix + "_cuda_api_sum.csv"), contains("cudaLaunchKernel"));
+  auto const two =
+      run({a, (here / "b.sqlite").string(), "--output", prefix, "--report", "cuda_api_sum"});
+  CHECK(two.out == prefix + "_a_cuda_api_sum.txt\n" + prefix + "_b_cuda_api_sum.txt\n");
+  auto const json = (here / "p.json").string();
+  CHECK(run({a, "--perfetto", json}).out.empty());
+  CHECK((read_chrome(json) == read_nsys(a)));
+}
+
+TEST_CASE("what a trace lost is told beside its tables") {
+  folder const here;
+  auto lossy = steps();
+  lossy.lost.dropped = 7;
+  write_chrome(lossy, here / "a.json");
+  CHECK_THAT(run({(here / "a.json").string()}).out, contains("lacking: 7 records lost"));
+  CHECK_THAT(run({(here / "a.json").string(), "--format", "csv"}).out, !contains("lacking"));
+}
+
+TEST_CASE("help lists all reports and exit codes") {
+  auto const what = run({"--help"});
+  CHECK(what.code == cli::ok);
+  for (auto const& each : assay::trace::reports) {
+    CHECK_THAT(what.out, contains(std::string{each.name}));
+  }
+  CHECK_THAT(what.out, contains("launch_sum") && contains("2 bad input"));
+}
+
+TEST_CASE("bad input is one line with value and remedy") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  assay::test::put(here / "cut.sqlite", content(here / "a.sqlite").substr(0, 5000));
+  assay::test::put(here / "bad.json", "{\"traceEvents\": [");
+  assay::test::put(here / "empty", "");
+  auto const a = (here / "a.sqlite").string();
+  refused(run({}), {"FILE", "--help"});
+  refused(run({"/no/such"}), {"/no/such", "No such file"});
+  refused(run({here / "cut.sqlite"}), {"cut.sqlite"});
+  refused(run({here / "bad.json"}), {"bad.json"});
+  refused(run({here / "empty"}), {"empty"});
+  refused(run({"/"}), {"regular file"});
+  refused(run({a, "--report", "all"}), {"'all'", "cuda_api_sum"});
+  refused(run({a, "--report", "range_kernels"}), {"'range_kernels'"});
+  refused(run({a, "--format", "xml"}), {"'xml'", "text, csv, json"});
+  refused(run({a, "--phases", "one"}), {"--phases", "two"});
+  refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
+  refused(run({a, a, "--difference", a}), {"--difference", "one FILE"});
+  refused(run({a, "--difference", "/no/such"}), {"/no/such"});
+  refused(run({a, "--frobnicate"}), {"--frobnicate"});
+}
