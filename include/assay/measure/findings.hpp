@@ -68,10 +68,11 @@ inline std::string changed_axes(std::vector<variant> const& variants,
 namespace detail {
 
 /// Builds the findings and notes of one comparison.
+template <class Ledger>
 class reporter {
  public:
   reporter(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
-           options const& chosen, ledger const& entries, cell_size size, ending const& end)
+           options const& chosen, Ledger const& entries, cell_size size, ending const& end)
       : variants_(variants),
         contrasts_(contrasts),
         options_(chosen),
@@ -244,7 +245,7 @@ class reporter {
   std::vector<variant> const& variants_;
   std::vector<contrast> const& contrasts_;
   options const& options_;
-  ledger const& ledger_;
+  Ledger const& ledger_;
   cell_size size_;
   ending const& end_;
   comparison result_;
@@ -252,11 +253,13 @@ class reporter {
 
 }  // namespace detail
 
-/// Judges what the ledger holds as of the last look, applies the guards, and sums up the arms.
-inline comparison conclude(std::vector<variant> const& variants,
-                           std::vector<contrast> const& contrasts, options const& chosen,
-                           ledger const& entries, cell_size size, ending const& end) {
-  return detail::reporter{variants, contrasts, chosen, entries, size, end}.make();
+/// Judges what the ledger (`ledger.hpp`, or one that answers alike) holds as of the last look,
+/// applies the guards, and sums up the arms.
+template <class Ledger>
+comparison conclude(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
+                    options const& chosen, Ledger const& entries, cell_size size,
+                    ending const& end) {
+  return detail::reporter<Ledger>{variants, contrasts, chosen, entries, size, end}.make();
 }
 
 }  // namespace assay::measure

@@ -13,6 +13,7 @@
 #include <assay/pipeline.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -30,8 +31,8 @@ struct default_memory<on::device> {
 
 namespace measure {
 
-template <>
-struct instruments<on::device> {
+template <std::same_as<on::device> Place>
+struct instruments<Place> {
   /// Two timed events for each lane, recorded before its first item and after its last.
   class batch_timer {
    public:

@@ -10,6 +10,7 @@
 #include <assay/submit/concepts.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <limits>
 #include <string>
@@ -35,8 +36,8 @@ struct environment_watch {
 template <class Place>
 struct instruments;
 
-template <>
-struct instruments<on::host> {
+template <std::same_as<on::host> Place>
+struct instruments<Place> {
   class batch_timer {
    public:
     batch_timer(on::host, int /*lanes*/) {}

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <any>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -49,6 +50,7 @@ class line_up {
   }
 
   /// Measures, then measures the ceilings and profiles each variant, unless it failed before.
+  template <class Clock = std::chrono::steady_clock>
   comparison run(std::vector<contrast> const& contrasts, options chosen) const {
     auto watch = watch_();
     chosen.at_epoch_begin = [&watch, asked = chosen.at_epoch_begin](epoch const& now) {
@@ -62,7 +64,7 @@ class line_up {
       }
       return reasons;
     };
-    auto result = measure::run(variants_, contrasts, chosen);
+    auto result = measure::run<Clock>(variants_, contrasts, chosen);
     watch.describe(result);
     if (!result.failure.empty()) { return result; }
     result.ceilings = ceilings_();

@@ -39,6 +39,7 @@ struct interruption {
 };
 
 /// One comparison on its way through its epochs.
+template <class Clock>
 class procedure {
  public:
   procedure(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
@@ -51,7 +52,7 @@ class procedure {
         ledger_(variants.size(), contrasts) {}
 
   comparison run() {
-    auto const begin = std::chrono::steady_clock::now();
+    auto const begin = Clock::now();
     try {
       bool decided = false;
       for (int number = 0; !decided && number < options_.max_epochs; ++number) {
@@ -64,8 +65,7 @@ class procedure {
     }
     auto result = conclude(variants_, contrasts_, options_, ledger_, size_, end_);
     result.seed = seed_;
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return result;
   }
 
@@ -278,11 +278,13 @@ class procedure {
 /// primary clock. Blocks until then. What a subject throws becomes the reason of UNPROVEN findings;
 /// `std::invalid_argument` for variants, contrasts or options that cannot be.
 ///
-/// The cells' order, their arenas and each epoch's seed follow from `options::seed`.
-inline comparison run(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
-                      options const& chosen = {}) {
+/// The cells' order, their arenas and each epoch's seed follow from `options::seed`. `Clock` tells
+/// how long the comparison took; subjects have clocks of their own.
+template <class Clock = std::chrono::steady_clock>
+comparison run(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
+               options const& chosen = {}) {
   require_sound(variants, contrasts, chosen);
-  return detail::procedure{variants, contrasts, chosen}.run();
+  return detail::procedure<Clock>{variants, contrasts, chosen}.run();
 }
 
 }  // namespace assay::measure

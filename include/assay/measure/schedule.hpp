@@ -45,8 +45,8 @@ struct super_block {
 ///
 /// The counts are fixed, the labels are not: relabelling the variants still gives a sequence just
 /// as probable. With one super-block and two variants it is one fair coin.
-inline std::vector<int> draw_turns(std::vector<int> const& variants, std::size_t halves,
-                                   coins& from) {
+template <class Coins>
+std::vector<int> draw_turns(std::vector<int> const& variants, std::size_t halves, Coins& from) {
   std::vector<int> turns;
   while (turns.size() < halves) {
     auto round = variants;
@@ -63,8 +63,9 @@ inline std::vector<int> draw_turns(std::vector<int> const& variants, std::size_t
 ///
 /// Arenas in the first half: as many variants in one as in the other, the odd one by a coin; for
 /// two variants this is m and 1 - m with a fair coin m.
-inline super_block draw_super_block(std::vector<int> const& variants, std::vector<int> const& turns,
-                                    coins& from) {
+template <class Coins>
+super_block draw_super_block(std::vector<int> const& variants, std::vector<int> const& turns,
+                             Coins& from) {
   if (variants.size() < 2) {
     throw std::invalid_argument("a super-block needs 2 variants or more, not " +
                                 std::to_string(variants.size()));
@@ -94,7 +95,8 @@ inline super_block draw_super_block(std::vector<int> const& variants, std::vecto
 }
 
 /// The slots of a half's variants in a random order, to lead in with.
-inline std::vector<slot> draw_lead_in(super_block const& block, coins& from) {
+template <class Coins>
+std::vector<slot> draw_lead_in(super_block const& block, Coins& from) {
   std::vector<slot> each(block.slots.begin(),
                          block.slots.begin() + static_cast<std::ptrdiff_t>(block.variants()));
   from.shuffle(each);
@@ -103,15 +105,15 @@ inline std::vector<slot> draw_lead_in(super_block const& block, coins& from) {
 
 /// An epoch's super-blocks: `super_blocks` over the variants 0 ... variants-1 and, if asked for,
 /// one of variant 0 against number `variants`, its second instance, at a random place among them.
-inline std::vector<super_block> draw_epoch(int variants, int super_blocks, bool control,
-                                           coins& from) {
+template <class Coins>
+std::vector<super_block> draw_epoch(int variants, int super_blocks, bool control, Coins& from) {
   std::vector<int> all(static_cast<std::size_t>(variants));
   for (int i = 0; i < variants; ++i) { all[static_cast<std::size_t>(i)] = i; }
   std::vector<super_block> blocks;
   blocks.reserve(static_cast<std::size_t>(super_blocks) + 1);
   auto const turns = draw_turns(all, 2 * static_cast<std::size_t>(super_blocks), from);
   for (std::size_t i = 0; i < turns.size(); i += 2) {
-    blocks.push_back(draw_super_block(all, {turns[i], turns[i + 1]}, from));
+    blocks.push_back(draw_super_block(all, std::vector<int>{turns[i], turns[i + 1]}, from));
   }
   if (control) {
     std::vector<int> const pair{0, variants};

@@ -36,6 +36,7 @@ struct stream_work {
 /// the events, and `submit` the host's time in `launch`. `wall` is the host's time from the first
 /// launch of the wash-out until the stream has drained, over all these launches, since the timed
 /// ones have no beginning of their own on the host.
+template <class Clock = std::chrono::steady_clock>
 class stream_subject final : public subject {
  public:
   stream_subject(on::device place, stream_work work)
@@ -60,13 +61,13 @@ class stream_subject final : public subject {
     device_guard const guard{place_};
     clock_.begin(stream_);
     begin_->record(stream_);
-    auto const first = host_clock::now();
+    auto const first = Clock::now();
     enqueue(arena, launches);
-    auto const queued = host_clock::now();
+    auto const queued = Clock::now();
     end_->record(stream_);
     clock_.end(stream_);
     stream_.synchronize();
-    auto const drained = host_clock::now();
+    auto const drained = Clock::now();
 
     cell mean;
     mean[clock::gpu] = end_->seconds_since(*begin_) / launches;
@@ -88,9 +89,7 @@ class stream_subject final : public subject {
   }
 
  private:
-  using host_clock = std::chrono::steady_clock;
-
-  static double seconds(host_clock::time_point begin, host_clock::time_point end) {
+  static double seconds(typename Clock::time_point begin, typename Clock::time_point end) {
     return std::chrono::duration<double>(end - begin).count();
   }
 
@@ -101,7 +100,7 @@ class stream_subject final : public subject {
   }
 
   void enqueue(int arena, int launches) {
-    if (in_flight_ == 0) { first_submit_ = host_clock::now(); }
+    if (in_flight_ == 0) { first_submit_ = Clock::now(); }
     for (int i = 0; i < launches; ++i) {
       range const scope{"launch", category::gpu};
       work_.launch(stream_, arena);
@@ -115,15 +114,16 @@ class stream_subject final : public subject {
   kernel::sm_clock_probe clock_;
   std::optional<event> begin_;
   std::optional<event> end_;
-  host_clock::time_point first_submit_;
+  typename Clock::time_point first_submit_;
   int in_flight_ = 0;  ///< launches since the stream was last known to be idle
 };
 
 /// A variant that measures `work` as it is: epochs renew its stream, the caller keeps its buffers.
 /// For buffers that are made anew too, write `build` by hand.
-inline variant stream_variant(std::string label, on::device place, stream_work work) {
+template <class Clock = std::chrono::steady_clock>
+variant stream_variant(std::string label, on::device place, stream_work work) {
   return {label, {{"work", label}}, [place, work = std::move(work)](epoch const&) {
-            return std::make_unique<stream_subject>(place, work);
+            return std::make_unique<stream_subject<Clock>>(place, work);
           }};
 }
 

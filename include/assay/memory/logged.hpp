@@ -31,6 +31,7 @@ namespace assay::mr {
 /// The file begins with RMM's columns `Thread,Time,Action,Pointer,Size,Stream` (time of day in UTC,
 /// actions `allocate`, `allocate failure`, `free`), then has ours: nanoseconds since the log began,
 /// host nanoseconds that the call took, alignment, device (-1 is the host).
+template <class Clock>
 class allocation_log {
  public:
   enum class action : unsigned char { allocate, failure, free };
@@ -47,7 +48,7 @@ class allocation_log {
 
   /// Throws `std::invalid_argument` with the system's reason unless the file can be written.
   allocation_log(std::string path, int device)
-      : path_(std::move(path)), device_(device), began_(clock::now()) {
+      : path_(std::move(path)), device_(device), began_(Clock::now()) {
     static std::atomic<int> logs{0};  // two logs of one path must not share the temporary
     partial_ = path_ + ".partial." + std::to_string(::getpid()) + "." + std::to_string(++logs);
     if (!std::ofstream{partial_}) {
@@ -66,7 +67,7 @@ class allocation_log {
   }
 
   std::int64_t now() const noexcept {
-    return std::chrono::nanoseconds{clock::now() - began_}.count();
+    return std::chrono::nanoseconds{Clock::now() - began_}.count();
   }
   void add(record const& what) {
     auto& mine = lists_.mine();
@@ -94,7 +95,6 @@ class allocation_log {
   }
 
  private:
-  using clock = std::chrono::steady_clock;
   struct alignas(64) list {
     std::vector<record> records;
   };
@@ -123,7 +123,7 @@ class allocation_log {
   std::string partial_;
   int device_;
   bool closed_ = false;
-  clock::time_point began_;
+  typename Clock::time_point began_;
   std::chrono::system_clock::time_point wall_ = std::chrono::system_clock::now();
   per_thread<list> lists_;
 };
@@ -134,8 +134,7 @@ template <class R>
 class logged_resource : public adaptor_calls<logged_resource<R>, R> {
  public:
   logged_resource(R upstream, std::string path, int device)
-      : upstream_(std::move(upstream)),
-        log_(std::make_shared<allocation_log>(std::move(path), device)) {}
+      : upstream_(std::move(upstream)), log_(std::make_shared<log>(std::move(path), device)) {}
 
   template <class Stream>
   void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = default_alignment) {
@@ -144,11 +143,11 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
     try {
       block = upstream_.allocate(stream, bytes, alignment);
     } catch (...) {
-      note(begin, allocation_log::action::failure, nullptr, bytes, stream, alignment);
+      note(begin, log::action::failure, nullptr, bytes, stream, alignment);
       throw;
     }
     try {
-      note(begin, allocation_log::action::allocate, block, bytes, stream, alignment);
+      note(begin, log::action::allocate, block, bytes, stream, alignment);
     } catch (...) {
       upstream_.deallocate(stream, block, bytes, alignment);
       throw;
@@ -162,7 +161,7 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
                   std::size_t alignment = default_alignment) noexcept {
     auto const begin = log_->now();
     upstream_.deallocate(stream, block, bytes, alignment);
-    note(begin, allocation_log::action::free, block, bytes, stream, alignment);
+    note(begin, log::action::free, block, bytes, stream, alignment);
   }
 
   /// Writes the file now. No thread may use the resource meanwhile.
@@ -179,22 +178,24 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   bool operator==(logged_resource const&) const = default;
 
  private:
+  using log = allocation_log<std::chrono::steady_clock>;
+
   template <class Stream>
-  void note(std::int64_t begin, allocation_log::action what, void* block, std::size_t bytes,
-            Stream stream, std::size_t alignment) {
+  void note(std::int64_t begin, log::action what, void* block, std::size_t bytes, Stream stream,
+            std::size_t alignment) {
     std::uintptr_t number = 0;
     if constexpr (requires { stream.get(); }) {
       number = reinterpret_cast<std::uintptr_t>(stream.get());
     }
     auto const end = log_->now();
     // A block may have a new owner before its free returns, so a free counts from its beginning.
-    log_->add({what == allocation_log::action::free ? begin : end, end - begin,
+    log_->add({what == log::action::free ? begin : end, end - begin,
                reinterpret_cast<std::uintptr_t>(block), bytes, number, 0,
                static_cast<std::uint32_t>(alignment), what});
   }
 
   R upstream_;
-  std::shared_ptr<allocation_log> log_;
+  std::shared_ptr<log> log_;
 };
 
 /// What `upstream` opens, logged to `path`. Of several that are opened with one path, the file is

@@ -6,6 +6,7 @@
 #include <assay/memory/pool_backend.hpp>
 #include <assay/memory/pool_core.hpp>
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,15 +30,17 @@ namespace assay::mr {
 /// heap, once the cache has overflowed, or after a wait for the device when memory has run out.
 /// With a handle that names a default stream (0, legacy, per-thread) the pool's device must be
 /// current.
-class pool_resource : public device_calls<pool_resource> {
+template <pool_backend Backend>
+class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
  public:
-  using core = pool_core<cuda_pool_backend>;
+  using core = pool_core<Backend>;
 
   /// Keeps the blocks that a captured graph uses. Waits for the device when it goes, or, if a
   /// stream is being captured then, leaves the blocks aside until that is possible.
   class capture_hold {
    public:
-    capture_hold(std::shared_ptr<core> owner, std::unique_ptr<core::capture_type> blocks) noexcept
+    capture_hold(std::shared_ptr<core> owner,
+                 std::unique_ptr<typename core::capture_type> blocks) noexcept
         : owner_(std::move(owner)), blocks_(std::move(blocks)) {}
     capture_hold(capture_hold&&) noexcept = default;
     capture_hold& operator=(capture_hold&& other) noexcept {
@@ -53,10 +56,10 @@ class pool_resource : public device_calls<pool_resource> {
 
    private:
     std::shared_ptr<core> owner_;
-    std::unique_ptr<core::capture_type> blocks_;
+    std::unique_ptr<typename core::capture_type> blocks_;
   };
 
-  pool_resource(cuda_pool_backend backend, pool_options const& options)
+  basic_pool_resource(Backend backend, pool_options const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
 
   /// Throws `mr::out_of_memory` with the pool's state; in checked mode `std::logic_error` with what
@@ -95,11 +98,14 @@ class pool_resource : public device_calls<pool_resource> {
   /// Checked mode: blocks not given back.
   std::vector<live_block> live_blocks() const { return core_->live_blocks(); }
 
-  bool operator==(pool_resource const&) const = default;
+  bool operator==(basic_pool_resource const&) const = default;
 
  private:
   std::shared_ptr<core> core_;
 };
+
+/// The pool of a device's memory.
+using pool_resource = basic_pool_resource<cuda_pool_backend>;
 
 /// A pool with these options (`pool_options` tells them); `mr::pool{10_GiB}` reserves 10 GiB.
 struct pool {
@@ -124,7 +130,8 @@ struct pool {
 
   /// Throws `std::invalid_argument` when the card cannot ever have that much, `out_of_memory` when
   /// it has not now.
-  pool_resource open(on::device place) const {
+  template <std::same_as<on::device> Place>
+  pool_resource open(Place place) const {
     require_device(place);
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;

@@ -40,6 +40,7 @@ struct least_kernel {
 };
 
 /// Measures the link of the current device by events round copies of page-locked memory.
+template <class Link>
 class link_gauge {
  public:
   explicit link_gauge(on::device place)
@@ -52,7 +53,7 @@ class link_gauge {
         in_(place),
         out_(place),
         carrier_(link_, {{device_in_.get(), device_out_.get()}}) {
-    for (auto* each : {&begin_, &end_}) { *each = link_.make_event(cuda_link::timed); }
+    for (auto* each : {&begin_, &end_}) { *each = link_.make_event(Link::timed); }
     copy_in(bytes);  // both engines awake
     copy_out(bytes);
     synchronize();
@@ -115,9 +116,8 @@ class link_gauge {
   /// Seconds of a copy each way while the other direction is busy: the second of four, which the
   /// other's four cover even if one direction is half as fast.
   std::pair<double, double> duplex() {
-    std::array<event, 4> marks{
-        link_.make_event(cuda_link::timed), link_.make_event(cuda_link::timed),
-        link_.make_event(cuda_link::timed), link_.make_event(cuda_link::timed)};
+    std::array<event, 4> marks{link_.make_event(Link::timed), link_.make_event(Link::timed),
+                               link_.make_event(Link::timed), link_.make_event(Link::timed)};
     double in = 0;
     double out = 0;
     for (int repeat = 0; repeat < repeats; ++repeat) {
@@ -175,31 +175,33 @@ class link_gauge {
     return {end_.seconds_since(begin_), spent.count()};
   }
 
-  cuda_link link_;
+  Link link_;
   page_locked_block host_in_, host_out_;
   device_block device_in_, device_out_;
   stream caller_, in_, out_;
   event begin_, end_;
-  courier<cuda_link, lent_memory> carrier_;
+  courier<Link, lent_memory> carrier_;
 };
 
 }  // namespace detail
 
 /// Measures the terms of a device's link anew, but for the kernel's, which are a job's own. 64 MiB
 /// are page-locked for it, which is most of its time: less than 0.15 s. The device should be idle.
-inline overlap_terms measure_link(on::device place) {
+template <class Link = cuda_link>
+overlap_terms measure_link(on::device place) {
   range const scope{"measure link", category::measurement};
   device_guard const current{place};
-  return detail::link_gauge{place}.measure();
+  return detail::link_gauge<Link>{place}.measure();
 }
 
 /// The same, measured once per process and device by the first who asks; others wait for him.
-inline overlap_terms const& link_terms_of(on::device place) {
+template <class Link = cuda_link>
+overlap_terms const& link_terms_of(on::device place) {
   static std::mutex measuring;
   static std::map<int, overlap_terms> known;
   std::lock_guard const lock{measuring};
   auto found = known.find(place.id);
-  if (found == known.end()) { found = known.emplace(place.id, measure_link(place)).first; }
+  if (found == known.end()) { found = known.emplace(place.id, measure_link<Link>(place)).first; }
   return found->second;
 }
 

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,7 +23,7 @@ namespace assay::transfer {
 /// `elements` cut into at most `chunks` parts with these weights, at multiples of `granularity`;
 /// parts without elements are left out.
 inline std::vector<std::int64_t> cut(std::int64_t elements, std::int64_t granularity,
-                                     std::span<double const> weights) {
+                                     std::vector<double> const& weights) {
   double all = 0;
   for (double const each : weights) { all += each; }
   auto const units = (elements + granularity - 1) / granularity;
@@ -76,14 +75,15 @@ struct busy {
 };
 
 /// When a copy that begins to move bytes at `begin` ends: at its duplex rate while the other engine
-/// is busy, alone in between. `next` is the other's first copy that is not over by `begin`.
-inline double copy_end(double begin, double alone, double duplex, std::span<busy const> other,
-                       std::size_t& next) {
+/// is busy, alone in between, of which the first `count` copies are known. `next` is the first of
+/// them that is not over by `begin`.
+inline double copy_end(double begin, double alone, double duplex, std::vector<busy> const& other,
+                       std::size_t count, std::size_t& next) {
   if (!(alone > 0)) { return begin; }
-  while (next < other.size() && other[next].end <= begin) { ++next; }
+  while (next < count && other[next].end <= begin) { ++next; }
   double now = begin;
   double left = 1;  // share of the copy
-  for (auto at = next; at < other.size(); ++at) {
+  for (auto at = next; at < count; ++at) {
     if (other[at].begin > now) {
       auto const gap = other[at].begin - now;
       if (left * alone <= gap) { return now + left * alone; }
@@ -109,7 +109,7 @@ inline double copy_end(double begin, double alone, double duplex, std::span<busy
 /// rate depends on whether the other engine moves bytes, which is known only once its times are: so
 /// the recurrence is repeated with the times of the last pass until they stay.
 inline double chunked_seconds(overlap_terms const& of, overlap_size const& size,
-                              std::span<std::int64_t const> chunks, int slots) {
+                              std::vector<std::int64_t> const& chunks, int slots) {
   if (slots < 1) {
     throw std::invalid_argument("slots = " + std::to_string(slots) +
                                 " is not possible: at least 1 is");
@@ -136,7 +136,7 @@ inline double chunked_seconds(overlap_terms const& of, overlap_size const& size,
       begin += overhead.to_device;
       // Only earlier chunks can leave while this one comes, and their times are known.
       auto const end = detail::copy_end(begin, share * all.to_device, share * all.to_device_duplex,
-                                        std::span{out}.first(i), next_out);
+                                        out, i, next_out);
       in[i] = {begin, end};
       auto ready = in[i].end;
       if (i > 0) { ready = std::max(ready, computed[i - 1]); }
@@ -145,7 +145,7 @@ inline double chunked_seconds(overlap_terms const& of, overlap_size const& size,
       auto const leave =
           (i > 0 ? std::max(computed[i], out[i - 1].end) : computed[i]) + overhead.to_host;
       out[i] = {leave, detail::copy_end(leave, share * all.to_host, share * all.to_host_duplex, in,
-                                        next_in)};
+                                        count, next_in)};
     }
     if (std::abs(out.back().end - last) <= 1e-9 * last) { break; }
     last = out.back().end;
