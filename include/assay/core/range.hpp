@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace assay {
 
@@ -48,11 +49,12 @@ class range {
  private:
   static constexpr std::uint32_t not_noted = 8;  // beside the bits of detail::range_watcher
 
-  [[gnu::noinline]] void open(std::uint32_t watchers, char const* name, category kind,
+  // The name's length is taken where it is a constant, at the caller's; it ends in a 0 there.
+  [[gnu::noinline]] void open(std::uint32_t watchers, std::string_view name, category kind,
                               std::uint64_t payload) noexcept {
     if ((watchers & detail::nvtx_unasked) != 0) { watchers = ask_nvtx(); }
     if ((watchers & detail::nvtx_tool) != 0) {
-      config::nvtx_push(name, colour(kind), static_cast<std::uint32_t>(kind), payload);
+      config::nvtx_push(name.data(), colour(kind), static_cast<std::uint32_t>(kind), payload);
       told_ |= detail::nvtx_tool;
     }
     if ((watchers & detail::range_recorder) != 0) {

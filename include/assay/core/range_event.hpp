@@ -51,6 +51,37 @@ struct event_body {
   std::uint32_t argb;
 };
 
+/// Names of common lengths in two pieces that overlap, without a call.
+inline void copy_name(std::byte* to, char const* from, std::size_t bytes) noexcept {
+  auto const in_two = [=](auto piece) {
+    constexpr auto size = sizeof piece;
+    auto last = piece;
+    std::memcpy(&piece, from, size);
+    std::memcpy(&last, from + bytes - size, size);
+    std::memcpy(to, &piece, size);
+    std::memcpy(to + bytes - size, &last, size);
+  };
+  if (bytes >= 16 && bytes <= 32) {
+    in_two(std::array<std::uint64_t, 2>{});
+  } else if (bytes >= 8 && bytes < 16) {
+    in_two(std::uint64_t{});
+  } else if (bytes != 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+/// Word by word: put together on the stack and copied from there in wider words, it would wait for
+/// every store before it, those into the log too, to reach the cache.
+inline void write_body(std::byte* place, range_event const& event) noexcept {
+  auto const put = [place](std::size_t at, auto value) {
+    std::memcpy(place + at, &value, sizeof value);
+  };
+  put(offsetof(detail::event_body, payload), event.payload);
+  put(offsetof(detail::event_body, id), event.id);
+  put(offsetof(detail::event_body, category), event.category);
+  put(offsetof(detail::event_body, argb), event.argb);
+}
+
 /// Events of one thread, one behind the other. Its thread writes behind `published`, others read
 /// before it.
 struct range_chunk {

@@ -127,8 +127,8 @@ class range_log {
       return false;
     }
     constexpr auto behind = sizeof(detail::event_head) + sizeof(detail::event_body);
-    write_body(place + sizeof(detail::event_head), event);
-    if (bytes != 0) { std::memcpy(place + behind, event.name.data(), bytes); }
+    detail::write_body(place + sizeof(detail::event_head), event);
+    detail::copy_name(place + behind, event.name.data(), bytes);
     if (event.what == range_event::kind::push) { ++detail::my_ranges.depth; }
     auto const now = stamp(config::ticks_before);
     publish(place, {now, event.domain, bytes, event.what}, behind + bytes);
@@ -205,18 +205,6 @@ class range_log {
       std::memcpy(place + sizeof(detail::event_head), &both.at, sizeof both.at);
       publish(place, {both.ticks, 0, 0, detail::anchor_event}, bytes);
     }
-  }
-
-  // Word by word: put together on the stack and copied from there in wider words, it would wait for
-  // every store before it, those into the log too, to reach the cache.
-  static void write_body(std::byte* place, range_event const& event) noexcept {
-    auto const put = [place](std::size_t at, auto value) {
-      std::memcpy(place + at, &value, sizeof value);
-    };
-    put(offsetof(detail::event_body, payload), event.payload);
-    put(offsetof(detail::event_body, id), event.id);
-    put(offsetof(detail::event_body, category), event.category);
-    put(offsetof(detail::event_body, argb), event.argb);
   }
 
   static constexpr std::size_t rounded(std::size_t bytes) noexcept {
