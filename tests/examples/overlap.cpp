@@ -103,6 +103,13 @@ TEST_CASE("page-locking once pays after as many uses as its cost takes to come b
   // 2 MiB cost 0.117 ms to register and 0.78 ms to allocate; each use saves 0.7 ms.
   CHECK_THAT(lines.back(), contains("from use 1 on") && contains("from use 2 on"));
   CHECK_THAT(lines.front(), contains("at no size"));
+  auto const against_mapped = break_even_lines(
+      {row("transfer::overlapped", mib, 2e-4), row("transfer::mapped", mib, 1e-4),
+       row("transfer::overlapped", 2 * mib, 2e-4), row("transfer::mapped", 2 * mib, 3e-4)},
+      {});
+  CHECK_THAT(against_mapped[3], contains("transfer::overlapped is faster than transfer::mapped "
+                                         "from 2.00 MiB") &&
+                                    contains("reads each byte once"));
 }
 
 TEST_CASE("rows and cells are written as table, CSV and JSON", "[examples]") {
