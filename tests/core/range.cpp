@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -222,6 +223,62 @@ TEST_CASE("Ranges one behind the other do not overlap") {
     last = row.when.end;
   }
   CHECK(overlaps == 0);
+}
+
+TEST_CASE("Names of every length come back, and nothing beside them is touched") {
+  std::vector<std::string> names;
+  for (std::size_t length = 0; length < 100; ++length) {
+    std::string name;
+    for (std::size_t i = 0; i < length; ++i) {
+      name.push_back(static_cast<char>('!' + (i * 7 + length) % 90));
+    }
+    names.push_back(name);
+  }
+  auto const made = trace::record_ranges([&] {
+    for (auto const& name : names) { range const here{name.c_str(), category::measurement, 77}; }
+  });
+  REQUIRE(made.ranges.size() == names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto const& row = made.ranges[i];
+    CHECK(name_of(made, row) == names[i]);
+    CHECK(row.argb == colour(category::measurement));
+    CHECK(row.category == static_cast<std::uint32_t>(category::measurement));
+    CHECK(row.payload == 77);
+    CHECK(row.ended);
+  }
+}
+
+TEST_CASE("Ticks become times by the anchors among them; one read too early is put in order") {
+  auto const chunk = std::make_shared<assay::detail::range_chunk>();
+  std::size_t used = 0;
+  auto const add = [&](range_event::kind what, std::int64_t ticks, std::int64_t anchored_at = 0) {
+    assay::detail::event_head const head{ticks, 1, 0, what};
+    std::memcpy(chunk->bytes.data() + used, &head, sizeof head);
+    used += sizeof head;
+    if (what == assay::detail::anchor_event) {
+      std::memcpy(chunk->bytes.data() + used, &anchored_at, sizeof anchored_at);
+      used += sizeof anchored_at;
+    } else if (what == range_event::kind::push) {
+      assay::detail::write_body(chunk->bytes.data() + used, {.name = {}});
+      used += sizeof(assay::detail::event_body);
+    }
+  };
+  add(range_event::kind::push, 1'000'000);
+  add(assay::detail::anchor_event, 1'000'100, 5'000'000);
+  add(range_event::kind::pop, 1'000'300);
+  add(range_event::kind::push, 1'000'290);
+  add(range_event::kind::pop, 1'000'500);
+  range_recording::thread_events thread;
+  thread.ns_per_tick = 0.5;
+  thread.chunks.emplace_back(chunk, used);
+  std::vector<std::int64_t> times;
+  thread.each([&](range_event const& event) { times.push_back(event.at); });
+  CHECK(times == std::vector<std::int64_t>{4'999'950, 5'000'100, 5'000'100, 5'000'200});
+
+  thread.ns_per_tick = 0;  // nanoseconds already
+  times.clear();
+  thread.each([&](range_event const& event) { times.push_back(event.at); });
+  CHECK(times == std::vector<std::int64_t>{1'000'000, 1'000'300, 1'000'290, 1'000'500});
 }
 
 TEST_CASE("Starts and ends match by their id across threads; marks are moments") {
