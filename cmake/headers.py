@@ -103,7 +103,7 @@ class Graph:
 def umbrella_includes(graph):
     """What each umbrella has to include: the next smaller umbrella and the headers it adds.
 
-    The trace has its own: programs that record and read none, which are most, compile in a third of the time.
+    The trace has its own: programs that record and read none, which are most, compile in half the time.
     """
     inside = [h for h in graph.headers if h not in UMBRELLAS]
     trace = [h for h in inside if graph.of_trace(h) and not graph.needs(h)]

@@ -56,14 +56,15 @@ __global__ void measure_timer_step(Word* least, int steps) {
 ///
 /// The mean SM clock tells a slower program from a slower card. The samples land in pinned memory,
 /// and are read when `hertz` asks for them.
-class sm_clock_probe {
+template <class Sample>
+class basic_sm_clock_probe {
  public:
-  explicit sm_clock_probe(on::device place)
+  explicit basic_sm_clock_probe(on::device place)
       : place_(place),
         slots_(static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount))),
         step_nanoseconds_(timer_step(place)) {
     device_guard const guard{place_};
-    samples_ = make_pinned<clock_sample>(2 * std::size_t{slots_});
+    samples_ = make_pinned<Sample>(2 * std::size_t{slots_});
     done_ = std::make_unique<event>();
   }
 
@@ -72,15 +73,15 @@ class sm_clock_probe {
     range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     done_->synchronize();
-    std::fill_n(samples_.get(), 2 * std::size_t{slots_}, clock_sample{});
-    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_.get(), slots_);
+    std::fill_n(samples_.get(), 2 * std::size_t{slots_}, Sample{});
+    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_.get(), slots_);
   }
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
     range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
-    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_.get() + slots_, slots_);
+    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_.get() + slots_, slots_);
     done_->record(on);
   }
 
@@ -140,8 +141,11 @@ class sm_clock_probe {
   on::device place_;
   unsigned slots_;
   std::uint64_t step_nanoseconds_;
-  pinned<clock_sample> samples_;  ///< a sample for each SM, then those after
+  pinned<Sample> samples_;  ///< a sample for each SM, then those after
   std::unique_ptr<event> done_;
 };
+
+/// The probe with the samples that its kernel takes.
+using sm_clock_probe = basic_sm_clock_probe<clock_sample>;
 
 }  // namespace assay::kernel

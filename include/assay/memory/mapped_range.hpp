@@ -70,8 +70,9 @@ struct mapping_calls {
 /// may span what was mapped at different times. Not safe for concurrent use.
 ///
 /// Only the device itself may use the memory; with `peer_access` all that can reach it, which
-/// `cudaDeviceEnablePeerAccess` does not change either way.
-class mapped_range {
+/// `cudaDeviceEnablePeerAccess` does not change either way. `Calls` are the driver's.
+template <class Calls>
+class basic_mapped_range {
  public:
   /// What pieces are multiples of.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
@@ -80,13 +81,12 @@ class mapped_range {
     if (driver_attribute(place) == 0) { return false; }
     auto const wanted = properties(place);
     std::size_t least = 0;
-    check_driver(detail::mapping_calls::instance().granularity(&least, &wanted,
-                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    check_driver(Calls::instance().granularity(&least, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     return least != 0 && page_bytes % least == 0;
   }
 
   /// The device must be current here and in `map`.
-  explicit mapped_range(on::device place, bool peer_access = false) : place_(place) {
+  explicit basic_mapped_range(on::device place, bool peer_access = false) : place_(place) {
     int devices = 0;
     check(cudaGetDeviceCount(&devices));
     for (int id = 0; id < devices; ++id) {
@@ -103,10 +103,10 @@ class mapped_range {
     bytes_ = (4 * total_bytes + page_bytes - 1) / page_bytes * page_bytes;
     check_driver(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
   }
-  mapped_range(mapped_range const&) = delete;
-  mapped_range& operator=(mapped_range const&) = delete;
+  basic_mapped_range(basic_mapped_range const&) = delete;
+  basic_mapped_range& operator=(basic_mapped_range const&) = delete;
   /// What is still mapped stays so, and the addresses with it.
-  ~mapped_range() {
+  ~basic_mapped_range() {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
@@ -207,12 +207,15 @@ class mapped_range {
     return static_cast<std::uintptr_t>(begin_) + bytes_ - at >= bytes ? at : 0;
   }
 
-  detail::mapping_calls const& calls_ = detail::mapping_calls::instance();
+  Calls const& calls_ = Calls::instance();
   on::device place_;
   std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
   std::size_t bytes_ = 0;
   std::map<std::uintptr_t, std::size_t> pieces_;
 };
+
+/// A range that the driver maps.
+using mapped_range = basic_mapped_range<detail::mapping_calls>;
 
 }  // namespace assay::mr

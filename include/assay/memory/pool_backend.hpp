@@ -29,19 +29,18 @@ class relaxed_capture_guard {
 
 /// Chunks mapped side by side, or from `cudaMalloc` where the device cannot map; events without
 /// timing; `cudaStreamGetId` for identities.
-class cuda_pool_backend {
+template <class Range>
+class basic_cuda_pool_backend {
  public:
   using stream_type = ::cuda::stream_ref;
   using event_type = cudaEvent_t;
 
   /// With `mapped` chunks come from one `mapped_range`, where the device has them; `peer_access`
   /// is that range's.
-  explicit cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
+  explicit basic_cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
       : place_(place) {
     device_guard const guard{place_};
-    if (mapped && mapped_range::supported(place)) {
-      range_ = std::make_shared<mapped_range>(place, peer_access);
-    }
+    if (mapped && Range::supported(place)) { range_ = std::make_shared<Range>(place, peer_access); }
   }
 
   on::device place() const noexcept { return place_; }
@@ -104,7 +103,7 @@ class cuda_pool_backend {
 
   bool contiguous() const noexcept { return range_ != nullptr; }
   std::size_t piece_bytes(std::size_t bytes) const noexcept {
-    return range_ == nullptr ? bytes : mapped_range::piece_bytes(bytes);
+    return range_ == nullptr ? bytes : Range::piece_bytes(bytes);
   }
   std::uintptr_t allocate(std::size_t bytes) const {
     range const here{"mr::pool reserve", category::allocation, bytes};
@@ -154,8 +153,11 @@ class cuda_pool_backend {
   }
 
   on::device place_;
-  std::shared_ptr<mapped_range> range_;
+  std::shared_ptr<Range> range_;
 };
+
+/// The backend of `mr::pool`.
+using cuda_pool_backend = basic_cuda_pool_backend<mapped_range>;
 
 static_assert(pool_backend<cuda_pool_backend>);
 

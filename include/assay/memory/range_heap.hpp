@@ -23,16 +23,18 @@ struct order_point {
 };
 
 /// Free ranges of memory, best fit, the lowest first; coalescing with their neighbours in the same
-/// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use.
-class range_heap {
+/// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use. A
+/// `Point` has a `shard` and an `epoch`, as `order_point` has.
+template <class Point>
+class basic_range_heap {
  public:
-  explicit range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
+  explicit basic_range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
 
   struct range {
     std::size_t bytes;
-    std::vector<order_point> after;  // at most one for each shard
+    std::vector<Point> after;  // at most one for each shard
   };
-  using iterator = std::map<std::uintptr_t, range>::iterator;
+  using iterator = typename std::map<std::uintptr_t, range>::iterator;
 
   bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
@@ -45,7 +47,7 @@ class range_heap {
   /// Adds memory, free after `after` but for its first `taken` bytes, as chunks of `piece_bytes`
   /// and a last one of the rest.
   void add(std::uintptr_t address, std::size_t bytes, std::size_t piece_bytes,
-           std::size_t taken = 0, std::vector<order_point> after = {}) {
+           std::size_t taken = 0, std::vector<Point> after = {}) {
     try {
       for (std::size_t at = 0; at < bytes; at += piece_bytes) {
         chunks_.emplace_hint(chunks_.end(), address + at, std::min(piece_bytes, bytes - at));
@@ -115,7 +117,7 @@ class range_heap {
   }
 
   /// Gives back a range that may be reused once all of `after` has passed.
-  void insert(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) {
+  void insert(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
     auto const [at, is_new] = by_address_.try_emplace(address, range{bytes, std::move(after)});
     (void)is_new;
     try {
@@ -229,5 +231,8 @@ class range_heap {
   std::size_t least_chunk_ = std::numeric_limits<std::size_t>::max();
   bool join_chunks_;
 };
+
+/// The heap of the pool.
+using range_heap = basic_range_heap<order_point>;
 
 }  // namespace assay::mr

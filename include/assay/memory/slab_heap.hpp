@@ -16,7 +16,8 @@ namespace assay::mr {
 /// Two heaps of free ranges. Small blocks come from slabs, which are cut from the heap of large
 /// ones, so that a small block that lives long holds a slab and not the space between large blocks;
 /// what is wholly free of a slab goes back. Not safe for concurrent use.
-class slab_heap {
+template <class Point>
+class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
@@ -28,12 +29,13 @@ class slab_heap {
   /// What upstream can map by itself.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
-  using range = range_heap::range;
+  using heap = basic_range_heap<Point>;
+  using range = typename heap::range;
 
-  explicit slab_heap(bool join_chunks) noexcept : large_(join_chunks), small_(join_chunks) {}
+  explicit basic_slab_heap(bool join_chunks) noexcept : large_(join_chunks), small_(join_chunks) {}
 
-  range_heap& large() noexcept { return large_; }
-  range_heap const& large() const noexcept { return large_; }
+  heap& large() noexcept { return large_; }
+  heap const& large() const noexcept { return large_; }
   std::size_t free_bytes() const noexcept { return large_.free_bytes() + small_.free_bytes(); }
   std::size_t chunk_bytes() const noexcept { return large_.chunk_bytes(); }
   std::size_t largest_range() const noexcept {
@@ -76,12 +78,12 @@ class slab_heap {
                      std::size_t bytes) {
     auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes, chunk);
     large_.add(address, chunk, piece_bytes, taken);
-    return bytes <= small_bytes ? first_of(address, taken, bytes, {}) : address;
+    return bytes <= small_bytes ? first_of(address, taken, bytes, std::vector<Point>{}) : address;
   }
 
   /// Gives back what `take` gave, or a part of it that is small if that was. What the host has no
   /// memory to note is lost.
-  void give(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) noexcept {
+  void give(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
     try {
       (bytes > small_bytes ? large_ : small_).insert(address, bytes, std::move(after));
     } catch (...) {
@@ -108,7 +110,7 @@ class slab_heap {
     return bytes < page_bytes ? 1 : page_bytes;
   }
 
-  std::size_t return_pieces(range_heap::iterator in) {
+  std::size_t return_pieces(typename heap::iterator in) {
     auto const whole = small_.free_chunks(in);
     if (whole.bytes == 0) { return 0; }
     auto after = in->second.after;
@@ -119,7 +121,7 @@ class slab_heap {
 
   // Makes a slab of memory that is nobody's, and cuts a block off its front.
   std::uintptr_t first_of(std::uintptr_t address, std::size_t slab, std::size_t bytes,
-                          std::vector<order_point> after) {
+                          std::vector<Point> after) {
     try {
       small_.add(address, slab, small_.joins_chunks() ? slab_piece_bytes : slab, bytes, after);
     } catch (...) {
@@ -129,16 +131,18 @@ class slab_heap {
     return address;
   }
 
-  void give_large(std::uintptr_t address, std::size_t bytes,
-                  std::vector<order_point> after) noexcept {
+  void give_large(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
     try {
       large_.insert(address, bytes, std::move(after));
     } catch (...) { lost_bytes_ += bytes; }
   }
 
-  range_heap large_;
-  range_heap small_;
+  heap large_;
+  heap small_;
   std::size_t lost_bytes_ = 0;
 };
+
+/// The free memory of the pool.
+using slab_heap = basic_slab_heap<order_point>;
 
 }  // namespace assay::mr
