@@ -45,17 +45,15 @@ struct nothing {
 /// Buffers and instruments that all measurements share, so that little time goes to pinning.
 struct bench {
   on::device place;
-  std::size_t most;           ///< bytes each way
-  std::size_t most_pageable;  ///< the same, of pageable memory
+  std::size_t most;  ///< bytes each way
   probe_memory locked_in{probe_memory::kind::page_locked, most};
   probe_memory locked_out{probe_memory::kind::page_locked, most};
-  probe_memory pageable_in{probe_memory::kind::pageable, most_pageable};
-  probe_memory pageable_out{probe_memory::kind::pageable, most_pageable};
+  probe_memory pageable_in{probe_memory::kind::pageable, most};
+  probe_memory pageable_out{probe_memory::kind::pageable, most};
   measure::transfer_trial trial{place, 2 * most + (1 << 20)};
   mr::pool_resource memory = mr::pool{2 * most + 64_MiB}.open(place);
 
-  bench(on::device where, std::size_t bytes, std::size_t pageable_bytes)
-      : place(where), most(bytes), most_pageable(pageable_bytes) {
+  bench(on::device where, std::size_t bytes) : place(where), most(bytes) {
     // Random floats in [-1, 1): the probe's own pattern is no set of numbers.
     workloads::iterated_map<float> source;
     source.elements = static_cast<std::int64_t>(most / sizeof(float));
@@ -123,7 +121,7 @@ template <class Work>
 report::document one_size(bench& with, std::string const& shape, Work const& work,
                           int repetitions) {
   // What takes the host long to check is checked in its first and last elements.
-  constexpr auto most_checked = std::int64_t{1} << 28;
+  constexpr auto most_checked = std::int64_t{1} << 24;
   auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 18 : most_checked;
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto textbook = transfer::textbook{}.open(with.place, with.memory);
@@ -345,15 +343,6 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   return result;
 }
 
-/// Beyond a gibibyte each way, where page-locking takes longer than all measurements.
-void measure_large(benchmark::options const& chosen, report::document& figures) {
-  bench with{chosen.place, 4_GiB, 1_MiB};
-  for (auto const bytes : {2_GiB, 4_GiB}) {
-    figures["overlapped"].push_back(one_size(with, "map", with.map(bytes), 5));
-    chosen.save(figures);
-  }
-}
-
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
   measure::link_options link;
@@ -375,7 +364,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   std::printf("link terms   in %.0f ms: %s\n", terms_seconds * 1e3,
               figures["link_terms"].dump().c_str());
   chosen.save(figures);
-  bench with{chosen.place, most, most};
+  bench with{chosen.place, most};
 
   // By name each time: a reference into the figures would not outlive the next one.
   auto const add = [&](char const* part, report::document figure) {
@@ -401,7 +390,6 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     if (bytes > most) { continue; }
     add("grid", grid(with, bytes, repetitions, chosen.quick));
   }
-  if (!chosen.quick) { measure_large(chosen, figures); }
 }
 
 }  // namespace
