@@ -56,8 +56,8 @@ inline void require_outputs(options const& of) {
 
 namespace detail {
 
-template <class Print>
-std::string printed(Print const& print, measure::comparison const& all) {
+inline std::string printed(void (*print)(std::ostream&, measure::comparison const&),
+                           measure::comparison const& all) {
   std::ostringstream text;
   print(text, all);
   return text.str();

@@ -36,8 +36,8 @@ std::vector<std::vector<std::string>> parsed(std::string const& text) {
 
 using row = std::map<std::string, std::string>;
 
-template <class Print>
-std::vector<row> rows(Print const& print, measure::comparison const& all) {
+std::vector<row> rows(void (*print)(std::ostream&, measure::comparison const&),
+                      measure::comparison const& all) {
   std::ostringstream out;
   print(out, all);
   auto const records = parsed(out.str());

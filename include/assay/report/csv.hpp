@@ -58,7 +58,8 @@ void record(std::ostream& out, Fields const&... fields) {
 }
 
 /// One record per finding; ratios, not percentages.
-inline void findings(std::ostream& out, measure::comparison const& all) {
+template <class Traits>
+void findings(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
   out << "contrast,clock,primary,verdict,material,ratio,low,high,confidence,noise_floor,"
          "epochs_needed,reason,sentence\n";
   for (auto const& each : all.findings) {
@@ -71,7 +72,8 @@ inline void findings(std::ostream& out, measure::comparison const& all) {
 
 /// One record per arm and clock, with its profiles repeated; seconds per launch, nanoseconds per
 /// item, bytes.
-inline void arms(std::ostream& out, measure::comparison const& all) {
+template <class Traits>
+void arms(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
   out << "arm,clock,median,q1,q3,min,max,count,sm_hertz,bytes,flops";
   for (auto const part : {"total", "allocation", "lock_wait", "launching"}) {
     for (auto const quantile : {"p50", "p99", "max", "mean"}) {
@@ -115,7 +117,8 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
 }
 
 /// One record per cell: what was measured, for one's own statistics.
-inline void cells(std::ostream& out, measure::comparison const& all) {
+template <class Traits>
+void cells(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
   out << "arm,clock,cell,seconds\n";
   for (auto const& each : all.arms) {
     for (auto const which : measure::all_clocks) {

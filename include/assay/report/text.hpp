@@ -40,9 +40,9 @@ inline std::string verdict_text(measure::finding const& found) {
   return resolved && !found.material ? text + ", below margin" : text;
 }
 
-inline void heading(std::ostream& out, std::string_view text) { out << '\n' << text << '\n'; }
+void heading(auto& out, std::string_view text) { out << '\n' << text << '\n'; }
 
-inline void changed_line(std::ostream& out, measure::comparison const& all) {
+void changed_line(auto& out, measure::comparison const& all) {
   if (all.changed.empty()) { return; }
   std::string text = "What changed: " + all.changed;
   if (all.changed.find("confounded") != std::string::npos) {
@@ -51,7 +51,7 @@ inline void changed_line(std::ostream& out, measure::comparison const& all) {
   out << wrapped(text, "", "  ");
 }
 
-inline void head(std::ostream& out, measure::comparison const& all) {
+void head(auto& out, measure::comparison const& all) {
   auto const& title = all.title.empty() ? std::string{"comparison"} : all.title;
   out << title << '\n' << std::string(std::min<std::size_t>(title.size(), 100), '=') << '\n';
   changed_line(out, all);
@@ -61,8 +61,7 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 
-inline void answers(std::ostream& out, std::string_view title,
-                    std::vector<measure::answer> const& all) {
+void answers(auto& out, std::string_view title, std::vector<measure::answer> const& all) {
   if (all.empty()) { return; }
   heading(out, title);
   int number = 0;
@@ -72,7 +71,7 @@ inline void answers(std::ostream& out, std::string_view title,
   }
 }
 
-inline void verdicts(std::ostream& out, measure::comparison const& all) {
+void verdicts(auto& out, measure::comparison const& all) {
   heading(out, "Verdicts");
   if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
   for (auto const& found : all.findings) {
@@ -92,7 +91,7 @@ inline void add_finding(table& rows, std::string const& label, measure::finding 
             verdict_text(found)});
 }
 
-inline void findings(std::ostream& out, measure::comparison const& all) {
+void findings(auto& out, measure::comparison const& all) {
   if (all.findings.empty()) { return; }
   heading(out,
           "Findings (time against the control's; noise: half-width of the hidden A/A control)");
@@ -135,7 +134,7 @@ inline std::string share_text(double per_second, measure::ceiling const* limit) 
 }
 
 /// The SM clocks while timing: one line where all arms ran alike, else one for each.
-inline void clocks(std::ostream& out, measure::comparison const& all) {
+void clocks(auto& out, measure::comparison const& all) {
   std::vector<std::string> different;
   for (auto const& each : all.arms) { add_distinct(different, frequency(each.sm_hertz)); }
   if (different.size() == 1) {
@@ -147,7 +146,7 @@ inline void clocks(std::ostream& out, measure::comparison const& all) {
   }
 }
 
-inline void arms(std::ostream& out, measure::comparison const& all) {
+void arms(auto& out, measure::comparison const& all) {
   using unit = measure::ceiling::unit;
   auto const byte_limit = limit(all, unit::bytes);
   auto const flop_limit = limit(all, unit::flops);
@@ -191,7 +190,7 @@ inline void arms(std::ostream& out, measure::comparison const& all) {
   clocks(out, all);
 }
 
-inline void submission(std::ostream& out, measure::comparison const& all) {
+void submission(auto& out, measure::comparison const& all) {
   table rows{{"arm", "part", "p50", "p99", "max", "mean"}, {1}};
   for (auto const& each : all.arms) {
     if (!each.submission) { continue; }
@@ -211,7 +210,7 @@ inline void submission(std::ostream& out, measure::comparison const& all) {
   rows.print(out);
 }
 
-inline void memory(std::ostream& out, measure::comparison const& all) {
+void memory(auto& out, measure::comparison const& all) {
   table rows{{"arm", "allocations", "frees", "bytes", "peak", "reserved", "reused", "upstream"}};
   auto const told = [](std::optional<std::uint64_t> const& value, auto const& format) {
     return value ? format(*value) : std::string{"-"};
@@ -229,13 +228,13 @@ inline void memory(std::ostream& out, measure::comparison const& all) {
   rows.print(out);
 }
 
-inline void notes(std::ostream& out, measure::comparison const& all) {
+void notes(auto& out, measure::comparison const& all) {
   if (all.notes.empty()) { return; }
   heading(out, "Notes");
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 
-inline void environment(std::ostream& out, measure::comparison const& all) {
+void environment(auto& out, measure::comparison const& all) {
   auto const& where = all.where;
   heading(out, "Environment");
   auto const line = [&](std::string_view name, std::string const& value) {
@@ -271,7 +270,8 @@ inline void environment(std::ostream& out, measure::comparison const& all) {
 }  // namespace detail
 
 /// Prints the whole report. Leaves the stream's format flags as they are.
-inline void text(std::ostream& out, measure::comparison const& all) {
+template <class Traits>
+void text(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
   detail::head(out, all);
   detail::answers(out, "Answers", all.answers);
   detail::verdicts(out, all);
@@ -289,7 +289,9 @@ inline void text(std::ostream& out, measure::comparison const& all) {
 namespace assay::measure {
 
 /// So that `std::cout << compare(...)` prints the report.
-inline std::ostream& operator<<(std::ostream& out, comparison const& all) {
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                             comparison const& all) {
   report::text(out, all);
   return out;
 }
