@@ -21,7 +21,8 @@ namespace assay::measure {
 /// the fastest of the bursts of four: for so long memory that was freed just before, up to 100 GiB
 /// of it, slows the copies (`freed_memory`). Successive bursts write to other addresses, as where
 /// the two buffers lie against each other moves the rate by a percent.
-inline ceiling device_copy_ceiling(on::device place) {
+template <class Clock = std::chrono::steady_clock>
+ceiling device_copy_ceiling(on::device place) {
   range const scope{"device copy ceiling", category::measurement};
   device_guard const guard{place};
   std::size_t free_bytes = 0;
@@ -44,7 +45,7 @@ inline ceiling device_copy_ceiling(on::device place) {
   event begin{event::kind::timed};
   event end{event::kind::timed};
   double fastest = std::numeric_limits<double>::infinity();
-  auto const first = std::chrono::steady_clock::now();
+  auto const first = Clock::now();
   std::size_t round = 0;
   do {
     auto* const target = to.get() + round % placements * step;
@@ -56,8 +57,7 @@ inline ceiling device_copy_ceiling(on::device place) {
     where.synchronize();
     fastest = std::min(fastest, end.seconds_since(begin) / burst);
     ++round;
-  } while (round < placements ||
-           std::chrono::steady_clock::now() - first < std::chrono::milliseconds{250});
+  } while (round < placements || Clock::now() - first < std::chrono::milliseconds{250});
   return {"cudaMemcpy device to device", 2.0 * static_cast<double>(bytes) / fastest};
 }
 

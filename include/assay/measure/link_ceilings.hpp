@@ -61,11 +61,11 @@ struct link_options {
 };
 
 /// Seconds of the host's clock that `body()` takes.
-template <class Body>
+template <class Clock = std::chrono::steady_clock, class Body>
 double host_seconds(Body const& body) {
-  auto const begin = std::chrono::steady_clock::now();
+  auto const begin = Clock::now();
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// Copies memory by so many threads, an equal part each.
@@ -86,16 +86,17 @@ double median_of(int repetitions, Seconds const& once) {
   return summarise(all).median;
 }
 
-inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
+template <class Clock>
+void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
   auto const per_gib = 0x1p30 / static_cast<double>(chosen.bytes);
   std::vector<double> pin, unpin, take, give;
   for (int i = 0; i < std::min(chosen.repetitions, 3); ++i) {  // up to 0.4 s a GiB each
-    pin.push_back(host_seconds(
+    pin.push_back(host_seconds<Clock>(
         [&] { check(cudaHostRegister(pageable, chosen.bytes, cudaHostRegisterDefault)); }));
-    unpin.push_back(host_seconds([&] { check(cudaHostUnregister(pageable)); }));
+    unpin.push_back(host_seconds<Clock>([&] { check(cudaHostUnregister(pageable)); }));
     void* block = nullptr;
-    take.push_back(host_seconds([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
-    give.push_back(host_seconds([&] { check(cudaFreeHost(block)); }));
+    take.push_back(host_seconds<Clock>([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
+    give.push_back(host_seconds<Clock>([&] { check(cudaFreeHost(block)); }));
   }
   into.register_seconds_per_gib = summarise(pin).median * per_gib;
   into.unregister_seconds_per_gib = summarise(unpin).median * per_gib;
@@ -107,7 +108,8 @@ inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_optio
 
 /// Measures a link in a few seconds; blocks. Takes `bytes` of device memory twice, and of host
 /// memory once in either kind.
-inline link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
+template <class Clock = std::chrono::steady_clock>
+link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
   require_device(place);
   device_guard const guard{place};
   range const scope{"link ceilings", category::measurement};
@@ -145,7 +147,7 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   say("pageable copies");
   auto const blocking = [&](void* to, void const* from) {
     return bytes / detail::median_of(chosen.repetitions, [&] {
-             return host_seconds(
+             return host_seconds<Clock>(
                  [&] { check(cudaMemcpy(to, from, chosen.bytes, cudaMemcpyDefault)); });
            });
   };
@@ -155,14 +157,14 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   say("host copies");
   for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
     auto const seconds = detail::median_of(chosen.repetitions, [&] {
-      return host_seconds(
+      return host_seconds<Clock>(
           [&] { parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
     });
     found.host_copies.push_back({threads, bytes / seconds});
   }
 
   say("pinning");
-  detail::measure_pinning(found, pageable.get(), chosen);
+  detail::measure_pinning<Clock>(found, pageable.get(), chosen);
   return found;
 }
 
