@@ -137,6 +137,10 @@ TEST_CASE("what traces and counters lack is told") {
                                  "free: 4 pieces of device work whose call is not in the trace",
                                  "free: 5 names that could not be resolved", "free: clock: was set",
                                  "free: not counted: a_metric: nobody has it"});
+  control.memory.emplace().upstream_calls = 5;
+  std::ostringstream one_sided;
+  one_sided << explain_models(control, variant, {900});
+  CHECK_THAT(one_sided.str(), contains("calls of the allocator to the driver         5         -"));
   auto const lines = joined(report::sentences(why));
   CHECK_THAT(lines, contains("No hardware counters of locked: no permission: ask root.\n") &&
                         contains("Lacking: free: clock: was set.\n"));
