@@ -137,7 +137,7 @@ inline measure::variant copy_variant(std::string label, on::device place, std::s
     auto const at = [both](int arena) -> copy_buffers& {
       return (*both)[static_cast<std::size_t>(arena)];
     };
-    return std::make_unique<measure::stream_subject>(
+    return std::make_unique<measure::stream_subject<>>(
         place,
         measure::stream_work{
             [=](::cuda::stream_ref where, int arena) {
