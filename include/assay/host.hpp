@@ -54,6 +54,7 @@
 #include <assay/memory/latency_histogram.hpp>
 #include <assay/memory/limited.hpp>
 #include <assay/memory/logged.hpp>
+#include <assay/memory/owner_lock.hpp>
 #include <assay/memory/per_thread.hpp>
 #include <assay/memory/poisoned.hpp>
 #include <assay/memory/pool_capture.hpp>

@@ -161,6 +161,65 @@ TEST_CASE("what a thread's default stream kept is found again after the thread h
   at.leave(own, block, 4_MiB);
 }
 
+TEST_CASE("a thread's default stream is not taken for that of the thread it follows") {
+  bench at{fixed(4_MiB)};
+  int const own = fake_device::per_thread_handle;
+  std::size_t first = 0, second = 0;
+  std::thread{[&] {
+    for (int i = 0; i < 200; ++i) { at.leave(own, at.take(own, 2_MiB), 2_MiB); }
+    first = mr::this_thread().index;
+  }}.join();
+  std::thread{[&] {
+    second = mr::this_thread().index;
+    at.leave(own, at.take(own, 2_MiB), 2_MiB);
+  }}.join();
+  CHECK(first == second);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("what is freed on a new stream is not kept for the one that had its handle") {
+  bench at{fixed(2_MiB)};
+  for (int i = 0; i < 200; ++i) { at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB); }
+  void* block = at.take(at.b, 2_MiB);
+  at.pool->release(at.a);
+  at.device.replace(at.a);
+  at.device.after(at.a, at.b);
+  at.leave(at.a, block, 2_MiB);
+  auto const before = *at.pool->stats().steals;
+  block = at.take(at.b, 2_MiB);
+  CHECK(at.pool->stats().steals == before + 1);
+  CHECK(at.device.waits == 0);  // an event is enough: the new stream can be named
+  CHECK(at.device.violations == 0);
+  at.leave(at.b, block, 2_MiB);
+}
+
+TEST_CASE("a pool is not taken for a former one at its address") {
+  bench at{fixed(4_MiB)};
+  for (int i = 0; i < 200; ++i) { at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB); }
+  auto const* const address = &*at.pool;
+  at.pool.reset();
+  at.pool.emplace(fake_backend{&at.device}, fixed(4_MiB));
+  REQUIRE(&*at.pool == address);
+  at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB);
+  CHECK(at.pool->stats().allocations == 1);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("a thread keeps its streams apart, and two pools too") {
+  bench at{fixed(4_MiB)}, other{fixed(4_MiB)};
+  REQUIRE(at.a == other.a);
+  for (int i = 0; i < 500; ++i) {
+    int const stream = i % 3 == 0 ? at.b : at.a;
+    at.leave(stream, at.take(stream, 4_KiB), 4_KiB);
+    other.leave(other.a, other.take(other.a, 4_KiB), 4_KiB);
+  }
+  CHECK(at.pool->stats().allocations == 500);
+  CHECK(other.pool->stats().allocations == 500);
+  CHECK(at.device.violations == 0);
+  CHECK(other.device.violations == 0);
+  CHECK(at.pool->waits() == 0);
+}
+
 TEST_CASE("streams keep at most their cache, and the heap passes on the rest") {
   auto options = fixed(32_MiB);
   options.stream_cache_bytes = 4_MiB;

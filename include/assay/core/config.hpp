@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, the
-/// processor's counter of time, stores that bypass the caches.
+/// processor's counter of time, a barrier for all threads, stores that bypass the caches.
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -110,6 +110,57 @@ inline std::int64_t ticks_before() noexcept { return 0; }
 inline std::int64_t ticks_after() noexcept { return 0; }
 }  // namespace assay::config
 #endif
+
+// The thread sanitizer does not see what the kernel's barrier orders.
+#if defined(__SANITIZE_THREAD__)
+#define ASSAY_CONFIG_BARRIER 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ASSAY_CONFIG_BARRIER 0
+#endif
+#endif
+#if !defined(ASSAY_CONFIG_BARRIER) && defined(__linux__) && __has_include(<linux/membarrier.h>)
+#define ASSAY_CONFIG_BARRIER 1
+#endif
+
+#if ASSAY_CONFIG_BARRIER
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <thread>
+namespace assay::config {
+/// Whether this process may call `process_barrier`; the first call asks the kernel.
+inline bool has_process_barrier() noexcept {
+  static bool const granted =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return granted;
+}
+
+/// A full memory barrier at one point of every thread of the process, between what it did before
+/// and what it does after. Ends the program where the kernel refuses what it has granted, as a
+/// filter of system calls can that was put in later: nothing else would be safe.
+inline void process_barrier() noexcept {
+  auto const call = [] {
+    while (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+      if (errno != ENOMEM) {
+        throw std::system_error(errno, std::generic_category(), "membarrier");
+      }
+      std::this_thread::yield();
+    }
+  };
+  call();
+}
+}  // namespace assay::config
+#else
+namespace assay::config {
+inline constexpr bool has_process_barrier() noexcept { return false; }
+inline void process_barrier() noexcept {}
+}  // namespace assay::config
+#endif
+#undef ASSAY_CONFIG_BARRIER
 
 #if defined(__SSE2__)
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include <assay/memory/pool_state.hpp>
 #include <assay/memory/pool_store.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/memory/stats.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -46,9 +47,6 @@ class pool_central {
 
   book& streams() noexcept { return streams_; }
   std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
-  std::size_t peak_held_bytes() const noexcept { return store_.peak_held_bytes(); }
-  std::uint64_t upstream_calls() const noexcept { return store_.upstream_calls(); }
-  std::uint64_t steals() const noexcept { return steals_; }
 
   /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
   /// has become ready, more of upstream, a wait, blocks that other streams keep; then everything
@@ -99,6 +97,29 @@ class pool_central {
                         state());
   }
 
+  /// What all streams have counted, but for failures.
+  statistics count() {
+    statistics sum;
+    std::uint64_t misses = 0;
+    std::uint64_t freed = 0;
+    for (auto const& each : streams_.shards()) {
+      auto const held = each->lock.look();
+      each->drain();
+      sum.allocations += each->allocations;
+      sum.deallocations += each->deallocations;
+      sum.bytes += each->allocated_bytes;
+      freed += each->deallocated_bytes;
+      misses += each->misses;
+    }
+    sum.live_bytes = sum.bytes - freed;
+    sum.peak_bytes = store_.peak_held_bytes();
+    sum.reserved_bytes = reserved_bytes();
+    sum.reused_blocks = sum.allocations - misses;
+    sum.upstream_calls = store_.upstream_calls();
+    sum.steals = steals_;
+    return sum;
+  }
+
   /// Keeps blocks of a graph that is gone, but may still run, until the device has been waited for.
   void park(block_map& blocks) noexcept { parked_.merge(blocks); }
 
@@ -116,7 +137,7 @@ class pool_central {
   void flush(shard& from, std::size_t keep_bytes) {
     moved_.clear();
     {
-      std::lock_guard const lock{from.lock};
+      auto const held = from.lock.take();
       from.drain();
       from.shed(keep_bytes, moved_);
     }
@@ -163,7 +184,7 @@ class pool_central {
       if (auto const first = store_.take(&to, bytes * wanted, effort::none)) {
         std::size_t kept = 1;
         try {
-          std::lock_guard const lock{to.lock};
+          auto const held = to.lock.take();
           to.lists[which].reserve(to.lists[which].size() + wanted);
           for (; kept < wanted; ++kept) {
             to.lists[which].push_newest({first + kept * bytes, to.epoch});
@@ -192,7 +213,7 @@ class pool_central {
     std::size_t wanted = 0;
     std::uint64_t newest = 0;
     {
-      std::lock_guard const lock{victim.lock};
+      auto const held = victim.lock.take();
       victim.drain();
       auto const& list = victim.lists[which];
       if (list.size() == 0) { return 0; }
@@ -207,7 +228,7 @@ class pool_central {
     streams_.require(to, point);
     auto const bytes = size_class::bytes(which);
     {
-      std::lock_guard const lock{victim.lock};
+      auto const held = victim.lock.take();
       auto& list = victim.lists[which];
       while (list.size() > 0 && list.oldest(0).epoch <= newest && moved_.size() < wanted) {
         moved_.push_back({list.pop_oldest(), which});

@@ -35,8 +35,8 @@ namespace assay::mr {
 ///     `seen` remembers what a stream already comes after.
 ///  4. The lock of a shard is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one shard's.
-///  5. The fast path (a block of the class is in the stream's list) takes that one lock, which no
-///     other thread wants unless it shares the stream or steals: no backend call, no shared line.
+///  5. The fast path (the thread's last stream, whose lock it owns; a block of the class is in its
+///     list) is a few plain loads and stores: no locked instruction, no shared line, no call.
 ///  6. Frees from a thread that does not allocate on the stream go to a bounded lock-free queue.
 ///  7. A shard is never destroyed before the pool, epochs never go back, and its `state` changes
 ///     when its stream goes: a stale table entry or order point is harmless.
@@ -52,6 +52,7 @@ class pool_core {
   pool_core(Backend backend, pool_options const& options)
       : backend_(std::move(backend)),
         options_(options),
+        plain_(!options.checked && !options.identify_always),
         ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr),
         central_(backend_, options_) {}
 
@@ -60,7 +61,13 @@ class pool_core {
   void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     auto const which = size_class::of(bytes);
-    if (ledger_ != nullptr) [[unlikely]] { return allocate_checked(stream, bytes, which); }
+    auto* const me = this_thread_if_known();
+    auto* const mine = recent(me, stream);
+    if (mine != nullptr && which < size_class::count) [[likely]] {
+      auto const found = mine->pop_as_owner(*me, which);
+      if (found != 0) [[likely]] { return reinterpret_cast<void*>(found); }
+    }
+    if (ledger_ != nullptr) { return allocate_checked(stream, bytes, which); }
     return reinterpret_cast<void*>(allocate_class(stream, which));
   }
 
@@ -68,10 +75,13 @@ class pool_core {
   void deallocate(stream_type stream, void* block, std::size_t bytes) noexcept {
     if (block == nullptr) [[unlikely]] { return; }
     auto const address = reinterpret_cast<std::uintptr_t>(block);
-    try {
-      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) [[unlikely]] { return; }
-      deallocate_class(stream, address, size_class::of(bytes));
-    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
+    auto const which = size_class::of(bytes);
+    auto* const me = this_thread_if_known();
+    auto* const mine = recent(me, stream);
+    if (mine != nullptr && !captures_.any_live()) [[likely]] {
+      if (mine->push_as_owner(*me, address, which, options_.stream_cache_bytes)) { return; }
+    }
+    deallocate_any(stream, address, bytes, which);
   }
 
   /// Says that `stream` is about to be destroyed: its blocks may go to other streams, which will
@@ -109,26 +119,9 @@ class pool_core {
   /// what streams kept.
   statistics stats() {
     std::lock_guard const lock{mutex_};
-    statistics sum;
-    std::uint64_t misses = 0;
-    std::uint64_t freed = 0;
-    for (auto const& each : central_.streams().shards()) {
-      std::lock_guard const shard_lock{each->lock};
-      each->drain();
-      sum.allocations += each->allocations;
-      sum.deallocations += each->deallocations;
-      sum.bytes += each->allocated_bytes;
-      freed += each->deallocated_bytes;
-      misses += each->misses;
-    }
-    sum.failures = failures_;
-    sum.live_bytes = sum.bytes - freed;
-    sum.peak_bytes = central_.peak_held_bytes();
-    sum.reserved_bytes = central_.reserved_bytes();
-    sum.reused_blocks = sum.allocations - misses;
-    sum.upstream_calls = central_.upstream_calls();
-    sum.steals = central_.steals();
-    return sum;
+    auto all = central_.count();
+    all.failures = failures_;
+    return all;
   }
 
   /// Waits enqueued on streams so far.
@@ -144,10 +137,7 @@ class pool_core {
 
   /// Throws `std::logic_error` with all that was found wrong with frees since the last call.
   void verify() {
-    if (ledger_ == nullptr || !ledger_->any_fault()) { return; }
-    std::string all;
-    for (auto const& fault : ledger_->take_faults()) { all += (all.empty() ? "" : "\n") + fault; }
-    throw std::logic_error(all);
+    if (ledger_ != nullptr) { ledger_->verify(); }
   }
 
   /// From here to `end_capture` blocks for this stream come from the capture. Waits for the work of
@@ -195,21 +185,25 @@ class pool_core {
   Backend& backend() noexcept { return backend_; }
 
  private:
-  shard* known(stream_type stream) {
-    auto* const found = tables_.find(backend_.key(stream));
+  // The stream's shard if this thread, `me`, asked for it last.
+  shard* recent(thread_record const* me, stream_type stream) const noexcept {
+    return plain_ && me != nullptr ? tables_.find_recent(*me, backend_.key(stream)) : nullptr;
+  }
+
+  shard* known(thread_record& me, stream_type stream) {
+    auto* const found = tables_.find(me, backend_.key(stream));
     if (found != nullptr && options_.identify_always && !found->capturing()) [[unlikely]] {
       return backend_.identify(stream).id == found->id ? found : nullptr;
     }
     return found;
   }
 
-  std::uintptr_t allocate_class(stream_type stream, unsigned which) {
-    if (auto* const mine = known(stream); mine != nullptr && which < size_class::count) [[likely]] {
-      auto const me = this_thread().token;
-      if (mine->owner.load(std::memory_order_relaxed) != me) [[unlikely]] {
-        mine->owner.store(me, std::memory_order_relaxed);
-      }
-      std::lock_guard const lock{mine->lock};
+  [[gnu::noinline]] std::uintptr_t allocate_class(stream_type stream, unsigned which) {
+    auto& me = this_thread();
+    auto* const mine = known(me, stream);
+    if (mine != nullptr && which < size_class::count) [[likely]] {
+      if (!mine->lock.owned_by(me)) [[unlikely]] { mine->note_user(me); }
+      auto const held = mine->lock.use(me);
       if (auto const found = mine->pop(which)) [[likely]] { return found; }
     }
     return allocate_slow(stream, which);
@@ -225,12 +219,12 @@ class pool_core {
       auto& mine = resolve(stream);
       if (mine.capturing()) { return allocate_captured(mine, which); }
       {
-        std::lock_guard const shard_lock{mine.lock};
+        auto const held = mine.lock.take();
         mine.drain();
         if (auto const found = mine.pop(which)) { return found; }
       }
       auto const found = central_.acquire(mine, which);
-      std::lock_guard const shard_lock{mine.lock};
+      auto const held = mine.lock.take();
       mine.count_allocation(size_class::bytes(which));
       ++mine.misses;
       return found;
@@ -252,23 +246,29 @@ class pool_core {
     return reinterpret_cast<void*>(address);
   }
 
+  [[gnu::noinline]] void deallocate_any(stream_type stream, std::uintptr_t address,
+                                        std::size_t bytes, unsigned which) noexcept {
+    try {
+      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) { return; }
+      deallocate_class(stream, address, which);
+    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
+  }
+
   void deallocate_class(stream_type stream, std::uintptr_t address, unsigned which) {
-    auto* const mine = known(stream);
+    auto& me = this_thread();
+    auto* const mine = known(me, stream);
     if (mine == nullptr || captures_.any_live()) [[unlikely]] {
       return deallocate_slow(stream, address, which);
     }
-    auto const owner = mine->owner.load(std::memory_order_relaxed);
-    if (owner != this_thread().token && owner != 0 && mine->remote.push(address, which)) { return; }
-    bool over = false;
+    bool const remote = !mine->lock.owned_by(me) && mine->used_elsewhere(me);
+    if (remote && mine->remote.push(address, which)) { return; }
     {
-      std::lock_guard const lock{mine->lock};
+      auto const held = mine->lock.use(me);
       mine->push(address, which);
-      over = mine->cached_bytes > options_.stream_cache_bytes;
+      if (mine->cached_bytes <= options_.stream_cache_bytes) { return; }
     }
-    if (over) [[unlikely]] {
-      std::lock_guard const lock{mutex_};
-      central_.flush(*mine, kept_bytes());
-    }
+    std::lock_guard const lock{mutex_};
+    central_.flush(*mine, kept_bytes());
   }
 
   [[gnu::noinline]] void deallocate_slow(stream_type stream, std::uintptr_t address,
@@ -276,13 +276,12 @@ class pool_core {
     std::lock_guard const lock{mutex_};
     auto& mine = resolve(stream);
     if (captures_.strike(address)) {
-      std::lock_guard const shard_lock{mine.lock};
-      ++mine.deallocations;
-      mine.deallocated_bytes += size_class::bytes(which);
+      auto const held = mine.lock.take();
+      mine.count_deallocation(size_class::bytes(which));
       return;
     }
     {
-      std::lock_guard const shard_lock{mine.lock};
+      auto const held = mine.lock.take();
       mine.push(address, which);
       if (mine.cached_bytes <= options_.stream_cache_bytes) { return; }
     }
@@ -304,14 +303,14 @@ class pool_core {
       }
     }
     captures_.lived();
-    std::lock_guard const shard_lock{mine.lock};
+    auto const held = mine.lock.take();
     mine.count_allocation(bytes);
     mine.misses += fresh ? 1U : 0U;
     return found;
   }
 
   std::uint64_t identity(stream_type stream) {
-    if (auto const* const mine = known(stream)) { return mine->id; }
+    if (auto const* const mine = known(this_thread(), stream)) { return mine->id; }
     std::lock_guard const lock{mutex_};
     return resolve(stream).id;
   }
@@ -324,12 +323,12 @@ class pool_core {
       return backend_.key(each.stream) == key && each.nameable_here();
     });
     auto& found = captured != nullptr ? *captured : central_.streams().resolve(stream);
-    auto* const former = tables_.find_any(key);
+    auto* const former = tables_.find_any(this_thread(), key);
     if (former != nullptr && former != &found && former->open && !former->capturing()) {
       central_.streams().abandon(*former);
       central_.flush(*former, 0);
     }
-    tables_.set(key, found, found.state.load(std::memory_order_relaxed) & ~1U);
+    tables_.set(this_thread(), key, found, found.state.load(std::memory_order_relaxed) & ~1U);
     return found;
   }
 
@@ -338,6 +337,7 @@ class pool_core {
 
   alignas(64) Backend backend_;
   pool_options const options_;
+  bool const plain_;  // calls that need no more than a stream's list may be served from it at once
   std::unique_ptr<pool_ledger> const ledger_;
   capture_set<shard> captures_;
   shard_tables<shard> tables_;

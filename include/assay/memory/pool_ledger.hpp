@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -60,13 +61,16 @@ class pool_ledger {
     return false;
   }
 
-  bool any_fault() const noexcept { return any_fault_.load(std::memory_order_acquire); }
-
-  /// Hands out what was found wrong so far, and forgets it.
-  std::vector<std::string> take_faults() {
+  /// Throws `std::logic_error` with all that was found wrong since the last call.
+  void verify() {
+    if (!any_fault_.load(std::memory_order_acquire)) { return; }
     std::lock_guard const lock{faults_mutex_};
     any_fault_.store(false, std::memory_order_relaxed);
-    return std::exchange(faults_, {});
+    std::string all;
+    for (auto const& fault : std::exchange(faults_, {})) {
+      all += (all.empty() ? "" : "\n") + fault;
+    }
+    throw std::logic_error(all);
   }
 
   std::vector<live_block> live() {

@@ -174,12 +174,12 @@ class stream_book {
     by_id_.erase({which.id, which.thread_token});
     which.open = false;
     which.state.fetch_add(2, std::memory_order_relaxed);
-    which.owner.store(0, std::memory_order_relaxed);
+    which.user.store(0, std::memory_order_relaxed);
     closed_.push_back(&which);
   }
 
   static std::uint64_t next_epoch(shard& which) {
-    std::lock_guard const lock{which.lock};
+    auto const held = which.lock.take();
     return which.epoch++;
   }
 
@@ -188,7 +188,7 @@ class stream_book {
       auto& old = **at;
       std::uint64_t last = 0;
       {
-        std::lock_guard const lock{old.lock};
+        auto const held = old.lock.look();
         if (old.cached_bytes != 0) { continue; }
         last = old.epoch - 1;
       }

@@ -3,6 +3,7 @@
 /// The part of the pool that one stream owns: its free blocks, and how others hand it theirs.
 #pragma once
 
+#include <assay/memory/owner_lock.hpp>
 #include <assay/memory/size_class.hpp>
 #include <assay/memory/thread_identity.hpp>
 
@@ -13,30 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 namespace assay::mr {
-
-/// A lock for sections of a few nanoseconds.
-class spin_lock {
- public:
-  void lock() noexcept {
-    while (held_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
-      for (int spins = 0; held_.load(std::memory_order_relaxed);) {
-        // The holder has most likely lost its processor: let it run.
-        if (++spins > 128) { std::this_thread::yield(); }
-      }
-    }
-  }
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
-
- private:
-  std::atomic<bool> held_{false};
-};
 
 /// A free block, and the epoch of its stream in which it was freed.
 struct free_block {
@@ -49,12 +32,13 @@ using sized_block = std::pair<free_block, unsigned>;
 
 /// Free blocks of one size in the order in which they were freed: the stream takes the newest,
 /// which is most likely still in a cache; others take the oldest, whose work is most likely done.
-class block_list {
+class alignas(32) block_list {
  public:
   std::size_t size() const noexcept { return count_; }
+  bool full() const noexcept { return count_ == capacity_; }
 
   void push_newest(free_block block) {
-    if (count_ == capacity_) [[unlikely]] { reserve(count_ + 1); }
+    if (full()) [[unlikely]] { reserve(count_ + 1); }
     at(oldest_ + count_++) = block;
   }
   free_block pop_newest() noexcept { return at(oldest_ + --count_); }
@@ -70,10 +54,8 @@ class block_list {
   void reserve(std::size_t wanted) {
     if (wanted <= capacity_) { return; }
     auto const larger = static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(wanted, 8)));
-    auto moved = std::make_unique<lines[]>(larger / in_lines);
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      moved[i / in_lines].blocks[i % in_lines] = oldest(i);
-    }
+    array_type moved{new (lines) free_block[larger]};
+    for (std::uint32_t i = 0; i < count_; ++i) { moved[i] = oldest(i); }
     blocks_ = std::move(moved);
     capacity_ = larger;
     oldest_ = 0;
@@ -81,16 +63,15 @@ class block_list {
 
  private:
   // Cache lines that no other list shares: two, since processors fetch lines in pairs.
-  static constexpr std::uint32_t in_lines = 8;
-  struct alignas(128) lines {
-    std::array<free_block, in_lines> blocks;
+  static constexpr std::align_val_t lines{128};
+  struct give_back {
+    void operator()(free_block* gone) const noexcept { ::operator delete[](gone, lines); }
   };
-  free_block& at(std::uint32_t place) const noexcept {
-    auto const slot = place & (capacity_ - 1);
-    return blocks_[slot / in_lines].blocks[slot % in_lines];
-  }
+  using array_type = std::unique_ptr<free_block[], give_back>;
 
-  std::unique_ptr<lines[]> blocks_;
+  free_block& at(std::uint32_t place) const noexcept { return blocks_[place & (capacity_ - 1)]; }
+
+  array_type blocks_;
   std::uint32_t capacity_ = 0;  // a power of two
   std::uint32_t oldest_ = 0;
   std::uint32_t count_ = 0;
@@ -173,20 +154,22 @@ struct pool_shard {
   // Read by all, written rarely. `state` is twice the generation, plus one while a capture is on.
   alignas(128) std::uint32_t const index;
   std::atomic<std::uint32_t> state{0};
-  std::atomic<std::uint64_t> owner{0};  // token of the thread that last allocated here
+  std::atomic<std::uint64_t> user{0};  // token of the thread that last allocated here
   stream_type stream;
   std::uint64_t id = 0;            // of the stream, as the backend knows it
   std::uint64_t thread_token = 0;  // of the thread whose default stream this is, else 0
 
   // Under `lock`.
-  alignas(64) spin_lock lock;
-  std::uint64_t epoch = 1;  // of frees that happen now
-  std::size_t cached_bytes = 0;
+  alignas(64) owner_lock<> lock;
+  alignas(64) std::uint64_t epoch = 1;  // of frees that happen now
+  // What an allocation counts and what a free counts take turns: side by side, two of one kind
+  // would be read as one word, which a processor cannot do right after they were written as two.
   std::uint64_t allocations = 0;
-  std::uint64_t allocated_bytes = 0;
   std::uint64_t deallocations = 0;
+  std::uint64_t allocated_bytes = 0;
   std::uint64_t deallocated_bytes = 0;
   std::uint64_t misses = 0;
+  std::size_t cached_bytes = 0;
   std::array<block_list, size_class::count> lists;
   remote_frees remote;
 
@@ -200,7 +183,7 @@ struct pool_shard {
 
   /// Adds a block for work after now, unless more than `most_bytes` were kept then. Takes the lock.
   bool keep(std::uintptr_t address, unsigned which, std::size_t most_bytes) noexcept {
-    std::lock_guard const held{lock};
+    auto const held = lock.take();
     auto const block_bytes = size_class::bytes(which);
     if (cached_bytes + block_bytes > most_bytes) { return false; }
     try {
@@ -213,9 +196,36 @@ struct pool_shard {
   /// Whether a capture is on for the stream. Needs the pool's mutex.
   bool capturing() const noexcept { return (state.load(std::memory_order_relaxed) & 1U) != 0; }
 
+  /// Notes that this thread allocates here: others queue what they free.
+  void note_user(thread_identity const& me) noexcept {
+    if (user.load(std::memory_order_relaxed) != me.token) {
+      user.store(me.token, std::memory_order_relaxed);
+    }
+  }
+  bool used_elsewhere(thread_identity const& me) const noexcept {
+    auto const token = user.load(std::memory_order_relaxed);
+    return token != me.token && token != 0;
+  }
+
   /// Whether this thread's handle can mean the stream: it is not another thread's default stream.
   bool nameable_here() const noexcept {
     return thread_token == 0 || thread_token == this_thread().token;
+  }
+
+  /// Takes a block if the calling thread, `me`, owns the lock and one is there; else 0. Without a
+  /// call and without a locked instruction.
+  std::uintptr_t pop_as_owner(thread_record& me, unsigned which) noexcept {
+    auto const held = lock.own(me);
+    return held ? pop(which) : 0;
+  }
+  /// The same for a block that comes back: false unless there is room for it.
+  bool push_as_owner(thread_record& me, std::uintptr_t address, unsigned which,
+                     std::size_t most_bytes) noexcept {
+    auto const held = lock.own(me);
+    if (!held || lists[which].full()) [[unlikely]] { return false; }
+    if (cached_bytes + size_class::sizes[which] > most_bytes) [[unlikely]] { return false; }
+    push(address, which);
+    return true;
   }
 
   // The following need `lock`.
@@ -225,23 +235,27 @@ struct pool_shard {
     allocated_bytes += block_bytes;
   }
 
+  void count_deallocation(std::size_t block_bytes) noexcept {
+    ++deallocations;
+    deallocated_bytes += block_bytes;
+  }
+
   /// Takes the newest free block of a class; 0 if there is none.
   std::uintptr_t pop(unsigned which) noexcept {
     auto& list = lists[which];
     if (list.size() == 0) { return 0; }
-    auto const block_bytes = size_class::bytes(which);
+    auto const block_bytes = size_class::sizes[which];
     cached_bytes -= block_bytes;
     count_allocation(block_bytes);
     return list.pop_newest().address;
   }
 
-  /// Takes back a block that was in use.
+  /// Takes back a block that was in use. Does not throw unless the list of its class is full.
   void push(std::uintptr_t address, unsigned which) {
-    auto const block_bytes = size_class::bytes(which);
+    auto const block_bytes = size_class::sizes[which];
     lists[which].push_newest({address, epoch});
     cached_bytes += block_bytes;
-    ++deallocations;
-    deallocated_bytes += block_bytes;
+    count_deallocation(block_bytes);
   }
 
   /// Moves what other threads freed into the lists.

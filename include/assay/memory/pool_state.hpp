@@ -30,7 +30,7 @@ std::string describe_pool(stream_book<Backend> const& streams, slab_heap const& 
   std::size_t cached = 0;
   std::size_t open = 0;
   for (auto const& each : streams.shards()) {
-    std::lock_guard const lock{each->lock};
+    auto const held = each->lock.look();
     cached += each->cached_bytes;
     open += each->open ? 1U : 0U;
   }

@@ -3,6 +3,7 @@
 /// Size classes of the pool: eight or sixteen per doubling.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 
@@ -21,7 +22,7 @@ inline constexpr unsigned count = coarse_count + 16 * 23;
 
 /// The class of a request, which is at least `count` where no class is large enough. A block is
 /// less than 1/8 larger than its request (1/16 beyond `fine_from`), or less than one granule.
-constexpr unsigned of(std::size_t bytes) noexcept {
+[[gnu::always_inline]] constexpr unsigned of(std::size_t bytes) noexcept {
   auto const last = (bytes + (bytes == 0)) / granule - (bytes % granule == 0 && bytes != 0);
   if (last < 8) { return static_cast<unsigned>(last); }
   auto const width = static_cast<unsigned>(std::bit_width(last));
@@ -41,7 +42,15 @@ constexpr std::size_t bytes(unsigned which) noexcept {
   return (beyond % 16 + std::size_t{17}) << (beyond / 16 + 8) << std::countr_zero(granule);
 }
 
-static_assert(of(1) == 0 && of(256) == 0 && of(257) == 1 && of(2048) == 7 && of(2049) == 8);
+/// `bytes(which)`, looked up.
+inline constexpr auto sizes = [] {
+  std::array<std::size_t, count> all{};
+  for (unsigned which = 0; which < count; ++which) { all[which] = bytes(which); }
+  return all;
+}();
+
+static_assert(of(0) == 0 && of(1) == 0 && of(256) == 0 && of(257) == 1 && of(2048) == 7 &&
+              of(2049) == 8);
 static_assert(bytes(7) == 2048 && bytes(8) == 2304 && bytes(15) == 4096 && bytes(16) == 4608);
 static_assert(of(4096) == 15 && of(4097) == 16 && of(bytes(100)) == 100 &&
               of(bytes(100) + 1) == 101);

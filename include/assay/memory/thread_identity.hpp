@@ -3,10 +3,11 @@
 /// Small numbers for threads: an index to find per-thread data, a token that never comes back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <memory>
 #include <mutex>
 #include <queue>
 #include <vector>
@@ -20,6 +21,22 @@ struct thread_identity {
   std::uint64_t token;
 };
 
+/// What is kept for a thread: one cache line that only it writes. Records are never destroyed: who
+/// follows under the index takes over the record, with a new token and nothing recent.
+struct alignas(128) thread_record : thread_identity {
+  /// The `owner_lock` that this thread holds or tries as its owner; others read it.
+  std::atomic<void const*> inside{nullptr};
+
+  /// The last answer of a `shard_tables`; `tables` is a number that no other one ever has.
+  struct answer {
+    std::uint64_t tables = 0;
+    std::uintptr_t key = 0;
+    void* shard = nullptr;
+    std::uint32_t state = 0;
+  };
+  answer recent;
+};
+
 namespace detail {
 
 /// Hands out the lowest free index. It is never destroyed: threads may outlive static objects.
@@ -29,13 +46,18 @@ class thread_registry {
     static auto* const only = new thread_registry;
     return *only;
   }
-  thread_identity enter() {
+  thread_record& enter() {
     std::lock_guard const lock{mutex_};
-    auto const token = ++tokens_;
-    if (free_.empty()) { return {next_++, token}; }
-    auto const index = free_.top();
+    if (free_.empty()) {
+      records_.push_back(std::make_unique<thread_record>());
+      records_.back()->index = records_.size() - 1;
+      free_.push(records_.size() - 1);
+    }
+    auto& record = *records_[free_.top()];
     free_.pop();
-    return {index, token};
+    record.token = ++tokens_;
+    record.recent = {};
+    return record;
   }
   void leave(std::size_t index) {
     std::lock_guard const lock{mutex_};
@@ -45,37 +67,39 @@ class thread_registry {
  private:
   std::mutex mutex_;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_;
-  std::size_t next_ = 0;
+  std::vector<std::unique_ptr<thread_record>> records_;
   std::uint64_t tokens_ = 0;
 };
 
 // Constant-initialised and without a destructor, so that reading it is one load and no guard.
-inline constinit thread_local thread_identity current_thread{0, 0};
+inline constinit thread_local thread_record* current_thread = nullptr;
 
 struct thread_exit {
   std::size_t index;
   ~thread_exit() {
     // Destructors of other thread-local objects may still allocate: those get a new identity, and
     // its index is not handed on.
-    current_thread = {0, 0};
+    current_thread = nullptr;
     thread_registry::instance().leave(index);
   }
 };
 
-[[gnu::noinline, gnu::cold]] inline thread_identity const& enter_thread() {
-  current_thread = thread_registry::instance().enter();
-  thread_local thread_exit const at_exit{current_thread.index};
+[[gnu::noinline, gnu::cold]] inline thread_record& enter_thread() {
+  current_thread = &thread_registry::instance().enter();
+  thread_local thread_exit const at_exit{current_thread->index};
   (void)at_exit;
-  return current_thread;
+  return *current_thread;
 }
 
 }  // namespace detail
 
-/// The calling thread's identity.
-inline thread_identity const& this_thread() {
-  auto const& me = detail::current_thread;
-  if (me.token != 0) [[likely]] { return me; }
-  return detail::enter_thread();
+/// The calling thread's record.
+inline thread_record& this_thread() {
+  auto* const me = detail::current_thread;
+  return me != nullptr ? *me : detail::enter_thread();
 }
+
+/// The same without a call; null where the thread has none yet.
+inline thread_record* this_thread_if_known() noexcept { return detail::current_thread; }
 
 }  // namespace assay::mr
