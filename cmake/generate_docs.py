@@ -58,7 +58,8 @@ FIGURES = [
     *((f"the same from 16 threads, {name}", "<= 1.2x its 1-thread figure", "memory_pool",
        ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 16}],
        "{p50_ns:.0f} ns, {p99_ns:.0f} ns") for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
-    *((f"{peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "(peer)", "memory_pool",
+    *((f"{peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "(peer)",
+       "memory_pool_rmm" if peer.startswith("rmm") else "memory_pool",
        ["pairs", {"resource": peer, "bytes": 21474832, "threads": threads}],
        "p50 {p50_ns:,.0f} ns, mean {mean_ns:,.0f} ns")
       for peer in ("mr::async", "rmm pool", "rmm arena") for threads in (1, 16)),
@@ -78,7 +79,7 @@ FIGURES = [
       for name, mib, ratio in (("64 MiB", 64, 1.10), ("1 GiB", 1024, 1.03))),
     *((f"`transfer::staged` {words}, 1 GiB", targets, "overlap",
        ["staged", {"direction": direction, "mib": 1024}],
-       "{share_of_limit:.1%}, {over_pageable:.2f}x ({staged_gb_per_second:.1f} GB/s)")
+       "{share_of_limit:.1%}, {over_pageable:.2f}x")
       for words, direction, targets in (
           ("to the device", "to_device",
            ">= 90 % of min(pinned link, host memcpy), >= 2.5x pageable"),

@@ -28,9 +28,10 @@ namespace {
 constexpr int threads = 4;
 constexpr int items = 50;
 
-auto const control = pipeline{workloads::null_cast<std::int32_t>{.rows = 20'000},
-                              mr::pool{.initial_bytes = std::size_t{64} << 20U},
-                              submit::concurrent{.threads = threads, .items = items}};
+auto const control =
+    pipeline{workloads::null_cast<std::int32_t>{.rows = 20'000},
+             mr::pool{.initial_bytes = std::size_t{64} << 20U, .mapped = !test::small()},
+             submit::concurrent{.threads = threads, .items = items}};
 
 std::string printed(trace::explanation const& why) {
   std::string all;
