@@ -51,7 +51,8 @@ struct bench {
   probe_memory pageable_in{probe_memory::kind::pageable, most};
   probe_memory pageable_out{probe_memory::kind::pageable, most};
   measure::transfer_trial trial{place, 2 * most + (1 << 20)};
-  mr::pool_resource memory = mr::pool{2 * most + 64_MiB}.open(place);
+  /// Room for the buffers of all transfers at once: growth would be timed with them.
+  mr::pool_resource memory = mr::pool{6 * most + 64_MiB}.open(place);
 
   bench(on::device where, std::size_t bytes) : place(where), most(bytes) {
     // Random floats in [-1, 1): the probe's own pattern is no set of numbers.
