@@ -37,6 +37,13 @@ std::string message_of(Call&& call) {
 /// Whether ASSAY_SMALL asks for small sizes: a sanitizer watches, and times mean nothing.
 inline bool small() { return std::getenv("ASSAY_SMALL") != nullptr; }
 
+/// Whether racecheck watches (ASSAY_SMALL=racecheck). That of CUDA 13.0 does not know that one
+/// lane's arrival at an mbarrier, after `__syncwarp`, stands for its warp, and calls what is
+/// ordered so a race; the same kernels with an arrival of every lane are clean.
+inline bool racecheck() {
+  return small() && std::getenv("ASSAY_SMALL") == std::string{"racecheck"};
+}
+
 /// A fresh seed for random inputs; ASSAY_TEST_SEED repeats a run. Tests print it: `INFO("seed " <<
 /// seed)`.
 inline std::uint64_t fresh_seed() {

@@ -3,6 +3,8 @@
 /// `pipeline`: a workload with one policy on each axis.
 #pragma once
 
+#include <assay/copy/concepts.hpp>
+#include <assay/copy/regular.hpp>
 #include <assay/core/place.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/heap.hpp>
@@ -29,7 +31,7 @@ struct default_memory<on::host> {
 
 namespace detail {
 
-enum class axis { none, place, memory, submission, transfer };
+enum class axis { none, place, memory, submission, transfer, copy };
 
 /// The axis on which `P` is a choice for pipelines at `Place`.
 template <class P, class Place>
@@ -42,6 +44,9 @@ consteval axis axis_of() {
   } else if constexpr (transfer_policy<P> || std::same_as<P, no_transfer>) {
     static_assert(!memory_policy<P, Place>, "a policy must be a choice on one axis only");
     return axis::transfer;
+  } else if constexpr (copy_strategy<P> || std::same_as<P, no_copy>) {
+    static_assert(!memory_policy<P, Place>, "a policy must be a choice on one axis only");
+    return axis::copy;
   } else if constexpr (memory_policy<P, Place> ||
                        memory_resource<P, typename place_traits<Place>::stream_type>) {
     return axis::memory;
@@ -103,6 +108,21 @@ auto transfer_among(P const&... policies) {
   return detail::choice_among<axis::transfer, Place>(no_transfer{}, policies...);
 }
 
+/// The copy strategy of a pipeline of `Work`: none where it takes none, else the one chosen.
+template <class Work, class Place, class... P>
+auto copy_among(P const&... policies) {
+  if constexpr (!takes_copy_strategy<Work>) {
+    return no_copy{};
+  } else {
+    auto const chosen = detail::choice_among<axis::copy, Place>(no_copy{}, policies...);
+    if constexpr (std::same_as<decltype(chosen), no_copy const>) {
+      return copy::regular<>{};
+    } else {
+      return chosen;
+    }
+  }
+}
+
 /// `pipeline{...}`, for use inside the class: nvcc 13.0 takes the name there for the class itself.
 template <class Work, class... P>
 auto make_pipeline(Work const& work, P const&... policies);
@@ -115,7 +135,12 @@ inline constexpr bool each_axis_once =
     ((axis_of<P, place_of<P...>>() == axis::place) + ... + 0) <= 1 &&
     ((axis_of<P, place_of<P...>>() == axis::memory) + ... + 0) <= 1 &&
     ((axis_of<P, place_of<P...>>() == axis::submission) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::transfer) + ... + 0) <= 1;
+    ((axis_of<P, place_of<P...>>() == axis::transfer) + ... + 0) <= 1 &&
+    ((axis_of<P, place_of<P...>>() == axis::copy) + ... + 0) <= 1;
+
+/// Whether none of the policies is a copy strategy that `Work` would not look at.
+template <class Work, class... P>
+inline constexpr bool copy_is_taken = takes_copy_strategy<Work> || !(copy_strategy<P> || ...);
 
 }  // namespace detail
 
@@ -128,18 +153,20 @@ concept pipeline_policy = detail::axis_of<P, Place>() != detail::axis::none;
 ///
 /// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
 /// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`,
-/// `default_memory` of the place, and no transfer: data is resident where the work runs. A live
-/// memory resource (ours, CCCL's, RMM's) may stand for a memory policy. Nothing is opened, started
-/// or allocated before a `rig` is made of it. A transfer counts on a device only: on the host there
-/// is no link to cross.
+/// `default_memory` of the place, no transfer: data is resident where the work runs, and
+/// `copy::regular<>` where the workload takes a copy strategy, else none. A live memory resource
+/// (ours, CCCL's, RMM's) may stand for a memory policy. Nothing is opened, started or allocated
+/// before a `rig` is made of it. A transfer and a copy strategy count on a device only: on the host
+/// there is no link to cross and no tile to bring in.
 template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit,
-          policy Transfer = no_transfer>
+          policy Transfer = no_transfer, policy Copy = no_copy>
 struct pipeline {
   Work work;
   Place place;
   Memory memory;
   Submit submit;
   Transfer transfer;
+  Copy copy;
 
   template <class... Policies>
   requires(pipeline_policy<Policies, Place> && ...)
@@ -148,9 +175,12 @@ struct pipeline {
         place(detail::place_among(on::device{}, policies...)),
         memory(detail::memory_among<Place>(policies...)),
         submit(detail::submission_among<Place>(policies...)),
-        transfer(detail::transfer_among<Place>(policies...)) {
+        transfer(detail::transfer_among<Place>(policies...)),
+        copy(detail::copy_among<Work, Place>(policies...)) {
     static_assert(detail::each_axis_once<Policies...>,
                   "two of these policies are choices on the same axis");
+    static_assert(detail::copy_is_taken<Work, Policies...>,
+                  "this workload takes no copy strategy: its kernels have no tiles to bring in");
   }
 
   /// A copy that differs in one axis: the one on which `choice` is a choice, else the workload.
@@ -162,13 +192,17 @@ struct pipeline {
       static_assert(memory_policy<Memory, Choice>,
                     "this pipeline's memory policy cannot open on that place: write a pipeline "
                     "with both");
-      return detail::make_pipeline(work, choice, memory, submit, transfer);
+      return detail::make_pipeline(work, choice, memory, submit, transfer, copy);
     } else if constexpr (axis == detail::axis::memory) {
-      return detail::make_pipeline(work, place, choice, submit, transfer);
+      return detail::make_pipeline(work, place, choice, submit, transfer, copy);
     } else if constexpr (axis == detail::axis::submission) {
-      return detail::make_pipeline(work, place, memory, choice, transfer);
+      return detail::make_pipeline(work, place, memory, choice, transfer, copy);
     } else if constexpr (axis == detail::axis::transfer) {
-      return detail::make_pipeline(work, place, memory, submit, choice);
+      return detail::make_pipeline(work, place, memory, submit, choice, copy);
+    } else if constexpr (axis == detail::axis::copy) {
+      return detail::make_pipeline(work, place, memory, submit, transfer, choice);
+    } else if constexpr (takes_copy_strategy<Choice>) {
+      return detail::make_pipeline(choice, place, memory, submit, transfer, copy);
     } else {
       return detail::make_pipeline(choice, place, memory, submit, transfer);
     }
@@ -181,13 +215,18 @@ struct pipeline {
   static constexpr bool crosses_link =
       std::same_as<Place, on::device> && !std::same_as<Transfer, no_transfer>;
 
-  /// Each axis with the choice on it, as a report calls them; the transfer only if there is one.
+  /// Whether its kernels bring in tiles by its copy strategy.
+  static constexpr bool copies_tiles = std::same_as<Place, on::device> && takes_copy_strategy<Work>;
+
+  /// Each axis with the choice on it, as a report calls them; the transfer and the copy strategy
+  /// only if there is one.
   std::vector<std::pair<std::string, std::string>> axes() const {
     std::vector<std::pair<std::string, std::string>> all{{"workload", describe(work)},
                                                          {"place", describe(place)},
                                                          {"memory", describe(memory)},
                                                          {"submission", describe(submit)}};
     if constexpr (crosses_link) { all.emplace_back("transfer", describe(transfer)); }
+    if constexpr (copies_tiles) { all.emplace_back("copy", describe(copy)); }
     return all;
   }
 
@@ -202,6 +241,8 @@ pipeline(Work, Policies const&...)
                 decltype(detail::submission_among<detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...)),
                 decltype(detail::transfer_among<detail::place_of<Policies...>>(
+                    std::declval<Policies const&>()...)),
+                decltype(detail::copy_among<Work, detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...))>;
 
 namespace detail {

@@ -32,7 +32,8 @@ template <class Pipeline, class Resource>
 using lane_of = lane<decltype(Pipeline::place),
                      typename place_traits<decltype(Pipeline::place)>::stream_type, Resource,
                      decltype(detail::open_transfer(std::declval<Pipeline const&>(),
-                                                    std::declval<Resource const&>()))>;
+                                                    std::declval<Resource const&>())),
+                     decltype(Pipeline::copy)>;
 
 }  // namespace detail
 
@@ -77,7 +78,7 @@ class rig {
     for (int i = 0; i < count; ++i) {
       streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
       lanes_.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
-                                 detail::open_transfer(pipeline_, memory_)});
+                                 detail::open_transfer(pipeline_, memory_), pipeline_.copy});
     }
     // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
     // since it refuses counts of threads and items that make no sense.
@@ -142,6 +143,10 @@ class rig {
 
   static Resource open(Pipeline const& what) {
     place_traits<place_type>::require(what.place);
+    if constexpr (Pipeline::copies_tiles) {
+      copy::require_capability(what.copy, place_traits<place_type>::capability(what.place),
+                               what.place.describe());
+    }
     return what.memory.open(what.place);
   }
 

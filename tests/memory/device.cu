@@ -19,11 +19,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace assay::kernel {
@@ -62,6 +62,13 @@ namespace {
 
 constexpr on::device place{0};
 
+/// Not mapped under a sanitizer: initcheck of CUDA 13.0 forgets what kernels wrote to memory that
+/// was mapped by the driver's calls. The run at full size has the mapped ones.
+mr::pool readable(mr::pool policy) {
+  policy.mapped = !test::small();
+  return policy;
+}
+
 /// A counter that kernels add to.
 class wrong_count {
  public:
@@ -92,6 +99,16 @@ void expect(::cuda::stream_ref stream, void* block, std::size_t bytes, unsigned 
       static_cast<unsigned*>(block), bytes / sizeof(unsigned), tag, wrong.get(), spins);
   check(cudaGetLastError());
 }
+
+/// A resource that is wrong on purpose: what one stream gave back it hands to any other at once.
+struct out_of_order {
+  mr::pool_resource from;
+  void* kept = nullptr;
+  void* allocate(::cuda::stream_ref stream, std::size_t bytes) {
+    return kept != nullptr ? std::exchange(kept, nullptr) : from.allocate(stream, bytes);
+  }
+  void deallocate(::cuda::stream_ref, void* block, std::size_t) { kept = block; }
+};
 
 bool contains(std::string const& text, std::string const& part) {
   INFO(text);
@@ -154,7 +171,7 @@ TEST_CASE("a pool that is full says so, and works on") {
 
 TEST_CASE("poisoned device memory reads as NaN") {
   stream const lane{place};
-  auto pool = mr::poisoned{mr::pool{}}.open(place);
+  auto pool = mr::poisoned{readable({})}.open(place);
   auto const numbers = make_buffer<double>(1000, ::cuda::stream_ref{lane}, pool);
   std::vector<double> seen(1000);
   check(
@@ -169,9 +186,9 @@ TEST_CASE("a million operations: kernels find their tag in every block") {
   wrong_count const wrong;
   constexpr int threads = 4;
   // Of each thread. A sanitizer needs about a hundred times as long for each kernel.
-  int const operations = std::getenv("ASSAY_SMALL") == nullptr ? 260'000 : 4'000;
+  int const operations = test::small() ? 2'000 : 260'000;
   for (bool const tight : {false, true}) {
-    mr::pool policy{.growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB};
+    auto policy = readable({.growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB});
     if (tight) { policy.max_bytes = 48_MiB; }
     auto const pool = policy.open(place);
     std::vector<stream> shared;
@@ -211,7 +228,7 @@ TEST_CASE("a million operations: kernels find their tag in every block") {
         }
         if (looked_at) {
           expect(named(what.stream), what.data, what.bytes, what.tag, wrong,
-                 random() % 64 == 0 ? 200'000 : 0);
+                 !test::small() && random() % 64 == 0 ? 200'000 : 0);
         }
         mine.deallocate(named(what.stream), what.data, what.bytes);
       };
@@ -264,23 +281,36 @@ TEST_CASE("the tag check itself finds a block that was given out too early") {
   wrong_count const wrong;
   stream const first{place};
   stream const second{place};
-  auto pool = mr::pool{}.open(place);
-  void* const block = pool.allocate(first, 4_KiB);
+  event written;
+  event overwritten;
+  out_of_order memory{readable({}).open(place)};
+  void* const block = memory.allocate(first, 4_KiB);
   write(first, block, 4_KiB, 1);
-  expect(first, block, 4_KiB, 1, wrong, 200'000'000);
-  write(second, block, 4_KiB, 2);  // what a pool without order would do
-  CHECK(wrong.value() > 0);
-  pool.deallocate(first, block, 4_KiB);
+  expect(first, block, 4_KiB, 1, wrong);
+  CHECK(wrong.value() == 0);
+  written.record(first);
+  memory.deallocate(first, block, 4_KiB);
+  // Of all orders that the two streams may come in without a wait, the one that must be seen: the
+  // second writes before the first, which had not done with the block, looks at it.
+  check(cudaStreamWaitEvent(second.get(), written.get(), 0));
+  void* const early = memory.allocate(second, 4_KiB);
+  CHECK(early == block);
+  write(second, early, 4_KiB, 2);
+  overwritten.record(second);
+  check(cudaStreamWaitEvent(first.get(), overwritten.get(), 0));
+  expect(first, block, 4_KiB, 1, wrong);
+  CHECK(wrong.value() == kernel::probes);
+  memory.from.deallocate(first, block, 4_KiB);
 }
 
 TEST_CASE("a block taken from a busy stream waits for it") {
   wrong_count const wrong;
   stream const first{place};
   stream const second{place};
-  auto pool = mr::pool{.initial_bytes = 2_MiB, .max_bytes = 2_MiB}.open(place);
+  auto pool = readable({.initial_bytes = 2_MiB, .max_bytes = 2_MiB}).open(place);
   void* const block = pool.allocate(first, 2_MiB);
   write(first, block, 2_MiB, 1);
-  expect(first, block, 2_MiB, 1, wrong, 200'000'000);
+  expect(first, block, 2_MiB, 1, wrong, test::small() ? 1'000 : 200'000'000);
   pool.deallocate(first, block, 2_MiB);
   void* const same = pool.allocate(second, 2_MiB);
   CHECK(same == block);
@@ -291,13 +321,15 @@ TEST_CASE("a block taken from a busy stream waits for it") {
 
 TEST_CASE("a new stream with an old handle does not inherit its blocks") {
   bool const released = GENERATE(true, false);
+  // Under the tools a handle does not come again, and one that is dead must not be used.
+  if (!released && test::small()) { return; }
   wrong_count const wrong;
-  auto pool = mr::pool{.initial_bytes = 128_MiB, .identify_always = !released}.open(place);
-  for (int i = 0; i < 50; ++i) {
+  auto pool = readable({.initial_bytes = 128_MiB, .identify_always = !released}).open(place);
+  for (int i = 0; i < (test::small() ? 10 : 50); ++i) {
     std::optional<stream> lane{place};
     void* const block = pool.allocate(*lane, 1_MiB);
     write(*lane, block, 1_MiB, static_cast<unsigned>(i));
-    expect(*lane, block, 1_MiB, static_cast<unsigned>(i), wrong, 1'000'000);
+    expect(*lane, block, 1_MiB, static_cast<unsigned>(i), wrong, test::small() ? 1'000 : 1'000'000);
     pool.deallocate(*lane, block, 1_MiB);
     if (released) { pool.release(*lane); }
     lane.reset();
@@ -307,11 +339,11 @@ TEST_CASE("a new stream with an old handle does not inherit its blocks") {
 
 TEST_CASE("default streams of two threads are two streams, of one thread one") {
   wrong_count const wrong;
-  auto pool = mr::pool{.initial_bytes = 4_MiB, .max_bytes = 4_MiB}.open(place);
+  auto pool = readable({.initial_bytes = 4_MiB, .max_bytes = 4_MiB}).open(place);
   ::cuda::stream_ref const own{cudaStreamPerThread};
   void* const mine = pool.allocate(own, 2_MiB);
   write(own, mine, 2_MiB, 1);
-  expect(own, mine, 2_MiB, 1, wrong, 50'000'000);
+  expect(own, mine, 2_MiB, 1, wrong, test::small() ? 1'000 : 50'000'000);
   pool.deallocate(own, mine, 2_MiB);
   std::thread other{[&] {
     check(cudaSetDevice(place.id));
@@ -337,7 +369,7 @@ TEST_CASE("a captured graph keeps its blocks while it is replayed") {
   wrong_count const wrong;
   stream const lane{place};
   stream const other{place};
-  auto pool = mr::pool{.initial_bytes = 64_MiB, .max_bytes = 64_MiB}.open(place);
+  auto pool = readable({.initial_bytes = 64_MiB, .max_bytes = 64_MiB}).open(place);
   pool.deallocate(lane, pool.allocate(lane, 2_MiB), 2_MiB);
   {
     auto hold = pool.capture(lane);
@@ -346,14 +378,14 @@ TEST_CASE("a captured graph keeps its blocks while it is replayed") {
     for (unsigned i = 0; i < 3; ++i) {
       void* const block = pool.allocate(lane, 2_MiB);
       write(lane, block, 2_MiB, 100 + i);
-      expect(lane, block, 2_MiB, 100 + i, wrong, 100'000);
+      expect(lane, block, 2_MiB, 100 + i, wrong, test::small() ? 1'000 : 100'000);
       pool.deallocate(lane, block, 2_MiB);
     }
     check(cudaStreamEndCapture(lane.get(), &graph));
     hold.end();
     cudaGraphExec_t ready = nullptr;
     check(cudaGraphInstantiate(&ready, graph, 0));
-    for (unsigned round = 0; round < 100; ++round) {
+    for (unsigned round = 0; round < (test::small() ? 10U : 100U); ++round) {
       check(cudaGraphLaunch(ready, other.get()));
       // Meanwhile the stream works as before, on blocks that the graph does not touch.
       void* const block = pool.allocate(lane, 2_MiB);
@@ -374,7 +406,7 @@ TEST_CASE("what the pool does leaves captures on other threads alone") {
   wrong_count const wrong;
   stream const captured{place};
   stream const lane{place};
-  auto pool = mr::pool{.growth_bytes = 2_MiB}.open(place);
+  auto pool = readable({.growth_bytes = 2_MiB}).open(place);
   auto gone = std::make_optional(pool.capture(lane));
   pool.deallocate(lane, pool.allocate(lane, 2_MiB), 2_MiB);
   gone->end();
@@ -412,7 +444,7 @@ TEST_CASE("mapped chunks side by side hold blocks that none of them could, and c
   wrong_count const wrong;
   stream const lane{place};
   auto pool = mr::pool{.growth_bytes = 2_MiB}.open(place);
-  for (unsigned round = 0; round < 20; ++round) {
+  for (unsigned round = 0; round < (test::small() ? 3U : 20U); ++round) {
     std::vector<void*> blocks(8);
     for (auto& block : blocks) { block = pool.allocate(lane, 2_MiB); }
     for (void* const block : blocks) { pool.deallocate(lane, block, 2_MiB); }
@@ -424,12 +456,44 @@ TEST_CASE("mapped chunks side by side hold blocks that none of them could, and c
     lane.synchronize();
     void* const large = pool.allocate(lane, 20_MiB);
     CHECK(*pool.stats().reserved_bytes == 20_MiB);
-    write(lane, large, 20_MiB, round);
-    expect(lane, large, 20_MiB, round, wrong);
+    if (!test::small()) {  // as `readable` says
+      write(lane, large, 20_MiB, round);
+      expect(lane, large, 20_MiB, round, wrong);
+    }
     pool.deallocate(lane, large, 20_MiB);
     CHECK(pool.trim() == 20_MiB);
   }
   CHECK(wrong.value() == 0);
+}
+
+TEST_CASE("pages mapped anew are one block, and what lay beside them stays") {
+  wrong_count const wrong;
+  stream const lane{place};
+  auto pool = mr::pool{.growth_bytes = 2_MiB, .stream_cache_bytes = 0}.open(place);
+  for (unsigned round = 0; round < (test::small() ? 1U : 10U); ++round) {
+    std::vector<void*> blocks(32);
+    for (auto& block : blocks) {
+      block = pool.allocate(lane, 2_MiB);
+      if (!test::small()) { write(lane, block, 2_MiB, static_cast<unsigned>(&block - &blocks[0])); }
+    }
+    for (std::size_t i = 0; i < 32; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
+    lane.synchronize();
+    auto const before = *pool.stats().reserved_bytes;
+    void* const large = pool.allocate(lane, 24_MiB);
+    CHECK(*pool.stats().reserved_bytes == before);
+    if (test::small()) {  // as `readable` says
+      check(cudaMemsetAsync(large, 0, 24_MiB, lane.get()));
+    } else {
+      write(lane, large, 24_MiB, 1000 + round);
+      expect(lane, large, 24_MiB, 1000 + round, wrong);
+      for (unsigned i = 1; i < 32; i += 2) { expect(lane, blocks[i], 2_MiB, i, wrong); }
+    }
+    pool.deallocate(lane, large, 24_MiB);
+    for (std::size_t i = 1; i < 32; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
+    CHECK(wrong.value() == 0);
+    CHECK(pool.trim() == before);
+    CHECK(*pool.stats().reserved_bytes == 0);
+  }
 }
 
 TEST_CASE("the driver's pool can be captured too") {

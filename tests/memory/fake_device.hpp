@@ -169,16 +169,23 @@ class fake_device {
   std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
   std::atomic<std::uint64_t> waits{0};   ///< for the device
 
-  std::uintptr_t reserve(std::size_t bytes) {
+  /// At `wish` where that is free, else at the lowest place.
+  std::uintptr_t reserve(std::size_t bytes, std::uintptr_t wish = 0) {
     std::lock_guard const lock{mutex_};
     auto const wanted = (bytes + page - 1) / page;
-    for (std::size_t i = 0, run = 0; i < pages_.size(); ++i) {
-      run = pages_[i] ? 0 : run + 1;
-      if (run < wanted) { continue; }
-      auto const first = i + 1 - wanted;
-      for (std::size_t k = first; k <= i; ++k) { pages_[k] = true; }
+    auto const taken_from = [&](std::size_t first) {
+      std::size_t run = 0;
+      while (run < wanted && first + run < pages_.size() && !pages_[first + run]) { ++run; }
+      if (run < wanted) { return std::uintptr_t{0}; }
+      for (std::size_t k = first; k < first + wanted; ++k) { pages_[k] = true; }
       reserved_ += wanted * page;
       return base + first * page;
+    };
+    if (wish != 0) {
+      if (auto const found = taken_from((wish - base) / page)) { return found; }
+    }
+    for (std::size_t first = 0; first < pages_.size(); ++first) {
+      if (auto const found = taken_from(first)) { return found; }
     }
     return 0;
   }
@@ -198,6 +205,8 @@ class fake_device {
     return reserved_;
   }
 
+  std::atomic<std::uint64_t> moves{0};        ///< runs of pages that were mapped anew at once
+  std::atomic<std::uint64_t> moved_pages{0};  ///< and what they were made of
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_at{0};  ///< the call that throws; 0 is none
   std::atomic<std::uint64_t> records{0};
@@ -310,9 +319,20 @@ struct fake_backend {
     device->host_knows(*what);
     return true;
   }
-  std::uintptr_t allocate(std::size_t bytes) const {
+  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
     device->called("allocate");
-    return device->reserve(bytes);
+    return device->reserve(bytes, wish);
+  }
+  std::uintptr_t move(std::vector<mr::chunk_run> const& runs, std::uintptr_t wish) const {
+    std::size_t bytes = 0;
+    for (auto const& run : runs) {
+      device->unreserve(run.address, run.bytes);
+      bytes += run.bytes;
+    }
+    device->called("move");
+    ++device->moves;
+    device->moved_pages += bytes / fake_device::page;
+    return device->reserve(bytes, wish);
   }
   void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
     device->unreserve(address, bytes);

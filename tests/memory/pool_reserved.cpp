@@ -17,6 +17,13 @@ using namespace assay::literals;
 
 namespace {
 
+/// Calls that a driver would get, one for each page that it maps and each run that it unmaps.
+struct page_operations {
+  std::uint64_t reserved = 0;  ///< pages from upstream
+  std::uint64_t moved = 0;     ///< pages mapped anew
+  std::uint64_t unmapped = 0;  ///< runs
+};
+
 /// Chunks side by side in an address space without end; an event passes `latency` operations after
 /// it was recorded.
 struct idle_backend {
@@ -25,6 +32,7 @@ struct idle_backend {
 
   std::uint64_t const* now;
   std::uint64_t latency;
+  page_operations* seen;
   std::shared_ptr<std::uintptr_t> next = std::make_shared<std::uintptr_t>(std::uintptr_t{1} << 40U);
 
   std::uintptr_t key(int stream) const noexcept { return static_cast<std::uintptr_t>(stream); }
@@ -40,11 +48,24 @@ struct idle_backend {
   bool capturing(int) const { return false; }
   bool contiguous() const noexcept { return true; }
   std::size_t piece_bytes(std::size_t) const noexcept { return 2_MiB; }
-  std::uintptr_t allocate(std::size_t bytes) const {
-    *next += bytes;
-    return *next - bytes;
+  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
+    seen->reserved += bytes / 2_MiB;
+    return place(bytes, wish);
   }
-  void deallocate(std::uintptr_t, std::size_t) const noexcept {}
+  std::uintptr_t move(std::vector<mr::chunk_run> const& runs, std::uintptr_t wish) const {
+    std::size_t bytes = 0;
+    for (auto const& run : runs) { bytes += run.bytes; }
+    seen->moved += bytes / 2_MiB;
+    seen->unmapped += runs.size();
+    return place(bytes, wish);
+  }
+  // The pool wishes for addresses that none of its chunks has.
+  std::uintptr_t place(std::size_t bytes, std::uintptr_t wish) const {
+    auto const at = wish != 0 ? wish : *next;
+    *next = std::max(*next, at + bytes);
+    return at;
+  }
+  void deallocate(std::uintptr_t, std::size_t) const noexcept { ++seen->unmapped; }
   bool synchronize() const { return true; }
 };
 
@@ -65,13 +86,19 @@ constexpr int actors = 16;
 constexpr int operations = 50'000;
 constexpr std::size_t cache_bytes = 64_MiB;
 
-/// Reserved bytes beyond what streams may keep, by the peak of what was live.
-double reserved_share(std::uint64_t seed, bool even, std::uint64_t latency) {
+struct outcome {
+  double share;  ///< reserved bytes beyond what streams may keep, by the peak of what was live
+  double calls;  ///< to map pages anew, of 1000 allocations
+  auto operator<=>(outcome const&) const = default;
+};
+
+outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
   constexpr std::uint64_t longest_turn = 64;
   std::uint64_t now = 0;
+  page_operations seen;
   mr::pool_options options;
   options.stream_cache_bytes = cache_bytes;
-  mr::pool_core<idle_backend> pool{idle_backend{&now, latency}, options};
+  mr::pool_core<idle_backend> pool{idle_backend{&now, latency, &seen}, options};
   std::vector<actor> all(actors);
   std::mt19937_64 turns{seed};
   for (auto& each : all) {
@@ -111,27 +138,34 @@ double reserved_share(std::uint64_t seed, bool even, std::uint64_t latency) {
     }
   }
   CHECK(live == 0);
-  auto const reserved = static_cast<double>(*pool.stats().reserved_bytes);
+  auto const stats = pool.stats();
+  auto const reserved = static_cast<double>(*stats.reserved_bytes);
+  CHECK(seen.reserved * 2_MiB == *stats.reserved_bytes);  // what is mapped anew costs no memory
   auto const kept = static_cast<double>(actors * (cache_bytes + mr::remote_frees::limit_bytes));
-  return (reserved - kept) / static_cast<double>(peak);
+  return {(reserved - kept) / static_cast<double>(peak),
+          1e3 * static_cast<double>(seen.moved + seen.unmapped) /
+              static_cast<double>(stats.allocations)};
 }
 
 }  // namespace
 
-// With uneven threads 40 seeds gave a median of 1.15 and at worst 1.25; without slabs, and without
-// pages mapped anew, 1.31 and 1.63.
+// Of 40 orders of turns the worst took 1.19; with an eighth in place of a sixth in the pool's bound
+// 1.15, and five times the calls. Pages that were returned and reserved again, the smallest first,
+// took 1.20 and, unmapped one by one and made anew, 22 calls of 1000 allocations.
 TEST_CASE("over the benchmark's trace the pool reserves at most 1.25x the live peak and its caps") {
   auto const seed = test::fresh_seed();
   bool const even = GENERATE(true, false);
   std::uint64_t const latency = GENERATE(0, 16);
-  std::vector<double> shares;
+  std::vector<outcome> all;
+  double calls = 0;
   for (std::uint64_t i = 0; i < 5; ++i) {
-    shares.push_back(reserved_share(seed + i, even, latency));
+    all.push_back(replay(seed + i, even, latency));
+    calls += all.back().calls / 5;
   }
-  std::sort(shares.begin(), shares.end());
-  INFO("seed " << seed << " even " << even << " latency " << latency << ": median " << shares[2]
-               << " worst " << shares[4]);
-  CHECK(shares[0] >= 1.0);
-  CHECK(shares[2] <= 1.25);
-  CHECK(shares[4] <= 1.3);  // one order of turns in 80 or fewer is as bad as 1.25
+  std::sort(all.begin(), all.end());
+  INFO("seed " << seed << " even " << even << " latency " << latency << ": median " << all[2].share
+               << " worst " << all[4].share << ", " << calls << " calls of 1000 allocations");
+  CHECK(all[0].share >= 1.0);
+  CHECK(all[4].share <= 1.25);
+  CHECK(calls <= 12);
 }

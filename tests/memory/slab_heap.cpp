@@ -33,7 +33,7 @@ struct bench {
 TEST_CASE("small blocks share slabs, and leave the space between large ones whole") {
   bool const joined = GENERATE(true, false);
   bench at{joined};
-  at.heap.large().add(base, 64_MiB, joined ? 2_MiB : 64_MiB);
+  at.heap.large().add(base, 256_MiB, joined ? 2_MiB : 256_MiB);
   std::vector<std::pair<std::uintptr_t, std::size_t>> small;
   std::vector<std::uintptr_t> large;
   for (int i = 0; i < 20; ++i) {
@@ -42,10 +42,10 @@ TEST_CASE("small blocks share slabs, and leave the space between large ones whol
     small.emplace_back(at.take(slab_heap::small_bytes), slab_heap::small_bytes);
   }
   for (auto const each : large) { at.heap.give(each, 2_MiB, {}); }
-  CHECK(at.heap.large().largest_range() >= 54_MiB);  // one slab of 8 MiB holds all small blocks
-  CHECK(at.heap.free_bytes() == 64_MiB - 20 * (4_KiB + slab_heap::small_bytes));
+  CHECK(at.heap.large().largest_range() >= 246_MiB);  // one slab of 8 MiB holds all small blocks
+  CHECK(at.heap.free_bytes() == 256_MiB - 20 * (4_KiB + slab_heap::small_bytes));
   for (auto const& [address, bytes] : small) { at.heap.give(address, bytes, {}); }
-  CHECK(at.heap.large().largest_range() == 64_MiB);
+  CHECK(at.heap.large().largest_range() == 256_MiB);
   CHECK(at.heap.lost_bytes() == 0);
 }
 
@@ -69,9 +69,30 @@ TEST_CASE("what slabs have not used is to be had for large blocks") {
   bool const joined = GENERATE(true, false);
   bench at{joined};
   CHECK(at.heap.add(base, 8_MiB, 2_MiB, 4_KiB) == base);
-  CHECK(at.take(5_MiB) == 0);
-  CHECK(at.heap.reclaim() == (joined ? 8_MiB - slab_heap::slab_piece_bytes : 0));
-  CHECK((at.take(5_MiB) != 0) == joined);
+  CHECK(at.take(7_MiB) == 0);
+  CHECK(at.heap.reclaim() == (joined ? 2_MiB - slab_heap::slab_piece_bytes : 0));
+  CHECK((at.take(7_MiB) != 0) == joined);
+}
+
+TEST_CASE("slabs are a small part of all memory, from a page on") {
+  for (auto const& [memory, slab] :
+       {std::pair{16_MiB, 2_MiB}, std::pair{140_MiB, 4_MiB}, std::pair{1024_MiB, 8_MiB}}) {
+    bench at;
+    at.heap.large().add(base, memory, 2_MiB);
+    CHECK(at.take(256) != 0);
+    CHECK(at.heap.large().free_bytes() == memory - slab);
+  }
+}
+
+TEST_CASE("what is to fill a range comes from its front, little of it from its end") {
+  bench at;
+  at.heap.large().add(base, 128_MiB, 2_MiB);
+  auto const little = at.take(4_MiB);
+  CHECK(little == base + 124_MiB);
+  CHECK(at.take(64_MiB) == base);
+  CHECK(at.take(64_MiB) == 0);
+  at.heap.give(little, 4_MiB, {});
+  CHECK(at.take(64_MiB) == base + 64_MiB);
 }
 
 TEST_CASE("a slab is no larger than its chunk, and a block where there is no room for a slab") {

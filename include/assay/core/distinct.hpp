@@ -3,7 +3,6 @@
 /// Short lists of texts in which each stands once, in the order in which they came.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,9 @@ namespace assay {
 
 /// Appends `text` unless the list has it; whether it was new.
 inline bool add_distinct(std::vector<std::string>& to, std::string const& text) {
-  if (std::find(to.begin(), to.end(), text) != to.end()) { return false; }
+  for (auto const& known : to) {
+    if (known == text) { return false; }
+  }
   to.push_back(text);
   return true;
 }

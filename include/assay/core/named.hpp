@@ -15,9 +15,18 @@ concept named = requires {
   { T::name } -> std::convertible_to<std::string_view>;
 };
 
+/// A value that can be copied, assigned and compared. In plain expressions, since all policies are
+/// checked wherever they are included, and `std::copyable` takes a compiler far longer.
+template <class T>
+concept regular_value = requires(T object, T const& other) {
+  T(other);
+  object = other;
+  { other == other } -> std::same_as<bool>;
+};
+
 /// A policy: a small regular value with a name. Two equal policies make the same choice.
 template <class T>
-concept policy = named<T> && std::copyable<T> && std::equality_comparable<T>;
+concept policy = named<T> && regular_value<T>;
 
 /// The name of a policy with its parameters where it tells them through `describe()`, else its
 /// name.

@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The instructions of `cuda::ptx` that this library uses. CCCL has a header for each; all of them
-/// together, as its public header brings them, take nvcc 0.8 s more.
+/// The instructions of `cuda::ptx` that this library uses, and the architecture they are compiled
+/// for. CCCL has a header for each; all of them together, as its public header brings them, take
+/// nvcc 0.8 s more.
 #pragma once
 
 #if __has_include(<cuda/__ptx/instructions/get_sreg.h>)
+#include <cuda/__ptx/instructions/cp_async_bulk.h>
+#include <cuda/__ptx/instructions/cp_async_bulk_tensor.h>
+#include <cuda/__ptx/instructions/fence.h>
 #include <cuda/__ptx/instructions/get_sreg.h>
+#include <cuda/__ptx/instructions/mbarrier_arrive.h>
+#include <cuda/__ptx/instructions/mbarrier_expect_tx.h>
+#include <cuda/__ptx/instructions/mbarrier_init.h>
+#include <cuda/__ptx/instructions/mbarrier_wait.h>
 #else
 #include <cuda/ptx>
 #endif
+
+namespace assay::ptx {
+
+/// The compute capability that this pass compiles device code for, times ten; 0 in the pass for the
+/// host. For `if constexpr` in device code: a program built for several architectures compiles
+/// every kernel for each of them, also those that a check on the host keeps from running there.
+#if defined(__CUDA_ARCH__)
+inline constexpr int architecture = __CUDA_ARCH__ / 10;
+#else
+inline constexpr int architecture = 0;
+#endif
+
+/// Whether this pass compiles for compute capability 9.0 with its own instructions (sm_90a), which
+/// no other device has: `wgmma` and `setmaxnreg`.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr bool has_wgmma = true;
+#else
+inline constexpr bool has_wgmma = false;
+#endif
+
+}  // namespace assay::ptx

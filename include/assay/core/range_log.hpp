@@ -36,8 +36,11 @@ namespace assay {
 /// Names are copied, up to `longest_name` bytes. A recording is bounded: when `most_bytes` are
 /// full, further ranges are dropped whole and counted; there is always room for the end of one that
 /// was noted. Everything may be called from any thread, in destructors of static and thread-local
-/// objects too.
-class range_log {
+/// objects too. `Thread` is what it keeps of a thread.
+template <class Thread>
+class basic_range_log {
+  using chunk_type = typename Thread::chunk_type;
+
  public:
   static constexpr std::size_t longest_name = 4000;
   static constexpr std::uint32_t default_domain = 0;
@@ -57,8 +60,9 @@ class range_log {
     if (on()) { throw std::logic_error("ranges are being recorded already: stop that first"); }
     prepare(all);
     all.bytes_left = static_cast<std::int64_t>(most_bytes);
-    all.dropped = 0;
-    all.began_before = 0;
+    detail::dropped_ranges = 0;
+    detail::ranges_begun_before = 0;
+    detail::next_range_chunk = next_chunk;
     bool const ticks = by == stamps::fastest && ticks_are_steady();
     detail::stamps_are_ticks.store(ticks, std::memory_order_relaxed);
     all.begun = ticks ? tick_anchor::now(CLOCK_MONOTONIC) : tick_anchor{};
@@ -91,8 +95,8 @@ class range_log {
     std::erase_if(all.threads, [](auto const& each) { return each->ended; });
     made.domains = all.domains;
     made.thread_names = all.thread_names;
-    made.dropped = all.dropped;
-    made.began_before = all.began_before;
+    made.dropped = detail::dropped_ranges;
+    made.began_before = detail::ranges_begun_before;
     return made;
   }
 
@@ -123,7 +127,7 @@ class range_log {
     auto* const place =
         full ? nullptr : room(sizeof(detail::event_head) + sizeof(detail::event_body) + bytes);
     if (place == nullptr) {
-      shared().dropped.fetch_add(1, std::memory_order_relaxed);
+      detail::dropped_ranges.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
     constexpr auto behind = sizeof(detail::event_head) + sizeof(detail::event_body);
@@ -160,22 +164,20 @@ class range_log {
 
   /// Counts a range that ends without having been noted, since it began before the recording.
   static void count_began_before() noexcept {
-    shared().began_before.fetch_add(1, std::memory_order_relaxed);
+    detail::ranges_begun_before.fetch_add(1, std::memory_order_relaxed);
   }
 
  private:
   struct state {
     std::mutex mutex;
-    std::vector<std::shared_ptr<detail::range_thread>> threads;
+    std::vector<std::shared_ptr<Thread>> threads;
     std::vector<std::string> domains{"", "assay"};
     std::vector<std::pair<std::uint32_t, std::string>> thread_names;
     std::uint32_t recordings = 0;
     tick_anchor begun;
     std::mutex spare_mutex;  // taken last
-    std::vector<std::unique_ptr<detail::range_chunk>> spare;
+    std::vector<std::unique_ptr<chunk_type>> spare;
     std::atomic<std::int64_t> bytes_left{0};
-    std::atomic<std::uint64_t> dropped{0};
-    std::atomic<std::uint64_t> began_before{0};
   };
 
   // Never destroyed: ranges may end in destructors of static objects.
@@ -217,8 +219,9 @@ class range_log {
     auto& mine = detail::my_ranges;
     auto const wanted = rounded(bytes) + (mine.depth + 1) * sizeof(detail::event_head);
     if (mine.recording != detail::current_recording.load(std::memory_order_acquire) ||
-        mine.used + wanted > detail::range_chunk::capacity) [[unlikely]] {
-      if (!next_chunk(rounded(bytes))) { return nullptr; }
+        mine.used + wanted > chunk_type::capacity) [[unlikely]] {
+      auto* const next = detail::next_range_chunk.load(std::memory_order_relaxed);
+      if (next == nullptr || !next(rounded(bytes))) { return nullptr; }
     }
     return mine.chunk->bytes.data() + mine.used;
   }
@@ -242,7 +245,7 @@ class range_log {
     if (!same) { mine.depth = 0; }
     try {
       if (mine.owner == nullptr) { enter(all, mine); }
-      constexpr auto size = static_cast<std::int64_t>(sizeof(detail::range_chunk));
+      constexpr auto size = static_cast<std::int64_t>(sizeof(chunk_type));
       if (all.bytes_left.fetch_sub(size) < size) {
         all.bytes_left.fetch_add(size);
         mine.refused = recording;
@@ -273,21 +276,21 @@ class range_log {
     std::lock_guard const lock{all.spare_mutex};
     all.spare.reserve(spare_chunks);
     while (all.spare.size() < spare_chunks) {
-      all.spare.push_back(std::make_unique<detail::range_chunk>());
+      all.spare.push_back(std::make_unique<chunk_type>());
       all.spare.back()->bytes.fill(std::byte{1});
     }
   }
 
-  static std::shared_ptr<detail::range_chunk> take_chunk(state& all) {
-    std::unique_ptr<detail::range_chunk> chunk;
+  static std::shared_ptr<chunk_type> take_chunk(state& all) {
+    std::unique_ptr<chunk_type> chunk;
     if (std::lock_guard const lock{all.spare_mutex}; !all.spare.empty()) {
       chunk = std::move(all.spare.back());
       all.spare.pop_back();
     }
-    if (chunk == nullptr) { chunk.reset(new detail::range_chunk); }  // not cleared
+    if (chunk == nullptr) { chunk.reset(new chunk_type); }  // not cleared
     chunk->published.store(0, std::memory_order_relaxed);
-    return {chunk.release(), [&all](detail::range_chunk* old) {
-              std::unique_ptr<detail::range_chunk> used{old};
+    return {chunk.release(), [&all](chunk_type* old) {
+              std::unique_ptr<chunk_type> used{old};
               std::lock_guard const lock{all.spare_mutex};
               if (all.spare.size() < all.spare.capacity()) { all.spare.push_back(std::move(used)); }
             }};
@@ -295,8 +298,7 @@ class range_log {
 
   static bool ends_fit(std::size_t bytes) noexcept {
     auto const& mine = detail::my_ranges;
-    return bytes == sizeof(detail::event_head) &&
-           mine.used + bytes <= detail::range_chunk::capacity;
+    return bytes == sizeof(detail::event_head) && mine.used + bytes <= chunk_type::capacity;
   }
 
   static void enter(state& all, detail::range_cursor& mine) {
@@ -312,8 +314,8 @@ class range_log {
         gone.thread_ended = true;
       }
     };
-    auto fresh =
-        std::make_shared<detail::range_thread>(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+    auto fresh = std::make_shared<Thread>();
+    fresh->thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
     {
       std::lock_guard const lock{all.mutex};
       all.threads.push_back(fresh);
@@ -323,5 +325,8 @@ class range_log {
     (void)leave;
   }
 };
+
+/// A template, so that what only a recording needs is only compiled where there is one.
+using range_log = basic_range_log<detail::range_thread>;
 
 }  // namespace assay

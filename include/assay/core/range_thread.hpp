@@ -26,12 +26,21 @@ inline constinit std::atomic<std::uint32_t> current_recording{0};
 /// Whether events are stamped with the processor's counter instead of the clock.
 inline constinit std::atomic<bool> stamps_are_ticks{false};
 
+/// Ranges of that recording for which there was no room, and that began before it.
+inline constinit std::atomic<std::uint64_t> dropped_ranges{0};
+inline constinit std::atomic<std::uint64_t> ranges_begun_before{0};
+
+/// Gives the calling thread a chunk with room for so many bytes, if it can. Set by the first
+/// recording, so that programs that make none need not compile what recordings are kept in.
+inline constinit std::atomic<bool (*)(std::size_t) noexcept> next_range_chunk{nullptr};
+
 /// The chunks of one thread in the recording that is on. The owner takes the mutex once for each
 /// chunk, and keeps its own hold on the one that it writes to.
 struct range_thread {
-  explicit range_thread(std::uint32_t who) : thread(who) {}
+  using chunk_type = range_chunk;
+
+  std::uint32_t thread = 0;
   std::mutex mutex;
-  std::uint32_t const thread;
   std::vector<std::shared_ptr<range_chunk>> chunks;
   std::shared_ptr<range_chunk> current;
   bool ended = false;

@@ -82,6 +82,11 @@ struct place_traits<on::device> {
   using owned_stream = stream;
   static stream make_stream(on::device place) { return stream{place}; }
   static void require(on::device place) { require_device(place); }
+  /// The compute capability times ten: 90 of 9.0.
+  static int capability(on::device place) {
+    return 10 * attribute(place, cudaDevAttrComputeCapabilityMajor) +
+           attribute(place, cudaDevAttrComputeCapabilityMinor);
+  }
 };
 
 }  // namespace assay

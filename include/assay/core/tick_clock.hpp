@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <string_view>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -59,14 +59,14 @@ struct tick_anchor {
 inline bool ticks_are_steady() noexcept {
   static bool const steady = [] {
     if (!config::has_steady_ticks()) { return false; }
-    char source[32]{};
+    char source[32]{};  // ends in a 0
     std::FILE* const file =
         std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
     if (file == nullptr) { return true; }  // containers may hide it
-    auto const bytes = std::fread(source, 1, sizeof source - 1, file);
+    (void)std::fread(source, 1, sizeof source - 1, file);
     std::fclose(file);
-    std::string_view const name{source, bytes};
-    return name.starts_with("tsc") || name.starts_with("kvm-clock") || name.starts_with("hyperv");
+    return std::strncmp(source, "tsc", 3) == 0 || std::strncmp(source, "kvm-clock", 9) == 0 ||
+           std::strncmp(source, "hyperv", 6) == 0;
   }();
   return steady;
 }

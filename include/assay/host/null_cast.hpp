@@ -74,8 +74,8 @@ inline std::uint8_t bit(std::uint8_t const* mask, std::int64_t row) noexcept {
 }  // namespace detail
 
 /// bools[i] = 1 where row i holds a value, else 0.
-inline void is_valid(int threads, std::int64_t rows, std::uint8_t const* mask,
-                     std::uint8_t* bools) {
+template <class Byte>
+void is_valid(int threads, std::int64_t rows, Byte const* mask, Byte* bools) {
   auto const full = [=](std::int64_t row) {
     auto const spread = detail::spread_step(mask + row / 8);
     std::memcpy(bools + row, spread.data(), spread.size());

@@ -24,12 +24,12 @@ namespace assay {
 /// still use it. Neither synchronises with the device unless the resource says so. Both may be
 /// called from several threads. Resources that compare equal can free each other's blocks.
 template <class R, class Stream>
-concept memory_resource =
-    std::equality_comparable<R> &&
-    requires(R& resource, Stream stream, void* pointer, std::size_t bytes, std::size_t alignment) {
-      { resource.allocate(stream, bytes, alignment) } -> std::same_as<void*>;
-      resource.deallocate(stream, pointer, bytes, alignment);
-    };
+concept memory_resource = requires(R& resource, R const& other, Stream stream, void* pointer,
+                                   std::size_t bytes, std::size_t alignment) {
+  { other == other } -> std::same_as<bool>;
+  { resource.allocate(stream, bytes, alignment) } -> std::same_as<void*>;
+  resource.deallocate(stream, pointer, bytes, alignment);
+};
 
 /// A choice on the memory axis: a policy that opens a resource on a place.
 ///
@@ -37,7 +37,7 @@ concept memory_resource =
 /// to that state, which lives until the last copy goes.
 template <class P, class Place>
 concept memory_policy = policy<P> && requires(P const& choice, Place place) {
-  { choice.open(place) } -> std::copyable;
+  { choice.open(place) } -> regular_value;
 };
 
 /// The resource that a memory policy opens on a place.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace assay::mr {
 
@@ -105,11 +106,11 @@ class basic_cuda_pool_backend {
   std::size_t piece_bytes(std::size_t bytes) const noexcept {
     return range_ == nullptr ? bytes : Range::piece_bytes(bytes);
   }
-  std::uintptr_t allocate(std::size_t bytes) const {
+  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
     range const here{"mr::pool reserve", category::allocation, bytes};
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
-    if (range_ != nullptr) { return range_->map(bytes); }
+    if (range_ != nullptr) { return range_->map(bytes, wish); }
     void* chunk = nullptr;
     auto const code = cudaMalloc(&chunk, bytes);
     // The size is all that can be invalid here.
@@ -119,6 +120,13 @@ class basic_cuda_pool_backend {
     }
     check(code);
     return reinterpret_cast<std::uintptr_t>(chunk);
+  }
+  /// No work uses these pieces any more; they are mapped.
+  std::uintptr_t move(std::vector<chunk_run> const& runs, std::uintptr_t wish) const {
+    range const here{"mr::pool map anew", category::allocation};
+    device_guard const guard{place_};
+    relaxed_capture_guard const relaxed;
+    return range_->move(runs, wish);
   }
   /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {

@@ -49,8 +49,9 @@ class pool_central {
   std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
 
   /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
-  /// has become ready, more of upstream, a wait, blocks that other streams keep; then everything
-  /// is gathered and the device waited for. Throws `out_of_memory`.
+  /// has become ready, more of upstream within the store's bound, a wait, blocks that other streams
+  /// keep, pages mapped anew, more of upstream than that; then everything is gathered and the
+  /// device waited for. Throws `out_of_memory`.
   std::uintptr_t acquire(shard& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
     if (auto const found = refill(to, which)) { return found; }
@@ -66,17 +67,26 @@ class pool_central {
         if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
       }
       if (!options_.growth_before_steal || crowded != waits) { continue; }
-      if (auto const found = store_.grow(&to, bytes)) { return found; }
+      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
     }
     if (auto const found = steal(to, which)) { return found; }
     if (!options_.growth_before_steal) {
-      if (auto const found = store_.grow(&to, bytes)) { return found; }
+      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
     }
+    // Before pages are mapped anew, what streams keep goes, unless it is much beside the block.
+    if (kept_bytes() / 8 <= bytes) {
+      flush_all();
+      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+    }
+    if (auto const found = store_.gather(&to, bytes)) { return found; }
+    if (auto const found = store_.grow(&to, bytes)) { return found; }
+    if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     bool const waited = synchronize();
     if (!waited) { streams_.await_events(); }
     if (auto const found = store_.take(&to, bytes, effort::none)) { return found; }
+    if (auto const found = store_.gather(&to, bytes)) { return found; }
     store_.release_for(bytes);
     if (auto const found = store_.grow(&to, bytes)) { return found; }
     throw out_of_memory("mr::pool: no room for " + describe_bytes(bytes) + ": " + state() +
@@ -195,6 +205,15 @@ class pool_central {
       }
     }
     return store_.take(&to, bytes, effort::none);
+  }
+
+  std::size_t kept_bytes() const {
+    std::size_t sum = 0;
+    for (auto const& each : streams_.shards()) {
+      auto const held = each->lock.look();
+      sum += each->cached_bytes;
+    }
+    return sum;
   }
 
   std::uintptr_t steal(shard& to, unsigned which) {

@@ -29,9 +29,10 @@ struct live_block {
 };
 
 /// Which blocks are live, and what was wrong with frees. Safe for concurrent use.
-class pool_ledger {
+template <class Block>
+class basic_pool_ledger {
  public:
-  void opened(live_block block) {
+  void opened(Block block) {
     auto& part = part_of(block.address);
     std::lock_guard const lock{part.mutex};
     part.live.insert_or_assign(block.address, block);
@@ -73,8 +74,8 @@ class pool_ledger {
     throw std::logic_error(all);
   }
 
-  std::vector<live_block> live() {
-    std::vector<live_block> found;
+  std::vector<Block> live() {
+    std::vector<Block> found;
     for (auto& part : parts_) {
       std::lock_guard const lock{part.mutex};
       for (auto const& [address, block] : part.live) { found.push_back(block); }
@@ -91,7 +92,7 @@ class pool_ledger {
  private:
   struct part {
     std::mutex mutex;
-    std::unordered_map<std::uintptr_t, live_block> live;
+    std::unordered_map<std::uintptr_t, Block> live;
   };
   part& part_of(std::uintptr_t address) noexcept {
     return parts_[(address / size_class::granule * 0x9E3779B97F4A7C15U) >> 58U];
@@ -102,5 +103,7 @@ class pool_ledger {
   std::vector<std::string> faults_;
   std::atomic<bool> any_fault_{false};
 };
+
+using pool_ledger = basic_pool_ledger<live_block>;
 
 }  // namespace assay::mr

@@ -10,17 +10,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace assay::mr {
 
 /// How a pool behaves. Bytes are whole bytes; 0 is allowed where it says so.
 ///
 /// Beside what is live a pool keeps: rounding up to size classes, what streams keep (below, and 16
-/// MiB each that other threads freed), slabs of 8 MiB for blocks up to 256 KiB, and free pieces
-/// between blocks. Once those are more than an eighth of what is held and one step of growth, free
-/// pages whose use is over are mapped anew before more is reserved; what is smaller than a page
-/// stays. Of more than 128 MiB that were reserved at once 64ths take the place of pages. Where
-/// chunks cannot be mapped, nothing is moved.
+/// MiB each that other threads freed), slabs of up to 8 MiB for blocks up to 256 KiB, and free
+/// pieces between blocks. It reserves more as long as that is at most a sixth, or one step of
+/// growth, above the most that was ever held; beyond it free pages whose use is over are mapped
+/// anew, side by side, and only then more is reserved. What is smaller than a page stays. Of more
+/// than 128 MiB that were reserved at once 64ths take the place of pages. Where chunks cannot be
+/// mapped, nothing is moved.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
@@ -28,7 +30,8 @@ struct pool_options {
   /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
   /// central heap.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;
-  /// Reserve more before taking blocks that another stream keeps, which makes streams wait.
+  /// Reserve more, as far as said above, before taking blocks that another stream keeps, which
+  /// makes streams wait.
   bool growth_before_steal = true;
   /// Ask for the stream's identity on every call, so that a handle that came to mean another stream
   /// without `release` is noticed at once.
@@ -42,13 +45,15 @@ struct pool_options {
 /// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures;
 /// where chunks are `contiguous`, ranges may span those that are neighbours. A chunk is made of
 /// pieces of `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie
-/// side by side. `synchronize` waits for the device, or says false where a capture forbids that;
-/// nothing else may disturb a capture on another stream, `await` of an event included. `capturing`
-/// says whether the stream is captured.
+/// side by side. `move` takes runs of pieces and returns where their memory is now, side by side;
+/// 0, or an exception, if it is back with upstream. Both put memory at the address they are given,
+/// where that is not 0 and its room not taken. `synchronize` waits for the device, or says false
+/// where a capture forbids that; nothing else may disturb a capture on another stream, `await` of
+/// an event included. `capturing` says whether the stream is captured.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
-             std::size_t bytes, std::uintptr_t address) {
+             std::size_t bytes, std::uintptr_t address, std::vector<chunk_run> const& runs) {
       { backend.key(stream) } noexcept -> std::same_as<std::uintptr_t>;
       { backend.identify(stream) } -> std::same_as<stream_identity>;
       { backend.make_event() } -> std::same_as<typename B::event_type>;
@@ -60,7 +65,8 @@ concept pool_backend =
       { backend.capturing(stream) } -> std::same_as<bool>;
       { backend.contiguous() } noexcept -> std::same_as<bool>;
       { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
-      { backend.allocate(bytes) } -> std::same_as<std::uintptr_t>;
+      { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
+      { backend.move(runs, address) } -> std::same_as<std::uintptr_t>;
       { backend.deallocate(address, bytes) } noexcept;
       { backend.synchronize() } -> std::same_as<bool>;
     };

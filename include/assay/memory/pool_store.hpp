@@ -39,9 +39,8 @@ class pool_store {
     auto const bytes = rounded(options.initial_bytes);
     auto const add = [&](std::uintptr_t address) {
       heap_.large().add(address, bytes, backend_.piece_bytes(bytes));
-      return address;
     };
-    if (reserve(bytes, add) == 0) {
+    if (!reserve(bytes, 0, add)) {
       throw out_of_memory("mr::pool: the card has no room for the initial " +
                           describe_bytes(options.initial_bytes));
     }
@@ -86,38 +85,37 @@ class pool_store {
 
   /// A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block
   /// while upstream refuses.
-  std::uintptr_t grow(shard* to, std::size_t bytes) {
-    if (to != nullptr && scattered()) { release_for(std::max(bytes, options_.growth_bytes)); }
-    auto const left = options_.max_bytes - std::min(options_.max_bytes, heap_.chunk_bytes());
-    // What is free at the end of the last chunk needs only the rest beside it.
+  std::uintptr_t grow(shard* to, std::size_t bytes) { return grow(to, bytes, options_.max_bytes); }
+
+  /// The same as long as what is reserved stays near the most that was held.
+  std::uintptr_t grow_within(shard* to, std::size_t bytes) {
+    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)));
+  }
+
+  /// A block of free pages that lay apart and whose use has passed, mapped anew side by side, or
+  /// behind a free range that lacks them; 0 if there are not enough. The longest runs go first,
+  /// since each is one call of the driver.
+  std::uintptr_t gather(shard* to, std::size_t bytes) {
+    if (!backend_.contiguous() || bytes <= slab_heap::small_bytes) { return 0; }
+    (void)heap_.reclaim();
     auto& large = heap_.large();
-    auto const end = large.top();
-    bool const extends = bytes > slab_heap::small_bytes && large.joins_chunks() &&
-                         end != large.none() && end->second.bytes < bytes &&
-                         ready(to, end->second, effort::ask);
-    auto const least = rounded(extends ? bytes - end->second.bytes : bytes);
-    if (least > left) { return from_slabs(to, bytes); }
-    auto wanted = std::min(std::max(least, rounded(options_.growth_bytes)), left);
-    for (;;) {
-      // The block is cut from the front, so that the rest is beside the next chunk, and apart from
-      // ranges whose order it would else take over.
-      auto const piece = backend_.piece_bytes(wanted);
-      std::uintptr_t found = 0;
-      bool const added = reserve(wanted, [&](std::uintptr_t chunk) {
-        if (extends) {
-          large.add(chunk, wanted, piece);
-        } else {
-          found = heap_.add(chunk, wanted, piece, bytes);
-        }
-      });
-      if (added) {
-        if (!extends) { return noted(found); }
-        if ((found = take(to, bytes, effort::ask)) != 0) { return found; }
-        return grow(to, bytes);  // upstream has put it elsewhere, where it is whole memory
-      }
-      if (wanted == least) { return from_slabs(to, bytes); }
-      wanted = std::max(least, rounded(wanted / 2));
+    for (auto base = extensible(to, bytes);; base = large.none()) {
+      bool const extends = base != large.none();
+      auto const runs = idle_runs(base, rounded(extends ? bytes - base->second.bytes : bytes));
+      if (runs.empty()) { return 0; }
+      std::size_t gathered = 0;
+      for (auto const& run : runs) { gathered += run.bytes; }
+      if (extends && large.room_behind(base) < gathered) { continue; }
+      auto const wish = extends ? base->first + base->second.bytes : 0;
+      auto const address = move(runs, wish, extends ? 0 : bytes);
+      if (!extends || address == 0) { return noted(address); }
+      return take(to, bytes, effort::ask);
     }
+  }
+
+  /// Where there is no more memory, what slabs have not used serves blocks of all sizes.
+  std::uintptr_t from_slabs(shard* to, std::size_t bytes) {
+    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
   /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
@@ -159,16 +157,108 @@ class pool_store {
     });
   }
 
-  // Whether more than an eighth of what is held, and one step of growth, lies free between blocks:
-  // as pages that are mapped anew it is one range.
-  bool scattered() const noexcept {
-    return backend_.piece_bytes(2 * page_bytes) == page_bytes &&
-           heap_.large().free_bytes() > held_bytes() / 8 + options_.growth_bytes;
+  // How much may be reserved before pages are mapped anew for a block. Of the quarter beyond the
+  // peak of what is live that the pool promises, the rest is for rounding up to size classes, and
+  // for pages that hold live blocks. An eighth needs five times as many pages mapped anew.
+  std::size_t bound(std::size_t bytes) const noexcept {
+    auto const peak = std::max(peak_held_bytes_, held_bytes() + bytes);
+    return peak + std::max(peak / 6, rounded(options_.growth_bytes));
   }
 
-  // Where there is no more memory, what slabs have not used serves blocks of all sizes.
-  std::uintptr_t from_slabs(shard* to, std::size_t bytes) {
-    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
+  // A range that lacks less of a block than any other, and has room for it behind; none where
+  // ranges end with their chunk.
+  range_heap::iterator extensible(shard* to, std::size_t bytes) {
+    auto& large = heap_.large();
+    if (bytes <= slab_heap::small_bytes || !large.joins_chunks()) { return large.none(); }
+    return large.extensible(bytes, tries,
+                            [&](auto const& range) { return ready(to, range, effort::ask); });
+  }
+
+  std::uintptr_t grow(shard* to, std::size_t bytes, std::size_t most_bytes) {
+    auto& large = heap_.large();
+    auto const left =
+        (most_bytes - std::min(most_bytes, heap_.chunk_bytes())) / page_bytes * page_bytes;
+    auto const base = extensible(to, bytes);
+    bool const extends = base != large.none();
+    auto const least = rounded(extends ? bytes - base->second.bytes : bytes);
+    if (least > left) { return 0; }
+    auto const wish = extends ? base->first + base->second.bytes : 0;
+    auto const room = extends ? large.room_behind(base) : left;
+    auto wanted = std::min({std::max(least, rounded(options_.growth_bytes)), left, room});
+    for (;;) {
+      // The block is cut from the front, so that the rest is beside the next chunk, and apart from
+      // ranges whose order it would else take over.
+      auto const piece = backend_.piece_bytes(wanted);
+      std::uintptr_t found = 0;
+      bool const added = reserve(wanted, wish, [&](std::uintptr_t chunk) {
+        if (extends) {
+          large.add(chunk, wanted, piece);
+        } else {
+          found = heap_.add(chunk, wanted, piece, bytes);
+        }
+      });
+      if (added) { return extends ? take(to, bytes, effort::ask) : noted(found); }
+      if (wanted == least) { return 0; }
+      wanted = std::max(least, rounded(wanted / 2));
+    }
+  }
+
+  // Free runs whose use has passed that make up `enough_bytes`, the longest first, and none of
+  // `without`; empty if there are not enough.
+  std::vector<chunk_run> idle_runs(range_heap::iterator without, std::size_t enough_bytes) {
+    auto& large = heap_.large();
+    std::vector<chunk_run> found;
+    for (auto const each : idle_ranges(effort::ask)) {
+      auto const run = each == without ? chunk_run{0, 0} : large.free_chunks(each);
+      if (run.bytes > 0) { found.push_back(run); }
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
+    std::size_t count = 0;
+    auto lacking = enough_bytes;
+    for (; count < found.size() && lacking > 0; ++count) {
+      auto& run = found[count];
+      if (run.bytes > lacking) {
+        run = large.free_chunks(large.around(run.address), lacking, run.bytes);
+      }
+      lacking -= std::min(lacking, run.bytes);
+    }
+    found.resize(lacking > 0 ? 0 : count);
+    return found;
+  }
+
+  // Maps free runs side by side, at `wish` where that is not 0, free but for the first `taken`
+  // bytes. What fails gives them back to upstream.
+  std::uintptr_t move(std::vector<chunk_run> const& runs, std::uintptr_t wish, std::size_t taken) {
+    auto& large = heap_.large();
+    std::vector<std::size_t> chunks;
+    std::size_t bytes = 0;
+    for (auto const& run : runs) {
+      large.each_chunk(run, [&](std::uintptr_t, std::size_t chunk) { chunks.push_back(chunk); });
+      bytes += run.bytes;
+    }
+    auto removed = runs.begin();
+    try {
+      for (; removed != runs.end(); ++removed) {
+        large.remove(large.around(removed->address), *removed);
+      }
+    } catch (...) {
+      for (auto each = runs.begin(); each != removed; ++each) {
+        backend_.deallocate(each->address, each->bytes);
+      }
+      throw;
+    }
+    ++upstream_calls_;
+    auto const address = backend_.move(runs, wish);
+    refused_ = address == 0;
+    if (refused_) { return 0; }
+    try {
+      large.add(address, chunks, taken);
+    } catch (...) {
+      backend_.deallocate(address, bytes);
+      throw;
+    }
+    return address;
   }
 
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
@@ -195,11 +285,12 @@ class pool_store {
     return released;
   }
 
-  // Asks upstream for a chunk, and gives it back unless `add(address)` succeeds.
+  // Asks upstream for a chunk, at `wish` where it can, and gives it back unless `add(address)`
+  // succeeds.
   template <class Add>
-  bool reserve(std::size_t bytes, Add add) {
+  bool reserve(std::size_t bytes, std::uintptr_t wish, Add add) {
     ++upstream_calls_;
-    auto const address = backend_.allocate(bytes);
+    auto const address = backend_.allocate(bytes, wish);
     refused_ = address == 0;
     if (refused_) { return false; }
     try {

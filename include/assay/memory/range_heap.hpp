@@ -22,6 +22,12 @@ struct order_point {
   bool operator==(order_point const&) const = default;
 };
 
+/// A run of chunks side by side; no bytes are none.
+struct chunk_run {
+  std::uintptr_t address;
+  std::size_t bytes;
+};
+
 /// Free ranges of memory, best fit, the lowest first; coalescing with their neighbours in the same
 /// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use. A
 /// `Point` has a `shard` and an `epoch`, as `order_point` has.
@@ -35,6 +41,7 @@ class basic_range_heap {
     std::vector<Point> after;  // at most one for each shard
   };
   using iterator = typename std::map<std::uintptr_t, range>::iterator;
+  using run = chunk_run;
 
   bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
@@ -62,11 +69,23 @@ class basic_range_heap {
     least_chunk_ = std::min(least_chunk_, rest == 0 ? piece_bytes : rest);
   }
 
-  /// A run of chunks; no bytes are none.
-  struct run {
-    std::uintptr_t address;
-    std::size_t bytes;
-  };
+  /// Adds memory that nothing must precede, free but for its first `taken` bytes, as chunks of
+  /// these sizes.
+  void add(std::uintptr_t address, std::vector<std::size_t> const& chunks, std::size_t taken) {
+    auto end = address;
+    try {
+      for (auto const bytes : chunks) {
+        chunks_.emplace(end, bytes);
+        end += bytes;
+      }
+      if (address + taken < end) { insert(address + taken, end - address - taken, {}); }
+    } catch (...) {
+      forget_chunks(address, end - address);
+      throw;
+    }
+    chunk_bytes_ += end - address;
+    for (auto const bytes : chunks) { least_chunk_ = std::min(least_chunk_, bytes); }
+  }
 
   /// The first chunks that are wholly free in a range: of at most `most_bytes` together, and no
   /// more of them than make up `enough_bytes`.
@@ -102,18 +121,37 @@ class basic_range_heap {
     return found;
   }
 
-  /// The range that reaches the end of the highest chunk; `none()` if that end is in use.
-  iterator top() {
-    if (by_address_.empty()) { return none(); }
-    auto const last = std::prev(by_address_.end());
-    auto const chunk = std::prev(chunks_.end());
-    return last->first + last->second.bytes == chunk->first + chunk->second ? last : none();
+  /// The largest range of less than `bytes`, among `tries`, that `accept` takes and that has room
+  /// behind it for what it lacks; `none()` if there is none.
+  template <class Accept>
+  iterator extensible(std::size_t bytes, int tries, Accept accept) {
+    auto at = by_size_.lower_bound({bytes, 0});
+    for (; at != by_size_.begin() && tries > 0; --tries) {
+      auto const found = by_address_.find((--at)->second);
+      if (room_behind(found) >= bytes - found->second.bytes && accept(found->second)) {
+        return found;
+      }
+    }
+    return none();
+  }
+  /// How many addresses right behind a range no chunk has.
+  std::size_t room_behind(iterator range) const {
+    auto const end = range->first + range->second.bytes;
+    auto const next = chunks_.lower_bound(end);
+    auto const last = std::prev(next);
+    if (last->first + last->second > end) { return 0; }
+    return (next == chunks_.end() ? std::numeric_limits<std::uintptr_t>::max() : next->first) - end;
   }
 
-  /// Calls `f(address, bytes)` for every chunk.
+  /// Calls `f(address, bytes)` for every chunk, or those of a run.
   template <class F>
   void each_chunk(F f) const {
     for (auto const& [address, bytes] : chunks_) { f(address, bytes); }
+  }
+  template <class F>
+  void each_chunk(run const& in, F f) const {
+    auto const end = chunks_.lower_bound(in.address + in.bytes);
+    for (auto at = chunks_.lower_bound(in.address); at != end; ++at) { f(at->first, at->second); }
   }
 
   /// Gives back a range that may be reused once all of `after` has passed.
@@ -159,6 +197,12 @@ class basic_range_heap {
     auto const end = from->first + from->second.bytes;
     auto const aligned = (end - bytes) & ~(alignment - 1);
     auto const address = aligned >= from->first ? aligned : end - bytes;
+    carve(from, address, bytes);
+    return address;
+  }
+  /// Cuts `bytes` off the front of a range. Throws, if it does, before it changes anything.
+  std::uintptr_t take_front(iterator from, std::size_t bytes) {
+    auto const address = from->first;
     carve(from, address, bytes);
     return address;
   }

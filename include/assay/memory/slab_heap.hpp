@@ -6,6 +6,7 @@
 #include <assay/memory/range_heap.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -21,9 +22,10 @@ class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
-  /// What the small blocks get at a time; where there is no room for that a page, or one block's
-  /// size.
-  static constexpr std::size_t slab_bytes = std::size_t{8} << 20U;
+  /// What the small blocks get at a time at most: a power of two and at most a 32nd of all memory,
+  /// so that a slab not yet full is little of it; where there is no room for that a page, or one
+  /// block's size.
+  static constexpr std::size_t most_slab_bytes = std::size_t{8} << 20U;
   /// What of a slab goes back by itself.
   static constexpr std::size_t slab_piece_bytes = std::size_t{512} << 10U;
   /// What upstream can map by itself.
@@ -53,16 +55,18 @@ class basic_slab_heap {
       auto const found = large_.find(bytes, tries, accept);
       if (found == large_.none()) { return 0; }
       before(found->second);
-      // In a range where much more is to come, pages: blocks then leave whole ones behind.
+      // In a range where much more is to come, pages at the end: blocks then leave whole ones
+      // behind. What fills the range comes from its front, so that the rest is one range again once
+      // the small blocks at its end are given up.
       bool const roomy = found->second.bytes / 4 >= bytes;
-      return large_.take(found, bytes, roomy ? alignment(bytes) : 1);
+      return roomy ? large_.take(found, bytes, alignment(bytes)) : large_.take_front(found, bytes);
     }
     auto const found = small_.find(bytes, tries, accept_small);
     if (found != small_.none()) {
       before(found->second);
       return small_.take(found, bytes);
     }
-    for (auto const slab : {slab_bytes, page_bytes, bytes}) {
+    for (auto const slab : {slab_bytes(), page_bytes, bytes}) {
       auto const room = large_.find(slab, tries, accept);
       if (room == large_.none()) { continue; }
       before(room->second);
@@ -76,7 +80,7 @@ class basic_slab_heap {
   /// off its front.
   std::uintptr_t add(std::uintptr_t address, std::size_t chunk, std::size_t piece_bytes,
                      std::size_t bytes) {
-    auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes, chunk);
+    auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes(), chunk);
     large_.add(address, chunk, piece_bytes, taken);
     return bytes <= small_bytes ? first_of(address, taken, bytes, std::vector<Point>{}) : address;
   }
@@ -105,6 +109,10 @@ class basic_slab_heap {
   }
 
  private:
+  std::size_t slab_bytes() const noexcept {
+    return std::clamp(std::bit_floor(large_.chunk_bytes() / 32), page_bytes, most_slab_bytes);
+  }
+
   // What is no smaller than a page begins on one.
   static constexpr std::size_t alignment(std::size_t bytes) noexcept {
     return bytes < page_bytes ? 1 : page_bytes;

@@ -58,10 +58,11 @@ void spin_until(Done const& done) {
 ///
 /// The constructor calls `bind(t)` once on each thread t and throws what any of them throws. A crew
 /// can be moved between batches; its destructor joins.
-class crew {
+template <class Thread>
+class basic_crew {
  public:
   template <class Bind>
-  crew(int size, Bind const& bind) : state_(std::make_unique<state>()) {
+  basic_crew(int size, Bind const& bind) : state_(std::make_unique<state>()) {
     state_->size = size;
     auto const first = [&bind](int t) { bind(t); };
     state_->set_work(first);
@@ -80,8 +81,8 @@ class crew {
     state_->started.store(1, std::memory_order_release);
     state_->finish();
   }
-  crew(crew&&) noexcept = default;
-  crew& operator=(crew&&) noexcept = default;
+  basic_crew(basic_crew&&) noexcept = default;
+  basic_crew& operator=(basic_crew&&) noexcept = default;
 
   /// Calls `work(t)` on every thread t, all at once, and returns when the last has returned: the
   /// instant at which they were set off. Rethrows one exception if any of them threw.
@@ -173,10 +174,11 @@ class crew {
     alignas(64) std::atomic<int> arrived = 0;
     alignas(64) std::atomic<int> go = 0;
     alignas(64) std::atomic<int> running = 0;
-    std::vector<std::thread> threads;
+    std::vector<Thread> threads;
   };
 
   std::unique_ptr<state> state_;
 };
+using crew = basic_crew<std::thread>;
 
 }  // namespace assay::submit

@@ -37,10 +37,7 @@ class graph_exec {
 
   /// Moves the graph to the device, so that the first launch need not.
   void upload(::cuda::stream_ref on) const { check(cudaGraphUpload(handle_, on.get())); }
-  void launch(::cuda::stream_ref on) const {
-    range const here{"submit::graph launch", category::gpu};
-    check(cudaGraphLaunch(handle_, on.get()));
-  }
+  void launch(::cuda::stream_ref on) const { check(cudaGraphLaunch(handle_, on.get())); }
 
  private:
   cudaGraphExec_t handle_ = nullptr;
@@ -99,6 +96,7 @@ class graph_runner {
     if (known == recordings_.end()) { known = recordings_.emplace(key, record(item)).first; }
     auto const& graphs = known->second.graphs;
     auto const replay = [&](Lane& lane, int number) {
+      range const here{"submit::graph launch", category::gpu};
       graphs[static_cast<std::size_t>(number)]->launch(lane.stream);
     };
     return replays_.run(replay, key, probe);

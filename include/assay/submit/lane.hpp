@@ -19,25 +19,34 @@ struct no_transfer {
   bool operator==(no_transfer const&) const = default;
 };
 
-/// What one item may use: where it runs, what orders it there, where its temporaries come from, and
-/// how its data crosses between host and device.
+/// Stands where a copy strategy stands in pipelines whose workload takes none.
+struct no_copy {
+  static constexpr std::string_view name = "no_copy";
+  bool operator==(no_copy const&) const = default;
+};
+
+/// What one item may use: where it runs, what orders it there, where its temporaries come from, how
+/// its data crosses between host and device, and how its kernels bring in their tiles.
 ///
 /// A rig makes the lanes, a submission mode gives each item one of them. Items on one lane follow
 /// each other in stream order; items on different lanes may run at once. `Memory` is a resource
 /// handle: copies share its state; so is `Transfer`, of which each lane has one of its own. Items
 /// may be enqueued on a lane by one thread at a time.
-template <class Place, class Stream, class Memory, class Transfer = no_transfer>
+template <class Place, class Stream, class Memory, class Transfer = no_transfer,
+          class Copy = no_copy>
 struct lane {
   using place_type = Place;
   using stream_type = Stream;
   using memory_type = Memory;
   using transfer_type = Transfer;
+  using copy_type = Copy;
 
   Place place;
   Stream stream;
   Memory memory;
   int index = 0;  ///< 0 .. lanes - 1; workloads keep one output for each
   Transfer transfer{};
+  Copy copy{};
 
   /// Blocks until everything submitted to the lane is done; throws what it failed with.
   void synchronize() const { stream_traits<Stream>::synchronize(stream); }

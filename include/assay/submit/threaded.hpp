@@ -25,17 +25,19 @@ struct open_gate {
 };
 
 /// Lets one thread submit at a time, as a library does that guards its submission by a mutex.
-class mutex_gate {
+template <class Mutex>
+class basic_mutex_gate {
  public:
   static constexpr bool waits = true;
-  std::unique_lock<std::mutex> enter() {
+  std::unique_lock<Mutex> enter() {
     range const waiting{"wait for the mutex"};
     return std::unique_lock{mutex_};
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
 };
+using mutex_gate = basic_mutex_gate<std::mutex>;
 
 /// Thread t submits items [t * items, (t + 1) * items) to lane t, each through one gate, then
 /// drains its lane. After a failure the runner can be used again, unless the device is lost.
