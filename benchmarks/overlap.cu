@@ -5,8 +5,11 @@
 // one cudaMemcpyAsync; each beside its peer in the same run, on the same buffers.
 // Predicts: 97 % of the bound from 512 MiB each way, 95, 90 and 82 % at 256, 64 and 16 MiB; the
 // pick within 2 % of the best of the grid; 1.10x and 1.03x the textbooks at 64 MiB and 1 GiB;
-// staged 90 % of what the host can copy, 2.5x pageable to the device and 1.3x to the host.
+// staged 90 % of what the host can copy, 2.5x pageable to the device and 1.3x to the host. With
+// --probe, before all else, what chunks that grow, the first chunk's stream, batched copies, values
+// for events and no copies at all are worth.
 
+#include "support/overlap_probe.cuh"
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
@@ -23,10 +26,12 @@
 #include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,7 +93,7 @@ struct bench {
   void require_right(Engine& engine, Work const& work, std::int64_t checked) {
     auto* const out = work.data->output;
     workloads::poison_elements(out, work.count());
-    for (int i = 0; i < 3; ++i) { (void)trial.run(engine, job(work)); }  // plans settle, too
+    for (int i = 0; i < 3; ++i) { (void)trial.run(engine, job(work)); }
     auto const end = std::min(work.count(), checked);
     if (auto const wrong = workloads::check_elements(work, 0, out, 0, end)) {
       throw std::runtime_error(*wrong);
@@ -99,6 +104,17 @@ struct bench {
     }
   }
 };
+
+/// Runs a job until its plan stays; how many runs that took.
+template <class Engine, class Job>
+int settle(bench& with, Engine& engine, Job const& job) {
+  int runs = 0;
+  while (!engine.settled() && runs < 60) {
+    (void)with.trial.run(engine, job);
+    ++runs;
+  }
+  return runs;
+}
 
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }
 
@@ -122,19 +138,26 @@ template <class Work>
 report::document one_size(bench& with, std::string const& shape, Work const& work,
                           int repetitions) {
   // What takes the host long to check is checked in its first and last elements.
-  constexpr auto most_checked = std::int64_t{1} << 24;
-  auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 18 : most_checked;
+  constexpr auto most_checked = std::int64_t{1} << 22;
+  auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 16 : most_checked;
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
+  auto tuned = transfer::overlapped{.trials = 3}.open(with.place, with.memory);
   auto textbook = transfer::textbook{}.open(with.place, with.memory);
   with.require_right(picked, work, checked);
+  with.require_right(tuned, work, checked);
   with.require_right(textbook, work, checked);
   auto const job = with.job(work);
-  std::vector<double> ours, theirs, wall;
+  (void)settle(with, picked, job);
+  int tuning_runs = 0;
+  auto const tuning_seconds =
+      measure::host_seconds([&] { tuning_runs = settle(with, tuned, job); });
+  std::vector<double> ours, theirs, wall, measured;
   std::vector<measure::transfer_bound> bounds;
   for (int i = 0; i < repetitions; ++i) {
     auto const seen = with.trial.run(picked, job);
     ours.push_back(seen.gpu);
     wall.push_back(seen.wall);
+    measured.push_back(with.trial.run(tuned, job).gpu);
     theirs.push_back(with.trial.run(textbook, job).gpu);
     bounds.push_back(with.trial.bound(job));
   }
@@ -154,8 +177,13 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
                                  {"repetitions", repetitions}};
   result.update(told("overlapped", ours));
   result.update(told("overlapped_wall", wall));
+  result.update(told("tuned", measured));
   result.update(told("textbook", theirs));
-  result.update(report::document{{"link_seconds", bound.link_seconds},
+  result.update(report::document{{"tuned_share_of_bound", bound.seconds() / median(measured)},
+                                 {"tuning_runs", tuning_runs},
+                                 {"tuning_seconds", tuning_seconds},
+                                 {"tuned_why", tuned.plan().why},
+                                 {"link_seconds", bound.link_seconds},
                                  {"kernel_seconds", bound.kernel_seconds},
                                  {"serial_seconds", bound.serial_seconds()},
                                  {"bound_seconds", bound.seconds()},
@@ -168,11 +196,12 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
                                  {"predicted_seconds", plan.seconds},
                                  {"why", plan.why}});
   std::printf(
-      "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; equal chunks, by the closed form: "
-      "%.1f %%), %.3fx the textbooks; %s\n",
+      "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; tuned in %d runs: %.1f %%; equal "
+      "chunks, by the closed form: %.1f %%), %.3fx the textbooks; %s\n",
       shape.c_str(), mib(static_cast<std::size_t>(moved.to_host_bytes)).c_str(), median(ours) * 1e3,
-      100 * share, bound.seconds() * 1e3, 100 * closed_form_share(bound, chunk_seconds),
-      median(theirs) / median(ours), plan.why.c_str());
+      100 * share, bound.seconds() * 1e3, tuning_runs, 100 * bound.seconds() / median(measured),
+      100 * closed_form_share(bound, chunk_seconds), median(theirs) / median(ours),
+      plan.why.c_str());
   std::fflush(stdout);
   return result;
 }
@@ -189,8 +218,8 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
     return transfer::overlapped{.chunks = chunks, .streams = streams}.open(with.place, with.memory);
   };
   std::vector<grid_cell> cells;
-  for (int const chunks : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256}) {
-    for (int const streams : {1, 2, 3, 4, 6, 8}) {
+  for (int const chunks : {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128}) {
+    for (int const streams : {1, 2, 3, 4, 6}) {
       if (quick && (chunks % 4 != 0 || streams % 3 != 0)) { continue; }
       if (streams > chunks) { continue; }
       auto engine = open(chunks, streams);
@@ -208,13 +237,20 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   // The fastest of many is partly the luckiest: they are measured again, in turn with the pick.
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   with.require_right(picked, with.map(bytes), 1 << 20);
+  (void)settle(with, picked, job);
+  auto tuned = transfer::overlapped{.trials = 3}.open(with.place, with.memory);
+  (void)settle(with, tuned, job);
   std::vector<decltype(picked)> engines;
   for (auto const& each : fastest) { engines.push_back(open(each.chunks, each.streams)); }
-  std::vector<double> ours;
+  std::vector<double> ours, measured;
   std::vector<std::vector<double>> theirs(engines.size());
   for (int i = 0; i < 3 * repetitions + 1; ++i) {
     auto const seconds = with.trial.run(picked, job).gpu;
-    if (i > 0) { ours.push_back(seconds); }
+    auto const second = with.trial.run(tuned, job).gpu;
+    if (i > 0) {
+      ours.push_back(seconds);
+      measured.push_back(second);
+    }
     for (std::size_t k = 0; k < engines.size(); ++k) {
       auto const other = with.trial.run(engines[k], job).gpu;
       if (i > 0) { theirs[k].push_back(other); }
@@ -235,10 +271,13 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   result.update(report::document{{"picked_chunks", picked.plan().chunks.size()},
                                  {"picked_slots", picked.plan().slots},
                                  {"picked_over_best", median(ours) / best.seconds},
+                                 {"tuned_over_best", median(measured) / best.seconds},
                                  {"cells", all}});
-  std::printf("grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%\n",
-              mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
-              100 * (median(ours) / best.seconds - 1));
+  std::printf(
+      "grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%; "
+      "tuned: %+.2f %%\n",
+      mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
+      100 * (median(ours) / best.seconds - 1), 100 * (median(measured) / best.seconds - 1));
   std::fflush(stdout);
   return result;
 }
@@ -344,7 +383,7 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   return result;
 }
 
-void measure_all(benchmark::options const& chosen, report::document& figures) {
+void measure_all(benchmark::options const& chosen, report::document& figures, bool probing) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
   measure::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
@@ -357,6 +396,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
         {"to_device_duplex_bytes_per_second", terms.to_device_duplex_bytes_per_second},
         {"to_host_duplex_bytes_per_second", terms.to_host_duplex_bytes_per_second},
         {"copy_overhead_seconds", terms.copy_overhead_seconds},
+        {"copy_overhead_error_seconds", terms.copy_overhead_error_seconds},
         {"kernel_overhead_seconds", terms.kernel_overhead_seconds},
         {"submit_seconds", terms.submit_seconds},
         {"start_seconds", terms.start_seconds}};
@@ -365,34 +405,71 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   std::printf("link terms   in %.0f ms: %s\n", terms_seconds * 1e3,
               figures["link_terms"].dump().c_str());
   chosen.save(figures);
-  bench with{chosen.place, most};
 
+  auto last = std::chrono::steady_clock::now();
+  /// What has just been measured took so long.
+  auto const took = [&](std::string const& what) {
+    auto const now = std::chrono::steady_clock::now();
+    std::chrono::duration<double> const spent = now - std::exchange(last, now);
+    std::fprintf(stderr, "  %s: %.1f s\n", what.c_str(), spent.count());
+    return spent.count();
+  };
+  bench with{chosen.place, most};
+  took("buffers");
   // By name each time: a reference into the figures would not outlive the next one.
-  auto const add = [&](char const* part, report::document figure) {
+  auto const add = [&](char const* part, std::string const& what, report::document figure) {
+    figure["row_seconds"] = took(what);
     figures[part].push_back(std::move(figure));
     chosen.save(figures);
   };
   auto const times = [&](int repetitions) { return chosen.quick ? 3 : repetitions; };
+  if (probing) {
+    for (auto const bytes : {16_MiB, 64_MiB, 512_MiB}) {
+      if (bytes > most) { continue; }
+      auto const job = with.job(with.map(bytes));
+      add("probe", "probe at " + mib(bytes),
+          benchmark::probe_cuts(with.trial, with.memory, with.place, job, times(9)));
+    }
+    add("probe", "probe of copies",
+        benchmark::probe_copies(with.trial, with.locked_in.get(), with.locked_out.get(), 16_MiB,
+                                times(9)));
+    add("probe", "probe of waits", benchmark::probe_waits(with.place, times(9)));
+    for (auto const bytes : {4_MiB, 16_MiB}) {
+      auto const job = with.job(with.map(bytes));
+      add("probe", "probe of no copies",
+          benchmark::probe_mapped(with.trial, with.memory, with.place, job, times(15)));
+    }
+  }
   for (auto const& [bytes, repetitions] : std::vector<std::pair<std::size_t, int>>{
            {16_MiB, 61}, {64_MiB, 41}, {256_MiB, 21}, {512_MiB, 15}, {1_GiB, 11}}) {
     if (bytes > most) { continue; }
-    add("overlapped", one_size(with, "map", with.map(bytes), times(repetitions)));
+    add("overlapped", mib(bytes), one_size(with, "map", with.map(bytes), times(repetitions)));
   }
   auto const part = most / 4;
-  add("other_shapes", one_size(with, "vector_add", with.sum(part), times(21)));
+  add("other_shapes", "vector_add", one_size(with, "vector_add", with.sum(part), times(21)));
   // 8,192 FLOPs an element take more than three times as long as the link.
-  add("other_shapes", one_size(with, "kernel-bound", with.map(part, 8192), times(21)));
-  for (bool const to_device : {true, false}) {
-    add("one_way", one_direction(with, most, to_device, times(21)));
-    add("staged", staging(with, most, to_device, times(9)));
-  }
-  for (auto const& [bytes, repetitions] : std::vector<std::pair<std::size_t, int>>{
-           {16_MiB, 11}, {64_MiB, 7}, {256_MiB, 5}, {1_GiB, 3}}) {
+  add("other_shapes", "kernel-bound",
+      one_size(with, "kernel-bound", with.map(part, 8192), times(21)));
+  for (auto const& [bytes, repetitions] :
+       std::vector<std::pair<std::size_t, int>>{{16_MiB, 11}, {64_MiB, 7}, {512_MiB, 3}}) {
     if (bytes > most) { continue; }
-    add("grid", grid(with, bytes, repetitions, chosen.quick));
+    add("grid", "grid at " + mib(bytes), grid(with, bytes, repetitions, chosen.quick));
+  }
+  for (bool const to_device : {true, false}) {
+    add("one_way", "one way", one_direction(with, most, to_device, times(15)));
+    add("staged", "staged", staging(with, most, to_device, times(7)));
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return benchmark::run(argc, argv, "overlap", measure_all); }
+int main(int argc, char** argv) {
+  std::vector<char*> words{argv, argv + argc};
+  bool const probing = std::erase_if(words, [](char const* word) {
+                         return std::string_view{word} == "--probe";
+                       }) > 0;
+  return benchmark::run(static_cast<int>(words.size()), words.data(), "overlap",
+                        [probing](benchmark::options const& chosen, report::document& figures) {
+                          measure_all(chosen, figures, probing);
+                        });
+}

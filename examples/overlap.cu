@@ -4,6 +4,7 @@
 // streams, and verdicts between neighbours. Without a GPU, the sum of two arrays on the CPU.
 // Predicts: at 64 MiB chunks that overlap take 60 % of the time of one copy after another, within
 // 10 % of the link's own time; pageable memory is better staged by threads than by the driver.
+// assay-may-use: cupti
 // assay-test-args: --quick --max-bytes 4MiB --sweep-bytes 4MiB --compare-bytes 1MiB --epochs 8
 
 #include "support/overlap_device.cuh"

@@ -111,6 +111,7 @@ struct overlap_findings {
   std::vector<sweep_cell> sweep;
   pin_costs pin;
   report::document ceilings;
+  std::string no_timeline;  ///< why overlap is known by events only; empty where it is not
 };
 
 /// Files beside those of the comparison: X.transfers.csv, X.sweep.csv, X.curves.json.

@@ -4,6 +4,7 @@
 /// what size on a transfer pays, and the tables, CSV and JSON of it.
 #pragma once
 
+#include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/json_parts.hpp>
 #include <assay/report/table.hpp>
@@ -30,6 +31,9 @@ struct overlap_row {
   double kernel_seconds = 0;                                  ///< alone, on the device
   double serial_seconds = 0;                                  ///< one after another, page-locked
   double overlap = std::numeric_limits<double>::quiet_NaN();  ///< of the stages; NaN: no copies
+  /// By the timeline of a traced run, and by the events of that same run; NaN: not traced.
+  double timeline_overlap = std::numeric_limits<double>::quiet_NaN();
+  double traced_overlap = std::numeric_limits<double>::quiet_NaN();
   std::size_t chunks = 1;
   double chunk_seconds = 0;      ///< what a chunk costs the link beside its bytes
   double predicted_seconds = 0;  ///< by the model, 0 where there is none
@@ -37,6 +41,8 @@ struct overlap_row {
 
   double bound_seconds() const noexcept { return std::max(link_seconds, kernel_seconds); }
   double share() const noexcept { return bound_seconds() / seconds; }
+  /// What the events show beyond the timeline, of all time: NaN where one is not known.
+  double overlap_difference() const noexcept { return traced_overlap - timeline_overlap; }
 };
 
 /// One choice of chunks and streams at one size.
@@ -92,6 +98,34 @@ inline std::string limit_of(overlap_row const& row, pin_costs const& pin) {
   if (gap > 2 * (filling + overhead)) { return "starting: events and launches of a short job"; }
   return overhead > filling ? "chunk overhead: " + milliseconds(overhead) + " of copies starting"
                             : "filling and draining: the first and the last chunk go alone";
+}
+
+/// Whether events and the timeline of the same runs show the same overlap, as an answer of the
+/// report. Chunks must take 0.3 ms for it: shorter ones are told, not judged.
+inline measure::answer overlap_agreement(std::vector<overlap_row> const& rows,
+                                         std::string const& no_timeline) {
+  measure::answer found{"Is the overlap by events that of the timeline, within 2 %?", {}};
+  if (!no_timeline.empty()) { found.lines.push_back("There is no timeline: " + no_timeline); }
+  int judged = 0;
+  int within = 0;
+  overlap_row const* worst = nullptr;
+  for (auto const& row : rows) {
+    auto const link_chunk =
+        row.link_seconds / static_cast<double>(std::max<std::size_t>(1, row.chunks));
+    if (std::isnan(row.overlap_difference()) || link_chunk < 0.3e-3) { continue; }
+    ++judged;
+    within += std::abs(row.overlap_difference()) <= 0.02;
+    if (worst == nullptr ||
+        std::abs(row.overlap_difference()) > std::abs(worst->overlap_difference())) {
+      worst = &row;
+    }
+  }
+  if (worst == nullptr) { return found; }
+  found.lines.push_back(std::to_string(within) + " of " + std::to_string(judged) +
+                        " rows with chunks of 0.3 ms and more agree; the largest difference is " +
+                        report::signed_percent(worst->overlap_difference(), 1) + " % (" +
+                        worst->transfer + ", " + report::byte_size(worst->bytes) + " each way)");
+  return found;
 }
 
 /// The smallest measured size from which on `a` is faster than `b`; 0 where it never is.
@@ -178,9 +212,9 @@ inline std::vector<std::string> break_even_lines(std::vector<overlap_row> const&
 /// The rows as a table for the terminal.
 inline void print_rows(std::ostream& out, std::vector<overlap_row> const& rows,
                        pin_costs const& pin) {
-  report::table table{
-      {"each way, transfer", "time", "each way at", "of the bound", "overlap", "what limits it"},
-      {5}};
+  report::table table{{"each way, transfer", "time", "each way at", "of the bound", "overlap",
+                       "by timeline", "what limits it"},
+                      {6}};
   double last = -1;
   for (auto const& row : rows) {
     if (row.bytes != last && last >= 0) { table.add({""}); }
@@ -188,6 +222,10 @@ inline void print_rows(std::ostream& out, std::vector<overlap_row> const& rows,
     table.add({report::byte_size(row.bytes) + "  " + row.transfer, report::duration(row.seconds),
                report::rate(row.bytes / row.seconds, "B"), report::percent(row.share(), 1),
                std::isnan(row.overlap) ? "-" : report::percent(row.overlap, 0),
+               std::isnan(row.timeline_overlap)
+                   ? "-"
+                   : report::percent(row.timeline_overlap, 0) + " (" +
+                         report::signed_percent(row.overlap_difference(), 1) + ")",
                limit_of(row, pin)});
   }
   table.print(out, 140);
@@ -235,15 +273,19 @@ inline sweep_cell const* best_cell(std::vector<sweep_cell> const& cells, double 
 inline std::string rows_csv(std::vector<overlap_row> const& rows, pin_costs const& pin) {
   std::ostringstream out;
   out << "transfer,bytes_each_way,seconds,min_seconds,max_seconds,bound_seconds,link_seconds,"
-         "kernel_seconds,serial_seconds,share_of_bound,overlap,chunks,predicted_seconds,limit\n";
+         "kernel_seconds,serial_seconds,share_of_bound,overlap,timeline_overlap,traced_overlap,"
+         "chunks,"
+         "predicted_seconds,limit\n";
   out.precision(9);
   for (auto const& row : rows) {
     out << row.transfer << ',' << row.bytes << ',' << row.seconds << ',' << row.min_seconds << ','
         << row.max_seconds << ',' << row.bound_seconds() << ',' << row.link_seconds << ','
         << row.kernel_seconds << ',' << row.serial_seconds << ',' << row.share() << ',';
-    if (!std::isnan(row.overlap)) { out << row.overlap; }
-    out << ',' << row.chunks << ',' << row.predicted_seconds << ",\"" << limit_of(row, pin)
-        << "\"\n";
+    for (double const each : {row.overlap, row.timeline_overlap, row.traced_overlap}) {
+      if (!std::isnan(each)) { out << each; }
+      out << ',';
+    }
+    out << row.chunks << ',' << row.predicted_seconds << ",\"" << limit_of(row, pin) << "\"\n";
   }
   return out.str();
 }
@@ -261,6 +303,9 @@ inline std::string sweep_csv(std::vector<sweep_cell> const& cells) {
 
 inline report::document curves_json(std::vector<overlap_row> const& rows,
                                     std::vector<sweep_cell> const& cells, pin_costs const& pin) {
+  auto const known = [](double value) {
+    return std::isnan(value) ? report::document(nullptr) : report::document(value);
+  };
   auto transfers = report::document::array();
   for (auto const& row : rows) {
     transfers.push_back({{"transfer", row.transfer},
@@ -273,8 +318,9 @@ inline report::document curves_json(std::vector<overlap_row> const& rows,
                          {"kernel_seconds", row.kernel_seconds},
                          {"serial_seconds", row.serial_seconds},
                          {"share_of_bound", row.share()},
-                         {"overlap", std::isnan(row.overlap) ? report::document(nullptr)
-                                                             : report::document(row.overlap)},
+                         {"overlap", known(row.overlap)},
+                         {"timeline_overlap", known(row.timeline_overlap)},
+                         {"traced_overlap", known(row.traced_overlap)},
                          {"chunks", row.chunks},
                          {"predicted_seconds", row.predicted_seconds},
                          {"limit", limit_of(row, pin)},

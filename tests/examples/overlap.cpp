@@ -2,6 +2,7 @@
 #include "support/overlap.hpp"
 #include "catch.hpp"
 
+#include <cmath>
 #include <sstream>
 
 using namespace assay;
@@ -138,6 +139,40 @@ TEST_CASE("rows and cells are written as table, CSV and JSON", "[examples]") {
   CHECK(json["transfers"][1]["overlap"].is_null());
   CHECK(json["sweep"].size() == 3);
   CHECK(json["pinning"]["allocate_seconds_per_gib"] == 0.4);
+}
+
+TEST_CASE("overlap by events and by the timeline stand side by side, and are judged",
+          "[examples]") {
+  auto near = row("transfer::overlapped", 512 * mib, 11e-3);
+  near.link_seconds = 10e-3;
+  near.chunks = 10;  // of 1 ms
+  near.overlap = 0.9;
+  near.timeline_overlap = 0.885;
+  near.traced_overlap = 0.9;
+  auto far = near;
+  far.transfer = "transfer::textbook";
+  far.timeline_overlap = 0.95;
+  auto fine = far;
+  fine.chunks = 100;  // too short to be judged
+  auto const unknown = row("transfer::mapped", 512 * mib, 11e-3);
+  CHECK(near.overlap_difference() == Approx(0.015));
+  CHECK(std::isnan(unknown.overlap_difference()));
+
+  auto const said = overlap_agreement({near, far, fine, unknown}, "");
+  REQUIRE(said.lines.size() == 1);
+  CHECK_THAT(said.lines[0], contains("1 of 2 rows") && contains("is -5.0 % (transfer::textbook"));
+  CHECK_THAT(overlap_agreement({near}, "").lines.at(0), contains("1 of 1 rows"));
+  auto const without = overlap_agreement({unknown}, "no tracer here");
+  REQUIRE(without.lines.size() == 1);
+  CHECK_THAT(without.lines[0], contains("no tracer here"));
+
+  std::ostringstream text;
+  print_rows(text, {near, unknown}, {});
+  CHECK_THAT(text.str(), contains("by timeline") && contains("(+1.5)"));
+  CHECK_THAT(rows_csv({near, unknown}, {}), contains(",0.9,0.885,0.9,10,") && contains(",,,,1,"));
+  auto const json = curves_json({near, unknown}, {}, {});
+  CHECK(json["transfers"][0]["timeline_overlap"].get<double>() == Approx(0.885));
+  CHECK(json["transfers"][1]["traced_overlap"].is_null());
 }
 
 TEST_CASE("the program refuses what makes no sense in one line", "[examples]") {

@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "transfer/engine_simulator.hpp"
 
-#include <assay/transfer/overlap_model.hpp>
+#include <assay/transfer/overlap_pick.hpp>
 
 #include <cmath>
 #include <numeric>
@@ -155,7 +155,7 @@ TEST_CASE("the recurrence follows hand-made time lines", "[transfer]") {
   CHECK_THROWS_WITH(transfer::chunked_seconds(terms, size, two, 0), contains("slots = 0"));
 }
 
-TEST_CASE("the recurrence is within 0.3 % of the simulated engines", "[transfer]") {
+TEST_CASE("the recurrence is within 0.5 % of the simulated engines", "[transfer]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
@@ -173,7 +173,7 @@ TEST_CASE("the recurrence is within 0.3 % of the simulated engines", "[transfer]
     auto const said = transfer::chunked_seconds(one.terms, one.size, chunks, slots);
     auto const seen = simulated(one, chunks, slots);
     INFO("draw " << i << ", " << chunks.size() << " chunks, " << slots << " slots");
-    REQUIRE(said == Approx(seen).epsilon(0.003));
+    REQUIRE(said == Approx(seen).epsilon(0.005));
   }
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("the pick is within 2 % of the exhaustive grid in the simulator", "[tr
     REQUIRE(std::accumulate(plan.chunks.begin(), plan.chunks.end(), std::int64_t{0}) ==
             one.size.elements);
     auto const chosen = simulated(one, plan.chunks, plan.slots);
-    CHECK(plan.seconds == Approx(chosen).epsilon(0.003));
+    CHECK(plan.seconds == Approx(chosen).epsilon(0.005));
     double grid = std::numeric_limits<double>::infinity();
     for (int count = 1; count <= 256; count += count < 64 ? 1 : 8) {
       auto const chunks = transfer::equal_chunks(one.size.elements, one.size.granularity, count);
@@ -278,4 +278,116 @@ TEST_CASE("a pick says what limits, keeps its limits, and refuses what cannot be
   CHECK(poor.slots * static_cast<double>(poor.largest_chunk()) * 8 <= 64e6);
   CHECK_THROWS_WITH(transfer::pick(terms, bytes, bytes, elements, elements, limits),
                     contains("at most 16 chunks") && contains("6.4e+07 bytes"));
+}
+
+namespace {
+
+/// A PCIe 5 link as one H200 has it: the direction to the host loses more to opposing traffic.
+draw h200(double bytes) {
+  std::mt19937_64 random{1};
+  draw one{random};
+  one.terms = {55.1e9, 55.3e9, 52.4e9, 49.8e9, 8 / 4e12};
+  one.terms.copy_overhead_seconds = 3.5e-6;
+  one.terms.kernel_overhead_seconds = 3e-6;
+  one.size = {bytes, bytes, static_cast<std::int64_t>(bytes / 4), 1024};
+  return one;
+}
+
+double best_equal(draw const& of) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int n = 1; n <= 160; ++n) {
+    auto const chunks = transfer::equal_chunks(of.size.elements, of.size.granularity, n);
+    best = std::min(best, simulated(of, chunks, 8));
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "where one direction is a little slower, equal chunks are picked, and some that grow listed",
+    "[transfer]") {
+  auto const best_listed = [](auto const& one) {
+    auto const list = transfer::short_list(one.terms, one.size);
+    return *std::min_element(list.begin(), list.end(), [&](auto const& a, auto const& b) {
+      return simulated(one, a.chunks, a.slots) < simulated(one, b.chunks, b.slots);
+    });
+  };
+  for (auto const& [mib, gain] : {std::pair{64, 0.008}, {256, 0.009}, {512, 0.008}}) {
+    auto const one = h200(mib * 0x1p20);
+    auto const plan = transfer::pick(one.terms, one.size);
+    INFO(mib << " MiB: " << plan.why);
+    auto const [least, most] = std::minmax_element(plan.chunks.begin(), plan.chunks.end());
+    CHECK(*most - *least <= 4096);
+    CHECK(simulated(one, plan.chunks, plan.slots) < 1.005 * best_equal(one));
+    auto const best = best_listed(one);
+    INFO(best.why);
+    CHECK(best.bound_seconds / simulated(one, best.chunks, best.slots) >
+          best.bound_seconds / best_equal(one) + gain);
+    CHECK_THAT(best.why, contains("growing 1.05x"));
+    CHECK(best.chunks.front() < best.chunks.back() / 2);
+  }
+  // The other way round they shrink, by the same reason seen from the end.
+  auto turned = h200(256 * 0x1p20);
+  std::swap(turned.terms.to_device_duplex_bytes_per_second,
+            turned.terms.to_host_duplex_bytes_per_second);
+  auto const plan = best_listed(turned);
+  CHECK_THAT(plan.why, contains("shrinking 1.05x"));
+  CHECK(plan.bound_seconds / simulated(turned, plan.chunks, plan.slots) >
+        plan.bound_seconds / best_equal(turned) + 0.008);
+}
+
+TEST_CASE("one plan of the short list is within 1 % of the best, though the overhead is misjudged",
+          "[transfer]") {
+  for (double const mib : {4, 16, 64, 512}) {
+    for (double const truth : {2e-6, 3.5e-6, 6e-6}) {
+      auto one = h200(mib * 0x1p20);
+      auto const list = transfer::short_list(one.terms, one.size);
+      CHECK(list.front() == transfer::pick(one.terms, one.size));
+      REQUIRE(list.size() >= 4);
+      REQUIRE(list.size() <= 5);
+      CHECK(list.front().how == transfer::deal::by_engine);
+      CHECK(list.back().how == transfer::deal::led_by_caller);
+      one.terms.copy_overhead_seconds = truth;
+      auto const right = transfer::pick(one.terms, one.size);
+      double best = std::numeric_limits<double>::infinity();
+      for (auto const& each : list) {
+        best = std::min(best, simulated(one, each.chunks, each.slots));
+      }
+      INFO(mib << " MiB, a = " << truth);
+      CHECK(best <= 1.01 * std::min(best_equal(one), simulated(one, right.chunks, right.slots)));
+    }
+  }
+  CHECK(transfer::short_list(h200(4).terms, {}).size() == 1);
+}
+
+TEST_CASE("kernels that limit reach 95 % though each leaves its last wave half idle",
+          "[transfer]") {
+  // 132 SMs of 2048 threads, an element each: a kernel takes whole waves, and the next one waits.
+  constexpr double wave = 132 * 2048;
+  for (double const factor : {1.1, 2.0, 3.5, 10.0}) {
+    for (double const mib : {64, 256, 1024}) {
+      auto one = h200(mib * 0x1p20);
+      auto const elements = static_cast<double>(one.size.elements);
+      one.terms.kernel_seconds_per_element =
+          factor * transfer::stages_of(one.terms, one.size).link() / elements;
+      auto const plan = transfer::pick(one.terms, one.size);
+      INFO(factor << " times the link, " << mib << " MiB: " << plan.why);
+      CHECK(static_cast<double>(plan.slots) * static_cast<double>(plan.largest_chunk()) <=
+            1.2 * elements);
+      std::vector<test::engine_simulator::chunk> all;
+      for (auto const each : plan.chunks) {
+        auto const bytes = 4 * static_cast<double>(each);
+        all.push_back({bytes, std::ceil(static_cast<double>(each) / wave) * wave, bytes});
+      }
+      test::engine_simulator::machine const machine{
+          55.1e9, 52.4e9, 55.3e9, 49.8e9, one.terms.kernel_seconds_per_element,
+          3.5e-6, 3e-6,   3.5e-6};
+      auto const seconds =
+          test::engine_simulator{machine, all, static_cast<std::size_t>(plan.slots)}.run();
+      // Beside a link that is almost as slow, or a short job, chunks of a few waves are needed; two
+      // queues then hide what their last waves leave idle, which these engines do not.
+      CHECK(plan.bound_seconds / seconds > (mib < 100 ? 0.80 : factor < 1.5 ? 0.9 : 0.95));
+    }
+  }
 }

@@ -707,3 +707,79 @@ TEST_CASE("policies say what they are", "[transfer]") {
   CHECK(describe(transfer::overlapped{.streams = 3, .terms = slow_link()}) ==
         "transfer::overlapped{streams=3, caller's terms}");
 }
+
+TEST_CASE("however chunks are dealt, and in whatever ramps, jobs are right", "[transfer]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  fake_device device{seed};
+  transfer::courier<fake_link, fake_memory> carrier{fake_link{device}, fake_memory{&device},
+                                                    small_staging()};
+  for (auto const how : {transfer::deal::in_one_queue, transfer::deal::by_engine,
+                         transfer::deal::led_by_caller, transfer::deal::by_chunk}) {
+    for (auto const held : {all_locked, all_pageable, mixed}) {
+      for (int const slots : {1, 2, 6}) {
+        auto const by = transfer::route_of(
+            {transfer::ramped_chunks(4099, 1, 13, {12, 1.2, 0, 1}), slots, how}, true, true);
+        for (int i = 0; i < 3; ++i) {
+          host_data data{device, 4099, held, seed + static_cast<std::uint64_t>(i)};
+          auto const what = job_of(data, 4099, 1);
+          carrier.run(device.caller(), what, transfer::arrays_of(carrier.link(), what), true, by);
+          device.synchronize(device.caller());
+          INFO("deal " << static_cast<int>(how) << ", " << slots << " slots");
+          REQUIRE(data.wrong(1) == "");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("trials run each plan of the short list as often as asked, then one stays",
+          "[transfer]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  fake_device device{seed};
+  constexpr std::int64_t count = 20'001;
+  auto engine = engine_on(device, transfer::overlapped{.trials = 2});
+  auto const run = [&] {
+    host_data data{device, count, all_locked, seed};
+    engine.run(device.caller(), job_of(data, count, 1));
+    device.synchronize(device.caller());
+    REQUIRE(data.wrong(1) == "");
+    return engine.plan();
+  };
+  CHECK_FALSE(engine.settled());
+  auto const first = run();
+  CHECK_FALSE(engine.settled());  // events that have not passed are not waited for
+  device.kernel_seconds = 1e-9;   // what every pair of events shows
+  std::vector<transfer::overlap_plan> seen;
+  int runs = 0;
+  while (!engine.settled() && runs < 50) {
+    seen.push_back(run());
+    ++runs;
+  }
+  CHECK(runs >= 3 + 2 * 3);
+  CHECK(runs <= 3 + 2 * 5);
+  CHECK(std::any_of(seen.begin(), seen.end(),
+                    [&](auto const& each) { return each.chunks != first.chunks; }));
+  auto const settled = run();
+  CHECK(settled.chunks == first.chunks);  // all were alike, so the model's word counts
+  CHECK_THAT(settled.why, test::contains("plans that were measured"));
+  for (int i = 0; i < 70; ++i) { CHECK(run() == settled); }
+
+  // A capture takes what is known, and is no trial.
+  auto other = engine_on(device, transfer::overlapped{.trials = 2});
+  device.captured = true;
+  host_data data{device, count, all_locked, seed};
+  for (int i = 0; i < 5; ++i) {
+    other.run(device.caller(), job_of(data, count, 1));
+    device.synchronize(device.caller());
+    CHECK(other.plan().chunks == first.chunks);
+  }
+  CHECK_FALSE(other.settled());
+
+  CHECK(describe(transfer::overlapped{.trials = 3}) == "transfer::overlapped{trials=3}");
+  CHECK_THROWS_WITH(engine_on(device, transfer::overlapped{.trials = -1}),
+                    test::contains("trials is -1"));
+  CHECK_THROWS_WITH(engine_on(device, transfer::overlapped{.chunks = 4, .trials = 2}),
+                    test::contains("there is one plan"));
+}

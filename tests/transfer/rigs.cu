@@ -3,6 +3,7 @@
 /// Rigs whose items cross the link: every transfer is right under the modes that can run it.
 
 #include "catch.hpp"
+#include "transfer/picked.hpp"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
@@ -40,14 +41,16 @@ void require_right(Pipeline const& what) {
 template <class Pipeline>
 void require_right_under_modes(Pipeline const& control) {
   require_right(control);
-  require_right(control.with(submit::concurrent{.threads = 3, .items = 2}));
-  require_right(control.with(submit::serialized{.threads = 2, .items = 2}));
+  int const threads = test::small() ? 2 : 3;
+  int const items = test::small() ? 1 : 2;
+  require_right(control.with(submit::concurrent{.threads = threads, .items = items}));
+  require_right(control.with(submit::serialized{.threads = 2, .items = items}));
 }
 
 }  // namespace
 
 TEST_CASE("a workload is right with every transfer", "[rig]") {
-  workloads::vector_add<float> const work{.elements = test::small() ? 10'007 : 300'007};
+  workloads::vector_add<float> const work{.elements = test::small() ? 1'007 : 300'007};
   pipeline const control{work, on::device{0}, mr::async{}};
   require_right_under_modes(control);
   require_right_under_modes(control.with(transfer::pageable{}));
@@ -56,18 +59,18 @@ TEST_CASE("a workload is right with every transfer", "[rig]") {
   require_right_under_modes(control.with(transfer::mapped{}));
   require_right_under_modes(control.with(transfer::staged{}));
   require_right_under_modes(control.with(transfer::textbook{}));
-  require_right_under_modes(control.with(transfer::overlapped{}));
+  require_right_under_modes(control.with(test::picked()));
   require_right_under_modes(control.with(transfer::overlapped{9, 2}));
 }
 
 TEST_CASE("what does not block the host is recorded as a graph", "[rig]") {
-  workloads::vector_add<float> const work{.elements = test::small() ? 10'007 : 300'007};
+  workloads::vector_add<float> const work{.elements = test::small() ? 1'007 : 300'007};
   pipeline const control{work, on::device{0}, mr::pool{.mapped = !test::small()},
-                         submit::graph{.threads = 2, .items = 3}};
+                         submit::graph{.threads = 2, .items = test::small() ? 1 : 3}};
   require_right(control.with(transfer::pinned{}));
   require_right(control.with(transfer::mapped{}));
   require_right(control.with(transfer::textbook{}));
-  require_right(control.with(transfer::overlapped{}));
+  require_right(control.with(test::picked()));
   require_right(control.with(transfer::overlapped{9, 2}));
   require_right(control.with(transfer::overlapped{9, 2}).with(mr::async{}));
 }

@@ -88,7 +88,8 @@ std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, 
 }  // namespace
 
 TEST_CASE("schedules keep every order that they must", "[schedule]") {
-  for (auto const how : {deal::in_one_queue, deal::by_engine, deal::by_chunk}) {
+  for (auto const how :
+       {deal::in_one_queue, deal::by_engine, deal::led_by_caller, deal::by_chunk}) {
     for (int chunks : {1, 2, 3, 4, 5, 9, 17}) {
       for (int slots : {1, 2, 3, 4, 8, 20}) {
         for (int arrays = 0; arrays < 4; ++arrays) {
@@ -135,6 +136,41 @@ TEST_CASE("by engine, each direction has its queue, and the next chunk is in bef
                                                     {copy_out, 3}});
   CHECK(made[0].awaited);
   CHECK_FALSE(made.back().awaited);
+}
+
+TEST_CASE("led by the caller, the first chunk waits for no other queue", "[schedule]") {
+  auto const led = schedule(deal::led_by_caller, 4, 3, true, true);
+  auto const by_engine = schedule(deal::by_engine, 4, 3, true, true);
+  REQUIRE(led.size() == by_engine.size());
+  for (std::size_t i = 0; i < led.size(); ++i) {
+    CHECK(led[i].what == by_engine[i].what);
+    CHECK(led[i].chunk == by_engine[i].chunk);
+    if (led[i].chunk > 0) {
+      CHECK(led[i].queue == by_engine[i].queue);
+      continue;
+    }
+    CHECK(led[i].queue == static_cast<int>(stage::copy_out));
+    for (int const earlier : led[i].waits()) {
+      CHECK(led[static_cast<std::size_t>(earlier)].queue == led[i].queue);
+    }
+  }
+  // The second copy in does not share the link with the first.
+  REQUIRE(led[1].waits().size() == 1);
+  CHECK(led[1].waits()[0] == 0);
+  CHECK(led[0].awaited);
+  CHECK(first_queues(led) == std::vector<int>{2});
+  CHECK(last_queues(led) == std::vector<int>{2});
+}
+
+TEST_CASE("a route has what follows from a cutting", "[schedule]") {
+  auto const made = route_of({{3, 5, 4}, 2, deal::by_engine}, true, true);
+  CHECK(made.first == std::vector<std::int64_t>{0, 3, 8, 12});
+  CHECK(made.largest_chunk == 5);
+  CHECK(made.operations.size() == 9);
+  CHECK(made.begins == first_queues(made.operations));
+  CHECK(made.ends == last_queues(made.operations));
+  CHECK(made.cut.chunks.size() == 3);
+  CHECK(route_of(cutting::whole(7), true, false).operations.size() == 2);
 }
 
 TEST_CASE("no more queues are joined than need be", "[schedule]") {

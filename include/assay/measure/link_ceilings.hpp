@@ -69,7 +69,8 @@ double host_seconds(Body const& body) {
 }
 
 /// Copies memory by so many threads, an equal part each.
-inline void parallel_copy(int threads, std::byte* to, std::byte const* from, std::size_t bytes) {
+template <class Byte>
+void parallel_copy(int threads, Byte* to, Byte const* from, std::size_t bytes) {
   auto const size = static_cast<std::int64_t>(bytes);
   host::parallel_for(threads, size, std::max<std::int64_t>(4096, size / threads),
                      [=](std::int64_t begin, std::int64_t end) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +25,9 @@ class probe_memory {
  public:
   enum class kind { device, page_locked, pageable };
 
-  probe_memory(kind what, std::size_t bytes) : memory_(allocate(what, bytes), deleter{what}) {
+  /// A template, so that threads are compiled only where memory is made.
+  template <std::convertible_to<std::size_t> Bytes>
+  probe_memory(kind what, Bytes bytes) : memory_(allocate(what, bytes), deleter{what}) {
     if (what == kind::device) {
       check(cudaMemset(memory_.get(), 0x5A, bytes));
       check(cudaDeviceSynchronize());  // other streams do not wait for the default one
@@ -76,7 +79,8 @@ class probe_memory {
 };
 
 /// Times copies on the device's clock: one, or one each way that begin at the same time.
-class link_probe {
+template <class Event = event>
+class basic_link_probe {
  public:
   struct copy {
     void* to = nullptr;
@@ -96,11 +100,11 @@ class link_probe {
     double seconds() const noexcept { return std::max(to_device_seconds, to_host_seconds); }
   };
 
-  explicit link_probe(on::device place)
+  explicit basic_link_probe(on::device place)
       : place_(place), one_(place), other_(place), gate_memory_(make_gate(place)) {
     device_guard const guard{place};
-    begin_.emplace_back(event::kind::timed);
-    for (int i = 0; i < 2 * pieces; ++i) { ends_.emplace_back(event::kind::timed); }
+    begin_.emplace_back(Event::kind::timed);
+    for (int i = 0; i < 2 * pieces; ++i) { ends_.emplace_back(Event::kind::timed); }
   }
 
   on::device place() const noexcept { return place_; }
@@ -200,7 +204,9 @@ class link_probe {
   on::device place_;
   stream one_, other_;
   std::pair<probe_memory, probe_memory> gate_memory_;
-  std::vector<event> begin_, ends_;
+  std::vector<Event> begin_, ends_;
 };
+
+using link_probe = basic_link_probe<>;
 
 }  // namespace assay::measure

@@ -34,7 +34,8 @@ struct transfer_bound {
 };
 
 /// Runs jobs on a stream and measures their bounds, with device memory of its own for these.
-class transfer_trial {
+template <class Event = event>
+class basic_transfer_trial {
  public:
   struct times {
     double gpu = 0;   ///< between events round the job, which is enqueued on an idle stream
@@ -42,7 +43,7 @@ class transfer_trial {
   };
 
   /// For jobs of up to `device_bytes` in all arrays together.
-  transfer_trial(on::device place, std::size_t device_bytes)
+  basic_transfer_trial(on::device place, std::size_t device_bytes)
       : place_(place),
         probe_(place),
         stream_(place),
@@ -51,7 +52,7 @@ class transfer_trial {
         device_(on_device(place, device_bytes)),
         device_bytes_(device_bytes) {}
 
-  link_probe& probe() noexcept { return probe_; }
+  basic_link_probe<Event>& probe() noexcept { return probe_; }
   stream const& where() const noexcept { return stream_; }
 
   /// Runs a job once by what a transfer policy opened; blocks until it is done.
@@ -73,7 +74,7 @@ class transfer_trial {
   transfer_bound bound(transfer::job<Compute> const& what) {
     device_guard const guard{place_};
     range const scope{"bound", category::measurement};
-    std::vector<link_probe::copy> in, out;
+    std::vector<typename basic_link_probe<Event>::copy> in, out;
     std::vector<void const*> inputs;
     std::vector<void*> outputs;
     std::size_t used = 0;
@@ -109,9 +110,9 @@ class transfer_trial {
   }
 
  private:
-  static event timed_event(on::device place) {
+  static Event timed_event(on::device place) {
     device_guard const guard{place};
-    return event{event::kind::timed};
+    return Event{Event::kind::timed};
   }
   static probe_memory on_device(on::device place, std::size_t bytes) {
     device_guard const guard{place};
@@ -119,16 +120,19 @@ class transfer_trial {
   }
 
   on::device place_;
-  link_probe probe_;
+  basic_link_probe<Event> probe_;
   stream stream_;
-  event begin_, end_;
+  Event begin_, end_;
   probe_memory device_;
   std::size_t device_bytes_;
 };
 
+using transfer_trial = basic_transfer_trial<>;
+
 /// The medians of several measurements of a bound, part by part.
-inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
-  auto const middle = [&](double transfer_bound::*part) {
+template <class Bound = transfer_bound>
+Bound median_of(std::vector<Bound> const& all) {
+  auto const middle = [&](double Bound::*part) {
     std::vector<double> values;
     for (auto const& each : all) { values.push_back(each.*part); }
     auto const at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -136,8 +140,8 @@ inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
     return *at;
   };
   if (all.empty()) { throw std::invalid_argument("the median of no bound"); }
-  return {middle(&transfer_bound::to_device_seconds), middle(&transfer_bound::kernel_seconds),
-          middle(&transfer_bound::to_host_seconds), middle(&transfer_bound::link_seconds)};
+  return {middle(&Bound::to_device_seconds), middle(&Bound::kernel_seconds),
+          middle(&Bound::to_host_seconds), middle(&Bound::link_seconds)};
 }
 
 }  // namespace assay::measure

@@ -20,16 +20,6 @@
 
 namespace assay::transfer {
 
-/// How one job is cut and dealt.
-struct cutting {
-  std::vector<std::int64_t> chunks;  ///< elements of each
-  int slots = 1;                     ///< chunks that have room on the device at once
-  deal how = deal::in_one_queue;
-
-  /// All in one chunk, in the caller's own stream.
-  static cutting whole(std::int64_t elements) { return {{elements}, 1, deal::in_one_queue}; }
-};
-
 /// Which computations are to be timed, by events of the link: that of a chunk from `begin` to
 /// `end`, and all that follow it up to that of a later chunk, from `end` to `last`.
 template <class Event>
@@ -76,18 +66,24 @@ class courier {
   /// `staged` whether pageable ones are staged.
   template <class Compute>
   void run(stream_type caller, job<Compute> const& what, std::vector<host_array> const& arrays,
-           bool staged, cutting const& cut, timed_chunks<event_type> const& timed = {}) {
+           bool staged, cutting const& cut) {
+    run(caller, what, arrays, staged, route_of(cut, !what.inputs.empty(), !what.outputs.empty()));
+  }
+  /// The same by a route that is known, which saves a short job microseconds before its first copy.
+  template <class Compute>
+  void run(stream_type caller, job<Compute> const& what, std::vector<host_array> const& arrays,
+           bool staged, route const& by, timed_chunks<event_type> const& timed = {}) {
     if (what.elements == 0) { return; }
     [[maybe_unused]] auto const current = link_.current();
-    expect(cut.how, cut.slots);
+    expect(by.cut.how, by.cut.slots);
     auto const pageable = [&](host_array const& each) {
       return staged && each.kind == host_kind::pageable;
     };
     bool const stages = std::any_of(arrays.begin(), arrays.end(), pageable);
     if (stages && stager_ == nullptr) { stager_ = std::make_unique<stager<Link>>(link_, staging_); }
-    auto const largest = *std::max_element(cut.chunks.begin(), cut.chunks.end());
-    chunk_room<Memory, stream_type> const room{caller, memory_, arrays, largest, cut.slots};
-    passage<Compute> carried{*this, caller, what, arrays, staged, stages, cut, timed, room};
+    chunk_room<Memory, stream_type> const room{caller, memory_, arrays, by.largest_chunk,
+                                               by.cut.slots};
+    passage<Compute> carried{*this, caller, what, arrays, staged, stages, by, timed, room};
     try {
       carried.run();
     } catch (...) {
@@ -105,7 +101,7 @@ class courier {
   class passage {
    public:
     passage(courier& with, stream_type caller, job<Compute> const& what,
-            std::vector<host_array> const& arrays, bool staged, bool stages, cutting const& cut,
+            std::vector<host_array> const& arrays, bool staged, bool stages, route const& by,
             timed_chunks<event_type> const& timed, chunk_room<Memory, stream_type> const& room)
         : with_(with),
           link_(with.link_),
@@ -113,19 +109,15 @@ class courier {
           what_(what),
           arrays_(arrays),
           staged_(staged),
-          cut_(cut),
+          by_(by),
+          cut_(by.cut),
           timed_(timed),
           room_(room),
-          operations_(schedule(cut.how, static_cast<int>(cut.chunks.size()), cut.slots,
-                               !what.inputs.empty(), !what.outputs.empty())),
-          first_(cut.chunks.size() + 1),
+          operations_(by.operations),
+          first_(by.first),
           tickets_(stages ? operations_.size() : 0),
           inputs_(what.inputs.size()),
-          outputs_(what.outputs.size()) {
-      for (std::size_t i = 0; i < cut.chunks.size(); ++i) {
-        first_[i + 1] = first_[i] + cut.chunks[i];
-      }
-    }
+          outputs_(what.outputs.size()) {}
 
     void run() {
       fork();
@@ -158,7 +150,7 @@ class courier {
     /// would be another one to each.
     bool callers(int number) const {
       return cut_.how == deal::in_one_queue ||
-             (cut_.how == deal::by_engine && number == static_cast<int>(stage::copy_out) &&
+             (cut_.how != deal::by_chunk && number == static_cast<int>(stage::copy_out) &&
               tickets_.empty());
     }
     stream_type queue(int number) const {
@@ -189,12 +181,12 @@ class courier {
     void fork() {
       if (cut_.how == deal::in_one_queue) { return; }
       link_.record(with_.fork_, caller_);
-      for (int const each : first_queues(operations_)) {
+      for (int const each : by_.begins) {
         if (!callers(each)) { link_.wait(queue(each), with_.fork_); }
       }
     }
     void join() {
-      for (int const each : last_queues(operations_)) { join_one(each); }
+      for (int const each : by_.ends) { join_one(each); }
     }
     void join_one(int number) {
       if (callers(number)) { return; }
@@ -288,12 +280,13 @@ class courier {
     job<Compute> const& what_;
     std::vector<host_array> const& arrays_;
     bool staged_;
+    route const& by_;
     cutting const& cut_;
     timed_chunks<event_type> timed_;
     chunk_room<Memory, stream_type> const& room_;
-    std::vector<operation> operations_;
-    std::vector<std::int64_t> first_;  ///< element of each chunk
-    std::vector<ticket> tickets_;      ///< of each operation, if anything is staged
+    std::vector<operation> const& operations_;
+    std::vector<std::int64_t> const& first_;
+    std::vector<ticket> tickets_;  ///< of each operation, if anything is staged
     std::vector<void const*> inputs_;
     std::vector<void*> outputs_;
   };

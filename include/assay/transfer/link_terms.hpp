@@ -7,6 +7,7 @@
 #include <assay/transfer/courier.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/overlap_fit.hpp>
+#include <assay/transfer/overlap_pick.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,8 +16,10 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace assay::transfer {
 
@@ -25,8 +28,10 @@ namespace detail {
 /// Lends the same blocks to every job, in turn.
 struct lent_memory {
   std::array<void*, 2> blocks{};
+  std::size_t block_bytes = 0;
   int taken = 0;
-  void* allocate(::cuda::stream_ref, std::size_t, std::size_t) {
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t) {
+    if (bytes > block_bytes) { throw std::bad_alloc{}; }
     return blocks[static_cast<std::size_t>(taken++ % 2)];
   }
   void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) noexcept {}
@@ -52,7 +57,7 @@ class link_gauge {
         caller_(place),
         in_(place),
         out_(place),
-        carrier_(link_, {{device_in_.get(), device_out_.get()}}) {
+        carrier_(link_, {{device_in_.get(), device_out_.get()}, bytes}) {
     for (auto* each : {&begin_, &end_}) { *each = link_.make_event(Link::timed); }
     copy_in(bytes);  // both engines awake
     copy_out(bytes);
@@ -69,17 +74,7 @@ class link_gauge {
     found.to_device_duplex_bytes_per_second = bytes / (to_device - in.overhead_seconds);
     found.to_host_duplex_bytes_per_second = bytes / (to_host - out.overhead_seconds);
     found.kernel_overhead_seconds = launch_cost();
-    timed_cut coarse{8, 1e9};
-    timed_cut fine{32, 1e9};
-    (void)whole(coarse.chunks);  // streams and events come to life
-    found.submit_seconds = 1e9;
-    for (int i = 0; i < 2 * repeats; ++i) {
-      coarse.seconds = std::min(coarse.seconds, whole(coarse.chunks).gpu);
-      auto const [gpu, host] = whole(fine.chunks);
-      fine.seconds = std::min(fine.seconds, gpu);
-      found.submit_seconds = std::min(found.submit_seconds, host / fine.chunks);
-    }
-    fit_overheads(found, {bytes, bytes, elements}, slots, coarse, fine);
+    measure_cuts(found);
     return found;
   }
 
@@ -88,6 +83,8 @@ class link_gauge {
   static constexpr auto elements = static_cast<std::int64_t>(bytes / 4);
   static constexpr int slots = overlap_limits{}.min_slots;
   static constexpr int repeats = 3;  ///< of which the fastest counts: all that disturbs only slows
+  /// Rounds over all cuts, which are interleaved: what drifts meanwhile bends none of them.
+  static constexpr int rounds = 9;
 
   void copy_in(std::size_t count) { link_.copy(in_, device_in_.get(), host_in_.get(), count); }
   void copy_out(std::size_t count) { link_.copy(out_, host_out_.get(), device_out_.get(), count); }
@@ -113,14 +110,34 @@ class link_gauge {
     return line_through(part, fastest(part), bytes, fastest(bytes));
   }
 
+  /// Times cuts from a few large chunks to many small ones, and fits what a chunk costs.
+  void measure_cuts(overlap_terms& found) {
+    constexpr std::array counts{8, 12, 20, 32};  // from 7 on, all slots fit into the blocks
+    std::array<std::vector<double>, counts.size()> gpu;
+    std::vector<double> host;
+    for (int round = -1; round < rounds; ++round) {
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        auto const seen = whole(counts[i]);
+        if (round < 0) { continue; }  // streams, events and routes come to life
+        gpu[i].push_back(seen.gpu);
+        host.push_back(seen.host / counts[i]);
+      }
+    }
+    std::vector<timed_cut> cuts;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      cuts.push_back(median_cut(counts[i], std::move(gpu[i])));
+    }
+    found.submit_seconds = median_cut(1, std::move(host)).seconds;
+    fit_overheads(found, {bytes, bytes, elements}, slots, cuts);
+  }
+
   /// Seconds of a copy each way while the other direction is busy: the second of four, which the
   /// other's four cover even if one direction is half as fast.
   std::pair<double, double> duplex() {
     std::array<event, 4> marks{link_.make_event(Link::timed), link_.make_event(Link::timed),
                                link_.make_event(Link::timed), link_.make_event(Link::timed)};
-    double in = 0;
-    double out = 0;
-    for (int repeat = 0; repeat < repeats; ++repeat) {
+    std::vector<double> in, out;
+    for (int repeat = 0; repeat < 2 * repeats - 1; ++repeat) {
       for (int i = 0; i < 4; ++i) {
         copy_in(bytes);
         copy_out(bytes);
@@ -129,10 +146,10 @@ class link_gauge {
         marks[static_cast<std::size_t>(i) + 2].record(out_);
       }
       synchronize();
-      in += marks[1].seconds_since(marks[0]) / repeats;
-      out += marks[3].seconds_since(marks[2]) / repeats;
+      in.push_back(marks[1].seconds_since(marks[0]));
+      out.push_back(marks[3].seconds_since(marks[2]));
     }
-    return {in, out};
+    return {median_cut(1, std::move(in)).seconds, median_cut(1, std::move(out)).seconds};
   }
 
   /// Seconds from one launch in a queue to the next.
@@ -165,10 +182,14 @@ class link_gauge {
   /// every job is: with all events that it needs.
   times whole(int chunks) {
     job<least_kernel> const what{elements, 1, {{host_in_.get(), 4}}, {{host_out_.get(), 4}}};
+    auto found = routes_.find(chunks);
+    if (found == routes_.end()) {
+      cutting cut{equal_chunks(elements, 1, chunks), slots, deal::by_engine};
+      found = routes_.emplace(chunks, route_of(std::move(cut), true, true)).first;
+    }
     begin_.record(caller_);
     auto const asked = std::chrono::steady_clock::now();
-    carrier_.run(caller_, what, arrays_of(link_, what), false,
-                 {equal_chunks(elements, 1, chunks), slots, deal::by_engine});
+    carrier_.run(caller_, what, arrays_of(link_, what), false, found->second);
     std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - asked;
     end_.record(caller_);
     synchronize();
@@ -180,13 +201,15 @@ class link_gauge {
   device_block device_in_, device_out_;
   stream caller_, in_, out_;
   event begin_, end_;
+  std::map<int, route> routes_;
   courier<Link, lent_memory> carrier_;
 };
 
 }  // namespace detail
 
 /// Measures the terms of a device's link anew, but for the kernel's, which are a job's own. 64 MiB
-/// are page-locked for it, which is most of its time: less than 0.15 s. The device should be idle.
+/// are page-locked for it, which is a third of its time: less than 0.15 s. The device should be
+/// idle.
 template <class Link = cuda_link>
 overlap_terms measure_link(on::device place) {
   range const scope{"measure link", category::measurement};

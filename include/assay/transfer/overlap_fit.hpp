@@ -6,9 +6,13 @@
 #include <assay/transfer/overlap_model.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace assay::transfer {
 
@@ -36,42 +40,125 @@ inline copy_line line_through(double bytes, double seconds, double more_bytes,
 struct timed_cut {
   int chunks = 1;
   double seconds = 0;
+  double error_seconds = 0;  ///< standard error of `seconds`; 0: not known
 };
 
-/// Sets `copy_overhead_seconds` and `start_seconds` so that `chunked_seconds` of both cuts is what
-/// was measured, with all other terms as they are.
+/// The median of some times, with its standard error by their median distance from it: what
+/// disturbs a few of them does not count. Throws `std::invalid_argument` if there are none.
+template <class Seconds = double>
+timed_cut median_cut(int chunks, std::vector<Seconds> seconds) {
+  if (seconds.empty()) { throw std::invalid_argument("a cut that was not timed"); }
+  auto const middle = [&] {
+    auto const at = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), at, seconds.end());
+    return *at;
+  };
+  auto const median = middle();
+  for (auto& each : seconds) { each = std::abs(each - median); }
+  // Of normal times: 1.48 median distances are a deviation, and a median's error 1.25 of a mean's.
+  return {chunks, median, 1.48 * 1.25 * middle() / std::sqrt(static_cast<double>(seconds.size()))};
+}
+
+/// Sets `copy_overhead_seconds`, its error, and `start_seconds` so that `chunked_seconds` comes
+/// nearest to the times of all cuts, each weighted by its error; all other terms as they are.
 ///
 /// What a chunk costs in a full pipeline is more than what a copy costs that follows another on its
 /// engine: the engines wait for each other's events and for the link. In closed form, with T(N) = S
-/// / N + (1 - 1/N) B + N a, it is a = (T(n) - T(m) + (S - B) (1/m - 1/n)) / (n - m); the recurrence
-/// is solved instead, since it also knows rates that change with the traffic and what the host
-/// takes. The overhead is 0 where the finer cut was so fast that there is none, and the start 0
-/// where the model is slower than the measurement.
-inline void fit_overheads(overlap_terms& of, overlap_size const& size, int slots,
-                          timed_cut const& coarse, timed_cut const& fine) {
-  if (coarse.chunks < 1 || fine.chunks <= coarse.chunks) {
-    throw std::invalid_argument("cuts into " + std::to_string(coarse.chunks) + " and " +
-                                std::to_string(fine.chunks) +
-                                " chunks tell no overhead: the second must have more than the "
-                                "first, and that at least 1");
+/// / N + (1 - 1/N) B + N a, two cuts into n and m chunks tell a = (T(n) - T(m) + (S - B) (1/m -
+/// 1/n)) / (n - m); here the recurrence is fitted instead, since it also knows rates that change
+/// with the traffic and what the host takes. Times that scatter more round the fit than their
+/// errors say widen the interval: then the model is what errs. The overhead is 0 where finer cuts
+/// were so fast that there is none, and the start 0 where the model is slower than all times.
+template <class Terms>
+void fit_overheads(Terms& of, overlap_size const& size, int slots,
+                   std::vector<timed_cut> const& cuts) {
+  struct point {
+    std::vector<std::int64_t> chunks;
+    double seconds, weight, said;
+  };
+  std::vector<point> points;
+  int fewest = std::numeric_limits<int>::max();
+  int most = 0;
+  double slowest = 0;
+  for (auto const& each : cuts) { slowest = std::max(slowest, each.seconds); }
+  for (auto const& each : cuts) {
+    fewest = std::min(fewest, each.chunks);
+    most = std::max(most, each.chunks);
+    // Errors below a thousandth are the clock's luck.
+    auto const error = std::max(each.error_seconds, 1e-3 * slowest);
+    points.push_back({equal_chunks(size.elements, size.granularity, each.chunks), each.seconds,
+                      1 / (error * error), 0});
+  }
+  if (fewest < 1 || fewest >= most) {
+    throw std::invalid_argument("cuts into " + std::to_string(fewest) + " to " +
+                                std::to_string(most) +
+                                " chunks tell no overhead: at least two that differ do, of at "
+                                "least 1 chunk each");
   }
   of.start_seconds = 0;
-  auto const few = equal_chunks(size.elements, size.granularity, coarse.chunks);
-  auto const many = equal_chunks(size.elements, size.granularity, fine.chunks);
-  auto const said = [&](double overhead, auto const& chunks) {
-    of.copy_overhead_seconds = overhead;
-    return chunked_seconds(of, size, chunks, slots);
+  struct outcome {
+    double start, squares;
   };
-  auto const wanted = fine.seconds - coarse.seconds;
-  // The closed form with S for S - B is more than any overhead can be.
+  auto const fitted = [&](double overhead) {
+    of.copy_overhead_seconds = overhead;
+    double sum = 0, weights = 0, squares = 0;
+    for (auto& each : points) {
+      each.said = chunked_seconds(of, size, each.chunks, slots);
+      sum += each.weight * (each.seconds - each.said);
+      weights += each.weight;
+    }
+    auto const start = sum / weights;
+    for (auto const& each : points) {
+      auto const off = each.seconds - each.said - start;
+      squares += each.weight * off * off;
+    }
+    return outcome{start, squares};
+  };
+  // No chunk costs more than its share of the fastest cut. The recurrence has steps, so the valley
+  // is looked for first, and golden section finds its ground.
+  constexpr int parts = 40;
+  double step = std::numeric_limits<double>::infinity();
+  for (auto const& each : cuts) { step = std::min(step, each.seconds / each.chunks / parts); }
   double low = 0;
-  double high = std::max(0.0, wanted + stages_of(of, size).serial()) /
-                static_cast<double>(fine.chunks - coarse.chunks);
-  for (int i = 0; i < 50; ++i) {
-    auto const middle = (low + high) / 2;
-    (said(middle, many) - said(middle, few) < wanted ? low : high) = middle;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i <= parts; ++i) {
+    auto const squares = fitted(i * step).squares;
+    if (squares >= least) { continue; }
+    least = squares;
+    low = std::max(0, i - 1) * step;
   }
-  of.start_seconds = std::max(0.0, coarse.seconds - said((low + high) / 2, few));
+  double high = low + 2 * step;
+  constexpr double ratio = 0.6180339887498949;
+  for (int i = 0; i < 25; ++i) {
+    auto const left = high - ratio * (high - low);
+    auto const right = low + ratio * (high - low);
+    if (fitted(left).squares < fitted(right).squares) {
+      high = right;
+    } else {
+      low = left;
+    }
+  }
+  auto const best = (low + high) / 2;
+  // How each time follows the overhead, for the error of the fit.
+  std::vector<double> slopes;
+  auto const aside = std::max(1e-8, 0.01 * best);
+  (void)fitted(best + aside);
+  for (auto const& each : points) { slopes.push_back(each.said); }
+  auto const [start, squares] = fitted(best);
+  double weights = 0, mean = 0, spread = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    slopes[i] = (slopes[i] - points[i].said) / aside;
+    weights += points[i].weight;
+    mean += points[i].weight * slopes[i];
+  }
+  mean /= weights;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    spread += points[i].weight * (slopes[i] - mean) * (slopes[i] - mean);
+  }
+  auto const freedom = std::max(1.0, static_cast<double>(points.size()) - 2);
+  of.copy_overhead_error_seconds =
+      spread > 0 ? 2 * std::sqrt(std::max(1.0, squares / freedom) / spread) : 0;
+  of.start_seconds = std::max(0.0, start);
 }
 
 /// Times of computations in a pipeline: of one chunk from its beginning to its end, and from that

@@ -24,6 +24,8 @@ struct overlap_terms {
   double kernel_overhead_seconds = 0;  ///< of each launch, beside its elements
   double submit_seconds = 0;           ///< host time to enqueue one chunk; chunk i waits i of it
   double start_seconds = 0;            ///< once a transfer, however it is cut
+  /// Half the width of the 95 % interval of `copy_overhead_seconds`; 0 where it was not measured.
+  double copy_overhead_error_seconds = 0;
   bool operator==(overlap_terms const&) const = default;
 };
 

@@ -7,10 +7,13 @@
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/link_terms.hpp>
 #include <assay/transfer/overlap_fit.hpp>
+#include <assay/transfer/overlap_pick.hpp>
+#include <assay/transfer/planned_job.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -27,12 +30,19 @@ namespace assay::transfer {
 ///
 /// 0 is picked by the model, from terms that are measured once per process and device or given
 /// here: what was picked and why says `plan()` of the engine. Chunks that are counted here are
-/// equal; those that are picked may be ramped.
+/// equal; those that are picked are ramped where one stage is much slower than the others.
+///
+/// With `trials`, a job that is run again and again measures its own plan: its first runs are dealt
+/// over a `short_list` round the model's pick, so many times each, and the fastest stays. It costs
+/// no run beyond those asked for, but up to 5 x `trials` of them may take some percent longer than
+/// the best, and each two events. Captured runs try nothing; a run that is asked for while a trial
+/// is under way takes its plan, untimed.
 struct overlapped {
   int chunks = 0;
   int streams = 0;  ///< chunks under way at once, each with room on the device
   std::optional<overlap_terms> terms{};
   staging bounce{};
+  int trials = 0;  ///< 0: the model's word counts; 3 tell plans apart that differ by 1 %
 
   static constexpr std::string_view name = "transfer::overlapped";
   static constexpr auto wants = host_memory::page_locked;
@@ -46,6 +56,9 @@ struct overlapped {
       fields += (fields.empty() ? "" : ", ") + ("streams=" + std::to_string(streams));
     }
     if (terms) { fields += (fields.empty() ? "" : ", ") + std::string{"caller's terms"}; }
+    if (trials != 0) {
+      fields += (fields.empty() ? "" : ", ") + ("trials=" + std::to_string(trials));
+    }
     return std::string{name} + (fields.empty() ? "" : '{' + fields + '}');
   }
 
@@ -53,10 +66,16 @@ struct overlapped {
 
   /// Throws `std::invalid_argument` that names the field and what is allowed.
   void validate() const {
-    if (chunks >= 0 && streams >= 0) { return; }
-    throw std::invalid_argument(std::string{name} + ": chunks is " + std::to_string(chunks) +
-                                " and streams is " + std::to_string(streams) +
-                                ", but each must be 0 (picked) or more");
+    if (chunks < 0 || streams < 0) {
+      throw std::invalid_argument(std::string{name} + ": chunks is " + std::to_string(chunks) +
+                                  " and streams is " + std::to_string(streams) +
+                                  ", but each must be 0 (picked) or more");
+    }
+    if (trials >= 0 && (trials == 0 || chunks == 0)) { return; }
+    throw std::invalid_argument(std::string{name} + ": trials is " + std::to_string(trials) +
+                                (trials < 0 ? ", but must be 0 (none) or more"
+                                            : ", but with chunks given there is one plan: leave "
+                                              "either at 0"));
   }
 
   template <class Memory>
@@ -94,16 +113,37 @@ class overlapped_engine {
     bool const captured = link.capturing(stream);
     if (any_pageable(arrays)) { refuse_capture(overlapped::name, link, stream); }
     if (!captured) { mine.learn(); }
-    auto const& known = mine.plan_for(what);
-    timed_chunks<event_type> timed;
+    auto& known = mine.plan_for(what);
     // An event that a graph records cannot be asked for its time.
-    bool const times = !captured && mine.terms && !mine.timing && what.compute_seconds <= 0;
+    if (captured || !mine.terms || mine.timing != nullptr) {
+      mine.carrier.run(stream, what, arrays, true, known.by);
+      return;
+    }
+    if (mine.tries(known, what.compute_seconds > 0)) {
+      link.record(mine.begin, stream);
+      mine.carrier.run(stream, what, arrays, true, known.by);
+      link.record(mine.end, stream);
+      mine.timing = mine.last;
+      return;
+    }
+    bool const times = what.compute_seconds <= 0 && known.samples();
+    timed_chunks<event_type> timed;
     if (times) {
       auto const [first, last] = known.timed();
       timed = {first, last, &mine.begin, &mine.end, &mine.last_end};
     }
-    mine.carrier.run(stream, what, arrays, true, known.cut, timed);
+    mine.carrier.run(stream, what, arrays, true, known.by, timed);
     if (times) { mine.timing = mine.last; }
+  }
+
+  /// Whether the last job's plan stays as it is: its kernel's time is known, and so are the times
+  /// of all plans that `trials` asks for. Looks at what has passed since.
+  bool settled() {
+    auto& mine = *state_;
+    mine.learn();
+    return mine.last != nullptr && mine.timing == nullptr &&
+           (!mine.terms || mine.last->of.compute_seconds > 0 || mine.last->knows_kernel()) &&
+           (mine.how.trials == 0 || (mine.last->listed && !mine.last->trials.wanted()));
   }
 
   /// The plan of the last job that was run, with what was picked and why in `why`.
@@ -117,38 +157,6 @@ class overlapped_engine {
 
  private:
   using event_type = typename Link::event_type;
-
-  struct key {
-    overlap_size size;
-    double compute_seconds;
-    std::type_index compute;
-    bool operator==(key const&) const = default;
-  };
-  struct entry {
-    key of;
-    double seconds_per_element = 0;
-    int plans = 0;
-    overlap_plan plan{};
-    cutting cut{};
-
-    /// The first and the last chunk that is no part of a ramp; -1 for the last where so few are
-    /// between them that their time would be that of a beginning and an end.
-    std::pair<int, int> timed() const {
-      auto const most = *std::max_element(cut.chunks.begin(), cut.chunks.end());
-      auto const full = [&](std::int64_t each) { return 10 * each >= 9 * most; };
-      auto const first = std::find_if(cut.chunks.begin(), cut.chunks.end(), full);
-      auto const last = std::find_if(cut.chunks.rbegin(), cut.chunks.rend(), full).base() - 1;
-      constexpr std::ptrdiff_t fewest = 4;
-      return {static_cast<int>(first - cut.chunks.begin()),
-              last - first < fewest ? -1 : static_cast<int>(last - cut.chunks.begin())};
-    }
-    /// Elements of the chunks after `from`, up to `to`.
-    std::int64_t elements_after(int from, int to) const {
-      return to < 0 ? 0
-                    : std::accumulate(cut.chunks.begin() + from + 1, cut.chunks.begin() + to + 1,
-                                      std::int64_t{0});
-    }
-  };
 
   struct state {
     state(overlapped policy, std::optional<overlap_terms> known, Link link, Memory memory)
@@ -164,8 +172,9 @@ class overlapped_engine {
     }
 
     template <class Compute>
-    entry& plan_for(job<Compute> const& what) {
-      key const wanted{size_of(what), what.compute_seconds, std::type_index{typeid(Compute)}};
+    planned_job& plan_for(job<Compute> const& what) {
+      planned_job::key const wanted{size_of(what), what.compute_seconds,
+                                    std::type_index{typeid(Compute)}};
       auto found = std::find_if(entries.begin(), entries.end(),
                                 [&](auto const& each) { return each->of == wanted; });
       if (found == entries.end()) {
@@ -174,7 +183,7 @@ class overlapped_engine {
           if (timing == entries.front().get()) { timing = nullptr; }
           entries.erase(entries.begin());
         }
-        entries.push_back(std::make_unique<entry>(entry{wanted}));
+        entries.push_back(std::make_unique<planned_job>(planned_job{wanted}));
         found = entries.end() - 1;
         (*found)->seconds_per_element = what.compute_seconds / static_cast<double>(what.elements);
         plan_anew(**found);
@@ -183,19 +192,45 @@ class overlapped_engine {
       return *last;
     }
 
-    /// Takes the kernel time of an earlier run into its plan once it is known, if it matters there.
+    /// Whether this run is to time a plan of the short list, which it then takes.
+    bool tries(planned_job& known, bool kernel_given) {
+      if (how.trials == 0 || (!kernel_given && !known.knows_kernel())) { return false; }
+      if (!known.listed) {
+        known.list = short_list(terms_with(known), known.of.size, limits());
+        known.trials = plan_trials{known.list.size(), how.trials};
+        known.listed = true;
+      }
+      known.trying = known.trials.wanted();
+      if (!known.trying) { return false; }
+      take(known, known.list[*known.trying]);
+      return true;
+    }
+
+    /// Takes the times of an earlier run once they are known.
     void learn() {
       if (timing == nullptr) { return; }
-      auto const [first, last] = timing->timed();
+      if (timing->trying) {
+        auto const seconds = carrier.link().seconds_between(begin, end);
+        if (!seconds) { return; }
+        auto& known = *std::exchange(timing, nullptr);
+        known.trials.add(*std::exchange(known.trying, std::nullopt), *seconds);
+        auto plan = known.list[known.trials.best()];
+        plan.why += "; the fastest so far of " + std::to_string(known.list.size()) +
+                    " plans that were measured";
+        take(known, std::move(plan));
+        return;
+      }
+      auto const [first, last_one] = timing->timed();
       auto const seconds = carrier.link().seconds_between(begin, end);
       auto const next =
-          last < 0 ? std::optional{0.0} : carrier.link().seconds_between(end, last_end);
+          last_one < 0 ? std::optional{0.0} : carrier.link().seconds_between(end, last_end);
       if (!seconds || !next) { return; }
       auto& known = *std::exchange(timing, nullptr);
-      auto const seen =
-          kernel_seconds_per_element({*seconds, known.cut.chunks[static_cast<std::size_t>(first)],
-                                      *next, known.elements_after(first, last)},
-                                     terms->kernel_overhead_seconds);
+      ++known.sightings;
+      auto const seen = kernel_seconds_per_element(
+          {*seconds, known.by.cut.chunks[static_cast<std::size_t>(first)], *next,
+           known.elements_after(first, last_one)},
+          terms->kernel_overhead_seconds);
       auto const change =
           std::abs(seen - known.seconds_per_element) * static_cast<double>(known.of.size.elements);
       // Times vary; a plan that follows each of them would never be the same twice.
@@ -205,38 +240,53 @@ class overlapped_engine {
       plan_anew(known);
     }
 
-    void plan_anew(entry& known) {
-      auto const& size = known.of.size;
-      ++known.plans;
-      overlap_limits limits;
-      limits.device_bytes = room_bytes;
-      if (how.streams > 0) { limits.max_slots = how.streams; }
+    overlap_limits limits() const {
+      overlap_limits made;
+      made.device_bytes = room_bytes;
+      if (how.streams > 0) { made.max_slots = how.streams; }
+      return made;
+    }
+    overlap_terms terms_with(planned_job const& known) const {
       auto all = terms.value_or(overlap_terms{});
       all.kernel_seconds_per_element = known.seconds_per_element;
-      if (how.chunks == 0) {
-        known.plan = pick(all, size, limits);
-      } else {
-        known.plan = {equal_chunks(size.elements, size.granularity, how.chunks), limits.max_slots,
-                      0, 0, "the caller asked for these chunks"};
+      return all;
+    }
+
+    void plan_anew(planned_job& known) {
+      auto const& size = known.of.size;
+      ++known.plans;
+      known.sightings = 0;
+      known.listed = false;
+      auto const all = terms_with(known);
+      if (how.chunks == 0) { return take(known, pick(all, size, limits())); }
+      overlap_plan plan;
+      plan.chunks = equal_chunks(size.elements, size.granularity, how.chunks);
+      plan.slots = std::min(limits().max_slots, static_cast<int>(plan.chunks.size()));
+      plan.why = "the caller asked for these chunks";
+      if (terms) {
+        plan.seconds = chunked_seconds(all, size, plan.chunks, plan.slots);
+        plan.bound_seconds = stages_of(all, size).bound();
       }
+      take(known, std::move(plan));
+    }
+
+    void take(planned_job& known, overlap_plan plan) {
+      known.plan = std::move(plan);
       auto& slots = known.plan.slots;
       if (how.streams > 0) { slots = how.streams; }
       slots = std::min(slots, static_cast<int>(known.plan.chunks.size()));
-      if (terms && how.chunks > 0) {
-        known.plan.seconds = chunked_seconds(all, size, known.plan.chunks, slots);
-        known.plan.bound_seconds = stages_of(all, size).bound();
-      }
-      known.cut = {known.plan.chunks, slots,
-                   known.plan.chunks.size() == 1 ? deal::in_one_queue : deal::by_engine};
+      known.by = route_of({known.plan.chunks, slots,
+                           known.plan.chunks.size() == 1 ? deal::in_one_queue : known.plan.how},
+                          known.of.size.inputs > 0, known.of.size.outputs > 0);
     }
 
     overlapped how;
     std::optional<overlap_terms> terms;
     event_type begin, end, last_end;  ///< round what `timing` names
     double room_bytes;
-    std::vector<std::unique_ptr<entry>> entries;
-    entry* timing = nullptr;  ///< the job whose chunks are timed
-    entry* last = nullptr;
+    std::vector<std::unique_ptr<planned_job>> entries;
+    planned_job* timing = nullptr;  ///< the job whose chunks are timed
+    planned_job* last = nullptr;
     courier<Link, Memory> carrier;
   };
 

@@ -5,7 +5,7 @@
 
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
-#include <assay/transfer/overlap_model.hpp>
+#include <assay/transfer/overlap_cuts.hpp>
 
 namespace assay::transfer {
 

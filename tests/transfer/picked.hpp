@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The overlapped transfer that picks its plan, also where measuring the link would take minutes.
+#pragma once
+
+#include "catch.hpp"
+
+#include <assay/transfer/overlapped.hpp>
+
+namespace assay::test {
+
+/// Picks by this machine's link; under a sanitizer by terms of an H200's, as measured.
+inline transfer::overlapped picked() {
+  transfer::overlapped how;
+  if (small()) {
+    transfer::overlap_terms terms;
+    terms.to_device_bytes_per_second = 55.3e9;
+    terms.to_host_bytes_per_second = 55.3e9;
+    terms.to_device_duplex_bytes_per_second = 51e9;
+    terms.to_host_duplex_bytes_per_second = 50e9;
+    terms.copy_overhead_seconds = 4e-6;
+    terms.kernel_overhead_seconds = 1e-6;
+    how.terms = terms;
+  }
+  return how;
+}
+
+}  // namespace assay::test
