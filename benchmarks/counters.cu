@@ -61,7 +61,7 @@ class kernels {
         from_(static_cast<std::size_t>(elements_)),
         to_(static_cast<std::size_t>(elements_)),
         table_(std::size_t{1} << table_log),
-        columns_(place, {.rows = quick ? std::int64_t{1} << 22 : std::int64_t{1} << 28}, 1) {
+        columns_(place, {.rows = quick ? std::int64_t{1} << 22 : std::int64_t{1} << 29}, 1) {
     check(cudaMemset(from_.get(), 0x5a, static_cast<std::size_t>(elements_) * sizeof(uint4)));
     auto const fill = kernel::known_chase_table<std::uint32_t>;
     kernel::launch(fill, kernel::stride_shape(fill, place_, 1U << table_log, 256), 0, on_,

@@ -12,8 +12,21 @@ namespace assay::kernel {
 
 /// to[i] = from[i].
 template <class T>
-__global__ void known_copy(T const* from, T* to, std::int64_t count) {
-  for (std::int64_t const i : grid_stride(count)) { to[i] = from[i]; }
+__global__ void known_copy(T const* __restrict__ from, T* __restrict__ to, std::int64_t count) {
+  constexpr int batch = 4;  // a load in flight for each thread of a full SM is too little for DRAM
+  auto const threads = std::int64_t{gridDim.x} * blockDim.x;
+  auto const first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (auto i = first; i < count; i += batch * threads) {
+    T values[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      if (i + k * threads < count) { values[k] = from[i + k * threads]; }
+    }
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      if (i + k * threads < count) { to[i + k * threads] = values[k]; }
+    }
+  }
 }
 
 /// Eight independent chains of `steps` fused multiply-adds in each thread: 16 FLOPs a step.

@@ -20,6 +20,7 @@
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/json_text.hpp>
+#include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/kernel_name.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/lanes.hpp>

@@ -112,6 +112,18 @@ TEST_CASE("reports come by name, in every format, from either kind of file") {
   }
 }
 
+TEST_CASE("several reports follow one option, and formats have options of their own") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const path = (here / "a.sqlite").string();
+  auto const two = run({path, "--report", "cuda_api_sum", "cuda_gpu_kern_sum", "--csv"});
+  CHECK(two.code == cli::ok);
+  CHECK(two.out == run({path, "--report", "cuda_api_sum,cuda_gpu_kern_sum", "--format=csv"}).out);
+  CHECK_THAT(two.out, contains("cudaDeviceSynchronize") && contains("gemm<float>"));
+  CHECK(run({path, "--report", "cuda_api_sum", "--json"}).out ==
+        run({path, "--report", "cuda_api_sum", "--format=json"}).out);
+}
+
 TEST_CASE("rows are chosen by range, stream, device and kernel") {
   folder const here;
   write_nsys(steps(), here / "a.sqlite");
@@ -124,11 +136,9 @@ TEST_CASE("rows are chosen by range, stream, device and kernel") {
   auto const adam = with_rows("100.0,100,1,100.0,100.0,100,100,0.0,adam_step\n");
   CHECK(kernels({"--range", "forward"}) == gemm);
   CHECK(kernels({"--range", ":forward"}) == gemm);
-  CHECK(kernels({"--range", "assay:forward"}) == with_rows(""));
   CHECK(kernels({"--kernel", "adam"}) == adam);
   CHECK(kernels({"--stream", "9"}) == adam);
-  CHECK(kernels({"--stream", "0"}) == with_rows(""));
-  CHECK(kernels({"--device", "1"}) == with_rows(""));
+  CHECK(kernels({"--stream", "9", "--range", "forward"}) == with_rows(""));
   CHECK_THAT(run({(here / "a.sqlite").string(), "--range", "forward"}).out,
              contains("(range_kernels)"));
 }
@@ -151,11 +161,11 @@ TEST_CASE("two files are told apart: what changed, with most of it first") {
   write_chrome(steps(1600), here / "b.json");
   auto const a = (here / "a.sqlite").string();
   auto const b = (here / "b.json").string();
-  auto const what = run({a, "--difference", b});
+  auto const what = run({"--diff", a, b});
   CHECK_THAT(what.out, contains("Of +700.0 ns, devices explain +") &&
                            contains("kernel gemm<float>: +1.000 us") &&
                            contains("What Changed (difference)"));
-  auto const table = run({a, "--difference", b, "--format", "json"});
+  auto const table = run({a, b, "--diff", "--json"});
   CHECK(nlohmann::json::parse(table.out)[0].at("Name") == "gemm<float>");
   auto const several = run({a, b, "--report", "cuda_gpu_kern_sum"});
   CHECK_THAT(several.out, contains("## " + a + "\n") && contains("## " + b + "\n"));
@@ -214,7 +224,19 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({a, "--format", "xml"}), {"'xml'", "text, csv, json"});
   refused(run({a, "--phases", "one"}), {"--phases", "two"});
   refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
-  refused(run({a, a, "--difference", a}), {"--difference", "one FILE"});
-  refused(run({a, "--difference", "/no/such"}), {"/no/such"});
+  refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
+  refused(run({a, a, "--perfetto", here / "p"}), {"--perfetto", "one FILE"});
+  refused(run({"--diff", a, "/no/such"}), {"/no/such"});
+  refused(run({a, "--csv", "--json"}), {"--csv", "--json"});
+  refused(run({a, "--csv", "--format", "text"}), {"--csv", "--format"});
+  refused(run({"--report", "cuda_api_sum", "osrt_sum"}), {"FILE"});
+  refused(run({a, "--range", "nope"}), {"--range 'nope'", "no range", "forward, step"});
+  refused(run({a, "--range", "assay:forward"}), {"no range of that name"});
+  refused(run({a, "--phases", "step,nope"}), {"--phases 'nope'", "no range"});
+  refused(run({"--diff", a, a, "--range", "nope"}), {"--range 'nope'"});
+  refused(run({a, "--kernel", "conv"}), {"--kernel 'conv'", "adam_step", "gemm"});
+  refused(run({a, "--device", "1"}), {"--device 1", "there are 0"});
+  refused(run({a, "--stream", "0"}), {"--stream 0", "7, 9"});
+  refused(run({a, "--stream", "-1"}), {"--stream"});
   refused(run({a, "--frobnicate"}), {"--frobnicate"});
 }

@@ -11,6 +11,7 @@
 #include <assay/report/explanation.hpp>
 #include <assay/report/explanation_json.hpp>
 #include <assay/submit/concurrent.hpp>
+#include <assay/submit/sequential.hpp>
 #include <assay/submit/serialized.hpp>
 #include <assay/trace/explain.hpp>
 #include <assay/workload/null_cast.cuh>
@@ -25,11 +26,14 @@ using assay::test::contains;
 
 namespace {
 
-constexpr int threads = 4;
-constexpr int items = 50;
+// Under a sanitizer a launch takes a hundred times as long, and what is said of time means nothing.
+int const threads = test::small() ? 2 : 4;
+int const items = test::small() ? 3 : 50;
+trace::explain_options const few{.batches = test::small() ? 1 : 5,
+                                 .untraced_batches = test::small() ? 1 : 20};
 
 auto const control =
-    pipeline{workloads::null_cast<std::int32_t>{.rows = 20'000},
+    pipeline{workloads::null_cast<std::int32_t>{.rows = test::small() ? 1'000 : 20'000},
              mr::pool{.initial_bytes = std::size_t{64} << 20U, .mapped = !test::small()},
              submit::concurrent{.threads = threads, .items = items}};
 
@@ -74,6 +78,21 @@ void whole(trace::explanation const& why) {
     CHECK(static_cast<bool>(side->counters->status) == side->limits.has_value());
     CHECK((side->limits || !side->counters->status.line().empty()));
     if (side->limits) { CHECK(side->limits->dram.bytes >= 0); }
+    if (!side->limits) { continue; }
+    // Each kernel of an item by itself, under the names that the batch has.
+    CHECK(side->kernels.size() == 3);
+    for (auto const& run : side->trace.kernels) {
+      auto const of = side->kernels.find(side->trace.strings[run.name]);
+      REQUIRE(of != side->kernels.end());
+      CHECK(of->second.launches == 1);
+      CHECK(of->second.ns > 0);
+      CHECK(of->second.active_ns <= of->second.ns * 1.01);
+    }
+  }
+  for (auto const& each : why.kernels) {
+    auto sum = each.left_ns;
+    for (auto const& cause : each.causes) { sum += cause.ns; }
+    CHECK(sum == Approx(each.delta_ns()).epsilon(1e-6).margin(1));
   }
   CHECK(why.changes.explained_ns + why.changes.unexplained_ns ==
         Approx(why.changes.difference_ns).epsilon(1e-6).margin(1));
@@ -85,7 +104,7 @@ void whole(trace::explanation const& why) {
 }  // namespace
 
 TEST_CASE("The driver's allocator accounts for most of what mr::async costs more than a pool") {
-  auto const why = explain(control, control.with(mr::async{}));
+  auto const why = explain(control, control.with(mr::async{}), few);
   INFO(printed(why));
   if (!traced(why)) { return; }
   whole(why);
@@ -104,7 +123,7 @@ TEST_CASE("The driver's allocator accounts for most of what mr::async costs more
 
 TEST_CASE("Waiting for the mutex accounts for most of what submission under one costs") {
   auto const why =
-      explain(control, control.with(submit::serialized{.threads = threads, .items = items}));
+      explain(control, control.with(submit::serialized{.threads = threads, .items = items}), few);
   INFO(printed(why));
   if (!traced(why)) { return; }
   whole(why);
@@ -122,7 +141,36 @@ TEST_CASE("Waiting for the mutex accounts for most of what submission under one 
   CHECK(why.variant.submission->lock_wait.mean > 10 * why.control.submission->lock_wait.mean);
 }
 
+TEST_CASE("What one fused kernel saves over three is bytes, by the counters of both") {
+  if (assay::test::small()) { return; }
+  auto const three =
+      pipeline{workloads::null_cast<std::int32_t>{.rows = 1 << 26},
+               mr::pool{.initial_bytes = std::size_t{4} << 30U}, submit::sequential{.items = 5}};
+  auto const fused = three.with(workloads::null_cast_fused<std::int32_t>{.rows = 1 << 26});
+  auto const why = explain(three, fused, few);
+  INFO(printed(why));
+  if (!traced(why) || !why.control.limits || !why.variant.limits) { return; }
+  REQUIRE(why.kernels.size() == 1);
+  auto const& all = why.kernels[0];
+  CHECK(all.name.empty());
+  CHECK(all.by_memory);
+  CHECK(all.delta_ns() < 0);
+  REQUIRE(!all.causes.empty());
+  auto bytes = 0.0;
+  for (auto const& each : all.causes) {
+    using trace::kernel_cause;
+    bytes += each.what == kernel_cause::l2_bytes || each.what == kernel_cause::l2_misses ||
+                     each.what == kernel_cause::dram_bytes
+                 ? each.ns
+                 : 0;
+  }
+  CHECK(bytes < 0.8 * all.delta_ns());  // at least that much of what it is less
+  CHECK(std::abs(all.left_ns) < 0.25 * std::abs(all.delta_ns()));
+  CHECK_THAT(printed(why), contains("By counters, kernels of one side only, together -"));
+}
+
 TEST_CASE("A comparison gives the time that is accounted for") {
+  if (assay::test::small()) { return; }  // it takes its time, and runs what the others do
   measure::options quick;
   quick.max_epochs = 12;
   quick.profiled_batches = 1;
@@ -139,6 +187,7 @@ TEST_CASE("A comparison gives the time that is accounted for") {
 }
 
 TEST_CASE("Two pipelines that are the same differ in little, and it says that it may be nothing") {
+  if (assay::test::small()) { return; }
   auto found = compare(control, control.with(mr::async{}), {.max_epochs = 12});
   found.arms[1].axes = control.axes();
   found.findings.resize(1);

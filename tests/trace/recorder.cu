@@ -189,11 +189,12 @@ TEST_CASE("Kernels, copies, sets and calls are counted exactly, for all submissi
   std::byte* data = nullptr;
   check(cudaMalloc(&data, 8 * 8192));
   check(cudaMemset(data, 0, 8 * 8192));
-  exact(submit::sequential{.items = 40}, data);
-  exact(submit::concurrent{.threads = 4, .items = 25}, data);
-  exact(submit::serialized{.threads = 4, .items = 25}, data);
-  exact(submit::queued{.threads = 4, .items = 25}, data);
-  exact(submit::graph{.threads = 4, .items = 25}, data);
+  int const items = assay::test::small() ? 3 : 25;
+  exact(submit::sequential{.items = items + 15}, data);
+  exact(submit::concurrent{.threads = 4, .items = items}, data);
+  exact(submit::serialized{.threads = 4, .items = items}, data);
+  exact(submit::queued{.threads = 4, .items = items}, data);
+  exact(submit::graph{.threads = 4, .items = items}, data);
   check(cudaFree(data));
 }
 
@@ -359,7 +360,7 @@ TEST_CASE("Whatever the library launches, allocates, sets and copies lies in a r
     CHECK(made.copies.size() > 0);
     for (auto const& name : calls_in_no_range(made)) { FAIL_CHECK(name << " in no range"); }
   };
-  workloads::vector_add<float> const work{.elements = 100'000};
+  workloads::vector_add<float> const work{.elements = assay::test::small() ? 2'000 : 100'000};
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::concurrent{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::graph{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::cuda{}, submit::queued{.threads = 2, .items = 3}});
@@ -483,7 +484,7 @@ TEST_CASE("Recordings begin and end many times; work between them is not in them
 
 TEST_CASE("Many launches through small buffers lose nothing") {
   if (!can_record()) { return; }
-  int const launches = assay::test::small() ? 2'000 : 40'000;
+  int const launches = assay::test::small() ? 500 : 40'000;
   stream const on{on::device{0}};
   auto const made = trace::record(
       {.buffers = {.buffer_bytes = 256 * 1024}, .flush_every = std::chrono::milliseconds{5}}, [&] {

@@ -21,9 +21,10 @@ class explaining {
  public:
   void add_to(CLI::App& app) { choice_.add_to(app, "; not in this build, which has no CUPTI"); }
 
+  void check_host() const { choice_.check_host(); }
   void check() const {
-    if (choice_.trace.empty()) { return; }
-    throw std::invalid_argument("--trace " + choice_.trace +
+    if (!choice_.wants_traces()) { return; }
+    throw std::invalid_argument(choice_.asked() +
                                 ": this program was built without CUPTI, which records traces: "
                                 "build it with a CUDA toolkit that has it");
   }

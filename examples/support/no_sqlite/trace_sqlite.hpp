@@ -9,7 +9,9 @@
 
 namespace assay::cli {
 
-/// Writes nothing: the trace is there as JSON.
+inline constexpr bool has_sqlite = false;
+
+/// Writes nothing: who asks for it is refused.
 inline void write_sqlite(trace::model const&, std::filesystem::path const&) {}
 
 }  // namespace assay::cli

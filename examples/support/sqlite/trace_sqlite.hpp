@@ -10,6 +10,8 @@
 
 namespace assay::cli {
 
+inline constexpr bool has_sqlite = true;
+
 /// In the schema of nsys' exports.
 inline void write_sqlite(trace::model const& of, std::filesystem::path const& path) {
   trace::write_nsys(of, path);

@@ -114,7 +114,7 @@ inline std::vector<std::string> sentences(trace::explanation const& of, std::siz
     add("That may be none at all: the interval includes zero, so the shares below say little.");
   }
   if (of.untraced.empty()) {
-    for (auto& each : sentences(of.changes, most)) { add(std::move(each)); }
+    for (auto& each : sentences(of.changes, most, of.kernels)) { add(std::move(each)); }
   } else {
     add("No trace tells why: " + of.untraced + ".");
   }
@@ -159,7 +159,7 @@ namespace assay::trace {
 
 /// So that `std::cout << explain(...)` prints the report.
 inline std::ostream& operator<<(std::ostream& out, explanation const& of) {
-  report::text(out, of);
+  assay::report::text(out, of);  // `trace::report` is a type
   return out;
 }
 

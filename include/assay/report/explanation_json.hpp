@@ -34,6 +34,24 @@ inline document write(trace::ledger_sum const& of) {
           {"bytes", number(of.bytes)}};
 }
 
+inline document write(trace::kernel_account const& of) {
+  auto causes = document::array();
+  for (auto const& each : of.causes) {
+    causes.push_back({{"what", label(each.what)},
+                      {"ns", number(each.ns)},
+                      {"share", number(each.share)},
+                      {"control", number(each.control)},
+                      {"variant", number(each.variant)}});
+  }
+  return {{"name", of.name},
+          {"replaced", of.name.empty()},
+          {"delta_ns", number(of.delta_ns())},
+          {"share", number(of.share)},
+          {"needs_most", of.by_memory ? "memory" : "issue slots"},
+          {"causes", std::move(causes)},
+          {"left_ns", number(of.left_ns)}};
+}
+
 }  // namespace detail
 
 /// The whole explanation but the traces themselves. Numbers that are not finite become null.
@@ -50,6 +68,8 @@ inline document to_json(trace::explanation const& of) {
                        {"control", detail::write(each.control)},
                        {"variant", detail::write(each.variant)}});
   }
+  auto kernels = document::array();
+  for (auto const& each : of.kernels) { kernels.push_back(detail::write(each)); }
   auto figures = document::array();
   for (auto const& each : of.figures) {
     figures.push_back({{"name", each.name},
@@ -75,6 +95,7 @@ inline document to_json(trace::explanation const& of) {
       {"unexplained_ns", detail::number(of.changes.unexplained_ns)},
       {"traced_difference_ns", detail::number(traced ? of.changes.traced_ns() : detail::nan)},
       {"changes", std::move(changes)},
+      {"kernels", std::move(kernels)},
       {"figures", std::move(figures)},
       {"sentences", sentences(of)},
       {"notes", of.notes}};

@@ -15,15 +15,16 @@ namespace assay::report {
 /// A table for a terminal: the first column holds labels and is aligned to the left, as are columns
 /// named so; all others are aligned to the right. A label too wide for its column has a line of its
 /// own, so that one long name does not push the numbers off the screen.
-class table {
+template <class Text>
+class basic_table {
  public:
-  explicit table(std::vector<std::string> head, std::vector<std::size_t> left_aligned = {})
+  explicit basic_table(std::vector<Text> head, std::vector<std::size_t> left_aligned = {})
       : rows_{std::move(head)}, left_(std::move(left_aligned)) {
     left_.push_back(0);
   }
 
   /// Adds a row; missing cells at its end stay empty. A row may not be longer than the head.
-  void add(std::vector<std::string> cells) {
+  void add(std::vector<Text> cells) {
     cells.resize(rows_.front().size());
     rows_.push_back(std::move(cells));
   }
@@ -59,7 +60,7 @@ class table {
   }
 
  private:
-  void print_row(std::ostream& out, std::vector<std::string> const& row,
+  void print_row(std::ostream& out, std::vector<Text> const& row,
                  std::vector<std::size_t> const& widths) const {
     std::string line = "  ";
     for (std::size_t column = 0; column < row.size(); ++column) {
@@ -78,8 +79,9 @@ class table {
     out << line << '\n';
   }
 
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Text>> rows_;
   std::vector<std::size_t> left_;
 };
+using table = basic_table<std::string>;
 
 }  // namespace assay::report

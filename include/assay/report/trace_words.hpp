@@ -6,6 +6,7 @@
 
 #include <assay/report/format.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 
@@ -170,6 +171,40 @@ inline std::string change_text(trace::change const& each) {
   return text + ".";
 }
 
+inline std::string quantity_of(trace::kernel_cause what, double value) {
+  using enum trace::kernel_cause;
+  switch (what) {
+    case launches:
+      return fixed(value, 0);
+    case l2_bytes:
+    case dram_bytes:
+      return byte_size(value);
+    case instructions:
+      return fixed(value, 0) + " an SM";
+    case sm_clock:
+      return frequency(value);
+    default:
+      return percent(value, 1);
+  }
+}
+
+/// A kernel's change split up by its counters, in one sentence.
+inline std::string account_text(trace::kernel_account const& of, double whole) {
+  auto text = of.name.empty() ? "By counters, kernels of one side only, together " +
+                                    signed_time(of.delta_ns()) + share_text(of.share) + ":"
+                              : std::string{"Of that, by counters:"};
+  for (auto const& each : of.causes) {
+    text += " " + std::string{label(each.what)} + " " + quantity_of(each.what, each.control) +
+            " -> " + quantity_of(each.what, each.variant) + " " + signed_time(each.ns);
+    if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
+    text += ",";
+  }
+  text += of.causes.empty() ? " no counter tells why" : " left " + signed_time(of.left_ns);
+  auto const share = of.left_ns / whole;
+  if (!of.causes.empty() && std::isfinite(share)) { text += " (" + percent(share, 0) + ")"; }
+  return text + ".";
+}
+
 /// What the host's calls, allocations, locks, waits and own code each came to, in one line.
 inline std::string kinds_text(trace::trace_difference const& found) {
   constexpr std::array<std::string_view, 10> words{
@@ -187,9 +222,11 @@ inline std::string kinds_text(trace::trace_difference const& found) {
 }  // namespace detail
 
 /// Says what changed, in lines for people: what is explained, then for devices and for the host
-/// what accounts for most, at most `most` of each, leaving out what is below a hundredth.
+/// what accounts for most, at most `most` of each, leaving out what is below a hundredth. Kernels
+/// with counters have those below their line: the same time, split up.
 inline std::vector<std::string> sentences(trace::trace_difference const& found,
-                                          std::size_t most = 5) {
+                                          std::size_t most = 5,
+                                          std::vector<trace::kernel_account> const& kernels = {}) {
   std::vector<std::string> lines;
   auto const whole = found.difference_ns;
   auto const share = [&](double ns) {
@@ -205,15 +242,25 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
                     ": tracing itself changed " + detail::signed_time(found.tracing_ns()) + ".");
   }
   auto const least = std::abs(whole) / 100;
+  auto const by_counters = [&](trace::kernel_account const& split) {
+    lines.push_back(detail::account_text(split, whole));
+  };
   auto const tell = [&](trace::seen_by who, std::string const& head) {
     std::size_t told = 0;
     for (auto const& each : found.changes) {
       if (each.view != who || std::abs(each.delta_ns()) < least || told == most) { continue; }
       lines.push_back(head + detail::change_text(each));
       ++told;
+      if (who != trace::seen_by::devices || each.what != trace::entry_kind::kernel) { continue; }
+      for (auto const& split : kernels) {
+        if (split.name == each.name) { by_counters(split); }
+      }
     }
   };
   tell(trace::seen_by::devices, "Devices: ");
+  for (auto const& split : kernels) {
+    if (split.name.empty() && std::abs(split.delta_ns()) >= least) { by_counters(split); }
+  }
   if (auto const kinds = detail::kinds_text(found); !kinds.empty()) {
     lines.push_back("Host, per thread, by kind: " + kinds + ".");
   }

@@ -10,8 +10,10 @@
 #include <assay/measure/line_up.hpp>
 #include <assay/measure/profile.hpp>
 #include <assay/rig.hpp>
+#include <assay/submit/sequential.hpp>
 #include <assay/trace/counters.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/record_batch.hpp>
 #include <assay/trace/recorder_options.hpp>
 #include <assay/trace/roofline.hpp>
@@ -38,7 +40,8 @@ namespace assay::trace {
 struct explain_options {
   int batches = 5;            ///< of each are traced, in turn; that of median length is looked at
   int untraced_batches = 20;  ///< of each are timed, in turn, where no comparison did
-  bool count = true;          ///< reads hardware counters of a batch of each
+  bool count = true;          ///< reads hardware counters of a batch of each, and of its kernels
+  metric_set metrics = metric_sets::core();  ///< of the batch; `deep` runs it several times
   recorder_options recording = {};
   host_names names = {};  ///< which ranges and calls are locks, allocations and waits
 };
@@ -50,6 +53,9 @@ struct explained_runs {
   std::function<std::function<double()>()> open;
   std::optional<on::device> device = {};  ///< where counters are read; none: nowhere
   traffic must = {};                      ///< what a batch has to move and do
+  /// The same for one item alone, in one stream: each of its kernels is counted by itself. Empty:
+  /// none is.
+  std::function<std::function<double()>()> open_item = {};
 };
 
 namespace detail {
@@ -104,7 +110,7 @@ class explaining {
   void count(std::size_t side, ceilings const& limits, explained_arm& into) const {
     auto const& of = *sides_[side];
     if (!chosen_.count || !of.device) { return; }
-    counters reader{{.place = of.device}};
+    counters reader{{.metrics = chosen_.metrics, .place = of.device}};
     into.counters = reader.measure([&] { run_[side](); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
     into.limits = read_counters(
@@ -120,6 +126,36 @@ class explaining {
   explain_options const& chosen_;
   std::array<std::function<double()>, 2> run_;
 };
+
+/// Counters of each kernel of an item, one after the other; what stands in the way becomes a note.
+inline void count_kernels(explained_runs const& of, explain_options const& chosen,
+                          explained_arm& into) {
+  auto const readable = into.counters && into.counters->status;
+  if (!readable || !of.open_item) { return; }
+  auto const tell = [&](std::string why) {
+    into.trace.notes.emplace_back("counters of each kernel", std::move(why));
+  };
+  try {
+    auto const run = of.open_item();
+    run();
+    auto const order = trace::record(chosen.recording, [&] { run(); });
+    if (order.kernels.empty()) { return; }
+    constexpr std::size_t most = 256;  // each has memory of its own, and is replayed
+    if (order.kernels.size() > most) {
+      return tell("an item has " + std::to_string(order.kernels.size()) + " kernels, more than " +
+                  std::to_string(most));
+    }
+    counters reader{
+        {.place = of.device, .scope = counter_scope::kernel, .max_ranges = order.kernels.size()}};
+    auto const counted = reader.measure([&] { run(); });
+    if (!counted.status) { return tell(counted.status.line()); }
+    into.kernels = name_amounts(counted, order);
+    if (into.kernels.empty()) {
+      tell(std::to_string(counted.ranges.size() + counted.ranges_lost) + " were counted where " +
+           std::to_string(order.kernels.size()) + " ran");
+    }
+  } catch (std::exception const& error) { tell(error.what()); }
+}
 
 inline void require(explain_options const& chosen) {
   if (chosen.batches < 1 || chosen.untraced_batches < 1) {
@@ -174,6 +210,10 @@ inline explanation explain_runs(explained_runs const& control_runs,
     both.count(0, limits, control);
     both.count(1, limits, variant);
   } catch (std::exception const& error) { failure = error.what(); }
+  if (failure.empty()) {  // now that the batches' own memory is given back
+    detail::count_kernels(control_runs, chosen, control);
+    detail::count_kernels(variant_runs, chosen, variant);
+  }
   if (!failure.empty()) {
     auto& notes = control.trace.notes;
     if (!detail::shows_cuda(control.trace)) {
@@ -186,16 +226,29 @@ inline explanation explain_runs(explained_runs const& control_runs,
                         time.value_or(time_difference{ceilings::unknown}), chosen.names);
 }
 
+namespace detail {
+
+/// Opens a rig of its own for a pipeline.
+template <class Pipeline>
+std::function<double()> open_rig(Pipeline const& what) {
+  auto real = std::shared_ptr<rig<Pipeline>>{new rig<Pipeline>{what}};
+  return [real] { return real->run(0).wall; };
+}
+
+}  // namespace detail
+
 /// A pipeline as a side of an explanation, with a rig of its own.
 template <class Pipeline>
 explained_runs runs_of(Pipeline const& what, std::string label) {
   explained_runs made;
   made.label = std::move(label);
-  made.open = [what] {
-    auto real = std::shared_ptr<rig<Pipeline>>{new rig<Pipeline>{what}};
-    return std::function<double()>{[real] { return real->run(0).wall; }};
-  };
-  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) { made.device = what.place; }
+  made.open = [what] { return detail::open_rig(what); };
+  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) {
+    made.device = what.place;
+    made.open_item = [item = what.with(submit::sequential{.items = 1})] {
+      return detail::open_rig(item);
+    };
+  }
   made.must = what.batch_traffic();
   return made;
 }

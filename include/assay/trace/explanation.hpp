@@ -6,6 +6,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/trace/counter_values.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/roofline.hpp>
@@ -33,6 +34,7 @@ struct explained_arm {
   std::optional<measure::memory_profile> memory;
   std::optional<counter_values> counters;  ///< of one batch
   std::optional<roofline> limits;          ///< what those say, where they could be read
+  amounts_by_kernel kernels;               ///< what each kernel counted, alone
 };
 
 /// The difference of two times that is to be accounted for: variant less control, a batch.
@@ -59,10 +61,11 @@ struct paired_figure {
 struct explanation {
   explained_arm control, variant;
   time_difference time;
-  std::string untraced;                ///< why there is no trace, in one line; empty: there is one
-  trace_difference changes;            ///< of the traces; what accounts for most comes first
-  std::vector<paired_figure> figures;  ///< those that were seen of a side at least
-  std::vector<std::string> notes;      ///< what the traces and counters lack
+  std::string untraced;                 ///< why there is no trace, in one line; empty: there is one
+  trace_difference changes;             ///< of the traces; what accounts for most comes first
+  std::vector<kernel_account> kernels;  ///< changes of kernels by their counters, most first
+  std::vector<paired_figure> figures;   ///< those that were seen of a side at least
+  std::vector<std::string> notes;       ///< what the traces and counters lack
 };
 
 /// The note of a trace that has ranges only; its text says why.
@@ -210,6 +213,8 @@ inline std::vector<paired_figure> figures_of(explained_arm const& of, bool trace
   limit("DRAM rate, of its limit", share, [](roofline const& at) { return at.dram.share; });
   limit("achieved occupancy", share, [](roofline const& at) { return at.occupancy; });
   limit("SMs active", share, [](roofline const& at) { return at.sm_active; });
+  limit("instructions a cycle", number, [](roofline const& at) { return at.ipc; });
+  limit("tensor pipe", share, [](roofline const& at) { return at.tensor; });
   return all;
 }
 
@@ -227,6 +232,7 @@ inline explanation explain_models(explained_arm control, explained_arm variant,
   auto const traced = result.untraced.empty();
   if (traced) {
     result.changes = difference({control.trace}, {variant.trace}, time.ns, names);
+    result.kernels = account_for_kernels(result.changes, control.kernels, variant.kernels);
   } else {
     result.changes.difference_ns = result.changes.unexplained_ns = time.ns;
   }
