@@ -8,6 +8,7 @@
 #include <assay/measure/nvml_watch.hpp>
 
 #include <array>
+#include <concepts>
 #include <string>
 
 namespace assay::measure {
@@ -41,6 +42,9 @@ inline void describe_device(on::device place, environment& where) {
 }
 
 /// A watch over the clocks of a device.
-inline nvml_watch watch(on::device place) { return nvml_watch{pci_bus_id(place)}; }
+template <std::same_as<on::device> Place>
+nvml_watch watch(Place place) {
+  return nvml_watch{pci_bus_id(place)};
+}
 
 }  // namespace assay::measure

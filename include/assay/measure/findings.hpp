@@ -56,9 +56,10 @@ inline std::string changed_axes(std::vector<variant> const& variants,
       }
     }
   }
-  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](contrast const& each) {
-    return each.what != contrast::kind::difference;
-  });
+  bool crossed = false;
+  for (auto const& each : contrasts) {
+    crossed = crossed || each.what != contrast::kind::difference;
+  }
   if (changed.size() > 1 && !crossed) { return "confounded"; }
   std::string text;
   for (auto const& name : changed) { text += (text.empty() ? "" : " x ") + name; }

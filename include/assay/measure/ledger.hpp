@@ -20,9 +20,10 @@ namespace assay::measure {
 /// Books every clock of every cell, and closes an epoch with one log ratio per contrast and clock.
 ///
 /// A clock that some cell did not give (NaN, or not above zero) has NaN effects for that epoch.
-class ledger {
+template <class Cell>
+class basic_ledger {
  public:
-  ledger(std::size_t variants, std::vector<contrast> contrasts)
+  basic_ledger(std::size_t variants, std::vector<contrast> contrasts)
       : contrasts_(std::move(contrasts)),
         after_others_(variants),
         seconds_(variants),
@@ -36,7 +37,7 @@ class ledger {
   }
 
   /// Enters a super-block; `cells[i]` belongs to `block.slots[i]`.
-  void enter(super_block const& block, std::vector<cell> const& cells) {
+  void enter(super_block const& block, std::vector<Cell> const& cells) {
     for (std::size_t k = 0; k < books_.size(); ++k) {
       block.control ? enter_control(books_[k], block, cells, k)
                     : enter_cells(books_[k], block, cells, k);
@@ -113,13 +114,13 @@ class ledger {
     }
   };
 
-  static double log_of(cell const& from, std::size_t which) noexcept {
+  static double log_of(Cell const& from, std::size_t which) noexcept {
     double const seconds = from.seconds[which];
     return seconds > 0 && std::isfinite(seconds) ? std::log(seconds)
                                                  : std::numeric_limits<double>::quiet_NaN();
   }
 
-  static void enter_cells(book& into, super_block const& block, std::vector<cell> const& cells,
+  static void enter_cells(book& into, super_block const& block, std::vector<Cell> const& cells,
                           std::size_t which) {
     std::array<std::size_t, 2> const turns{block.turn(0), block.turn(1)};
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -132,7 +133,7 @@ class ledger {
     }
   }
 
-  static void enter_control(book& into, super_block const& block, std::vector<cell> const& cells,
+  static void enter_control(book& into, super_block const& block, std::vector<Cell> const& cells,
                             std::size_t which) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       double const value = into.check(log_of(cells[i], which));
@@ -175,5 +176,6 @@ class ledger {
   std::vector<std::vector<double>> sm_hertz_;
   int epochs_ = 0;
 };
+using ledger = basic_ledger<cell>;
 
 }  // namespace assay::measure

@@ -39,26 +39,28 @@ struct pcie_link {
 ///
 /// A cheap copyable handle; the library is shut down with the last copy. Calls may come from any
 /// thread. Nothing here throws: what is missing is told by `why_missing()` or stays unknown.
-class nvml {
+///
+/// `Lookup` is how a function of the library is found, null if it has none by that name.
+template <class Lookup>
+class basic_nvml {
  public:
-  /// How a function of the library is found, null if it has none by that name.
-  using lookup = std::function<void*(char const*)>;
+  using lookup = Lookup;
 
-  static nvml load(std::string const& path = "libnvidia-ml.so.1") {
+  static basic_nvml load(std::string const& path = "libnvidia-ml.so.1") {
     std::shared_ptr<void> const library{::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
                                         [](void* old) {
                                           if (old != nullptr) { ::dlclose(old); }
                                         }};
     if (library == nullptr) {
-      nvml nothing;
+      basic_nvml nothing;
       auto const* const reason = ::dlerror();
       nothing.why_missing_ = reason != nullptr ? reason : path + " cannot be loaded";
       return nothing;
     }
-    return nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
+    return basic_nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
   }
 
-  explicit nvml(lookup const& find) {
+  explicit basic_nvml(lookup const& find) {
     auto loaded = std::make_shared<functions>(find);
     if (!loaded->complete()) {
       why_missing_ = "the library lacks functions that every driver has";
@@ -161,7 +163,7 @@ class nvml {
   }
 
  private:
-  nvml() = default;
+  basic_nvml() = default;
 
   // NVML's C interface, as its binary interface has been since CUDA 7: handles are opaque pointers,
   // all status codes are ints with 0 for success.
@@ -222,5 +224,6 @@ class nvml {
   std::shared_ptr<functions> functions_;
   std::string why_missing_;
 };
+using nvml = basic_nvml<std::function<void*(char const*)>>;
 
 }  // namespace assay::measure

@@ -46,10 +46,11 @@ inline constexpr std::array<throttle_reason, 8> throttle_reasons{
 
 /// Samples a device at the ends of epochs. Used by one thread; sampling takes some microseconds to
 /// milliseconds of host time, no device time.
-class nvml_watch {
+template <class Library>
+class basic_nvml_watch {
  public:
   /// `pci_bus_id` as `cudaDeviceGetPCIBusId` gives it. Nothing throws where NVML is missing.
-  explicit nvml_watch(std::string pci_bus_id, nvml library = nvml::load())
+  explicit basic_nvml_watch(std::string pci_bus_id, Library library = Library::load())
       : bus_id_(std::move(pci_bus_id)), library_(std::move(library)) {}
 
   /// Looks now; returns the reasons that forbid a verdict, which fits `options::at_epoch_end`.
@@ -102,9 +103,10 @@ class nvml_watch {
   }
 
   std::string bus_id_;
-  nvml library_;
+  Library library_;
   std::vector<device_state> states_;
   std::vector<std::string> seen_, problems_;
 };
+using nvml_watch = basic_nvml_watch<nvml>;
 
 }  // namespace assay::measure

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does an all-reduce of float sums cost from 1 KiB to 1 GiB, ours with its automatic choice
+// beside NCCL with plain buffers and with symmetric windows, in graphs of 20 operations?
+// Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
+// 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
+// assay-may-use: nccl
+
+#include "support/result.hpp"
+
+#include "../examples/support/contender.cuh"
+#include <nccl_contenders.cuh>
+
+#include <assay/comm/all_reduce.cuh>
+#include <assay/measure/summary.hpp>
+#include <assay/report/format.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace assay;
+using examples::contender;
+using engine_type = comm::all_reduce;
+
+constexpr int operations = 20;  ///< in a graph
+constexpr std::uint64_t seed = 20261121;
+
+/// A contender at one size: its graphs, right results, and its times.
+struct entrant {
+  std::string name;
+  comm::rank_graphs graphs;
+  std::vector<double> seconds;  ///< per operation, one for each repetition
+};
+
+class bench {
+ public:
+  bench(comm::peers peers, std::size_t most_bytes, bool quick)
+      : peers_(std::move(peers)),
+        team_(peers_.devices()),
+        quick_(quick),
+        arrays_(
+            std::make_shared<comm::rank_arrays<float>>(team_, most_bytes / sizeof(float), seed)),
+        engine_(std::make_shared<engine_type>(peers_)) {
+    engine_->prepare<float>();
+    all_.push_back(examples::make_contender<float>("ours", engine_, arrays_));
+    for (auto const how : {examples::nccl_buffers::plain, examples::nccl_buffers::windows}) {
+      auto theirs = examples::nccl_contender<float>(team_, most_bytes / sizeof(float), seed, how);
+      if (!theirs) { continue; }
+      modes_.push_back(std::exchange(
+          theirs->name, how == examples::nccl_buffers::plain ? "nccl_default" : "nccl_windows"));
+      all_.push_back(std::move(*theirs));
+    }
+  }
+
+  int ranks() const { return peers_.ranks(); }
+  /// NCCL's modes, as it calls itself.
+  std::vector<std::string> const& modes() const { return modes_; }
+
+  /// All contenders at one size, in turn.
+  report::document row(std::size_t bytes) {
+    auto const count = bytes / sizeof(float);
+    std::vector<entrant> entrants;
+    for (auto& each : all_) { entrants.push_back(enter(each, count)); }
+    measure_in_turn(entrants, bytes);
+    report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
+    made["ours_algorithm"] =
+        std::string{comm::in_words(engine_->chosen(arrays_->out_of_place(), count))};
+    for (auto const& each : entrants) { made.update(told(each, bytes)); }
+    std::printf("%12zu B", bytes);
+    for (auto const& each : entrants) {
+      auto const time = measure::summarise(each.seconds);
+      std::printf("  %s %8.2f us (%.2f..%.2f)", each.name.c_str(), time.median * 1e6,
+                  time.min * 1e6, time.max * 1e6);
+    }
+    if (entrants.size() > 1) {
+      // The better of NCCL's modes in the same repetition, so that drift is in both.
+      std::vector<double> ratios;
+      for (std::size_t i = 0; i < entrants.front().seconds.size(); ++i) {
+        double best = entrants[1].seconds[i];
+        for (std::size_t k = 2; k < entrants.size(); ++k) {
+          best = std::min(best, entrants[k].seconds[i]);
+        }
+        ratios.push_back(best / entrants.front().seconds[i]);
+      }
+      auto const ratio = measure::summarise(ratios);
+      made.update(report::document{{"over_better_nccl", ratio.median},
+                                   {"over_better_nccl_min", ratio.min},
+                                   {"over_better_nccl_max", ratio.max}});
+      std::printf("  %.2fx the better", ratio.median);
+    }
+    std::printf("  %.1f GB/s busbw, %s\n", made["ours_busbw_gb_per_second"].get<double>(),
+                made["ours_algorithm"].get<std::string>().c_str());
+    std::fflush(stdout);
+    return made;
+  }
+
+  /// Our algorithms at one size, each asked for by name, in turn: what the automatic choice is
+  /// from.
+  report::document algorithms(std::size_t bytes) {
+    auto const count = bytes / sizeof(float);
+    std::vector<contender<float>> named;
+    std::vector<entrant> entrants;
+    for (int i = 1; i < comm::algorithms; ++i) {
+      comm::all_reduce_options options;
+      options.how = static_cast<comm::algorithm>(i);
+      auto const engine = std::make_shared<engine_type>(peers_, options);
+      engine->prepare<float>();
+      auto one = examples::make_contender<float>(std::string{comm::in_words(options.how)}, engine,
+                                                 arrays_);
+      try {
+        entrants.push_back(enter(one, count));
+        named.push_back(std::move(one));                    // lives as long as its graphs
+      } catch (std::invalid_argument const&) { continue; }  // more than its scratch holds
+    }
+    measure_in_turn(entrants, bytes);
+    report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}};
+    std::printf("%12zu B", bytes);
+    for (auto const& each : entrants) {
+      auto const time = measure::summarise(each.seconds);
+      made[each.name + "_us"] = time.median * 1e6;
+      std::printf("  %s %.2f us", each.name.c_str(), time.median * 1e6);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+    return made;
+  }
+
+ private:
+  /// Checks one operation, records 20, and checks what a replay of them leaves.
+  entrant enter(contender<float>& what, std::size_t count) {
+    require_right(what, what.check(team_, count, comm::reduction::sum, false), count);
+    auto const buffers = what.arrays->out_of_place();
+    entrant made{what.name,
+                 team_.record(operations,
+                              [&](int rank, ::cuda::stream_ref on, int) {
+                                what.enqueue(rank, on, buffers, count, comm::reduction::sum);
+                              }),
+                 {}};
+    what.arrays->poison();
+    team_.run([&](int rank, ::cuda::stream_ref on) { made.graphs.launch(rank, on); });
+    team_.synchronize();
+    require_right(what, what.arrays->wrong(count, comm::reduction::sum), count);
+    return made;
+  }
+
+  static void require_right(contender<float> const& what, std::uint64_t wrong, std::size_t count) {
+    if (wrong == 0) { return; }
+    throw std::runtime_error(what.name + ": " + std::to_string(wrong) + " of " +
+                             std::to_string(count) + " elements are wrong on some rank");
+  }
+
+  /// Each repetition times all; a sample is at least a millisecond of operations.
+  void measure_in_turn(std::vector<entrant>& entrants, std::size_t bytes) {
+    int const repetitions = quick_ ? 3 : bytes >= (std::size_t{256} << 20U) ? 11 : 31;
+    // Some 10 us for a short one, 300 GB/s for a long one.
+    double const expected = 10e-6 + static_cast<double>(bytes) / 300e9;
+    int const launches = std::clamp(static_cast<int>(1e-3 / (expected * operations)), 1, 10);
+    for (int i = -1; i < repetitions; ++i) {
+      for (auto& each : entrants) {
+        auto const seconds =
+            team_.time(each.graphs, launches, operations).gpu / launches / operations;
+        if (i >= 0) { each.seconds.push_back(seconds); }  // the first is the warm-up
+      }
+    }
+  }
+
+  report::document told(entrant const& of, std::size_t bytes) const {
+    auto const time = measure::summarise(of.seconds);
+    auto const busbw = static_cast<double>(bytes) / time.median * 2 * (ranks() - 1) / ranks();
+    return {{of.name + "_us", time.median * 1e6},
+            {of.name + "_q1_us", time.q1 * 1e6},
+            {of.name + "_q3_us", time.q3 * 1e6},
+            {of.name + "_min_us", time.min * 1e6},
+            {of.name + "_max_us", time.max * 1e6},
+            {of.name + "_repetitions", time.count},
+            {of.name + "_busbw_gb_per_second", busbw * 1e-9}};
+  }
+
+  comm::peers peers_;
+  comm::rank_team team_;
+  bool quick_;
+  std::shared_ptr<comm::rank_arrays<float>> arrays_;
+  std::shared_ptr<engine_type> engine_;
+  std::vector<contender<float>> all_;
+  std::vector<std::string> modes_;
+};
+
+void measure_all(benchmark::options const& chosen, report::document& figures) {
+  int const gpus = std::min(device_count(), comm::max_ranks);
+  if (gpus < 2) {
+    throw std::invalid_argument("an all-reduce between GPUs needs 2 or more, and there is " +
+                                std::to_string(gpus));
+  }
+  std::size_t const most = std::size_t{1} << (chosen.quick ? 24U : 30U);
+  bench with{comm::peers::first(gpus), most, chosen.quick};
+  figures["gpus"] = gpus;
+  figures["type"] = "float";
+  figures["operation"] = "sum";
+  figures["placement"] = "out of place";
+  figures["nccl"] = with.modes();
+  figures["multicast"] = false;
+  figures["seed"] = seed;
+  for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
+    figures["sizes"].push_back(with.row(bytes));
+    chosen.save(figures);
+  }
+  for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
+    figures["algorithms"].push_back(with.algorithms(bytes));
+    chosen.save(figures);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return benchmark::run(argc, argv, "all_reduce", measure_all); }

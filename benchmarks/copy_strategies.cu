@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the way a kernel brings in its tiles do to its rate? The sum of 1 GiB on the full grid
+// by every strategy, beside CUB's reduction and the fastest of plain reading kernels in the same
+// run; then sum and gather with one block on each of some SMs, and two workloads that should not
+// care.
+// Predicts: on the full grid all sums read at 97 % of the limit or more, and the nulls differ by
+// less than 3 %; on 16 SMs bulk<4> is 1.5 to 3 times as fast as plain loads.
+
+#include "support/result.hpp"
+
+#include <assay/core/stream.hpp>
+#include <assay/measure/little.cuh>
+#include <assay/measure/summary.hpp>
+#include <assay/memory/cuda.hpp>
+#include <assay/workload/row_gather.cuh>
+#include <assay/workload/scale_add.cuh>
+#include <assay/workload/streaming_sum.cuh>
+#include <assay/workload/transpose.cuh>
+
+#include <cub/device/device_reduce.cuh>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace assay;
+
+template <class Strategy>
+using lane_type = lane<on::device, ::cuda::stream_ref, mr::cuda_resource, no_transfer, Strategy>;
+
+/// One way to do the same work.
+struct contender {
+  std::string name;
+  std::function<void(stream const&)> enqueue;
+  std::vector<double> seconds = {};
+};
+
+/// Times all contenders in turn, so that what drifts is shared; returns medians of seconds.
+std::vector<double> in_turn(on::device place, std::vector<contender>& all, int rounds) {
+  stream const where{place};
+  event begin{event::kind::timed};
+  event end{event::kind::timed};
+  constexpr int launches = 4;
+  for (int round = -1; round < rounds; ++round) {
+    for (auto& each : all) {
+      each.enqueue(where);  // what the one before left in the caches goes
+      begin.record(where);
+      for (int i = 0; i < launches; ++i) { each.enqueue(where); }
+      end.record(where);
+      where.synchronize();
+      if (round >= 0) { each.seconds.push_back(end.seconds_since(begin) / launches); }
+    }
+  }
+  std::vector<double> medians;
+  for (auto const& each : all) { medians.push_back(measure::summarise(each.seconds).median); }
+  return medians;
+}
+
+/// `work` with one strategy over a state that all strategies share, checked once.
+template <class Strategy, class Work, class State>
+contender with_strategy(on::device place, Work const& work, std::shared_ptr<State> const& state) {
+  contender made{describe(Strategy{}), [place, work, state](stream const& where) {
+                   lane_type<Strategy> on_lane{place, where, mr::cuda{}.open(place)};
+                   work.enqueue(on_lane, *state);
+                 }};
+  copy::require_capability(Strategy{}, place_traits<on::device>::capability(place),
+                           place.describe());
+  stream const where{place};
+  work.poison(*state);
+  made.enqueue(where);
+  where.synchronize();
+  if (auto const wrong = work.verify(*state)) {
+    throw std::runtime_error(made.name + ": " + *wrong);
+  }
+  return made;
+}
+
+template <class Work>
+auto prepared(on::device place, Work const& work) {
+  stream const where{place};
+  lane_type<copy::regular<>> on_lane{place, where, mr::cuda{}.open(place)};
+  return std::make_shared<decltype(work.prepare(on_lane, 1))>(work.prepare(on_lane, 1));
+}
+
+/// The three strategies on one workload; `more` are timed beside them.
+template <class Work, class State>
+std::vector<contender> three(on::device place, Work const& work,
+                             std::shared_ptr<State> const& state) {
+  std::vector<contender> all;
+  all.push_back(with_strategy<copy::regular<>>(place, work, state));
+  all.push_back(with_strategy<copy::cp_async<2>>(place, work, state));
+  all.push_back(with_strategy<copy::bulk<4>>(place, work, state));
+  return all;
+}
+
+/// CUB's sum of the same array.
+contender cub_sum(float const* x, std::int64_t count) {
+  auto const out = std::make_shared<workloads::resident<float>>(1);
+  std::size_t bytes = 0;
+  check(cub::DeviceReduce::Sum(nullptr, bytes, x, out->get(), count));
+  auto const room = std::make_shared<workloads::resident<std::byte>>(bytes);
+  return {"cub::DeviceReduce::Sum", [=](stream const& where) {
+            auto size = bytes;
+            check(cub::DeviceReduce::Sum(room->get(), size, x, out->get(), count, where.get()));
+          }};
+}
+
+struct bench {
+  on::device place;
+  report::document& figures;
+  int rounds;
+
+  /// Times them, prints them, and writes them with the rate of each.
+  std::vector<double> report_on(std::string const& workload, int sms, double bytes,
+                                std::vector<contender> all) const {
+    auto const medians = in_turn(place, all, rounds);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const rate = bytes / medians[i];
+      figures["rows"].push_back(report::document{{"workload", workload},
+                                                 {"sms", sms},
+                                                 {"strategy", all[i].name},
+                                                 {"seconds", medians[i]},
+                                                 {"bytes", bytes},
+                                                 {"bytes_per_second", rate},
+                                                 {"of_first", medians[0] / medians[i]}});
+      std::printf("%-22s %4s SMs  %-24s %7.1f GB/s  %5.2fx\n", workload.c_str(),
+                  sms == 0 ? "all" : std::to_string(sms).c_str(), all[i].name.c_str(), rate * 1e-9,
+                  medians[0] / medians[i]);
+    }
+    std::fflush(stdout);
+    return medians;
+  }
+
+  /// One workload with three strategies under caps.
+  template <class Work>
+  void under_caps(std::string const& name, Work work, std::vector<int> const& caps) const {
+    auto const state = prepared(place, work);
+    for (int const sms : caps) {
+      work.max_sms = sms;
+      report_on(name, sms, work.item_traffic().bytes(), three(place, work, state));
+    }
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return benchmark::run(
+      argc, argv, "copy_strategies", [](auto const& chosen, report::document& figures) {
+        auto const place = chosen.place;
+        auto const terms = measure::little_terms_of(place);
+        figures["latency_seconds"] = terms.latency_seconds;
+        figures["random_latency_seconds"] = terms.random_latency_seconds;
+        figures["read_bytes_per_second"] = terms.read_bytes_per_second;
+        std::printf("latency %.0f ns, at random %.0f ns; reads %.1f GB/s; %.2f MiB in flight\n",
+                    terms.latency_seconds * 1e9, terms.random_latency_seconds * 1e9,
+                    terms.read_bytes_per_second * 1e-9, terms.bytes_needed() / 0x1p20);
+        bench const with{place, figures, chosen.quick ? 3 : 21};
+        std::int64_t const bytes = chosen.quick ? std::int64_t{1} << 26 : std::int64_t{1} << 30;
+        {
+          workloads::streaming_sum<float> const sum{.elements = bytes / 4};
+          auto const state = prepared(place, sum);
+          auto all = three(place, sum, state);
+          all.push_back(with_strategy<copy::regular<16, 8>>(place, sum, state));
+          all.push_back(cub_sum(state->input.get(), sum.elements));
+          auto const medians = with.report_on("streaming_sum", 0, sum.item_traffic().bytes(), all);
+          auto const ours = *std::min_element(medians.begin(), medians.end() - 1);
+          auto const limit =
+              std::max(terms.read_bytes_per_second, static_cast<double>(bytes) / medians.back());
+          figures["sum_share_of_read_limit"] = static_cast<double>(bytes) / ours / limit;
+          figures["sum_of_cub"] = medians.back() / ours;
+          std::printf("best sum: %.1f %% of the read limit, %.3fx CUB\n",
+                      100.0 * static_cast<double>(bytes) / ours / limit, medians.back() / ours);
+        }
+        std::vector<int> caps{4, 8, 16, 32, 64, attribute(place, cudaDevAttrMultiProcessorCount)};
+        if (chosen.quick) { caps = {4}; }
+        with.under_caps("streaming_sum", workloads::streaming_sum<float>{.elements = bytes / 16},
+                        caps);
+        for (std::int64_t const row : {256, 1024, 4096, 16'384}) {
+          with.under_caps(
+              "row_gather " + std::to_string(row),
+              workloads::row_gather{
+                  .rows = bytes / 4 / row, .table_rows = bytes / 2 / row, .row_bytes = row},
+              chosen.quick ? caps : std::vector<int>{4, 16, 64, 0});
+        }
+        with.under_caps("scale_add", workloads::scale_add<float>{.elements = bytes / 16},
+                        chosen.quick ? caps : std::vector<int>{16, 0});
+        with.under_caps("transpose",
+                        workloads::transpose{.rows = chosen.quick ? 1024 : 8192,
+                                             .columns = chosen.quick ? 1024 : 8192},
+                        chosen.quick ? caps : std::vector<int>{16, 0});
+      });
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// When does the way a kernel brings in its tiles matter: plain loads, cp.async, or bulk copies?
+// Sum, gather, scaled sum and transpose on some SMs with one block each, and on all of them full,
+// beside what Little's law says of the bytes in flight. Without a GPU, the sum by CPU threads.
+// Predicts: one block of 256 threads has 16 KiB in flight by plain loads, 32 by cp.async<2>, 64 by
+// bulk<4>, and an H200 asks for some 25 to 50 an SM: async copies win up to 2x under the cap, bulk
+// ones most, short rows least; with all SMs full, nothing differs by more than a few percent.
+// assay-test-args: --quick --bytes 1MiB --epochs 8 --sms 4
+
+#include "support/copy_device.cuh"
+
+#include <assay/core/device.hpp>
+
+#include <iostream>
+
+using namespace assay;
+
+int main(int argc, char** argv) {
+  examples::copy_parameters given;
+  return cli::run(
+      argc, argv,
+      "When does it matter how a kernel brings in its tiles? On a GPU; without one, or with "
+      "--host, "
+      "a sum by CPU threads.",
+      [&](CLI::App& app) { given.add_to(app); },
+      [&](cli::options const& chosen) {
+        bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
+        if (!host) { return examples::copy_on_device(given, chosen); }
+        if (!chosen.host) { std::cerr << "no GPU: the host half is run\n"; }
+        return examples::copy_on_host(given, chosen);
+      });
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The all-reduce example's options: those of nccl-tests, by the same letters, and ours.
+#pragma once
+
+#include "all_reduce_table.hpp"
+#include "cli.hpp"
+
+#include <assay/comm/algorithm.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+/// As `comm::max_ranks`, which a build without a toolkit does not see.
+inline constexpr int most_ranks = 8;
+
+/// The parameters of the all-reduce experiment beside those that all examples have.
+struct all_reduce_parameters {
+  std::string min = "32M", max = "32M", step = "1M", type = "float", operation = "sum";
+  int factor = 0, devices = 0, threads = 1, iterations = 20, warm_up = 1, check = 1, graphs = 0,
+      blocking = 0, register_windows = 0, root = 0;
+  std::string algorithm = "automatic", strategy = "regular";
+  int blocks = 0;
+  int same_device = 0;  ///< ranks on one device; 0: one on each
+  bool table_only = false, no_nccl = false;
+  std::vector<std::string> strategy_sizes{"256K", "512K", "1M", "2M", "4M", "16M", "64M"};
+  std::string sweep = "64M";
+  std::string trace;
+  bool clock_named = false;
+
+  static std::vector<std::string> types() { return {"float", "half", "bfloat16"}; }
+  static std::vector<std::string> operations() { return {"sum", "max", "avg"}; }
+  static std::vector<std::string> strategies() { return {"regular", "cp_async", "bulk"}; }
+  static std::vector<std::string> algorithm_names() {
+    std::vector<std::string> all;
+    for (int i = 0; i < comm::algorithms; ++i) {
+      all.emplace_back(comm::in_words(static_cast<comm::algorithm>(i)));
+    }
+    return all;
+  }
+
+  void add_to(CLI::App& app) {
+    auto const table = "Table, as nccl-tests";
+    auto const sized = [&](char const* names, std::string& into, char const* what) {
+      app.add_option(names, into, what)->capture_default_str()->group(table);
+    };
+    auto const counted = [&](char const* names, int& into, char const* what) {
+      app.add_option(names, into, what)->capture_default_str()->group(table);
+    };
+    sized("-b,--minbytes", min, "least size of a rank's data: 1024, 8K, 32M, 1G");
+    sized("-e,--maxbytes", max, "largest size");
+    sized("-i,--stepbytes", step, "from size to size, where there is no factor");
+    counted("-f,--stepfactor", factor, "from size to size; 0: steps of -i");
+    counted("-g,--ngpus", devices, "devices for each thread of -t; 0: all that there are");
+    counted("-t,--nthreads", threads,
+            "threads; their devices are as many times -g, each driven by a thread of its own");
+    counted("-n,--iters", iterations, "operations that are timed");
+    counted("-w,--warmup_iters", warm_up, "operations before them");
+    counted("-c,--check", check, "check so many times that all elements are right; 0: do not");
+    sized("-d,--datatype", type, "float, half or bfloat16");
+    sized("-o,--op", operation, "sum, max or avg");
+    counted("-r,--root", root, "ignored: an all-reduce has no root");
+    counted("-G,--cudagraph", graphs, "record the operations, and launch the graph so often");
+    counted("-z,--blocking", blocking, "1: wait for each operation before the next");
+    counted("-R,--local_register", register_windows,
+            "2: NCCL's buffers are symmetric windows; 0: they are not");
+    auto const ours = "All-reduce";
+    app.add_option("--algorithm", algorithm, cli::joined(algorithm_names()))
+        ->capture_default_str()
+        ->group(ours);
+    app.add_option("--strategy", strategy, "how tiles come in: " + cli::joined(strategies()))
+        ->capture_default_str()
+        ->group(ours);
+    app.add_option("--blocks", blocks, "blocks of a rank; 0: as many as the size needs")
+        ->capture_default_str()
+        ->group(ours);
+    app.add_option("--same-device", same_device,
+                   "put so many ranks on one device, for a machine with one GPU; 0: do not")
+        ->capture_default_str()
+        ->group(ours);
+    app.add_flag("--no-nccl", no_nccl, "leave NCCL out, also where the build has it")->group(ours);
+    auto const experiment = "Experiment";
+    app.add_flag("--table-only", table_only, "print the table and leave the strategies out")
+        ->group(experiment);
+    app.add_option("--strategy-sizes", strategy_sizes, "sizes at which strategies are compared")
+        ->delimiter(',')
+        ->capture_default_str()
+        ->group(experiment);
+    app.add_option("--sweep-size", sweep, "size at which busbw is told by the number of SMs")
+        ->capture_default_str()
+        ->group(experiment);
+    app.add_option("--trace", trace,
+                   "write the trace of each variant to PREFIX.VARIANT.json, and say how many "
+                   "launches an operation takes, what they cost, and how far they overlap")
+        ->type_name("PREFIX")
+        ->group(experiment);
+  }
+
+  /// Refuses what makes no sense, by name and value, before anything is allocated.
+  void settle(cli::options const& given, CLI::App const& app) {
+    clock_named = app.count("--clock") != 0;
+    if (given.quick) {
+      if (app.count("-b") == 0) { min = "1K"; }
+      if (app.count("-e") == 0) { max = "1M"; }
+      if (app.count("-f") == 0 && app.count("-i") == 0) { factor = 4; }
+      if (app.count("--strategy-sizes") == 0) { strategy_sizes = {"256K", "1M"}; }
+      if (app.count("--sweep-size") == 0) { sweep = "4M"; }
+    } else if (app.count("-e") == 0 && app.count("-b") != 0) {
+      max = bytes("-b", min) > bytes("-e", max) ? min : max;
+    }
+    if (given.host) {
+      throw std::invalid_argument("--host: an all-reduce between GPUs has no half on the host");
+    }
+    (void)sizes();
+    (void)compared_bytes();
+    (void)sweep_bytes();
+    for (auto const& [name, value] : {std::pair{"-t", threads}, std::pair{"-n", iterations}}) {
+      cli::require_count(name, value);
+    }
+    for (auto const& [name, value] :
+         {std::pair{"-w", warm_up}, std::pair{"-c", check}, std::pair{"-G", graphs},
+          std::pair{"--blocks", blocks}, std::pair{"-f", factor}}) {
+      cli::require_between(name, value, 0, std::numeric_limits<int>::max());
+    }
+    if (factor == 1) {
+      throw std::invalid_argument("-f 1: sizes would never grow; name 2 or more");
+    }
+    cli::require_between("-z", blocking, 0, 1);
+    if (register_windows != 0 && register_windows != 2) {
+      throw std::invalid_argument("-R " + std::to_string(register_windows) +
+                                  ": 0 or 2, symmetric windows");
+    }
+    cli::require_between("--same-device", same_device, 0, most_ranks);
+    cli::require_between("-g", devices, 0, most_ranks);
+    cli::require_between("-t", threads, 1, most_ranks);
+    cli::require_between("-g x -t", devices * threads, 0, most_ranks);
+    (void)cli::choose("-d", type, types());
+    (void)cli::choose("-o", operation, operations());
+    (void)chosen_algorithm();
+    (void)cli::choose("--strategy", strategy, strategies());
+  }
+
+  /// From the least to the largest, as nccl-tests steps.
+  std::vector<std::size_t> sizes() const {
+    auto const least = bytes("-b", min);
+    auto const most = bytes("-e", max);
+    if (least > most) { throw std::invalid_argument("-b " + min + " is more than -e " + max); }
+    auto const by = bytes("-i", step);
+    std::vector<std::size_t> all;
+    for (auto size = least; size <= most;
+         size = factor > 1 ? size * static_cast<std::size_t>(factor) : size + by) {
+      all.push_back(size);
+      constexpr std::size_t most_rows = 10000;
+      if (all.size() > most_rows) {
+        throw std::invalid_argument("-i " + step + ": more than 10000 sizes; name a factor by -f");
+      }
+    }
+    return all;
+  }
+  std::vector<std::size_t> compared_bytes() const {
+    std::vector<std::size_t> all;
+    for (auto const& each : strategy_sizes) { all.push_back(bytes("--strategy-sizes", each)); }
+    return all;
+  }
+  std::size_t sweep_bytes() const { return bytes("--sweep-size", sweep); }
+  int ranks() const { return same_device > 0 ? same_device : devices * threads; }
+  comm::algorithm chosen_algorithm() const {
+    return static_cast<comm::algorithm>(cli::choose("--algorithm", algorithm, algorithm_names()));
+  }
+
+  /// The heading of a table, but for its ranks.
+  all_reduce_heading heading(std::string engine) const {
+    all_reduce_heading made;
+    made.engine = std::move(engine);
+    made.threads = threads;
+    made.devices = devices;
+    made.min_bytes = bytes("-b", min);
+    made.max_bytes = bytes("-e", max);
+    made.step_is_factor = factor > 1;
+    made.step = factor > 1 ? static_cast<std::size_t>(factor) : bytes("-i", step);
+    made.warm_up = warm_up;
+    made.iterations = iterations;
+    made.check = check;
+    made.graphs = graphs;
+    return made;
+  }
+
+ private:
+  /// As nccl-tests: K, M and G are powers of 1024; our own units are taken too.
+  static std::size_t bytes(std::string_view option, std::string const& text) {
+    auto unit = text;
+    if (!unit.empty() && std::string_view{"kKmMgG"}.find(unit.back()) != std::string_view::npos) {
+      unit += "iB";
+    }
+    return cli::detail::value_of(option, [&] { return cli::parse_bytes(unit); });
+  }
+};
+
+/// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
+/// options)`, an optional comparison; 1 also where `wrong()` says that an element was.
+template <class Body, class Wrong>
+int run_all_reduce(int argc, char const* const* argv, std::string const& description,
+                   Body const& body, Wrong const& wrong, std::ostream& out = std::cout,
+                   std::ostream& err = std::cerr) {
+  all_reduce_parameters given;
+  CLI::App const* parser = nullptr;
+  auto const code = cli::run(
+      argc, argv, description,
+      [&](CLI::App& app) {
+        given.add_to(app);
+        parser = &app;
+      },
+      [&](cli::options const& chosen) {
+        given.settle(chosen, *parser);
+        return body(std::as_const(given), chosen);
+      },
+      out, err);
+  return code == cli::ok && wrong() ? cli::wrong_answer : code;
+}
+
+}  // namespace assay::examples

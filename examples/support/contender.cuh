@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What stands in a table of all-reduces: an engine of any kind with its buffers.
+#pragma once
+
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/rank_arrays.cuh>
+#include <assay/comm/rank_team.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace assay::examples {
+
+/// One engine, its buffers, and how it is called. Copies share them.
+template <class T>
+struct contender {
+  std::string name;
+  std::shared_ptr<comm::rank_arrays<T>> arrays;
+  /// As `all_reduce_engine`, but that ranks count from the first of this process.
+  std::function<void(int, ::cuda::stream_ref, comm::rank_buffers<T> const&, std::size_t,
+                     comm::reduction)>
+      enqueue;
+
+  /// Runs one operation over poisoned outputs, and says how many elements came out wrong.
+  std::uint64_t check(comm::rank_team& team, std::size_t count, comm::reduction what,
+                      bool in_place) {
+    if (in_place) { arrays->fill_outputs(); }
+    if (!in_place) { arrays->poison(); }
+    auto const buffers = in_place ? arrays->in_place() : arrays->out_of_place();
+    team.run([&](int rank, ::cuda::stream_ref on) { enqueue(rank, on, buffers, count, what); });
+    team.synchronize();
+    return arrays->wrong(count, what);
+  }
+};
+
+/// A contender of an engine that runs all its ranks in this process.
+template <class T, class Engine>
+contender<T> make_contender(std::string name, std::shared_ptr<Engine> engine,
+                            std::shared_ptr<comm::rank_arrays<T>> arrays) {
+  return {std::move(name), std::move(arrays),
+          [engine](int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers,
+                   std::size_t count, comm::reduction what) {
+            engine->template enqueue<T>(rank, on, buffers, count, what);
+          }};
+}
+
+}  // namespace assay::examples

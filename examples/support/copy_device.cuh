@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The experiment on copy strategies: each workload on a number of SMs with every strategy, beside
+/// Little's law, and verdicts between three of them.
+#pragma once
+
+#include "cli.hpp"
+#include "copy_rows.hpp"
+
+#include <assay/core/units.hpp>
+#include <assay/measure/compare.hpp>
+#include <assay/measure/device_ceilings.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/measure/line_up.hpp>
+#include <assay/measure/little.cuh>
+#include <assay/measure/pipeline_subject.hpp>
+#include <assay/measure/summary.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/workload/row_gather.cuh>
+#include <assay/workload/scale_add.cuh>
+#include <assay/workload/streaming_sum.cuh>
+#include <assay/workload/transpose.cuh>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+using namespace assay::literals;
+
+/// What the command line says beside the shared options.
+struct copy_parameters {
+  std::string bytes_text = "256MiB";
+  std::vector<int> sms;
+  std::vector<std::string> workloads;
+  int threads = 256;
+
+  static std::vector<std::string> all_workloads() {
+    return {"streaming_sum", "row_gather", "scale_add", "transpose"};
+  }
+
+  void add_to(CLI::App& app) {
+    app.add_option("--bytes", bytes_text, "what a workload reads; above twice the L2 cache")
+        ->capture_default_str();
+    app.add_option("--sms", sms, "numbers of SMs, one block on each; 0: all SMs, full")
+        ->delimiter(',');
+    app.add_option("--workload", workloads, "of " + cli::joined(all_workloads()) + "; all")
+        ->delimiter(',');
+    app.add_option("--threads", threads, "in a block: 128, 256 or 512")->capture_default_str();
+  }
+
+  /// Fills in what the machine and `--quick` decide, and refuses what is not possible.
+  void settle(cli::options const& chosen, int device_sms) {
+    if (sms.empty() && chosen.quick) { sms = {4, 0}; }
+    if (sms.empty()) { sms = {4, 16, 64, device_sms, 0}; }
+    for (int& each : sms) { cli::require_between("--sms", each, 0, device_sms); }
+    if (workloads.empty()) { workloads = all_workloads(); }
+    for (auto const& each : workloads) { cli::choose("workload", each, all_workloads()); }
+    workloads::require_caps("--threads", 0, threads);
+  }
+
+  std::int64_t bytes() const {
+    auto const given = static_cast<std::int64_t>(cli::parse_bytes(bytes_text));
+    cli::require_between("--bytes", given, std::int64_t{1} << 16, std::int64_t{1} << 36);
+    return given;
+  }
+  bool runs(std::string_view workload) const {
+    return std::find(workloads.begin(), workloads.end(), workload) != workloads.end();
+  }
+};
+
+/// Calls `visit` with each strategy that the sweep is about.
+template <class Visit>
+void each_strategy(Visit const& visit) {
+  visit(copy::regular<16, 1>{});
+  visit(copy::regular<>{});
+  visit(copy::cp_async<2>{});
+  visit(copy::cp_async<4>{});
+  visit(copy::bulk<4>{});
+  visit(copy::bulk<8>{});
+}
+
+/// Calls `visit` with the strategies between which there are verdicts, the control first.
+template <class Visit>
+void each_contender(Visit const& visit) {
+  visit(copy::regular<>{});
+  visit(copy::cp_async<2>{});
+  visit(copy::bulk<4>{});
+}
+
+/// What a block of a workload has in flight, at most, and the shared memory that it takes.
+struct block_use {
+  double in_flight = 0;
+  double shared_bytes = 0;
+};
+
+template <class Strategy, class Work>
+block_use use_of(Work const& work) {
+  if constexpr (std::is_same_v<Work, workloads::transpose>) {
+    constexpr double tile = kernel::transpose_tile::bytes;
+    if constexpr (requires { Strategy::unroll; }) {
+      return {double{Strategy::unroll} * Strategy::vector_bytes * work.threads, tile};
+    } else {
+      constexpr int side = kernel::transpose_tile::side;
+      return {double{Strategy::stages} * side * side * 4, Strategy::stages * tile};
+    }
+  } else {
+    double const tile = 16.0 * copy::vectors_per_thread<Strategy>() * work.threads;
+    return {Strategy::stages * tile, Strategy::capability == 75 ? 0.0 : Strategy::stages * tile};
+  }
+}
+
+/// The bench: device, terms of its memory, and what was measured so far.
+class copy_bench {
+ public:
+  copy_bench(on::device place, copy_parameters const& given, cli::options const& chosen)
+      : place_(place),
+        given_(given),
+        chosen_(chosen),
+        device_sms_(attribute(place, cudaDevAttrMultiProcessorCount)),
+        capability_(place_traits<on::device>::capability(place)),
+        terms_(measure::little_terms_of(place)),
+        copy_limit_(measure::device_copy_ceiling(place).per_second) {}
+
+  measure::little_terms const& terms() const noexcept { return terms_; }
+  std::vector<copy_row> const& rows() const noexcept { return rows_; }
+  std::vector<copy_cell> const& cells() const noexcept { return cells_; }
+
+  /// The sweep over strategies, and the verdicts, for one workload on every number of SMs.
+  /// `random`: its reads are anywhere.
+  template <class Work>
+  void run(Work work, std::string const& label, bool random, bool judged) {
+    work.threads = given_.threads;
+    for (int const sms : given_.sms) {
+      work.max_sms = sms;
+      auto const where = sms_text(sms == 0 ? device_sms_ : sms, sms != 0);
+      say(label + ", " + where);
+      each_strategy([&](auto how) { sweep(work, how, label, random); });
+      if (judged) { judge(work, label, where); }
+    }
+  }
+
+ private:
+  template <class Strategy>
+  bool runs_here(Strategy) const {
+    return capability_ >= Strategy::capability;
+  }
+
+  void say(std::string const& what) const {
+    if (!chosen_.progress) { return; }
+    auto const of = static_cast<int>(given_.workloads.size() * given_.sms.size());
+    (*chosen_.progress)(std::min(static_cast<int>(cells_.size()), of), of, what);
+  }
+
+  /// Enough items that a batch of a capped grid takes no longer than one of the full device.
+  int items(int sms) const {
+    int const used = sms == 0 ? device_sms_ : sms;
+    return std::max(1, 20 * used / device_sms_);
+  }
+
+  template <class Work, class Strategy>
+  auto made(Work const& work, Strategy how) const {
+    return pipeline{work, place_, submit::sequential{.items = items(work.max_sms)}, how};
+  }
+
+  template <class Work, class Strategy>
+  void sweep(Work const& work, Strategy how, std::string const& label, bool random) {
+    if (!runs_here(how)) { return; }
+    auto const what = made(work, how);
+    using pipeline_type = std::remove_const_t<decltype(what)>;
+    auto built = std::make_unique<rig<pipeline_type>>(what);
+    if (auto const wrong = built->verify(0)) {
+      throw std::runtime_error(label + " with " + describe(how) + " is wrong: " + *wrong);
+    }
+    measure::pipeline_subject<pipeline_type> subject{std::move(built)};
+    subject.warm(0, 2);
+    std::vector<double> seconds;
+    for (int i = 0; i < 5; ++i) { seconds.push_back(subject.time(0, 1)[measure::clock::gpu]); }
+    auto const traffic = what.batch_traffic();
+    copy_row row;
+    row.workload = label;
+    row.strategy = describe(how);
+    row.capped = work.max_sms != 0;
+    row.sms = row.capped ? work.max_sms : device_sms_;
+    auto const use = use_of<Strategy>(work);
+    row.blocks = row.capped ? 1 : resident_blocks(use, work.threads);
+    row.in_flight = measure::bytes_in_flight(row.sms, row.blocks, 1, use.in_flight);
+    auto const mix = traffic.bytes() / traffic.bytes_read;  // what is written comes beside
+    row.limit = mix < 1.001 ? terms_.read_bytes_per_second : copy_limit_;
+    auto const read =
+        random ? terms_.predicted_random(row.in_flight) : terms_.predicted(row.in_flight);
+    row.predicted = std::min(row.limit, read * mix);
+    row.measured = traffic.bytes() / measure::summarise(seconds).median;
+    rows_.push_back(std::move(row));
+  }
+
+  /// Blocks that an SM holds at most, by threads and shared memory; registers may allow fewer.
+  int resident_blocks(block_use const& use, int threads) const {
+    int const by_threads = attribute(place_, cudaDevAttrMaxThreadsPerMultiProcessor) / threads;
+    auto const room = attribute(place_, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    auto const taken =
+        use.shared_bytes + attribute(place_, cudaDevAttrReservedSharedMemoryPerBlock);
+    return std::max(1, std::min(by_threads, static_cast<int>(room / taken)));
+  }
+
+  template <class Work>
+  void judge(Work const& work, std::string const& label, std::string const& where) {
+    measure::line_up all;
+    std::vector<std::string> labels;
+    each_contender([&](auto how) {
+      if (!runs_here(how)) { return; }
+      labels.push_back(describe(how));
+      all.add(made(work, how), labels.back());
+    });
+    if (labels.size() < 2) { return; }
+    auto options = chosen_.measuring();
+    options.title = label + ", " + where;
+    // All cells of the experiment share the chance of a false difference.
+    options.alpha /= static_cast<double>(given_.workloads.size() * given_.sms.size());
+    options.profiled_batches = 0;
+    cells_.push_back({label, where, all.run(measure::against_first(labels), options)});
+  }
+
+  on::device place_;
+  copy_parameters const& given_;
+  cli::options const& chosen_;
+  int device_sms_;
+  int capability_;
+  measure::little_terms terms_;
+  double copy_limit_;
+  std::vector<copy_row> rows_;
+  std::vector<copy_cell> cells_;
+};
+
+/// Runs what was asked for on one bench.
+inline void run_workloads(copy_bench& bench, copy_parameters const& given, bool quick) {
+  auto const bytes = given.bytes();
+  if (given.runs("streaming_sum")) {
+    bench.run(workloads::streaming_sum<float>{.elements = bytes / 4}, "streaming_sum<float>", false,
+              true);
+  }
+  if (given.runs("row_gather")) {
+    for (std::int64_t const row : {256, 1024, 4096, 16'384}) {
+      bool const judged = row == 1024;
+      if (quick && !judged) { continue; }
+      workloads::row_gather const work{
+          .rows = bytes / row, .table_rows = 2 * bytes / row, .row_bytes = row};
+      bench.run(work, "row_gather " + report::byte_size(static_cast<double>(row)), true, judged);
+    }
+  }
+  if (given.runs("scale_add")) {
+    bench.run(workloads::scale_add<float>{.elements = bytes / 8}, "scale_add<float>", false, true);
+  }
+  if (given.runs("transpose")) {
+    auto const side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(bytes / 4)));
+    bench.run(workloads::transpose{.rows = side, .columns = side}, "transpose", false, true);
+  }
+}
+
+/// Files beside those of the comparison.
+inline std::vector<std::filesystem::path> copy_outputs(cli::options const& of) {
+  std::vector<std::filesystem::path> paths;
+  if (!of.csv.empty()) { paths.push_back(cli::beside(of.csv, "sweep")); }
+  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "sweep")); }
+  return paths;
+}
+
+/// The whole experiment on a device.
+inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
+                                                         cli::options const& chosen) {
+  if (chosen.list) {
+    each_strategy([](auto how) { std::cout << describe(how) << '\n'; });
+    return {};
+  }
+  for (auto const& path : copy_outputs(chosen)) { report::require_writable(path); }
+  on::device const place{chosen.device};
+  require_device(place);
+  check(cudaSetDevice(place.id));
+  int const sms = attribute(place, cudaDevAttrMultiProcessorCount);
+  given.settle(chosen, sms);
+  if (chosen.quick && given.bytes_text == copy_parameters{}.bytes_text) {
+    given.bytes_text = "32MiB";
+  }
+  (void)given.bytes();
+  copy_bench bench{place, given, chosen};
+  run_workloads(bench, given, chosen.quick);
+  auto const little = little_lines(bench.terms(), sms);
+  if (!chosen.quiet) {
+    for (auto const& line : little) { std::cout << "  " << line << '\n'; }
+    std::cout << '\n';
+    print_copy_rows(std::cout, bench.rows());
+  }
+  if (!chosen.csv.empty()) {
+    report::write_atomically(cli::beside(chosen.csv, "sweep"), copy_rows_csv(bench.rows()));
+  }
+  if (!chosen.json.empty()) {
+    report::write_atomically(cli::beside(chosen.json, "sweep"),
+                             copy_rows_json(bench.rows(), bench.terms()).dump(1) + '\n');
+  }
+  auto all = merged(bench.cells(), "When does the way a kernel brings in its tiles matter?");
+  all.changed = "copy";
+  all.alpha = chosen.alpha;
+  all.answers = {{"What does this memory ask for?", little},
+                 {"What did each strategy do, cell by cell?", verdict_lines(bench.cells())},
+                 {"Where does each strategy win, and where does nothing differ?",
+                  summary_lines(bench.cells())}};
+  return all;
+}
+
+/// The host half: strategies are choices of kernels, so the sum by one thread and by all.
+inline std::optional<measure::comparison> copy_on_host(copy_parameters const& given,
+                                                       cli::options const& chosen) {
+  auto const bytes = chosen.quick ? std::int64_t{4} << 20U : given.bytes();
+  pipeline const control{workloads::streaming_sum<float>{.elements = bytes / 4}, on::host{1},
+                         submit::sequential{.items = 4}};
+  auto const every = control.with(on::host{std::max(2, host::all_threads())});
+  if (chosen.list) {
+    std::cout << describe(control.place) << '\n' << describe(every.place) << '\n';
+    return {};
+  }
+  auto options = chosen.measuring();
+  options.title =
+      "A sum on the CPU: by one thread, by all (copy strategies are choices of kernels)";
+  return compare_all(options, control, every);
+}
+
+}  // namespace assay::examples

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `all_reduce`: the all-reduce of this process's GPUs over peer access.
+#pragma once
+
+#include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_checks.hpp>
+#include <assay/comm/all_reduce_kernels.cuh>
+#include <assay/comm/choice.hpp>
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/launch.cuh>
+#include <assay/comm/peer_probe.cuh>
+#include <assay/comm/peers.hpp>
+#include <assay/comm/workspace.hpp>
+#include <assay/copy/regular.cuh>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::comm {
+
+/// Reduces over `peers`; `Copy`, with blocks of `Threads`, is how the algorithms that work on whole
+/// buffers bring tiles in.
+///
+/// See `all_reduce_engine` for `enqueue`. Results are the same bits on all ranks and in every run:
+/// elements are summed in `float`, in rank order. Any count and alignment will do. Buffers must be
+/// reached by all ranks: of `cudaMalloc`, not of a pool without peer access. Launches are
+/// graph-safe: all that changes from one to the next is in device memory. Kernels of different
+/// ranks wait for each other, so nothing else that runs forever may keep one of them from starting.
+/// A rank's calls come from one thread at a time, and its operations run in order: on one stream,
+/// or one after the other by events.
+template <class Copy = copy::regular<>, int Threads = 512>
+class basic_all_reduce {
+ public:
+  static constexpr std::string_view name = "comm::all_reduce";
+
+  /// Takes memory on each device for its peers to write to, and probes that they can; throws
+  /// `peer_error` where one cannot, `std::invalid_argument` for options that cannot be.
+  explicit basic_all_reduce(peers who, all_reduce_options options = {})
+      : peers_(std::move(who)), options_(options) {
+    range const here{"all_reduce set up", category::transfer, peers_.devices().size()};
+    detail::require_options(options_);
+    if (options_.scratch_bytes == 0) { options_.scratch_bytes = scratch_for(ranks()); }
+    unsigned most = ~0U;
+    auto& early = options_.dependent_launch;
+    early = early && peers_.most_on_one() == 1;
+    for (auto const place : peers_.distinct()) {
+      copy::require_capability(
+          Copy{}, detail::capability(place),
+          on::device::name.data() + std::string{' '} + std::to_string(place.id));
+      auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
+      most = std::min(most, static_cast<unsigned>(sms));
+      early = early && detail::capability(place) >= 90;
+    }
+    probe_peers(peers_);
+    // Of kernels bounded to `most_push_threads` an SM holds at least one block.
+    sure_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
+    layout_ =
+        make_workspace_layout(ranks(), std::max(3 * sure_, options_.blocks), options_.scratch_bytes,
+                              sure_, uses_ring(options_.how, ranks()) ? sure_ : 0);
+    for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
+  }
+
+  int ranks() const noexcept { return peers_.ranks(); }
+  on::device device(int rank) const { return peers_.device(rank); }
+  /// As given, with the scratch that there is.
+  all_reduce_options const& options() const noexcept { return options_; }
+  std::string describe() const {
+    return std::string{name} + options_.describe() + " with " + assay::describe(Copy{}) + " over " +
+           peers_.describe();
+  }
+
+  /// As `all_reduce_engine` says. Throws `std::invalid_argument` for what cannot be reduced, and
+  /// `all_reduce_error` for an earlier operation whose waiting was ended.
+  template <element T>
+  void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
+               std::size_t count, reduction what) {
+    range const here{"all_reduce", category::gpu, count * sizeof(T)};
+    auto const place = device(rank);
+    auto const planned = plan(buffers, count, what);
+    if (planned.blocks == 0) { return; }
+    device_guard const guard{place};
+    launch(planned, rank, 1, stream);
+  }
+
+  /// All ranks by one launch, where they share a device: kernels of one launch run side by side
+  /// also under tools that let no others do so.
+  template <element T>
+  void enqueue_together(::cuda::stream_ref stream, rank_buffers<T> const& buffers,
+                        std::size_t count, reduction what) {
+    range const here{"all_reduce together", category::gpu, count * sizeof(T)};
+    detail::require_one_device(peers_);
+    auto const planned = plan(buffers, count, what);
+    if (planned.blocks == 0) { return; }
+    device_guard const guard{device(0)};
+    launch(planned, 0, static_cast<unsigned>(ranks()), stream);
+  }
+
+  /// The sum, plus `residual`, of `tokens` rows of `hidden` elements, and its RMSNorm: one launch
+  /// for what decoding does after each matmul. The sum of residual and inputs is rounded to `T`,
+  /// kept in `residual_out`, and normalised: `out = rounded / sqrt(mean(rounded^2) + epsilon) *
+  /// gamma`. For messages that fit into scratch; pays where they are small.
+  template <element T>
+  void enqueue_rms_norm(int rank, ::cuda::stream_ref stream, norm_buffers<T> const& buffers,
+                        std::size_t tokens, std::size_t hidden, float epsilon) {
+    range const here{"all_reduce rms_norm", category::gpu, tokens * hidden * sizeof(T)};
+    auto const place = device(rank);
+    auto const planned = plan_norm(buffers, tokens, hidden, epsilon);
+    if (planned.blocks == 0) { return; }
+    device_guard const guard{place};
+    launch(planned, rank, 1, stream);
+  }
+  template <element T>
+  void enqueue_rms_norm_together(::cuda::stream_ref stream, norm_buffers<T> const& buffers,
+                                 std::size_t tokens, std::size_t hidden, float epsilon) {
+    range const here{"all_reduce rms_norm together", category::gpu, tokens * hidden * sizeof(T)};
+    detail::require_one_device(peers_);
+    auto const planned = plan_norm(buffers, tokens, hidden, epsilon);
+    if (planned.blocks == 0) { return; }
+    device_guard const guard{device(0)};
+    launch(planned, 0, static_cast<unsigned>(ranks()), stream);
+  }
+
+  /// Loads the kernels for `T` on all devices, which their first launch does otherwise: before a
+  /// recording, and before anything is enqueued that the loading could have to wait for.
+  template <element T>
+  void prepare() {
+    range const here{"all_reduce prepare", category::gpu};
+    for (auto const place : peers_.distinct()) {
+      device_guard const guard{place};
+      for (int which = 1; which < algorithms; ++which) {
+        load_kernel(kernels<T>::of(static_cast<algorithm>(which), ranks()),
+                    which >= static_cast<int>(algorithm::pull) ? direct_shared_bytes() : 0);
+      }
+      load_kernel(kernels<T>::rms_norm(ranks()), 0);
+    }
+  }
+
+  /// The algorithm that `enqueue` takes.
+  template <element T>
+  algorithm chosen(rank_buffers<T> const& buffers, std::size_t count) const {
+    bool const in_place = detail::in_place(buffers, ranks());
+    auto const bytes = count * sizeof(T);
+    if (options_.how == algorithm::automatic) {
+      return choose({bytes, ranks(), in_place}, options_.scratch_bytes);
+    }
+    if (options_.how == algorithm::pull && in_place) { return algorithm::two_shot; }
+    detail::require_capacity(options_, bytes, ranks());
+    return options_.how;
+  }
+
+  /// Waits for the rank's stream, then throws what a checked operation failed with.
+  void synchronize(int rank, ::cuda::stream_ref stream) const {
+    range const here{"all_reduce synchronize", category::cpu, static_cast<std::uint64_t>(rank)};
+    device_guard const guard{device(rank)};
+    check(cudaStreamSynchronize(stream.get()));
+    failures_.require_none(options_.timeout());
+  }
+
+  /// Makes the engine as new after a failure; all ranks' streams must be idle.
+  void reset() {
+    for (auto& each : workspaces_) { each.reset(); }
+    failures_.clear();
+  }
+
+  /// Where a rank's workspace is, and where things are in it: for tests that damage it.
+  std::byte* workspace_of(int rank) const {
+    return workspaces_.at(static_cast<std::size_t>(rank)).base();
+  }
+  workspace_layout const& layout() const noexcept { return layout_; }
+
+ private:
+  template <class T>
+  using kernels = all_reduce_kernels<T, Copy, Threads>;
+
+  /// What a launch needs but the rank; no blocks: nothing to do.
+  template <class Call>
+  struct planned_launch {
+    Call call{};
+    void (*kernel)(Call) = nullptr;
+    unsigned blocks = 0;
+    unsigned threads = 0;
+    std::size_t shared_bytes = 0;
+  };
+
+  std::size_t direct_shared_bytes() const {
+    return direct_shape<Copy, Threads>(ranks()).shared_bytes;
+  }
+
+  template <class T>
+  planned_launch<all_reduce_call<T>> plan(rank_buffers<T> const& buffers, std::size_t count,
+                                          reduction what) {
+    failures_.require_none(options_.timeout());
+    if (count == 0) { return {}; }
+    detail::require_buffers(peers_, buffers, count, options_.checked);
+    auto const how = chosen(buffers, count);
+    planned_launch<all_reduce_call<T>> to;
+    auto& call = to.call;
+    fill(call);
+    std::copy(buffers.in.begin(), buffers.in.end(), call.in);
+    std::copy(buffers.out.begin(), buffers.out.end(), call.out);
+    call.grid = make_pack_grid(sizeof(T), count, detail::addresses(buffers, ranks()));
+    call.how = {what == reduction::max,
+                what == reduction::average ? 1.0F / static_cast<float>(ranks()) : 1.0F};
+    to.kernel = kernels<T>::of(how, ranks());
+    if (is_push(how)) {
+      bool const two_shot = how == algorithm::lamport_two_shot;
+      auto const n = static_cast<std::uint64_t>(two_shot ? ranks() : 1);
+      auto const packs = share_of(call.grid.packs, n);
+      auto const slot = how == algorithm::ll_push ? layout_.ll_slot_packs
+                                                  : layout_.slot_packs / (two_shot ? 2U : 1U);
+      auto const grid =
+          push_shape(packs, {options_.blocks, options_.threads,
+                             most_blocks(to.kernel, most_push_threads, 0), slot, sure_});
+      to.blocks = grid.blocks;
+      to.threads = grid.threads;
+      call.block_packs = static_cast<unsigned>(share_of(packs, grid.blocks));
+      detail::require_slot(call.block_packs, slot, options_);
+    } else if (how == algorithm::ring_push) {
+      to.threads = ring_block_threads;
+      auto const most = std::min(most_blocks(to.kernel, to.threads, 0), layout_.ring_blocks);
+      auto const wanted = options_.blocks != 0 ? std::min(options_.blocks, most) : most;
+      // Shares begin on lines, and none is less than a pack for each thread.
+      auto const share = std::max<std::uint64_t>(share_of(call.grid.packs, wanted), ring_threads);
+      call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
+      to.blocks = static_cast<unsigned>(share_of(call.grid.packs, call.block_packs));
+    } else {
+      auto const tuned = direct_shape<Copy, Threads>(ranks());
+      to.threads = tuned.threads;
+      to.shared_bytes = direct_shared_bytes();
+      call.to_all = how == algorithm::two_shot;
+      auto const whole = slice_of(call.grid.packs, call.to_all ? ranks() : 1, 0);
+      call.slice_packs = call.to_all ? whole.end : call.grid.packs;
+      auto const wanted = options_.blocks != 0 ? options_.blocks : direct_blocks;
+      auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
+      to.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
+          share_of(call.slice_packs, tuned.tile_packs), 1, std::min(wanted, most)));
+    }
+    call.signature = detail::signature(to.kernel, buffers, count, what);
+    return to;
+  }
+
+  template <class T>
+  planned_launch<norm_call<T>> plan_norm(norm_buffers<T> const& buffers, std::size_t tokens,
+                                         std::size_t hidden, float epsilon) {
+    failures_.require_none(options_.timeout());
+    if (tokens == 0 || hidden == 0) { return {}; }
+    auto const all = tokens * hidden;
+    for (auto const& each : buffers.spans(tokens, hidden, ranks())) {
+      detail::require_buffer(peers_, each, options_.checked);
+    }
+    planned_launch<norm_call<T>> to;
+    auto& call = to.call;
+    fill(call);
+    auto const own_out = buffers.with_residual_out();
+    std::copy(buffers.in.begin(), buffers.in.end(), call.in);
+    std::copy(buffers.out.begin(), buffers.out.end(), call.out);
+    std::copy(buffers.residual.begin(), buffers.residual.end(), call.residual);
+    std::copy(buffers.gamma.begin(), buffers.gamma.end(), call.gamma);
+    std::copy(own_out.begin(), own_out.end(), call.residual_out);
+    call.epsilon = epsilon;
+    call.grid = {.count = hidden};  // of one row
+    call.hidden = static_cast<unsigned>(hidden);
+    call.tokens = static_cast<unsigned>(tokens);
+    constexpr auto in_pack = pack_bytes / sizeof(T);
+    call.row_packs = static_cast<unsigned>(share_of(hidden, in_pack));
+    call.wide = hidden % in_pack == 0 && detail::all_aligned(buffers, ranks());
+    to.threads = norm_threads(call.row_packs, options_.threads);
+    to.kernel = kernels<T>::rms_norm(ranks());
+    auto const most = most_blocks(to.kernel, to.threads, 0);
+    auto const wanted = std::min(options_.blocks != 0 ? options_.blocks : sure_, most);
+    to.blocks = static_cast<unsigned>(std::min<std::uint64_t>(wanted, tokens));
+    auto const rows = static_cast<unsigned>(share_of(tokens, to.blocks));
+    call.block_packs = rows * call.row_packs;
+    detail::require_norm(call.block_packs, layout_.slot_packs, call.row_packs, tokens, hidden,
+                         most_row_packs);
+    call.signature = detail::signature(to.kernel, buffers, all, reduction::sum);
+    return to;
+  }
+
+  /// What is the same in all calls.
+  template <class Call>
+  void fill(Call& call) const {
+    for (std::size_t rank = 0; rank < workspaces_.size(); ++rank) {
+      call.workspaces[rank] = workspaces_[rank].base();
+    }
+    call.failures = failures_.get();
+    call.at = layout_;
+    call.ranks = ranks();
+    call.dependent = options_.dependent_launch;
+    call.checked = options_.checked;
+    call.timeout_nanoseconds = static_cast<std::uint64_t>(options_.timeout() * 1e9);
+  }
+
+  /// Blocks of each rank that all ranks' devices hold at once.
+  template <class Kernel>
+  unsigned most_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes) const {
+    unsigned most = layout_.blocks;
+    auto const share = static_cast<unsigned>(peers_.most_on_one());
+    for (auto const place : peers_.devices()) {
+      auto const all = resident_blocks(kernel, place, threads, shared_bytes);
+      most = std::min(most, all / share);
+    }
+    detail::require_resident(most, peers_, threads);
+    return most;
+  }
+
+  template <class Call>
+  void launch(planned_launch<Call> planned, int first, unsigned ranks_of_launch,
+              ::cuda::stream_ref stream) {
+    planned.call.first_rank = first;
+    launch_early(planned.kernel, dim3(planned.blocks, ranks_of_launch), planned.threads,
+                 planned.shared_bytes, stream, options_.dependent_launch, planned.call);
+  }
+
+  peers peers_;
+  all_reduce_options options_;
+  workspace_layout layout_;
+  unsigned sure_ = 1;  ///< blocks of a rank that are resident on any account
+  std::vector<workspace> workspaces_;
+  detail::failure_board failures_;
+};
+
+using all_reduce = basic_all_reduce<>;
+
+}  // namespace assay::comm

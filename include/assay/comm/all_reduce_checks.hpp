@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What `all_reduce` refuses, and how kernels tell it that they failed.
+#pragma once
+
+#include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_error.hpp>
+#include <assay/comm/choice.hpp>
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/norm_buffers.hpp>
+#include <assay/comm/peers.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::comm::detail {
+
+/// A failure for each rank in host memory that all devices write to.
+class failure_board {
+ public:
+  failure_board() {
+    void* block = nullptr;
+    check(cudaHostAlloc(&block, max_ranks * sizeof(failure),
+                        cudaHostAllocMapped | cudaHostAllocPortable));
+    notes_ = static_cast<failure*>(block);
+    clear();
+  }
+  failure_board(failure_board&& other) noexcept : notes_(std::exchange(other.notes_, nullptr)) {}
+  failure_board& operator=(failure_board&& other) noexcept {
+    std::swap(notes_, other.notes_);
+    return *this;
+  }
+  ~failure_board() {
+    if (notes_ != nullptr) { check_noexcept(cudaFreeHost(notes_)); }
+  }
+
+  failure* get() const noexcept { return notes_; }
+  void clear() noexcept {
+    for (int rank = 0; rank < max_ranks; ++rank) { notes_[rank] = {}; }
+  }
+  /// Throws the failure of the lowest rank that has one, a disagreement before what followed of it.
+  void require_none(double timeout_seconds) const {
+    int found = -1;
+    for (int rank = 0; rank < max_ranks; ++rank) {
+      auto const kind = static_cast<int const volatile&>(notes_[rank].kind);
+      if (kind == 0) { continue; }
+      bool const cause = kind != static_cast<int>(failure_kind::timed_out);
+      if (found < 0 || (cause && notes_[found].kind == static_cast<int>(failure_kind::timed_out))) {
+        found = rank;
+      }
+    }
+    if (found >= 0) { throw all_reduce_error(found, notes_[found], timeout_seconds); }
+  }
+
+ private:
+  failure* notes_ = nullptr;
+};
+
+inline int capability(on::device place) {
+  return 10 * attribute(place, cudaDevAttrComputeCapabilityMajor) +
+         attribute(place, cudaDevAttrComputeCapabilityMinor);
+}
+
+inline void require_options(all_reduce_options const& options) {
+  auto const refuse = [](std::string const& what) {
+    throw std::invalid_argument("comm::all_reduce_options: " + what);
+  };
+  if (options.threads % 32 != 0 || options.threads > 512) {
+    refuse(std::to_string(options.threads) + " threads: whole warps up to 512, or 0 for a choice");
+  }
+  if (options.blocks > 4096) {
+    refuse(std::to_string(options.blocks) + " blocks: up to 4096, or 0 for a choice");
+  }
+  if (options.scratch_bytes != 0 && options.scratch_bytes < 4096) {
+    refuse("scratch_bytes " + std::to_string(options.scratch_bytes) +
+           ": at least 4096, or 0 for what the table uses");
+  }
+  if (!(options.timeout_seconds >= 0)) {
+    refuse("timeout_seconds " + std::to_string(options.timeout_seconds) + ": 0 or more");
+  }
+}
+
+inline void require_capacity(all_reduce_options const& options, std::size_t bytes, int ranks) {
+  auto const most = capacity_bytes(options.how, options.scratch_bytes, ranks);
+  if (bytes <= most) { return; }
+  throw std::invalid_argument(
+      "all_reduce of " + std::to_string(bytes) + " bytes by " + std::string{in_words(options.how)} +
+      ": its scratch is for " + std::to_string(most) + " at most; raise scratch_bytes (" +
+      std::to_string(options.scratch_bytes) + "), or leave the choice of the algorithm");
+}
+
+inline void require_slot(unsigned packs, unsigned most, all_reduce_options const& options) {
+  if (packs <= most) { return; }
+  throw std::invalid_argument(
+      "all_reduce: a block would send " + std::to_string(packs) + " packs and has scratch for " +
+      std::to_string(most) + ": allow more blocks than " + std::to_string(options.blocks) +
+      " or raise scratch_bytes (" + std::to_string(options.scratch_bytes) + ")");
+}
+
+inline void require_resident(unsigned blocks, peers const& who, unsigned threads) {
+  if (blocks > 0) { return; }
+  throw std::invalid_argument("all_reduce: " + std::to_string(who.most_on_one()) +
+                              " ranks on one device leave no rank room for a block of " +
+                              std::to_string(threads) + " threads");
+}
+
+inline void require_one_device(peers const& who) {
+  if (who.most_on_one() == who.ranks()) { return; }
+  throw std::invalid_argument("all_reduce: one launch cannot be for all ranks of " +
+                              who.describe() + ", which are not on one device");
+}
+
+[[noreturn]] inline void refuse_buffer(buffer_span const& what, std::string const& why) {
+  throw std::invalid_argument("all_reduce: the " + std::string{what.role} + " of rank " +
+                              std::to_string(what.rank) + " (" + std::to_string(what.bytes) +
+                              " bytes) " + why);
+}
+
+/// What can be seen from an address.
+inline void require_address(buffer_span const& what) {
+  if (what.data == nullptr) { refuse_buffer(what, "is a null pointer"); }
+  if (reinterpret_cast<std::uintptr_t>(what.data) % what.element_bytes != 0) {
+    refuse_buffer(
+        what, "is not aligned to its elements of " + std::to_string(what.element_bytes) + " bytes");
+  }
+}
+
+/// Whether it is memory of the rank's device, as the driver says of both ends.
+inline void require_memory(on::device place, buffer_span const& what) {
+  if (what.bytes == 0) { return; }
+  for (auto const* end : {static_cast<std::byte const*>(what.data),
+                          static_cast<std::byte const*>(what.data) + what.bytes - 1}) {
+    cudaPointerAttributes found{};
+    check(cudaPointerGetAttributes(&found, end));
+    bool const first = end == what.data;
+    if (found.type != cudaMemoryTypeDevice) {
+      refuse_buffer(
+          what,
+          std::string{first ? "is" : "ends in what is"} +
+              " no device memory: it was freed, or is the host's, or shorter than it should be");
+    }
+    if (found.device != place.id) {
+      refuse_buffer(what, std::string{first ? "is" : "ends"} + " in memory of device " +
+                              std::to_string(found.device) + ", and the rank's device is " +
+                              std::to_string(place.id));
+    }
+  }
+}
+
+inline void require_buffer(peers const& who, buffer_span const& what, bool look) {
+  require_address(what);
+  if (look) { require_memory(who.device(what.rank), what); }
+}
+
+template <class T>
+bool in_place(rank_buffers<T> const& buffers, int ranks) {
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    if (buffers.in[rank] == buffers.out[rank]) { return true; }
+  }
+  return false;
+}
+
+template <class T>
+void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size_t count,
+                     bool look) {
+  auto const bytes = count * sizeof(T);
+  for (int rank = 0; rank < who.ranks(); ++rank) {
+    auto const r = static_cast<std::size_t>(rank);
+    require_buffer(who, {rank, "input", buffers.in[r], bytes, sizeof(T)}, look);
+    require_buffer(who, {rank, "output", buffers.out[r], bytes, sizeof(T)}, look);
+    if (!look || buffers.in[r] == buffers.out[r]) { continue; }
+    auto const in = reinterpret_cast<std::uintptr_t>(buffers.in[r]);
+    auto const out = reinterpret_cast<std::uintptr_t>(buffers.out[r]);
+    if (in < out + bytes && out < in + bytes) {
+      throw std::invalid_argument("all_reduce: input and output of rank " + std::to_string(rank) +
+                                  " overlap, and are not the same: in place they must be");
+    }
+  }
+}
+
+template <class T>
+std::vector<std::uintptr_t> addresses(rank_buffers<T> const& buffers, int ranks) {
+  std::vector<std::uintptr_t> all;
+  all.reserve(2 * max_ranks);
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    all.push_back(reinterpret_cast<std::uintptr_t>(buffers.in[rank]));
+    all.push_back(reinterpret_cast<std::uintptr_t>(buffers.out[rank]));
+  }
+  return all;
+}
+
+template <class T>
+bool all_aligned(norm_buffers<T> const& buffers, int ranks) {
+  for (auto const& each : buffers.spans(1, 1, ranks)) {
+    if (reinterpret_cast<std::uintptr_t>(each.data) % pack_bytes != 0) { return false; }
+  }
+  return true;
+}
+
+inline void require_norm(unsigned block_packs, unsigned most, unsigned row_packs,
+                         std::size_t tokens, std::size_t hidden, unsigned most_row_packs) {
+  if (row_packs > most_row_packs) {
+    throw std::invalid_argument(
+        "all_reduce with RMSNorm: rows of " + std::to_string(hidden) + " elements; a block holds " +
+        std::to_string(std::size_t{most_row_packs} * pack_bytes) + " bytes of a row at most");
+  }
+  if (block_packs > most) {
+    throw std::invalid_argument(
+        "all_reduce with RMSNorm: " + std::to_string(tokens) + " tokens of " +
+        std::to_string(hidden) +
+        " elements do not fit into the scratch; raise scratch_bytes, or "
+        "reduce and normalise one after the other, which is no slower at such sizes");
+  }
+}
+
+/// What ranks must agree on, in 32 bits; `kernel` stands for type and algorithm.
+template <class Kernel, class Buffers>
+unsigned signature(Kernel kernel, Buffers const& buffers, std::size_t count, reduction what) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  auto const add = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001B3U; };
+  add(reinterpret_cast<std::uintptr_t>(kernel));
+  add(count);
+  add(static_cast<std::uint64_t>(what));
+  for (auto const* each : buffers.in) { add(reinterpret_cast<std::uintptr_t>(each)); }
+  for (auto const* each : buffers.out) { add(reinterpret_cast<std::uintptr_t>(each)); }
+  return static_cast<unsigned>(hash ^ hash >> 32U);
+}
+
+}  // namespace assay::comm::detail

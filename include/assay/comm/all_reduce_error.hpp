@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// How an all-reduce fails where it is checked.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace assay::comm {
+
+/// What a kernel found: a peer that never came, a flag that no peer can have written, ranks that
+/// were asked for different operations.
+enum class failure_kind : int { none, timed_out, corrupted, disagreement };
+
+/// A failure as a kernel leaves it in host memory; `kind` is written last.
+struct failure {
+  int kind = 0;
+  int peer = 0;
+  unsigned block = 0;
+  unsigned epoch = 0;
+};
+
+/// An operation of `all_reduce` that failed on the device; its results, and those of all later
+/// ones, are worthless until `reset`.
+class all_reduce_error : public std::runtime_error {
+ public:
+  all_reduce_error(int rank, failure const& what, double timeout_seconds)
+      : std::runtime_error("all_reduce: rank " + std::to_string(rank) + " " +
+                           in_words(what, timeout_seconds) + " (block " +
+                           std::to_string(what.block) + ", epoch " + std::to_string(what.epoch) +
+                           "); reset() makes the engine usable again"),
+        rank_(rank),
+        what_(what) {}
+
+  int rank() const noexcept { return rank_; }
+  int peer() const noexcept { return what_.peer; }
+  unsigned block() const noexcept { return what_.block; }
+  unsigned epoch() const noexcept { return what_.epoch; }
+  failure_kind kind() const noexcept { return static_cast<failure_kind>(what_.kind); }
+
+ private:
+  static std::string in_words(failure const& what, double timeout_seconds) {
+    auto const peer = "rank " + std::to_string(what.peer);
+    switch (static_cast<failure_kind>(what.kind)) {
+      case failure_kind::timed_out:
+        return "waited " + std::to_string(timeout_seconds) + " s for " + peer +
+               ": it was not asked for the operation, or could not start";
+      case failure_kind::corrupted:
+        return "found a flag of " + peer + " that " + peer + " cannot have written";
+      case failure_kind::disagreement:
+        return "and " + peer +
+               " were asked for different operations: count, type, reduction and placement must "
+               "be the same for all ranks";
+      default:
+        return "did not fail";
+    }
+  }
+
+  int rank_;
+  failure what_;
+};
+
+}  // namespace assay::comm

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Which algorithm and which grid an all-reduce of a size gets: the one place with such figures.
+#pragma once
+
+#include <assay/comm/algorithm.hpp>
+#include <assay/comm/slicing.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::comm {
+
+/// A row of the table: up to so many bytes, this way.
+struct choice {
+  std::size_t up_to_bytes;
+  algorithm how;
+};
+
+/// At two ranks a push sends what every algorithm must, and waits for nobody. Measured on two H200:
+/// at 16 MiB `lamport_push` took 52.4 us and `ring_push` 53.9, and each MiB more 3.2 us of the
+/// first and 2.93 of the second.
+///
+/// From four ranks on a push to all sends more than a two-shot, which costs one more way through
+/// the wire; those rows are derived from 0.7 us one way and 360 GB/s.
+inline constexpr choice choices_of_two[] = {{std::size_t{16} << 20U, algorithm::lamport_push},
+                                            {SIZE_MAX, algorithm::ring_push}};
+inline constexpr choice choices_of_four[] = {{std::size_t{256} << 10U, algorithm::lamport_push},
+                                             {std::size_t{8} << 20U, algorithm::lamport_two_shot},
+                                             {SIZE_MAX, algorithm::two_shot}};
+inline constexpr choice choices_of_many[] = {{std::size_t{96} << 10U, algorithm::lamport_push},
+                                             {std::size_t{8} << 20U, algorithm::lamport_two_shot},
+                                             {SIZE_MAX, algorithm::two_shot}};
+
+/// Scratch for all that the table pushes.
+constexpr std::size_t scratch_for(int ranks) noexcept {
+  return ranks <= 2 ? std::size_t{16} << 20U : std::size_t{8} << 20U;
+}
+
+/// Whether an engine that is asked for an algorithm needs the slots of `ring_push`.
+constexpr bool uses_ring(algorithm asked, int ranks) noexcept {
+  return asked == algorithm::ring_push || (asked == algorithm::automatic && ranks <= 2);
+}
+
+/// Of `ring_push`: threads of a block that move packs, and packs that each has on its way together.
+/// A tile of 32 KiB in each of 132 SMs filled the link, and half of it did not: loads queue behind
+/// the stores that wait for the link. Less for more ranks, whose packs are in registers too.
+inline constexpr unsigned ring_threads = 512;
+constexpr unsigned ring_batch(int ranks) noexcept { return ranks <= 2 ? 4 : ranks <= 4 ? 2 : 1; }
+constexpr unsigned ring_tile_packs(int ranks) noexcept { return ring_threads * ring_batch(ranks); }
+
+/// The size of one operation, as far as its choice goes.
+struct problem {
+  std::size_t bytes = 0;
+  int ranks = 1;
+  bool in_place = false;
+};
+
+/// The largest operation for which an algorithm's scratch will do; that of the largest for
+/// `lamport_push` is given. `ll_push` has a fraction, in packets of half the payload.
+inline constexpr std::size_t ll_share = 16;
+constexpr std::size_t capacity_bytes(algorithm how, std::size_t scratch_bytes, int ranks) noexcept {
+  switch (how) {
+    case algorithm::ll_push:
+      return scratch_bytes / ll_share;
+    case algorithm::lamport_push:
+      return scratch_bytes;
+    case algorithm::lamport_two_shot:
+      return scratch_bytes / 2 * static_cast<std::size_t>(ranks);
+    default:
+      return SIZE_MAX;
+  }
+}
+
+/// The table's choice, or the next that can do it.
+constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexcept {
+  auto const pick = [&](auto const& rows) {
+    for (auto const& row : rows) {
+      if (what.bytes <= row.up_to_bytes &&
+          what.bytes <= capacity_bytes(row.how, scratch_bytes, what.ranks) &&
+          !(what.in_place && row.how == algorithm::pull)) {
+        return row.how;
+      }
+    }
+    return algorithm::two_shot;
+  };
+  if (what.ranks <= 2) { return pick(choices_of_two); }
+  return what.ranks <= 4 ? pick(choices_of_four) : pick(choices_of_many);
+}
+
+/// A grid for one rank.
+struct shape {
+  unsigned blocks = 1;
+  unsigned threads = 32;
+  bool operator==(shape const&) const = default;
+};
+
+/// What bounds a push's grid: the caller's wishes (0: none), and what the scratch of a block holds.
+struct shape_limits {
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  unsigned most_blocks = 1;
+  std::uint64_t block_packs = 1;  ///< packs of one block, at most
+  unsigned sms = 0;               ///< blocks that are one for each SM; 0: all
+};
+
+/// The grid for a push of `packs` (of one slice, for a two-shot). Few threads where there is little
+/// to send: what takes the time then is to start and to end them.
+inline shape push_shape(std::uint64_t packs, shape_limits const& limits) {
+  shape found;
+  std::uint64_t const most = limits.most_blocks;
+  // A block for each SM as soon as it has 128 packs, and as many as fit once it would have more
+  // than 256: of 4 MiB between two H200, 396 blocks of 512 threads took 14.3 us, 132 took 15.6.
+  auto const one_each = limits.sms == 0 ? most : std::min<std::uint64_t>(limits.sms, most);
+  auto blocks =
+      limits.blocks != 0 ? std::uint64_t{limits.blocks}
+      : packs <= one_each * 256
+          ? std::min(one_each, share_of(packs, limits.threads != 0 ? limits.threads : 128U))
+          : most;
+  constexpr unsigned most_threads = 512;
+  found.threads = limits.threads != 0 ? limits.threads : most_threads;
+  blocks = std::max(blocks, share_of(packs, limits.block_packs));
+  blocks = std::clamp<std::uint64_t>(blocks, 1, most);
+  // No more than have something to do when each takes an equal share.
+  auto const share = std::max<std::uint64_t>(share_of(packs, blocks), 1);
+  found.blocks = static_cast<unsigned>(std::max<std::uint64_t>(share_of(packs, share), 1));
+  if (limits.threads == 0 && share < found.threads) {
+    found.threads = static_cast<unsigned>(std::max<std::uint64_t>(share_of(share, 32) * 32, 32));
+  }
+  return found;
+}
+
+/// Blocks for the algorithms on whole buffers: 64 of 512 threads with four loads in flight filled
+/// the link; fewer where tiles are fewer.
+inline constexpr unsigned direct_blocks = 64;
+
+}  // namespace assay::comm

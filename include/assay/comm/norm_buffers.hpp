@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What an all-reduce with residual and RMSNorm reads and writes.
+#pragma once
+
+#include <assay/comm/concepts.hpp>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace assay::comm {
+
+/// A rank's array, for checks and messages.
+struct buffer_span {
+  int rank = 0;
+  char const* role = "";
+  void const* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t element_bytes = 1;
+};
+
+/// Rows of all ranks: `in` is what is summed over the ranks; the rest is each rank's own, and equal
+/// on all of them where results shall be. `gamma` is one row. `residual_out` may be null for
+/// `residual`, in place; `out` may be `in`. Nothing else overlaps.
+template <class T>
+struct norm_buffers {
+  std::array<T const*, max_ranks> in{};
+  std::array<T const*, max_ranks> residual{};
+  std::array<T const*, max_ranks> gamma{};
+  std::array<T*, max_ranks> out{};
+  std::array<T*, max_ranks> residual_out{};
+
+  /// Where the new residuals go, null written out.
+  std::array<T*, max_ranks> with_residual_out() const {
+    auto all = residual_out;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank] == nullptr) { all[rank] = const_cast<T*>(residual[rank]); }
+    }
+    return all;
+  }
+
+  std::vector<buffer_span> spans(std::size_t tokens, std::size_t hidden, int ranks) const {
+    std::vector<buffer_span> all;
+    auto const bytes = tokens * hidden * sizeof(T);
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const r = static_cast<std::size_t>(rank);
+      all.push_back({rank, "input", in[r], bytes, sizeof(T)});
+      all.push_back({rank, "residual", residual[r], bytes, sizeof(T)});
+      all.push_back({rank, "gamma", gamma[r], hidden * sizeof(T), sizeof(T)});
+      all.push_back({rank, "output", out[r], bytes, sizeof(T)});
+      if (residual_out[r] != nullptr) {
+        all.push_back({rank, "new residual", residual_out[r], bytes, sizeof(T)});
+      }
+    }
+    return all;
+  }
+};
+
+}  // namespace assay::comm

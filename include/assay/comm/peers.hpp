@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `peers`: the devices that reduce together, each able to reach the others' memory.
+#pragma once
+
+#include <assay/comm/concepts.hpp>
+#include <assay/core/device.hpp>
+#include <assay/core/range.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::comm {
+
+/// A pair of devices of which one does not reach the other's memory; `what()` names both, what
+/// failed and what to do.
+class peer_error : public std::runtime_error {
+ public:
+  peer_error(on::device from, on::device to, std::string const& why)
+      : std::runtime_error("device " + std::to_string(from.id) + " does not reach the memory of " +
+                           "device " + std::to_string(to.id) + ": " + why +
+                           "; leave one of them out, or reduce with comm::nccl, which needs no "
+                           "peer access"),
+        from_(from),
+        to_(to) {}
+  on::device from() const noexcept { return from_; }
+  on::device to() const noexcept { return to_; }
+
+ private:
+  on::device from_, to_;
+};
+
+/// The devices of the ranks in rank order. Peer access is enabled between all of them, and shown to
+/// work by copying a pattern each way; it stays enabled, since the process may use it otherwise.
+///
+/// One device may hold several ranks, which then share it: for tests, and machines with one GPU.
+class peers {
+ public:
+  enum class sharing { forbidden, allowed };
+
+  /// Throws `std::invalid_argument` for none or more than `max_ranks`, devices that are not there,
+  /// or repeated ones unless that is allowed; `peer_error` for a pair without working peer access.
+  explicit peers(std::vector<on::device> devices, sharing how = sharing::forbidden)
+      : devices_(std::move(devices)) {
+    require_ranks(devices_, how);
+    range const here{"peer access", category::transfer, devices_.size()};
+    for (auto const from : devices_) {
+      require_device(from);
+      for (auto const to : devices_) {
+        if (from != to) { enable(from, to); }
+      }
+    }
+    for (auto const from : distinct()) {
+      for (auto const to : distinct()) {
+        if (from != to) { copy_a_pattern(from, to); }
+      }
+    }
+  }
+
+  /// The first `count` devices.
+  static peers first(int count) {
+    std::vector<on::device> all;
+    for (int id = 0; id < count; ++id) { all.push_back({id}); }
+    return peers{std::move(all)};
+  }
+  /// `ranks` ranks on one device.
+  static peers on_one(on::device place, int ranks) {
+    return peers{std::vector<on::device>(static_cast<std::size_t>(std::max(ranks, 0)), place),
+                 sharing::allowed};
+  }
+
+  int ranks() const noexcept { return static_cast<int>(devices_.size()); }
+  on::device device(int rank) const {
+    if (rank < 0 || rank >= ranks()) {
+      throw std::invalid_argument("rank " + std::to_string(rank) + " of " + describe() +
+                                  ": there are 0 to " + std::to_string(ranks() - 1));
+    }
+    return devices_[static_cast<std::size_t>(rank)];
+  }
+  std::vector<on::device> const& devices() const noexcept { return devices_; }
+  /// How many ranks share the device that holds most.
+  int most_on_one() const {
+    std::ptrdiff_t most = 0;
+    for (auto const each : devices_) {
+      most = std::max(most, std::count(devices_.begin(), devices_.end(), each));
+    }
+    return static_cast<int>(most);
+  }
+  /// Each device once.
+  std::vector<on::device> distinct() const {
+    std::vector<on::device> each;
+    for (auto const place : devices_) {
+      if (std::find(each.begin(), each.end(), place) == each.end()) { each.push_back(place); }
+    }
+    return each;
+  }
+
+  static constexpr std::string_view name = "comm::peers";
+  std::string describe() const {
+    std::string text;
+    for (auto const each : devices_) {
+      text += (text.empty() ? "" : ", ") + std::to_string(each.id);
+    }
+    return std::string{name} + '{' + text + '}';
+  }
+  bool operator==(peers const&) const = default;
+
+  /// The checks that need no device.
+  static void require_ranks(std::vector<on::device> const& devices, sharing how) {
+    if (devices.empty() || devices.size() > static_cast<std::size_t>(max_ranks)) {
+      throw std::invalid_argument("comm::peers of " + std::to_string(devices.size()) +
+                                  " ranks: there are 1 to " + std::to_string(max_ranks) +
+                                  "; comm::nccl reduces over more, and over machines");
+    }
+    for (std::size_t rank = 0; how == sharing::forbidden && rank < devices.size(); ++rank) {
+      auto const first = std::find(devices.begin(), devices.end(), devices[rank]);
+      auto const before = static_cast<std::size_t>(first - devices.begin());
+      if (before == rank) { continue; }
+      throw std::invalid_argument("comm::peers names device " + std::to_string(devices[rank].id) +
+                                  " for ranks " + std::to_string(before) + " and " +
+                                  std::to_string(rank) +
+                                  ": name it once, or allow it with peers::sharing::allowed");
+    }
+  }
+
+ private:
+  static void enable(on::device from, on::device to) {
+    int can = 0;
+    check(cudaDeviceCanAccessPeer(&can, from.id, to.id));
+    if (can == 0) {
+      throw peer_error(from, to,
+                       "the driver offers no peer access between them (no NVLink, a PCIe bridge in "
+                       "between, MIG, or a virtual machine; see `nvidia-smi topo -p2p r`)");
+    }
+    device_guard const guard{from};
+    auto const code = cudaDeviceEnablePeerAccess(to.id, 0);
+    if (code == cudaErrorPeerAccessAlreadyEnabled) {
+      (void)cudaGetLastError();
+      return;
+    }
+    if (code != cudaSuccess) {
+      (void)cudaGetLastError();
+      throw peer_error(from, to, cudaGetErrorString(code));
+    }
+  }
+
+  /// Access that is reported may still be broken, by an IOMMU say: then copies bring other bytes.
+  static void copy_a_pattern(on::device from, on::device to) {
+    constexpr std::size_t words = 4096;
+    std::vector<std::uint32_t> sent(words);
+    for (std::size_t i = 0; i < words; ++i) {
+      auto const pair = static_cast<std::uint32_t>(from.id * 64 + to.id + 1);
+      sent[i] = pair * 0x9E3779B9U + static_cast<std::uint32_t>(i);
+    }
+    std::vector<std::uint32_t> found(words, 0);
+    block const source{from, words * 4};
+    block const target{to, words * 4};
+    check(cudaMemcpy(source.data, sent.data(), words * 4, cudaMemcpyHostToDevice));
+    check(cudaMemcpyPeer(target.data, to.id, source.data, from.id, words * 4));
+    check(cudaMemcpy(found.data(), target.data, words * 4, cudaMemcpyDeviceToHost));
+    if (found != sent) {
+      throw peer_error(from, to,
+                       "peer access is reported, but a copy brought other bytes (an IOMMU or PCIe "
+                       "access control stands between them)");
+    }
+  }
+
+  struct block {
+    block(on::device place, std::size_t bytes) {
+      device_guard const guard{place};
+      check(cudaMalloc(&data, bytes));
+    }
+    block(block const&) = delete;
+    block& operator=(block const&) = delete;
+    ~block() { check_noexcept(cudaFree(data)); }
+    void* data = nullptr;
+  };
+
+  std::vector<on::device> devices_;
+};
+
+}  // namespace assay::comm

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `rank_arrays`: inputs and outputs of all ranks, filled with what is predictable, and checked.
+#pragma once
+
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/predictable.cuh>
+#include <assay/comm/rank_team.cuh>
+#include <assay/core/device.hpp>
+#include <assay/core/range.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace assay::comm {
+
+/// Memory of `cudaMalloc` on each rank's device, which peers with access reach. Freed with it, when
+/// no kernel may use it any more.
+template <class Byte = std::byte>
+class basic_rank_memory {
+ public:
+  /// One block for each place, the first of which is rank `first`.
+  basic_rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
+      : first_(first) {
+    range const scope{"rank memory", category::allocation, bytes};
+    for (auto const at : places) {
+      device_guard const guard{at};
+      void* block = nullptr;
+      check(cudaMalloc(&block, bytes));
+      blocks_.emplace_back(static_cast<Byte*>(block));
+    }
+  }
+  void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank - first_)).get(); }
+
+ private:
+  struct release {
+    void operator()(Byte* block) const noexcept { check_noexcept(cudaFree(block)); }
+  };
+  int first_;
+  std::vector<std::unique_ptr<Byte, release>> blocks_;
+};
+
+/// The memory of ranks as bytes.
+using rank_memory = basic_rank_memory<>;
+
+/// An input and an output for each rank of this process, in memory that it shares the ownership of.
+///
+/// Inputs are `predictable_input`s of a seed; `wrong` counts the elements of outputs that are not
+/// what comes of them. All of it happens on the streams of a team, and blocks.
+template <element T, class Team = rank_team>
+class rank_arrays {
+ public:
+  /// `count` elements each way in memory of `cudaMalloc`.
+  rank_arrays(Team& team, std::size_t count, std::uint64_t seed)
+      : rank_arrays(team, count, seed, team.ranks(), 0,
+                    std::make_shared<rank_memory>(places_of(team), 2 * stride(count))) {}
+
+  /// In `memory`, whose `data(rank)` has `bytes(count)` bytes for each rank from `first` on; they
+  /// are `team.ranks()` of `ranks`.
+  template <class Memory>
+  rank_arrays(Team& team, std::size_t count, std::uint64_t seed, int ranks, int first,
+              std::shared_ptr<Memory> memory)
+      : team_(&team), count_(count), seed_(seed), ranks_(ranks), first_(first), memory_(memory) {
+    for (int i = 0; i < team.ranks(); ++i) {
+      auto* const at = static_cast<std::byte*>(memory->data(first + i));
+      in_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at);
+      out_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at + stride(count));
+    }
+    fill();
+  }
+
+  /// Of a rank's memory, for both.
+  static std::size_t bytes(std::size_t count) { return 2 * stride(count); }
+
+  std::size_t count() const noexcept { return count_; }
+
+  /// The first of each rank's arrays is its input, the second its output.
+  rank_buffers<T> out_of_place() const {
+    rank_buffers<T> made;
+    for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = in_[i]; }
+    made.out = out_;
+    return made;
+  }
+  /// Both are the rank's output.
+  rank_buffers<T> in_place() const {
+    rank_buffers<T> made;
+    for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = out_[i]; }
+    made.out = out_;
+    return made;
+  }
+
+  /// Fills the inputs; `fill_outputs` the outputs likewise, for what works in place.
+  void fill() { fill(in_); }
+  void fill_outputs() { fill(out_); }
+
+  /// Overwrites a rank's output with NaN; enqueued, does not block.
+  void poison(int rank, ::cuda::stream_ref on) const {
+    auto* const at = out_[static_cast<std::size_t>(rank)];
+    check(cudaMemsetAsync(at, 0xFF, count_ * sizeof(T), on.get()));
+  }
+  void poison() {
+    team_->run([&](int rank, ::cuda::stream_ref on) { poison(rank, on); });
+    team_->synchronize();
+  }
+
+  /// How many of the first `count` elements of all outputs are wrong.
+  std::uint64_t wrong(std::size_t count, reduction what) {
+    range const scope{"check", category::measurement, count * sizeof(T)};
+    rank_memory const counters{places_of(*team_), sizeof(unsigned long long)};
+    std::vector<unsigned long long> found(static_cast<std::size_t>(team_->ranks()), 0);
+    team_->run([&](int rank, ::cuda::stream_ref on) {
+      auto const r = static_cast<std::size_t>(rank);
+      auto* const counter = static_cast<unsigned long long*>(counters.data(rank));
+      check(cudaMemsetAsync(counter, 0, sizeof *counter, on.get()));
+      count_wrong(team_->place(rank), on, static_cast<T const*>(out_[r]), count, seed_, ranks_,
+                  what, counter);
+      check(cudaMemcpyAsync(&found[r], counter, sizeof *counter, cudaMemcpyDeviceToHost, on.get()));
+    });
+    team_->synchronize();
+    std::uint64_t sum = 0;
+    for (auto const each : found) { sum += each; }
+    return sum;
+  }
+
+ private:
+  /// Whole pages of 4 KiB, so that the output is as aligned as the input.
+  static std::size_t stride(std::size_t count) {
+    constexpr std::size_t page = 4096;
+    return (count * sizeof(T) + page - 1) / page * page;
+  }
+
+  static std::vector<on::device> places_of(Team const& team) {
+    std::vector<on::device> places;
+    for (int rank = 0; rank < team.ranks(); ++rank) { places.push_back(team.place(rank)); }
+    return places;
+  }
+
+  void fill(std::array<T*, max_ranks> const& to) {
+    team_->run([&](int rank, ::cuda::stream_ref on) {
+      fill_predictable(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, seed_,
+                       first_ + rank);
+    });
+    team_->synchronize();
+  }
+
+  Team* team_;
+  std::size_t count_;
+  std::uint64_t seed_;
+  int ranks_;
+  int first_;
+  std::shared_ptr<void> memory_;
+  std::array<T*, max_ranks> in_{}, out_{};
+};
+
+}  // namespace assay::comm

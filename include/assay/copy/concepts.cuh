@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What kernels see of a copy strategy: a pipeline of tiles, and one of vectors.
+#pragma once
+
+#include <assay/copy/concepts.hpp>
+
+#include <cuda_runtime.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace assay::copy {
+
+/// The threads of a one-dimensional block, which work a pipeline together.
+template <int Threads>
+struct block {
+  static_assert(Threads % 32 == 0 && Threads >= 32 && Threads <= 1024);
+  static constexpr int threads = Threads;
+  __device__ static int rank() { return static_cast<int>(threadIdx.x); }
+  __device__ static void sync() { __syncthreads(); }
+};
+
+/// The threads of one warp, which work a pipeline of their own.
+struct warp {
+  static constexpr int threads = 32;
+  __device__ static int rank() { return static_cast<int>(threadIdx.x % 32); }
+  __device__ static void sync() { __syncwarp(); }
+};
+
+/// A pipeline of tiles that all threads of `Group` read in shared memory; one specialisation stands
+/// beside each strategy, and a strategy of one's own brings another.
+///
+/// All members are collective over the group. Tiles are numbered 0, 1, 2 ... and brought in that
+/// order; at most `stages` of them may be begun and not yet released:
+///
+///     pipeline<Strategy, block<256>, tile_bytes> tiles{shared};
+///     for (int i = 0; i < tiles.stages && i < n; ++i) { tiles.load(i, source(i), bytes(i)); }
+///     for (int i = 0; i < n; ++i) {
+///       auto const* tile = tiles.wait(i);
+///       ... all threads read the tile ...
+///       tiles.release(i);
+///       if (i + tiles.stages < n) { tiles.load(i + tiles.stages, ...); }
+///     }
+///
+/// `load(i, source, bytes)` begins a tile of at most `TileBytes` from any address; a tile of pieces
+/// is begun by some `add(i, offset, source, bytes)` or `add_rows(i, offset, pitch, source,
+/// source_pitch, rows, row_bytes)` and then `commit(i)`. `wait(i)` returns where the tile's byte 0
+/// is, once all of it is there: of a `load`, at an address that is congruent to the source's modulo
+/// 16; of pieces, at one that is a multiple of 128. Pieces must not overlap; they are fast where
+/// offset and source are congruent modulo 16, and correct anywhere. `release(i)`: this thread has
+/// read what it wanted. Every tile that was begun must be waited for before the block ends.
+///
+/// The constructor takes `storage_bytes` of shared memory at a multiple of `storage_alignment`.
+/// Sources must not change while the kernel runs, or have been made visible to the asynchronous
+/// proxy by their writers (`cuda::ptx::fence_proxy_async`).
+template <class Strategy, class Group, int TileBytes>
+class pipeline;
+
+/// What a pipeline's storage must be aligned to: the line that bulk copies work in best.
+inline constexpr std::size_t storage_alignment = 128;
+
+/// A pipeline of tiles of `Vectors` times 16 bytes for each thread of `Group`, in which a thread
+/// reads what falls to it and nothing else; so registers will do where a strategy uses them, and
+/// threads need not wait for each other.
+///
+/// Used as `pipeline` is, but with `load(i, source, count)` of `count` vectors at a multiple of 16,
+/// or `load_rows(i, rows, row_vectors, stride, source_of)` of `rows` rows of `row_vectors`, row r
+/// from `source_of(r)` to vector `r * stride` of the tile; for each tile one of the two, once.
+/// After `wait(i)`, `get(i, k)` is vector `k * Group::threads + Group::rank()` of the tile, which
+/// must have been brought in. `k` must be a constant after unrolling.
+template <class Strategy, class Group, int Vectors>
+class vectors;
+
+/// Takes a group through `count` tiles, numbered from 0: `load(i)` begins one, `use(i)` reads it
+/// once it is there; `use(i, tile)` of a `pipeline`, with what `wait` returned.
+template <class Tiles, class Load, class Use>
+__device__ void walk(Tiles& tiles, int count, Load const& load, Use const& use) {
+  for (int i = 0; i < Tiles::stages && i < count; ++i) { load(i); }
+  for (int i = 0; i < count; ++i) {
+    if constexpr (std::is_void_v<decltype(tiles.wait(i))>) {
+      tiles.wait(i);
+      use(i);
+    } else {
+      use(i, tiles.wait(i));
+    }
+    tiles.release(i);
+    if (i + Tiles::stages < count) { load(i + Tiles::stages); }
+  }
+}
+
+/// How many vectors of a tile fall to each thread in kernels that leave it to the strategy: as many
+/// loads as `copy::regular` has in flight; else four, so that 256 threads share tiles of 16 KiB.
+template <copy_strategy Strategy>
+__host__ __device__ constexpr int vectors_per_thread() {
+  if constexpr (requires { Strategy::unroll; }) {
+    return Strategy::unroll;
+  } else {
+    return 4;
+  }
+}
+
+namespace detail {
+
+/// Where vector `at` of a tile of rows comes from; null if no row has it.
+template <class SourceOf>
+__device__ uint4 const* vector_of_rows(int at, int rows, int row_vectors, int stride,
+                                       SourceOf const& source_of) {
+  auto const row = static_cast<unsigned>(at) / static_cast<unsigned>(stride);
+  auto const in_row = static_cast<unsigned>(at) % static_cast<unsigned>(stride);
+  bool const there =
+      row < static_cast<unsigned>(rows) && in_row < static_cast<unsigned>(row_vectors);
+  return there ? source_of(static_cast<int>(row)) + in_row : nullptr;
+}
+
+constexpr int round_up(int value, int multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+__device__ inline unsigned low_bits(void const* address) {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+/// Whether both addresses are equally far from a multiple of `Alignment`.
+template <unsigned Alignment>
+__device__ bool congruent(void const* a, void const* b) {
+  return ((low_bits(a) ^ low_bits(b)) & (Alignment - 1)) == 0;
+}
+
+/// How `bytes` at an address fall into units: bytes before the first, units, bytes after the last.
+struct split {
+  int head;
+  int units;
+  int tail;
+};
+
+template <int Unit>
+__device__ split split_at(void const* from, int bytes) {
+  auto const before = static_cast<int>(-low_bits(from) & (Unit - 1));
+  int const head = before < bytes ? before : bytes;
+  return {head, (bytes - head) / Unit, (bytes - head) % Unit};
+}
+
+/// Copies by plain loads of single bytes: what no wider access can reach.
+template <int Threads>
+__device__ void copy_bytes(std::byte* to, std::byte const* from, int bytes, int rank) {
+#pragma unroll 1
+  for (int k = rank; k < bytes; k += Threads) { to[k] = from[k]; }
+}
+
+/// Copies what stands before and after the units of a piece.
+template <int Unit, int Threads>
+__device__ void copy_ends(std::byte* to, std::byte const* from, split const& at, int rank) {
+  copy_bytes<Threads>(to, from, at.head, rank);
+  int const after = at.head + at.units * Unit;
+  copy_bytes<Threads>(to + after, from + after, at.tail, rank);
+}
+
+/// Whether rows at a pitch can be copied in units of 16 bytes without heads and tails.
+__device__ inline bool rows_aligned(void const* to, int pitch, void const* from,
+                                    std::int64_t from_pitch, int row_bytes) {
+  auto const all = low_bits(to) | static_cast<unsigned>(pitch) | low_bits(from) |
+                   static_cast<unsigned>(from_pitch) | static_cast<unsigned>(row_bytes);
+  return (all & 15U) == 0;
+}
+
+/// The slots of a pipeline in shared memory: where each is, and where in it a tile begins.
+template <class Group, int TileBytes, int Stages>
+class slots {
+ public:
+  /// Room for a tile that begins up to 15 bytes late, as its source does.
+  static constexpr int slot_bytes = round_up(TileBytes + 15, static_cast<int>(storage_alignment));
+  static constexpr int bytes = slot_bytes * Stages;
+  static_assert(TileBytes > 0 && Stages <= 16);
+
+  __device__ explicit slots(void* storage) : base_(static_cast<std::byte*>(storage)) {}
+
+  __device__ std::byte* base(int tile) const { return base_ + tile % Stages * slot_bytes; }
+
+  /// Lets tile `tile` begin as far from a multiple of 16 as `source` does.
+  __device__ std::byte* place_like(int tile, void const* source) {
+    unsigned const at = 4U * static_cast<unsigned>(tile % Stages);
+    auto const late = std::uint64_t{low_bits(source) & 15U};
+    shifts_ = (shifts_ & ~(std::uint64_t{15} << at)) | (late << at);
+    return base(tile) + late;
+  }
+  __device__ void place_at_base(int tile) {
+    shifts_ &= ~(std::uint64_t{15} << (4U * static_cast<unsigned>(tile % Stages)));
+  }
+  __device__ std::byte* tile(int tile) const {
+    return base(tile) + ((shifts_ >> (4U * static_cast<unsigned>(tile % Stages))) & 15U);
+  }
+
+ private:
+  std::byte* base_;
+  std::uint64_t shifts_ = 0;  // four bits for each stage: an array would live in local memory
+};
+
+/// Which releases all threads of a group know of, for strategies whose threads meet at barriers:
+/// every barrier counts, so that a slot's reuse rarely needs one of its own.
+template <class Group>
+class released_tiles {
+ public:
+  __device__ void release(int tile) { released_ = tile + 1; }
+  __device__ void sync() {
+    Group::sync();
+    known_ = released_;
+  }
+  /// Waits until all threads have released every tile below `count`.
+  __device__ void require(int count) {
+    if (known_ < count) { sync(); }
+  }
+
+ private:
+  int released_ = 0;
+  int known_ = 0;
+};
+
+}  // namespace detail
+
+/// What `pipeline` promises, so that a strategy of one's own can be held to it.
+template <class P>
+concept tile_pipeline =
+    std::constructible_from<P, void*> && requires(P& tiles, void const* source, int n) {
+      { P::stages } -> std::convertible_to<int>;
+      { P::storage_bytes } -> std::convertible_to<std::size_t>;
+      tiles.load(n, source, n);
+      tiles.add(n, n, source, n);
+      tiles.add_rows(n, n, n, source, std::int64_t{}, n, n);
+      tiles.commit(n);
+      { tiles.wait(n) } -> std::same_as<std::byte const*>;
+      tiles.release(n);
+    };
+
+}  // namespace assay::copy

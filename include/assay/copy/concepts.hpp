@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What a copy strategy is; `copy/concepts.cuh` says what kernels see of one.
+#pragma once
+
+#include <assay/core/named.hpp>
+
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// A choice on the copy axis: how a kernel brings a tile into its block.
+///
+/// `stages` tiles can be on their way or in use at once. `capability` is the least compute
+/// capability, times ten, of a device that has its instructions.
+template <class P>
+concept copy_strategy = policy<P> && requires {
+  { P::stages } -> std::convertible_to<int>;
+  { P::capability } -> std::convertible_to<int>;
+};
+
+/// A workload whose kernels take a copy strategy on the device; it says so by
+/// `static constexpr bool takes_copy = true` and finds the strategy in `lane.copy`.
+template <class W>
+concept takes_copy_strategy = requires { requires W::takes_copy; };
+
+namespace copy {
+
+/// Compute capability in words: "9.0" of 90.
+inline std::string capability_text(int capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+/// Throws `std::invalid_argument` that names the strategy, what it needs and what is there, unless
+/// a device of compute capability `found` (times ten) has the instructions of `strategy`.
+template <copy_strategy Strategy>
+void require_capability(Strategy strategy, int found, std::string const& where) {
+  if (found >= Strategy::capability) { return; }
+  throw std::invalid_argument(describe(strategy) + " needs a device of compute capability " +
+                              capability_text(Strategy::capability) + " or higher, and " + where +
+                              " has " + capability_text(found) +
+                              ": use copy::regular, which runs everywhere");
+}
+
+}  // namespace copy
+}  // namespace assay

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A ring of slots in shared memory that some warps fill and others empty.
+#pragma once
+
+#include <assay/core/ptx.cuh>
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::copy {
+
+/// Which slot of a ring it is, and how often, modulo 2, the ring has been gone round.
+template <int Slots>
+struct ring_position {
+  int slot = 0;
+  unsigned round = 0;
+
+  __device__ void advance() {
+    if (++slot == Slots) {
+      slot = 0;
+      round ^= 1U;
+    }
+  }
+  __device__ bool operator==(ring_position const& other) const {
+    return slot == other.slot && round == other.round;
+  }
+};
+
+namespace detail {
+
+/// Until the phase of that parity is complete. From compute capability 9.0 the hardware suspends
+/// the thread meanwhile; on 8.0 it polls.
+__device__ inline void wait_parity(std::uint64_t* barrier, unsigned parity) {
+  if constexpr (ptx::architecture >= 90) {
+    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {}
+  } else {
+    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, parity)) {}
+  }
+}
+
+}  // namespace detail
+
+/// `Slots` slots of `SlotBytes`, each with two barriers: full, at which fillers arrive, and empty,
+/// at which readers do.
+///
+/// A filler waits with `await_empty(at)`, fills `slot(at)` and arrives at `full(at)`; a reader
+/// waits with `await_full(at)`, reads and arrives with `release(at)`. Each keeps its own position
+/// and goes round in order. `storage` is shared memory at a multiple of 1024. One thread calls
+/// `initialise`, then all synchronise, before any other use.
+template <int Slots, int SlotBytes>
+class tile_ring {
+ public:
+  using position = ring_position<Slots>;
+  static constexpr int slots = Slots;
+  static constexpr std::size_t storage_bytes =
+      static_cast<std::size_t>(Slots) * (SlotBytes + 2 * sizeof(std::uint64_t));
+
+  __device__ explicit tile_ring(void* storage)
+      : slots_(static_cast<std::byte*>(storage)),
+        barriers_(reinterpret_cast<std::uint64_t*>(slots_ + Slots * SlotBytes)) {}
+
+  /// `fillers` and `readers` are how many arrivals complete a phase.
+  __device__ void initialise(unsigned fillers, unsigned readers) const {
+    for (int i = 0; i < Slots; ++i) {
+      ::cuda::ptx::mbarrier_init(barriers_ + i, fillers);
+      ::cuda::ptx::mbarrier_init(barriers_ + Slots + i, readers);
+    }
+    // The copy engine sees barriers through another proxy than the threads.
+    if constexpr (ptx::architecture >= 90) {
+      ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
+    }
+  }
+
+  __device__ std::byte* slot(position at) const { return slots_ + at.slot * SlotBytes; }
+  __device__ std::uint64_t* full(position at) const { return barriers_ + at.slot; }
+
+  __device__ void await_full(position at) const { detail::wait_parity(full(at), at.round); }
+  /// A slot that was never filled is empty.
+  __device__ void await_empty(position at) const { detail::wait_parity(empty(at), at.round ^ 1U); }
+  __device__ void release(position at) const { ::cuda::ptx::mbarrier_arrive(empty(at)); }
+
+ private:
+  __device__ std::uint64_t* empty(position at) const { return barriers_ + Slots + at.slot; }
+
+  std::byte* slots_;
+  std::uint64_t* barriers_;
+};
+
+}  // namespace assay::copy

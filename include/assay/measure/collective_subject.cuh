@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Work that several devices do together as a thing to measure.
+#pragma once
+
+#include <assay/comm/rank_team.cuh>
+#include <assay/core/range.hpp>
+#include <assay/kernel/clock_probe.cuh>
+#include <assay/measure/subject.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// Work of several ranks. `enqueue(rank, stream, arena)` enqueues the rank's part of one operation,
+/// which may read and write what belongs to that arena (0 or 1); it is called on a thread of each
+/// rank, does not block, and can be recorded. The others may be left out: `poison(rank, stream,
+/// arena)` overwrites the rank's output, `verify(arena)` says what is wrong with the outputs, or
+/// nothing, and is called when all streams have drained.
+struct collective_work {
+  std::vector<on::device> places;  ///< of each rank; ranks may share one
+  int operations = 20;             ///< of one launch, which is a replay of a graph on each rank
+  std::function<void(int, ::cuda::stream_ref, int)> enqueue;
+  std::function<void(int, ::cuda::stream_ref, int)> poison = {};
+  std::function<std::optional<std::string>(int)> verify = {};
+};
+
+/// Work of several ranks on threads, streams and graphs of its own, which are made with the
+/// subject, anew for each epoch. A launch is `operations` operations.
+///
+/// A cell is timed with the streams held until all ranks have enqueued it (see `rank_team::time`),
+/// after the wash-out of `warm`, which blocks. Each clock is the slowest rank's: `gpu` between its
+/// events, `wall` from the opening of the gate until all streams have drained, `submit` of its
+/// thread. The SM clock is that of rank 0.
+template <class Team = comm::rank_team>
+class collective_subject final : public subject {
+  using graphs = typename Team::graphs;
+
+ public:
+  explicit collective_subject(collective_work work)
+      : work_(checked(std::move(work))), team_(work_.places), clock_(work_.places.front()) {
+    for (int arena = 0; arena < 2; ++arena) {
+      once(arena);  // what is loaded or allocated at first use cannot be recorded
+      graphs_.push_back(team_.record(work_.operations, [&](int rank, ::cuda::stream_ref on, int) {
+        work_.enqueue(rank, on, arena);
+      }));
+    }
+  }
+
+  void warm(int arena, int launches) override {
+    range const scope{"warm", category::measurement};
+    team_.run([&](int rank, ::cuda::stream_ref on) {
+      for (int i = 0; i < launches; ++i) { of(arena).launch(rank, on); }
+    });
+    // Another subject may follow: ranks that wait for each other on devices which are full of what
+    // waits for the other subject's would wait for ever.
+    team_.synchronize();
+  }
+
+  cell time(int arena, int launches) override {
+    if (launches < 1) {
+      throw std::invalid_argument("a cell of " + std::to_string(launches) +
+                                  " launches, but it must have at least 1");
+    }
+    range const scope{"cell", category::measurement};
+    clock_.begin(team_.on(0));
+    auto const sum = team_.time(of(arena), launches, work_.operations);
+    clock_.end(team_.on(0));
+    cell mean;
+    mean[clock::gpu] = sum.gpu / launches;
+    mean[clock::wall] = sum.wall / launches;
+    mean[clock::submit] = sum.submit / launches;
+    mean.sm_hertz = clock_.hertz();
+    return mean;
+  }
+
+  std::optional<std::string> verify(int arena) override {
+    range const scope{"verify", category::measurement};
+    if (work_.poison) {
+      team_.run([&](int rank, ::cuda::stream_ref on) { work_.poison(rank, on, arena); });
+      // A rank may write to its peers' outputs, which must not be poisoned after that.
+      team_.synchronize();
+    }
+    once(arena);
+    return work_.verify ? work_.verify(arena) : std::nullopt;
+  }
+
+ private:
+  static collective_work checked(collective_work work) {
+    if (work.places.empty()) {
+      throw std::invalid_argument(
+          "collective_work.places is empty, but must name a device or more");
+    }
+    if (!work.enqueue) {
+      throw std::invalid_argument("collective_work.enqueue is empty, but must be callable");
+    }
+    if (work.operations < 1) {
+      throw std::invalid_argument("collective_work.operations is " +
+                                  std::to_string(work.operations) + ", but must be at least 1");
+    }
+    return work;
+  }
+
+  void once(int arena) {
+    team_.run([&](int rank, ::cuda::stream_ref on) { work_.enqueue(rank, on, arena); });
+    team_.synchronize();
+  }
+
+  graphs const& of(int arena) const { return graphs_[static_cast<std::size_t>(arena)]; }
+
+  collective_work work_;
+  Team team_;
+  kernel::sm_clock_probe clock_;
+  std::vector<graphs> graphs_;
+};
+
+/// A variant that measures `work` as it is: epochs renew its threads, streams and graphs, the
+/// caller keeps its engine and buffers.
+template <class Team = comm::rank_team>
+variant collective_variant(std::string label, std::vector<std::pair<std::string, std::string>> axes,
+                           collective_work work) {
+  variant made;
+  made.label = std::move(label);
+  made.axes = std::move(axes);
+  made.build = [work = std::move(work)](epoch const&) -> std::unique_ptr<subject> {
+    return std::make_unique<collective_subject<Team>>(work);
+  };
+  return made;
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `workloads::scale_add` on the device.
+#pragma once
+
+#include <assay/copy/bulk.cuh>
+#include <assay/copy/cp_async.cuh>
+#include <assay/copy/regular.cuh>
+#include <assay/workload/capped_grid.cuh>
+#include <assay/workload/element_wise.cuh>
+#include <assay/workload/scale_add.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace assay {
+
+namespace kernel {
+
+/// Four floats or two doubles of a vector.
+template <class T>
+struct alignas(16) vector_of {
+  T at[16 / sizeof(T)];
+};
+
+/// How many vectors of each of the two inputs a thread brings in at a time.
+template <class Strategy>
+__host__ __device__ constexpr int vectors_of_each_input() {
+  constexpr int half = copy::vectors_per_thread<Strategy>() / 2;
+  return half > 0 ? half : 1;
+}
+
+/// A tile is a run of `x` and the same run of `y`; a thread has half its vectors of each.
+template <class Strategy, int Threads, class T>
+__global__ __launch_bounds__(Threads) void scale_and_add(T scale, uint4 const* x, uint4 const* y,
+                                                         uint4* out, std::int64_t count) {
+  constexpr int each = vectors_of_each_input<Strategy>();
+  constexpr int run = Threads * each;
+  copy::vectors<Strategy, copy::block<Threads>, 2 * each> tiles{dynamic_shared()};
+  auto const first = [](int i) { return (blockIdx.x + std::int64_t{gridDim.x} * i) * run; };
+  auto const size = [&](int i) {
+    auto const left = count - first(i);
+    return left < run ? static_cast<int>(left) : run;
+  };
+  copy::walk(
+      tiles, tiles_of((count + run - 1) / run, blockIdx.x, gridDim.x),
+      [&](int i) {
+        tiles.load_rows(i, 2, size(i), run, [&](int r) { return (r == 0 ? x : y) + first(i); });
+      },
+      [&](int i) {
+#pragma unroll
+        for (int k = 0; k < each; ++k) {
+          int const at = k * Threads + static_cast<int>(threadIdx.x);
+          if (at >= size(i)) { continue; }
+          auto const a = __builtin_bit_cast(vector_of<T>, tiles.get(i, k));
+          auto sum = __builtin_bit_cast(vector_of<T>, tiles.get(i, each + k));
+#pragma unroll
+          for (int j = 0; j < static_cast<int>(16 / sizeof(T)); ++j) {
+            sum.at[j] = fma(scale, a.at[j], sum.at[j]);
+          }
+          out[first(i) + at] = __builtin_bit_cast(uint4, sum);
+        }
+      });
+}
+
+/// The same for a few elements, one by one.
+template <class T>
+__global__ void scale_and_add_singly(T scale, T const* x, T const* y, T* out, std::int64_t count) {
+  for (auto const i : grid_stride(count)) { out[i] = fma(scale, x[i], y[i]); }
+}
+
+/// Enqueues out[i] = scale * x[i] + y[i]: by vectors where all are aligned to 16 bytes, the
+/// elements after the last vector and all others singly.
+template <class Strategy, class T>
+void launch_scale_add(on::device place, ::cuda::stream_ref stream, T scale,
+                      std::array<T const*, 2> const& in, T* out, std::int64_t count, int max_sms,
+                      int threads) {
+  constexpr auto width = static_cast<std::int64_t>(16 / sizeof(T));
+  auto const bits = reinterpret_cast<std::uintptr_t>(in[0]) |
+                    reinterpret_cast<std::uintptr_t>(in[1]) | reinterpret_cast<std::uintptr_t>(out);
+  auto const vectors = bits % 16 == 0 ? count / width : 0;
+  if (vectors > 0) {
+    with_threads(threads, [&](auto constant) {
+      constexpr int block_threads = decltype(constant)::value;
+      constexpr int each = vectors_of_each_input<Strategy>();
+      constexpr int run = block_threads * each;
+      constexpr auto shared =
+          copy::vectors<Strategy, copy::block<block_threads>, 2 * each>::storage_bytes;
+      auto const body = scale_and_add<Strategy, block_threads, T>;
+      auto const blocks =
+          capped_blocks(body, place, max_sms, block_threads, shared, (vectors + run - 1) / run);
+      launch(body, launch_shape{blocks, static_cast<unsigned>(block_threads)}, shared, stream,
+             scale, reinterpret_cast<uint4 const*>(in[0]), reinterpret_cast<uint4 const*>(in[1]),
+             reinterpret_cast<uint4*>(out), vectors);
+    });
+  }
+  auto const done = vectors * width;
+  if (done == count) { return; }
+  auto const rest = scale_and_add_singly<T>;
+  launch(rest, stride_shape(rest, place, static_cast<std::uint64_t>(count - done), 256), 0, stream,
+         scale, in[0] + done, in[1] + done, out + done, count - done);
+}
+
+}  // namespace kernel
+
+namespace workloads {
+
+/// Enqueues the computation of one chunk of a transfer.
+template <class T>
+void launch_elements(on::device place, ::cuda::stream_ref stream, scale_add<T> const& work,
+                     std::array<T const*, 2> const& inputs, T* out, std::int64_t count) {
+  kernel::launch_scale_add<copy::regular<>>(place, stream, work.scale, inputs, out, count,
+                                            work.max_sms, work.threads);
+}
+
+/// One kernel on the lane's stream, whose device must be current on this thread.
+template <device_lane Lane, class T>
+void enqueue_on(Lane& where, scale_add<T> const& work, device_element_state<scale_add<T>>& state) {
+  range const here{"scale_add", category::gpu, static_cast<std::uint64_t>(work.count())};
+  kernel::launch_scale_add<typename Lane::copy_type>(
+      where.place, where.stream, work.scale, {state.input(0), state.input(1)},
+      state.outputs.at(static_cast<std::size_t>(where.index)).get(), work.count(), work.max_sms,
+      work.threads);
+}
+
+}  // namespace workloads
+}  // namespace assay

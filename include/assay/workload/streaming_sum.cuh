@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `workloads::streaming_sum` on the device.
+#pragma once
+
+#include <assay/copy/bulk.cuh>
+#include <assay/copy/cp_async.cuh>
+#include <assay/copy/regular.cuh>
+#include <assay/core/stream.hpp>
+#include <assay/kernel/block_sum.cuh>
+#include <assay/workload/capped_grid.cuh>
+#include <assay/workload/filled.cuh>
+#include <assay/workload/resident.hpp>
+#include <assay/workload/streaming_sum.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace assay {
+
+namespace kernel {
+
+/// Where blocks leave their sums, and the last of them that of all; `arrived` is 0 between kernels.
+struct sum_target {
+  double* of_block;
+  unsigned* arrived;
+  double* sum;
+};
+
+/// The elements of `Vectors` vectors of a thread, added up as `T`.
+template <bool Full, int Vectors, class T, class Group, class Tiles>
+__device__ T tile_sum(Tiles const& tiles, int tile, int count) {
+  constexpr int width = 16 / sizeof(T);
+  struct alignas(16) elements {
+    T at[width];
+  };
+  T sum{};
+#pragma unroll
+  for (int k = 0; k < Vectors; ++k) {
+    if (!Full && k * Group::threads + Group::rank() >= count) { continue; }
+    auto const four = __builtin_bit_cast(elements, tiles.get(tile, k));
+#pragma unroll
+    for (int j = 0; j < width; ++j) { sum += four.at[j]; }
+  }
+  return sum;
+}
+
+/// The last block to arrive adds up what all left, in one order.
+template <int Threads>
+__device__ void combine(double mine, sum_target const& to) {
+  __shared__ bool is_last;
+  double const sum = block_sum<Threads>(mine);
+  if (threadIdx.x == 0) {
+    __stcg(to.of_block + blockIdx.x, sum);
+    __threadfence();
+    is_last = atomicInc(to.arrived, gridDim.x - 1) == gridDim.x - 1;  // wraps round to 0
+  }
+  __syncthreads();
+  if (!is_last) { return; }
+  __threadfence();
+  double all = 0;
+  for (auto b = threadIdx.x; b < gridDim.x; b += Threads) { all += __ldcg(to.of_block + b); }
+  all = block_sum<Threads>(all);
+  if (threadIdx.x == 0) { *to.sum = all; }
+}
+
+/// The sum of `count` vectors and of the elements before and after them.
+template <class Strategy, int Threads, class T>
+__global__ __launch_bounds__(Threads) void sum_elements(uint4 const* vectors, std::int64_t count,
+                                                        T const* before, int elements_before,
+                                                        T const* after, int elements_after,
+                                                        sum_target to) {
+  using group = copy::block<Threads>;
+  constexpr int each = copy::vectors_per_thread<Strategy>();
+  constexpr int tile = Threads * each;
+  copy::vectors<Strategy, group, each> tiles{dynamic_shared()};
+  auto const first = [](int i) { return (blockIdx.x + std::int64_t{gridDim.x} * i) * tile; };
+  auto const size = [&](int i) {
+    auto const left = count - first(i);
+    return left < tile ? static_cast<int>(left) : tile;
+  };
+  double sum = 0;
+  copy::walk(
+      tiles, tiles_of((count + tile - 1) / tile, blockIdx.x, gridDim.x),
+      [&](int i) { tiles.load(i, vectors + first(i), size(i)); },
+      [&](int i) {
+        auto const there = size(i);
+        sum += there == tile ? tile_sum<true, each, T, group>(tiles, i, there)
+                             : tile_sum<false, each, T, group>(tiles, i, there);
+      });
+  auto const rank = static_cast<int>(threadIdx.x);
+  if (blockIdx.x == 0 && rank < elements_before) { sum += before[rank]; }
+  if (blockIdx.x == 0 && rank < elements_after) { sum += after[rank]; }
+  combine<Threads>(sum, to);
+}
+
+/// Enqueues the sum of elements at any address that `T` can have. A block is one of `max_sms`, or
+/// of those resident; `of_block` has room for all of them.
+template <class Strategy, class T>
+void launch_sum(on::device place, ::cuda::stream_ref stream, T const* x, std::int64_t count,
+                int max_sms, int threads, sum_target const& to) {
+  constexpr auto width = static_cast<std::int64_t>(16 / sizeof(T));
+  auto const past = reinterpret_cast<std::uintptr_t>(x) % 16 / sizeof(T);
+  auto const before = std::min<std::int64_t>(past == 0 ? 0 : width - static_cast<int>(past), count);
+  auto const vectors = (count - before) / width;
+  auto const* const body = x + before;
+  with_threads(threads, [&](auto constant) {
+    constexpr int block_threads = decltype(constant)::value;
+    constexpr int each = copy::vectors_per_thread<Strategy>();
+    constexpr int tile = block_threads * each;
+    constexpr auto shared =
+        copy::vectors<Strategy, copy::block<block_threads>, each>::storage_bytes;
+    auto const run = sum_elements<Strategy, block_threads, T>;
+    auto const blocks =
+        capped_blocks(run, place, max_sms, block_threads, shared, (vectors + tile - 1) / tile);
+    launch(run, launch_shape{blocks, static_cast<unsigned>(block_threads)}, shared, stream,
+           reinterpret_cast<uint4 const*>(body), vectors, x, static_cast<int>(before),
+           body + vectors * width, static_cast<int>(count - before - vectors * width), to);
+  });
+}
+
+}  // namespace kernel
+
+namespace workloads {
+
+/// The array on the device, and for each lane its sum and what its blocks need to agree.
+template <class T>
+class device_sum_state {
+ public:
+  /// The device must be current.
+  device_sum_state(on::device place, streaming_sum<T> const& work, int lanes)
+      : input(static_cast<std::size_t>(work.elements)),
+        place_(place),
+        blocks_(static_cast<std::size_t>(attribute(place, cudaDevAttrMultiProcessorCount)) *
+                static_cast<std::size_t>(attribute(place, cudaDevAttrMaxBlocksPerMultiprocessor))),
+        of_blocks_(blocks_ * static_cast<std::size_t>(lanes)),
+        arrived_(static_cast<std::size_t>(lanes)),
+        outputs_(static_cast<std::size_t>(lanes)),
+        lanes_(static_cast<std::size_t>(lanes)) {
+    range const here{"prepare", category::gpu};
+    fill_resident(place, input.get(), work.elements, summed_on_device<T>{work.seed});
+    check(cudaMemset(arrived_.get(), 0, lanes_ * sizeof(unsigned)));
+    poison();
+  }
+
+  void poison() {
+    device_guard const guard{place_};
+    check(cudaMemset(outputs_.get(), 0xFF, lanes_ * sizeof(double)));  // a NaN
+    check(cudaDeviceSynchronize());
+  }
+
+  std::vector<double> sums() const {
+    device_guard const guard{place_};
+    std::vector<double> all(lanes_);
+    check(cudaMemcpy(all.data(), outputs_.get(), lanes_ * sizeof(double), cudaMemcpyDefault));
+    return all;
+  }
+
+  kernel::sum_target target(int lane) const {
+    auto const at = static_cast<std::size_t>(lane);
+    return {of_blocks_.get() + at * blocks_, arrived_.get() + at, outputs_.get() + at};
+  }
+
+  resident<T> input;
+
+ private:
+  on::device place_;
+  std::size_t blocks_;
+  resident<double> of_blocks_;
+  resident<unsigned> arrived_;
+  resident<double> outputs_;
+  std::size_t lanes_;
+};
+
+template <device_lane Lane, class T>
+auto prepare_on(Lane& where, streaming_sum<T> const& work, int lanes) {
+  device_guard const guard{where.place};
+  return device_sum_state<T>{where.place, work, lanes};
+}
+
+/// One kernel on the lane's stream, whose device must be current on this thread.
+template <device_lane Lane, class T>
+void enqueue_on(Lane& where, streaming_sum<T> const& work, device_sum_state<T>& state) {
+  range const here{"streaming_sum", category::gpu, static_cast<std::uint64_t>(work.elements)};
+  kernel::launch_sum<typename Lane::copy_type>(where.place, where.stream, state.input.get(),
+                                               work.elements, work.max_sms, work.threads,
+                                               state.target(where.index));
+}
+
+}  // namespace workloads
+}  // namespace assay

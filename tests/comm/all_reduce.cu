@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-timeout: 1200
+/// @file
+/// All-reduces of floats: every element right whatever the algorithm, size, placement and
+/// alignment; the same bits everywhere; and what cannot be is refused.
+
+#include "comm/world.cuh"
+
+#include <assay/kernel/grid_stride.cuh>
+
+#include <cuda_bf16.h>
+
+#include <array>
+#include <limits>
+
+using namespace assay;
+using comm::algorithm;
+using comm::reduction;
+using test::contains;
+
+namespace {
+
+constexpr algorithm every_algorithm[] = {
+    algorithm::ll_push,   algorithm::lamport_push, algorithm::lamport_two_shot,
+    algorithm::ring_push, algorithm::pull,         algorithm::two_shot};
+
+std::vector<std::size_t> sizes(algorithm how) {
+  if (test::small()) { return {1, 37, 777}; }
+  if (how == algorithm::ll_push) { return {1, 3, 37, 1000, 4099, 16385}; }
+  return {1, 3, 37, 1000, 4099, 65537, 262147};
+}
+
+}  // namespace
+
+TEST_CASE("every algorithm sums every element", "[comm]") {
+  auto const seed = test::fresh_seed();
+  for (auto const how : every_algorithm) {
+    for (int const ranks : test::rank_counts()) {
+      test::require_right<float>(how, ranks, sizes(how), seed);
+    }
+  }
+}
+
+TEST_CASE("the verifier finds one wrong element, and one byte beyond the end", "[comm]") {
+  test::world<float> all{2, 1000, test::checked_options()};
+  auto const at = all.buffers(0, 1, false);
+  all.fill(at, 777, 5);
+  all.enqueue(at, 777, reduction::sum);
+  all.synchronize();
+  REQUIRE(all.wrong(at, 777, reduction::sum).empty());
+  float kept = 0;
+  check(cudaMemcpy(&kept, at.out[0] + 500, 4, cudaMemcpyDefault));
+  float const other = kept + 1e-3F;
+  check(cudaMemcpy(at.out[0] + 500, &other, 4, cudaMemcpyDefault));
+  CHECK_THAT(all.wrong(at, 777, reduction::sum), contains("element 500 of 777"));
+  check(cudaMemcpy(at.out[0] + 500, &kept, 4, cudaMemcpyDefault));
+  all.out.set(1, (777 + 1) * 4, 0, 1);
+  CHECK_THAT(all.wrong(at, 777, reduction::sum), contains("of rank 1 was written to"));
+}
+
+TEST_CASE("large messages are right, whichever way they take", "[comm]") {
+  if (test::small()) { return; }
+  auto const seed = test::fresh_seed();
+  for (int const ranks : {2, 4}) {
+    for (std::size_t const mib : {1U, 4U, 16U, 64U}) {
+      test::world<float> all{ranks, (mib << 18U) + 8, test::checked_options()};
+      for (auto const how : {0U, 1U}) {
+        auto const count = (mib << 18U) - how * 5;
+        INFO(mib << " MiB, " << ranks << " ranks, seed " << seed);
+        CHECK(all.run(count, how, how, how == 1, reduction::sum, seed + mib) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("results are the same bits in every run", "[comm]") {
+  auto const seed = test::fresh_seed();
+  for (auto const how : every_algorithm) {
+    test::world<float> all{3, 5000, test::checked_options(how)};
+    auto const at = all.buffers(0, 0, false);
+    std::size_t const count = test::small() ? 500 : 4999;
+    std::vector<std::byte> first;
+    for (int run = 0; run < 4; ++run) {
+      all.fill(at, count, seed);
+      all.enqueue(at, count, reduction::sum);
+      all.synchronize();
+      auto const found = all.out.read(1);
+      if (run == 0) { first = found; }
+      INFO(std::string{comm::in_words(how)} << ", run " << run << ", seed " << seed);
+      CHECK(found == first);
+    }
+  }
+}
+
+TEST_CASE("no value is lost: negative zero, infinities, NaNs, also the one that marks scratch",
+          "[comm]") {
+  auto const special = [](unsigned bits) { return __builtin_bit_cast(float, bits); };
+  std::vector<float> const values{-0.0F,
+                                  0.0F,
+                                  special(0xFFFFFFFFU),
+                                  special(0x7FFFFFFFU),
+                                  special(0x7FC00001U),
+                                  std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity(),
+                                  std::numeric_limits<float>::denorm_min(),
+                                  -1.5F};
+  for (auto const how : every_algorithm) {
+    test::world<float> all{2, 64, test::checked_options(how)};
+    auto const at = all.buffers(0, 0, false);
+    std::vector<float> const zeros(values.size(), -0.0F);
+    check(cudaMemcpy(const_cast<float*>(at.in[0]), values.data(), values.size() * 4,
+                     cudaMemcpyDefault));
+    check(cudaMemcpy(const_cast<float*>(at.in[1]), zeros.data(), zeros.size() * 4,
+                     cudaMemcpyDefault));
+    check(cudaDeviceSynchronize());
+    all.enqueue(at, values.size(), reduction::sum);
+    all.synchronize();
+    for (int rank = 0; rank < 2; ++rank) {
+      std::vector<float> found(values.size());
+      check(cudaMemcpy(found.data(), at.out[static_cast<std::size_t>(rank)], found.size() * 4,
+                       cudaMemcpyDefault));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        INFO(std::string{comm::in_words(how)} << ", value " << i);
+        if (std::isnan(values[i])) {
+          CHECK(std::isnan(found[i]));
+        } else {
+          CHECK(__builtin_bit_cast(unsigned, found[i]) == __builtin_bit_cast(unsigned, values[i]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("scratch full of packets of the past does not matter", "[comm]") {
+  test::world<float> all{2, 2000, test::checked_options(algorithm::ll_push)};
+  auto const& layout = all.engine.layout();
+  for (int rank = 0; rank < 2; ++rank) {
+    // As an epoch, half the way round back from the first.
+    device_guard const guard{all.engine.device(rank)};
+    check(cudaMemset(all.engine.workspace_of(rank) + layout.ll_at, 0x80,
+                     layout.lamport_at - layout.ll_at));
+    check(cudaDeviceSynchronize());
+  }
+  for (int i = 0; i < 5; ++i) {
+    CHECK(all.run(test::small() ? 300 : 2000, 0, 0, false, reduction::sum, test::fresh_seed()) ==
+          "");
+  }
+}
+
+TEST_CASE("nothing is nothing", "[comm]") {
+  test::world<float> all{2, 16, test::checked_options()};
+  all.enqueue(all.buffers(0, 0, false), 0, reduction::sum);
+  all.enqueue({}, 0, reduction::max);
+  all.synchronize();
+}
+
+TEST_CASE("one rank alone gets its input", "[comm]") {
+  test::world<float> all{1, 1000, test::checked_options()};
+  CHECK(all.run(777, 0, 1, false, reduction::average, test::fresh_seed()) == "");
+}
+
+TEST_CASE("more blocks than are resident are not launched", "[comm]") {
+  auto options = test::checked_options(algorithm::two_shot);
+  options.blocks = test::small() ? 4 : 4096;
+  options.scratch_bytes = 4096;  // for each of them
+  test::world<float> all{2, 1 << 20, options};
+  CHECK(all.run(test::small() ? 999 : (1 << 20), 0, 0, false, reduction::sum, test::fresh_seed()) ==
+        "");
+}
+
+TEST_CASE("a rank that is not there is refused by its number", "[comm]") {
+  test::world<float> all{2, 16, test::checked_options()};
+  auto const at = all.buffers(0, 0, false);
+  CHECK_THROWS_WITH(all.engine.enqueue(2, all.streams[0], at, 16, reduction::sum),
+                    contains("rank 2 of comm::peers"));
+}
+
+TEST_CASE("options that cannot be are refused by name", "[comm]") {
+  auto const refused = [](auto const& change) {
+    auto options = test::checked_options();
+    change(options);
+    return test::message_of(
+        [&] { comm::all_reduce{comm::peers::on_one(on::device{0}, 2), options}; });
+  };
+  CHECK_THAT(refused([](auto& o) { o.threads = 48; }), contains("48 threads"));
+  CHECK_THAT(refused([](auto& o) { o.threads = 1024; }), contains("1024 threads"));
+  CHECK_THAT(refused([](auto& o) { o.blocks = 5000; }), contains("5000 blocks"));
+  CHECK_THAT(refused([](auto& o) { o.scratch_bytes = 16; }), contains("scratch_bytes 16"));
+  CHECK_THAT(refused([](auto& o) { o.timeout_seconds = -1; }), contains("timeout_seconds"));
+}
+
+TEST_CASE("where ranks share a device no kernel starts early", "[comm]") {
+  comm::all_reduce_options options;
+  REQUIRE(options.dependent_launch);
+  comm::all_reduce const one{comm::peers::on_one(on::device{0}, 2), options};
+  CHECK_FALSE(one.options().dependent_launch);
+  if (test::one_device(2)) { return; }
+  comm::all_reduce const two{comm::peers::first(2), options};
+  CHECK(two.options().dependent_launch == (comm::detail::capability(on::device{0}) >= 90));
+}
+
+TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
+  auto const seed = test::fresh_seed();
+  for (int const ranks : {2, 4}) {
+    for (unsigned const blocks : {1U, 3U}) {
+      auto options = test::checked_options(algorithm::ring_push);
+      options.blocks = blocks;
+      // Tiles of a block: more than two rounds of slots, the last one of few elements.
+      auto const tile = std::size_t{comm::ring_tile_packs(ranks)} * 4;
+      auto const count = tile * blocks * (test::small() ? 3 : 14) + 37;
+      test::world<float> all{ranks, count, options};
+      for (int run = 0; run < 3; ++run) {
+        INFO(ranks << " ranks, " << blocks << " blocks, run " << run << ", seed " << seed);
+        CHECK(all.run(count, 1, 1, run == 1, reduction::sum, seed + static_cast<unsigned>(run)) ==
+              "");
+      }
+    }
+  }
+}
+
+TEST_CASE("buffers that cannot be are refused by rank and role", "[comm]") {
+  test::world<float> all{2, 1000, test::checked_options()};
+  auto const good = all.buffers(0, 0, false);
+  auto const refused = [&](auto const& change) {
+    auto at = good;
+    change(at);
+    return test::message_of([&] { all.enqueue(at, 1000, reduction::sum); });
+  };
+  std::vector<float> host(1000);
+  CHECK_THAT(refused([](auto& at) { at.in[1] = nullptr; }),
+             contains("the input of rank 1 (4000 bytes) is a null pointer"));
+  CHECK_THAT(refused([&](auto& at) { at.out[1] = host.data(); }),
+             contains("the output of rank 1 (4000 bytes) is no device memory"));
+  CHECK_THAT(refused([](auto& at) {
+               at.in[0] =
+                   reinterpret_cast<float const*>(reinterpret_cast<std::byte const*>(at.in[0]) + 2);
+             }),
+             contains("not aligned"));
+  CHECK_THAT(refused([](auto& at) { at.out[0] = const_cast<float*>(at.in[0]) + 8; }),
+             contains("of rank 0 overlap"));
+  if (!test::one_device(2)) {
+    CHECK_THAT(refused([](auto& at) { std::swap(at.in[0], at.in[1]); }),
+               contains("in memory of device 1"));
+  }
+  all.in.release(1);
+  CHECK_THAT(refused([](auto&) {}),
+             contains("the input of rank 1 (4000 bytes) is no device memory"));
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What goes wrong while ranks wait for each other ends with an error that names it, and the engine
+/// can be used again. Not under a sanitizer: what is waited for never comes there.
+
+#include "comm/world.cuh"
+
+using namespace assay;
+using comm::algorithm;
+using comm::reduction;
+using test::contains;
+
+namespace {
+
+comm::all_reduce_options impatient(algorithm how) {
+  auto options = test::checked_options(how);
+  options.timeout_seconds = 0.3;
+  return options;
+}
+
+constexpr algorithm every_algorithm[] = {
+    algorithm::ll_push,   algorithm::lamport_push, algorithm::lamport_two_shot,
+    algorithm::ring_push, algorithm::pull,         algorithm::two_shot};
+
+}  // namespace
+
+TEST_CASE("a rank that is not asked is named, and the engine goes on after a reset", "[comm]") {
+  if (test::small()) { return; }
+  for (auto const how : every_algorithm) {
+    INFO(std::string{comm::in_words(how)});
+    test::world<float> all{2, 5000, impatient(how)};
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, 5000, 1);
+    all.engine.enqueue(1, all.streams[1], at, 5000, reduction::sum);
+    try {
+      all.engine.synchronize(1, all.streams[1]);
+      FAIL("nothing was thrown");
+    } catch (comm::all_reduce_error const& failed) {
+      INFO(failed.what());
+      CHECK(failed.rank() == 1);
+      CHECK(failed.peer() == 0);
+      CHECK(failed.epoch() == 1);
+      CHECK(failed.kind() == comm::failure_kind::timed_out);
+    }
+    CHECK_THROWS_AS(all.enqueue(at, 5000, reduction::sum), comm::all_reduce_error);
+    all.engine.reset();
+    CHECK(all.run(5000, 0, 0, false, reduction::sum, 7) == "");
+  }
+}
+
+TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
+  if (test::small()) { return; }
+  for (auto const how : every_algorithm) {
+    INFO(std::string{comm::in_words(how)});
+    test::world<float> all{2, 5000, impatient(how)};
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, 5000, 1);
+    all.engine.enqueue(0, all.streams[0], at, 5000, reduction::sum);
+    all.engine.enqueue(1, all.streams[1], at, 4999, reduction::sum);
+    check(cudaStreamSynchronize(all.streams[0].get()));
+    check(cudaStreamSynchronize(all.streams[1].get()));
+    CHECK_THAT(test::message_of([&] { all.synchronize(); }), contains("different operations"));
+    all.engine.reset();
+    CHECK(all.run(5000, 0, 0, false, reduction::sum, 8) == "");
+  }
+}
+
+TEST_CASE("a flag that no rank can have written is found", "[comm]") {
+  if (test::small()) { return; }
+  constexpr std::size_t count = 60'000;  // of several blocks
+  for (auto const how : {algorithm::two_shot, algorithm::ll_push, algorithm::ring_push}) {
+    INFO(std::string{comm::in_words(how)});
+    test::world<float> all{2, count, impatient(how)};
+    auto const& layout = all.engine.layout();
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, count, 1);
+    // Of rank 0: the flags from rank 1, or packets as of a far epoch.
+    auto* const base = all.engine.workspace_of(0);
+    if (how == algorithm::two_shot) {
+      check(cudaMemset(base + layout.flags_at, 0x55, layout.agreement_at - layout.flags_at));
+    } else if (how == algorithm::ring_push) {
+      check(cudaMemset(base + layout.ring_flags_at, 0x55, layout.ring_at - layout.ring_flags_at));
+    } else {
+      check(cudaMemset(base + layout.ll_at, 0x55, layout.lamport_at - layout.ll_at));
+    }
+    check(cudaDeviceSynchronize());
+    // Rank 1 does not run, and so cannot put its flags right: of rank 0 all blocks but the first,
+    // which awaits what rank 1 was asked for, find them at once.
+    all.engine.enqueue(0, all.streams[0], at, count, reduction::sum);
+    check(cudaStreamSynchronize(all.streams[0].get()));
+    auto const text = test::message_of([&] { all.engine.synchronize(0, all.streams[0]); });
+    CHECK_THAT(text, contains("rank 0 found a flag of rank 1"));
+    all.engine.reset();
+    CHECK(all.run(count, 0, 0, false, reduction::sum, 9) == "");
+  }
+}

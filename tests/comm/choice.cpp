@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The table's choices can do what they are chosen for, and grids fit their scratch.
+
+#include "catch.hpp"
+
+#include <assay/comm/choice.hpp>
+
+#include <cstdint>
+#include <string>
+
+using namespace assay::comm;
+
+namespace {
+constexpr std::size_t mib = std::size_t{1} << 20U;
+}
+
+TEST_CASE("every size has an algorithm whose scratch it fits", "[comm]") {
+  for (std::size_t const scratch : {std::size_t{4096}, mib, 4 * mib, 64 * mib}) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
+      for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes = bytes * 3 / 2 + 1) {
+        for (bool const in_place : {false, true}) {
+          auto const how = choose({bytes, ranks, in_place}, scratch);
+          INFO(bytes << " bytes, " << ranks << " ranks: " << std::string{in_words(how)});
+          REQUIRE(how != algorithm::automatic);
+          REQUIRE(bytes <= capacity_bytes(how, scratch, ranks));
+          REQUIRE((!in_place || how != algorithm::pull));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]") {
+  auto const enough = [](auto const& rows, int ranks) {
+    for (auto const& row : rows) {
+      if (is_push(row.how)) {
+        CHECK(row.up_to_bytes <= capacity_bytes(row.how, scratch_for(ranks), ranks));
+      }
+    }
+  };
+  enough(choices_of_two, 2);
+  enough(choices_of_four, 3);
+  enough(choices_of_four, 4);
+  enough(choices_of_many, 5);
+  enough(choices_of_many, 8);
+}
+
+TEST_CASE("small messages are all in scratch at once, and large ones are not", "[comm]") {
+  for (int const ranks : {2, 4, 8}) {
+    CHECK(is_push(choose({1024, ranks, false}, 4 * mib)));
+    CHECK_FALSE(is_push(choose({1024 * mib, ranks, false}, 4 * mib)));
+  }
+  CHECK_FALSE(is_push(choose({mib, 2, false}, 4096)));  // for want of scratch
+}
+
+TEST_CASE("a push's grid has a place for every pack, and no idle block", "[comm]") {
+  for (std::uint64_t packs = 1; packs < 3'000'000; packs = packs * 5 / 4 + 1) {
+    for (unsigned const most : {1U, 7U, 132U}) {
+      for (unsigned const wish : {0U, 16U}) {
+        auto const slot = share_of(packs, most) + 1;
+        auto const grid = push_shape(packs, {wish, 0, most, slot});
+        INFO(packs << " packs, " << most << " blocks: " << grid.blocks << " x " << grid.threads);
+        REQUIRE(grid.blocks >= 1);
+        REQUIRE(grid.blocks <= most);
+        REQUIRE(grid.threads % 32 == 0);
+        REQUIRE(grid.threads >= 32);
+        REQUIRE(grid.threads <= 512);
+        auto const share = share_of(packs, grid.blocks);
+        REQUIRE(share <= slot);
+        REQUIRE(share * (grid.blocks - 1) < packs);
+      }
+    }
+  }
+}
+
+TEST_CASE("a push has a block for each SM, and as many as fit where it is long", "[comm]") {
+  shape_limits const limits{0, 0, 396, SIZE_MAX, 132};
+  CHECK(push_shape(64, limits) == shape{1, 64});
+  CHECK(push_shape(4096, limits) == shape{32, 128});
+  CHECK(push_shape(32768, limits) == shape{132, 256});
+  CHECK(push_shape(65536, limits) == shape{395, 192});
+  CHECK(push_shape(262144, limits) == shape{396, 512});
+  CHECK(push_shape(262144, {0, 0, 132, SIZE_MAX, 132}) == shape{132, 512});
+}
+
+TEST_CASE("only who may ask for a ring has slots for it", "[comm]") {
+  CHECK(uses_ring(algorithm::automatic, 2));
+  CHECK(uses_ring(algorithm::ring_push, 8));
+  CHECK_FALSE(uses_ring(algorithm::lamport_push, 2));
+  for (int ranks = 3; ranks <= 8; ++ranks) {
+    CHECK_FALSE(uses_ring(algorithm::automatic, ranks));
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
+      CHECK(choose({bytes, ranks, false}, mib) != algorithm::ring_push);
+    }
+  }
+}
+
+TEST_CASE("options say what they are", "[comm]") {
+  all_reduce_options options;
+  CHECK(options.describe() == "{automatic, dependent launch}");
+  options.dependent_launch = false;
+  CHECK(options.describe() == "{automatic}");
+  options.how = algorithm::two_shot;
+  options.blocks = 64;
+  options.threads = 512;
+  options.checked = true;
+  CHECK(options.describe() == "{two_shot, 64 blocks of 512 threads, checked}");
+  CHECK(options != all_reduce_options{});
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Every interleaving of a few ranks and operations: no packet is lost, none is read twice, no rank
+/// waits for ever. A model of one block's channel, by the rules of comm/protocol.hpp.
+
+#include "catch.hpp"
+
+#include <assay/comm/protocol.hpp>
+
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace assay::comm;
+
+namespace {
+
+constexpr int most_ranks = 3;
+constexpr unsigned most_buffers = 4;
+constexpr int no_data = -1;
+
+enum class step : unsigned char { send, clear, receive };
+
+/// What a rank does in one operation, for each of its peers.
+struct action {
+  step what;
+  int peer;
+};
+
+/// Ranks of a model: `Rules` says which buffer an epoch has, whether buffers are cleared, and what
+/// a reader takes for data of its operation.
+struct state {
+  std::array<unsigned char, most_ranks> operation{};
+  std::array<unsigned char, most_ranks> position{};
+  /// What stands in `buffer` of a rank for a source: the epoch it was written in, or `no_data`.
+  std::array<std::array<std::array<signed char, most_buffers>, most_ranks>, most_ranks> slot{};
+  auto operator<=>(state const&) const = default;
+};
+
+struct rules {
+  unsigned buffers;
+  unsigned cleared_after;  ///< 0: readers know the epoch by itself
+};
+
+/// Explores all interleavings of `ranks` ranks that each do `operations`; returns what went wrong.
+class explorer {
+ public:
+  explorer(rules of, int ranks, int operations)
+      : rules_(of), ranks_(ranks), operations_(operations) {}
+
+  std::string run() {
+    state first;
+    for (auto& rank : first.slot) {
+      for (auto& source : rank) { source.fill(no_data); }
+    }
+    std::vector<state> open{first};
+    seen_.insert(first);
+    while (!open.empty() && wrong_.empty()) {
+      auto const now = open.back();
+      open.pop_back();
+      int moved = 0;
+      bool all_done = true;
+      for (int rank = 0; rank < ranks_; ++rank) {
+        auto const r = static_cast<std::size_t>(rank);
+        if (now.operation[r] == operations_) { continue; }
+        all_done = false;
+        auto next = now;
+        if (!advance(next, rank)) { continue; }
+        ++moved;
+        if (seen_.insert(next).second) { open.push_back(next); }
+      }
+      if (moved == 0 && !all_done && wrong_.empty()) { wrong_ = "deadlock"; }
+    }
+    return wrong_;
+  }
+  std::size_t states() const { return seen_.size(); }
+
+ private:
+  /// The order within a kernel: all sends, all clears, all receipts.
+  std::vector<action> program(int rank) const {
+    std::vector<action> all;
+    for (auto const what : {step::send, step::clear, step::receive}) {
+      if (what == step::clear && rules_.cleared_after == 0) { continue; }
+      for (int peer = 0; peer < ranks_; ++peer) {
+        if (peer != rank) { all.push_back({what, peer}); }
+      }
+    }
+    return all;
+  }
+
+  unsigned buffer_of(unsigned epoch) const { return epoch % rules_.buffers; }
+
+  /// Does the next action of a rank; false where it has to wait.
+  bool advance(state& now, int rank) {
+    auto const r = static_cast<std::size_t>(rank);
+    auto const epoch = static_cast<unsigned>(now.operation[r]) + 1;
+    auto const all = program(rank);
+    auto const [what, peer] = all[now.position[r]];
+    auto const p = static_cast<std::size_t>(peer);
+    if (what == step::send) {
+      auto& there = now.slot[p][r][buffer_of(epoch)];
+      // Overwriting what the peer has not read yet loses it.
+      if (there != no_data && now.operation[p] < there) { wrong_ = "a packet was overwritten"; }
+      if (rules_.cleared_after != 0 && there != no_data) { wrong_ = "a buffer was not clear"; }
+      there = static_cast<signed char>(epoch);
+    } else if (what == step::clear) {
+      auto const to_clear =
+          (epoch % rules_.buffers + rules_.buffers - rules_.cleared_after) % rules_.buffers;
+      auto& there = now.slot[r][p][to_clear];
+      if (there != no_data && static_cast<unsigned>(there) >= epoch) {
+        wrong_ = "a packet was cleared before it was read";
+      }
+      there = no_data;
+    } else {
+      auto const there = now.slot[r][p][buffer_of(epoch)];
+      bool const by_epoch = rules_.cleared_after == 0;
+      if (by_epoch ? there != static_cast<signed char>(epoch) : there == no_data) { return false; }
+      if (there != static_cast<signed char>(epoch)) { wrong_ = "another operation's was read"; }
+    }
+    if (++now.position[r] == all.size()) {
+      now.position[r] = 0;
+      ++now.operation[r];
+    }
+    return true;
+  }
+
+  rules rules_;
+  int ranks_;
+  int operations_;
+  std::set<state> seen_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+TEST_CASE("two buffers are enough for packets that carry their epoch", "[comm]") {
+  for (int const ranks : {2, 3}) {
+    explorer model{{protocol::ll_buffers, 0}, ranks, ranks == 2 ? 7 : 4};
+    CHECK(model.run() == "");
+    CHECK(model.states() > 50);
+  }
+}
+
+TEST_CASE("one buffer is not", "[comm]") {
+  explorer model{{1, 0}, 2, 4};
+  CHECK(model.run() != "");
+}
+
+TEST_CASE("three buffers, cleared one operation later, are enough for bare data", "[comm]") {
+  for (int const ranks : {2, 3}) {
+    explorer model{{protocol::lamport_buffers, protocol::cleared_after}, ranks, ranks == 2 ? 8 : 4};
+    CHECK(model.run() == "");
+    CHECK(model.states() > 50);
+  }
+}
+
+TEST_CASE("two buffers are not, nor another order of clearing", "[comm]") {
+  CHECK(explorer({2, 1}, 2, 5).run() != "");
+  CHECK(explorer({3, 2}, 2, 6).run() != "");
+  CHECK(explorer({3, 3}, 2, 6).run() != "");
+}
+
+namespace {
+
+/// Ranks that meet twice in each operation by flags that only grow, and use the buffers in between.
+struct meeting_state {
+  std::array<unsigned char, most_ranks> phase{};  ///< steps done
+  std::array<unsigned char, most_ranks> heard{};  ///< peers found to be there in this handshake
+  std::array<std::array<unsigned, most_ranks>, most_ranks> flag{};
+  auto operator<=>(meeting_state const&) const = default;
+};
+
+/// Explores; `start` is what the flags and counts begin with.
+std::string explore_meetings(int ranks, unsigned operations, unsigned start) {
+  meeting_state first;
+  for (auto& each : first.flag) { each.fill(start); }
+  std::set<meeting_state> seen{first};
+  std::vector<meeting_state> open{first};
+  auto const ends = operations * protocol::handshakes * 2;  // raise, then wait, for each
+  while (!open.empty()) {
+    auto const now = open.back();
+    open.pop_back();
+    bool moved = false;
+    bool done = true;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const r = static_cast<std::size_t>(rank);
+      auto const phase = now.phase[r];
+      if (phase == ends) { continue; }
+      done = false;
+      auto const wanted = start + 1 + phase / 2;
+      auto next = now;
+      if (phase % 2 == 0) {  // raise all flags
+        for (int peer = 0; peer < ranks; ++peer) {
+          next.flag[static_cast<std::size_t>(peer)][r] = wanted;
+        }
+        ++next.phase[r];
+        next.heard[r] = 0;
+      } else {
+        auto const p = now.heard[r];
+        auto const value = now.flag[r][p];
+        if (!protocol::plausible(value, wanted)) { return "a flag that cannot be"; }
+        if (!protocol::reached(value, wanted)) { continue; }
+        if (++next.heard[r] == ranks) {
+          next.heard[r] = 0;
+          ++next.phase[r];
+        }
+      }
+      moved = true;
+      // Whoever is between the handshakes of an operation uses all buffers: then every rank must
+      // have begun that operation, and none have ended it.
+      for (int user = 0; user < ranks; ++user) {
+        auto const at = next.phase[static_cast<std::size_t>(user)];
+        if (at % 4 != 2) { continue; }
+        for (int owner = 0; owner < ranks; ++owner) {
+          auto const other = next.phase[static_cast<std::size_t>(owner)];
+          if (other < at / 4 * 4 + 1 || other >= at / 4 * 4 + 4) { return "a buffer not lent"; }
+        }
+      }
+      if (seen.insert(next).second) { open.push_back(next); }
+    }
+    if (!moved && !done) { return "deadlock"; }
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("between its two handshakes a rank has the use of all buffers, also as flags wrap",
+          "[comm]") {
+  for (unsigned const start : {0U, 0xFFFFFFFCU, 0x7FFFFFFDU}) {
+    CHECK(explore_meetings(2, 5, start) == "");
+    CHECK(explore_meetings(3, 3, start) == "");
+  }
+}
+
+namespace {
+
+constexpr int most_warps = 2;
+template <class Count>
+using of_warps = std::array<std::array<Count, most_warps>, most_ranks>;
+
+/// Ranks that push tiles through slots; each warp for itself, and one more that announces a tile
+/// once all have pushed their part of it.
+struct ring_state {
+  std::array<unsigned char, most_ranks> operation{};
+  of_warps<unsigned char> step{};  ///< moves of the present operation: push, consume, push, ...
+  of_warps<unsigned char> pushed{}, consumed{};  ///< tiles, of all operations
+  std::array<unsigned char, most_ranks> announced{};
+  auto operator<=>(ring_state const&) const = default;
+};
+
+/// Explores operations of so many tiles each, by ranks of so many warps.
+class ring_explorer {
+ public:
+  ring_explorer(unsigned ahead, unsigned slots, std::size_t ranks, std::size_t warps)
+      : ahead_(ahead), slots_(slots), ranks_(ranks), warps_(warps) {}
+
+  std::string run(std::vector<unsigned> const& tiles) {
+    ring_state const first;
+    seen_ = {first};
+    std::vector<ring_state> open{first};
+    while (!open.empty() && wrong_.empty()) {
+      auto const now = open.back();
+      open.pop_back();
+      bool moved = false;
+      bool done = true;
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        if (now.operation[r] == tiles.size()) { continue; }
+        done = false;
+        for (std::size_t w = 0; w <= warps_; ++w) {
+          auto next = now;
+          if (!(w == warps_ ? announce(next, r) : advance(next, r, w, tiles))) { continue; }
+          end_operation(next, r, tiles);
+          moved = true;
+          if (seen_.insert(next).second) { open.push_back(next); }
+        }
+      }
+      if (!moved && !done && wrong_.empty()) { wrong_ = "deadlock"; }
+    }
+    return wrong_;
+  }
+  std::size_t states() const { return seen_.size(); }
+
+ private:
+  bool announce(ring_state& now, std::size_t r) const {
+    for (std::size_t w = 0; w < warps_; ++w) {
+      if (now.pushed[r][w] <= now.announced[r]) { return false; }
+    }
+    ++now.announced[r];
+    return true;
+  }
+
+  bool advance(ring_state& now, std::size_t r, std::size_t w, std::vector<unsigned> const& tiles) {
+    unsigned const count = tiles[now.operation[r]];
+    unsigned const i = now.step[r][w] / 2;
+    if (i == count + ahead_) { return false; }
+    if (now.step[r][w] % 2 == 0 && i < count) {
+      for (std::size_t p = 0; p < ranks_; ++p) {
+        if (p != r && now.pushed[r][w] >= now.consumed[p][w] + slots_) {
+          wrong_ = "a tile was overwritten";
+        }
+      }
+      ++now.pushed[r][w];
+      // Of the barrier of a slot only the parity of its turn is seen.
+      if (now.pushed[r][w] > now.announced[r] + slots_) { wrong_ = "a barrier went round twice"; }
+    } else if (now.step[r][w] % 2 == 1 && i >= ahead_) {
+      for (std::size_t p = 0; p < ranks_; ++p) {
+        if (p == r) { continue; }
+        unsigned const wanted = now.consumed[r][w] + 1U;
+        unsigned const seen = now.announced[p];
+        if (!protocol::reached(seen, wanted)) { return false; }
+        if (slots_ == protocol::ring_slots && !protocol::plausible_tiles(seen, wanted)) {
+          wrong_ = "a count that cannot be";
+        }
+      }
+      ++now.consumed[r][w];
+    }
+    ++now.step[r][w];
+    return true;
+  }
+
+  /// When all warps and the one that announces are through.
+  void end_operation(ring_state& now, std::size_t r, std::vector<unsigned> const& tiles) const {
+    for (std::size_t w = 0; w < warps_; ++w) {
+      if (now.step[r][w] != 2 * (tiles[now.operation[r]] + ahead_)) { return; }
+    }
+    if (now.announced[r] != now.pushed[r][0]) { return; }
+    ++now.operation[r];
+    now.step[r].fill(0);
+  }
+
+  unsigned ahead_, slots_;
+  std::size_t ranks_, warps_;
+  std::set<ring_state> seen_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+TEST_CASE("a ring of slots needs no acknowledgements, within an operation and from one to the next",
+          "[comm]") {
+  constexpr auto ahead = protocol::ring_ahead;
+  constexpr auto slots = protocol::ring_slots;
+  ring_explorer one_warp{ahead, slots, 2, 1};
+  CHECK(one_warp.run({1, 2 * slots + 1, 3, 1, slots}) == "");
+  CHECK(one_warp.states() > 500);
+  ring_explorer two_warps{ahead, slots, 2, 2};
+  CHECK(two_warps.run({1, slots + 2, 2}) == "");
+  CHECK(two_warps.states() > 5000);
+  ring_explorer three_ranks{ahead, slots, 3, 1};
+  CHECK(three_ranks.run({1, slots + 2, 2}) == "");
+  CHECK(three_ranks.states() > 5000);
+  for (unsigned const fewer : {1U, 3U}) {
+    CHECK(ring_explorer(fewer, 2 * fewer + 2, 2, 1).run({2, 9, 1}) == "");
+  }
+}
+
+TEST_CASE("a slot less is not enough", "[comm]") {
+  for (unsigned const ahead : {1U, 2U, 3U}) {
+    CHECK(ring_explorer(ahead, 2 * ahead + 1, 2, 1).run({12}) == "a tile was overwritten");
+    // Not in one operation, but from one to the next.
+    CHECK(ring_explorer(ahead, ahead, 2, 1).run({2, ahead, ahead}) == "a tile was overwritten");
+  }
+}
+
+TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is made of", "[comm]") {
+  unsigned epoch = 0xFFFFFFF0U;
+  for (int i = 0; i < 40; ++i) {
+    auto const next = protocol::next_epoch(epoch);
+    CHECK(next != 0);
+    CHECK(protocol::ll_buffer(next) == (protocol::ll_buffer(epoch) + 1) % protocol::ll_buffers);
+    CHECK(protocol::lamport_buffer(next) ==
+          (protocol::lamport_buffer(epoch) + 1) % protocol::lamport_buffers);
+    CHECK(protocol::buffer_to_clear(next) == protocol::lamport_buffer(epoch));
+    epoch = next;
+  }
+  CHECK(epoch < 100);
+}
+
+TEST_CASE("a flag far off is no peer's", "[comm]") {
+  CHECK(protocol::plausible(4, 5));
+  CHECK(protocol::plausible(5, 5));
+  CHECK(protocol::plausible(6, 5));
+  CHECK_FALSE(protocol::plausible(3, 5));
+  CHECK_FALSE(protocol::plausible(7, 5));
+  CHECK_FALSE(protocol::plausible(0xDEADBEEF, 5));
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What every copy strategy has to bring in rightly: kernels that pass bytes through its tiles.
+#pragma once
+
+#include "catch.hpp"
+
+#include <assay/copy/bulk.cuh>
+#include <assay/copy/cp_async.cuh>
+#include <assay/copy/regular.cuh>
+#include <assay/core/error.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/kernel/launch.cuh>
+#include <assay/kernel/shared_memory.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace assay::test {
+
+inline constexpr std::byte poison{0xA5};
+
+/// Device memory of a test.
+class device_bytes {
+ public:
+  explicit device_bytes(std::size_t bytes) : bytes_(bytes) {
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes));
+    memory_.reset(static_cast<std::byte*>(memory));
+    check(cudaMemset(memory, std::to_integer<int>(poison), bytes));
+  }
+  explicit device_bytes(std::vector<std::byte> const& from) : device_bytes(from.size()) {
+    check(cudaMemcpy(get(), from.data(), bytes_, cudaMemcpyDefault));
+  }
+  std::byte* get() const { return memory_.get(); }
+  std::vector<std::byte> read() const {
+    check(cudaDeviceSynchronize());
+    std::vector<std::byte> all(bytes_);
+    check(cudaMemcpy(all.data(), get(), bytes_, cudaMemcpyDefault));
+    return all;
+  }
+
+ private:
+  struct deleter {
+    void operator()(std::byte* old) const noexcept { check_noexcept(cudaFree(old)); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte, deleter> memory_;
+};
+
+/// Random bytes, none of them the poison.
+inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t seed) {
+  std::vector<std::byte> all(count);
+  for (auto& each : all) {
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    each = static_cast<std::byte>(seed >> 56U);
+    if (each == poison) { each = std::byte{0x5A}; }
+  }
+  return all;
+}
+
+/// The groups of a block of `Threads`: one of them all, or its warps.
+template <class Group, int Threads>
+inline constexpr int groups_in_block = Threads / Group::threads;
+
+/// Group g of the grid passes `bytes` bytes from `in + g` (so at every alignment) to `out + g *
+/// region`, in tiles of `tile`.
+template <class Strategy, class Group, int TileBytes, int Threads>
+__global__ void pass_tiles(std::byte const* in, std::byte* out, int region, int bytes, int tile) {
+  using tiles_type = copy::pipeline<Strategy, Group, TileBytes>;
+  auto const group = static_cast<int>(threadIdx.x) / Group::threads;
+  tiles_type tiles{kernel::dynamic_shared() + group * tiles_type::storage_bytes};
+  int const number = static_cast<int>(blockIdx.x) * groups_in_block<Group, Threads> + group;
+  auto const* const from = in + number;
+  auto* const to = out + static_cast<std::ptrdiff_t>(number) * region;
+  auto const size = [&](int i) { return bytes - i * tile < tile ? bytes - i * tile : tile; };
+  copy::walk(
+      tiles, (bytes + tile - 1) / tile, [&](int i) { tiles.load(i, from + i * tile, size(i)); },
+      [&](int i, std::byte const* there) {
+        bool const congruent = (reinterpret_cast<std::uintptr_t>(there) -
+                                reinterpret_cast<std::uintptr_t>(from + i * tile)) %
+                                   16 ==
+                               0;
+        for (int k = Group::rank(); k < size(i) && congruent; k += Group::threads) {
+          to[i * tile + k] = there[k];
+        }
+      });
+}
+
+/// The same for a tile of two pieces, the second `gap` bytes after the first, whose source is
+/// `skew` bytes further from a multiple of 16 than where it goes.
+template <class Strategy, class Group, int TileBytes, int Threads>
+__global__ void pass_pieces(std::byte const* in, std::byte* out, int first, int gap, int second,
+                            int skew, int tiles_count) {
+  copy::pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
+  int const both = first + second;
+  copy::walk(
+      tiles, tiles_count,
+      [&](int i) {
+        auto const* const from = in + i * (both + skew);
+        tiles.add(i, 0, from, first);
+        tiles.add(i, first + gap, from + first + skew, second);
+        tiles.commit(i);
+      },
+      [&](int i, std::byte const* there) {
+        for (int k = Group::rank(); k < both; k += Group::threads) {
+          out[i * both + k] = there[k < first ? k : k + gap];
+        }
+      });
+}
+
+/// Rows of a matrix, `tile_rows` a tile, from one pitch to another and from there to none.
+template <class Strategy, class Group, int TileBytes, int Threads>
+__global__ void pass_rows(std::byte const* in, std::byte* out, int rows, int row_bytes, int pitch,
+                          int tile_pitch, int tile_rows) {
+  copy::pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
+  auto const many = [&](int i) {
+    return rows - i * tile_rows < tile_rows ? rows - i * tile_rows : tile_rows;
+  };
+  copy::walk(
+      tiles, (rows + tile_rows - 1) / tile_rows,
+      [&](int i) {
+        tiles.add_rows(i, 0, tile_pitch, in + std::ptrdiff_t{i} * tile_rows * pitch, pitch, many(i),
+                       row_bytes);
+        tiles.commit(i);
+      },
+      [&](int i, std::byte const* there) {
+        for (int k = Group::rank(); k < many(i) * row_bytes; k += Group::threads) {
+          out[i * tile_rows * row_bytes + k] = there[k / row_bytes * tile_pitch + k % row_bytes];
+        }
+      });
+}
+
+/// Vectors: group g passes `count` of them from `in` to `out + g * count`, `tile` at a time, and
+/// where `rows` is not 0 as so many rows of `tile / rows`, in descending order.
+template <class Strategy, class Group, int Vectors, int Threads>
+__global__ void pass_vectors(uint4 const* in, uint4* out, int count, int tile, int rows) {
+  using tiles_type = copy::vectors<Strategy, Group, Vectors>;
+  auto const group = static_cast<int>(threadIdx.x) / Group::threads;
+  tiles_type tiles{kernel::dynamic_shared() + group * tiles_type::storage_bytes};
+  int const number = static_cast<int>(blockIdx.x) * groups_in_block<Group, Threads> + group;
+  auto* const to = out + static_cast<std::ptrdiff_t>(number) * count;
+  auto const size = [&](int i) { return count - i * tile < tile ? count - i * tile : tile; };
+  copy::walk(
+      tiles, (count + tile - 1) / tile,
+      [&](int i) {
+        if (rows == 0) {
+          tiles.load(i, in + i * tile, size(i));
+        } else {
+          int const each = size(i) / rows;
+          tiles.load_rows(i, rows, each, each > 0 ? each : 1,
+                          [&](int r) { return in + i * tile + (rows - 1 - r) * each; });
+        }
+      },
+      [&](int i) {
+#pragma unroll
+        for (int k = 0; k < Vectors; ++k) {
+          int const at = k * Group::threads + Group::rank();
+          if (at < size(i)) { to[i * tile + at] = tiles.get(i, k); }
+        }
+      });
+}
+
+/// Launches a test kernel on `blocks` blocks with the storage of its groups.
+template <int Threads, class... Parameters, class... Arguments>
+void launch_test(void (*run)(Parameters...), int blocks, std::size_t shared,
+                 Arguments const&... arguments) {
+  kernel::allow_shared(run, on::device{0}, shared);
+  kernel::launch(run, kernel::launch_shape{static_cast<unsigned>(blocks), Threads}, shared,
+                 ::cuda::stream_ref{cudaStreamPerThread}, arguments...);
+}
+
+}  // namespace assay::test

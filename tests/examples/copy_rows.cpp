@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <support/copy_rows.hpp>
+
+#include <sstream>
+#include <string>
+
+using namespace assay;
+using namespace assay::examples;
+using assay::test::contains;
+
+namespace {
+
+measure::finding found(double ratio, measure::verdict outcome, std::size_t variant) {
+  measure::finding one;
+  one.contrast_name = "x";
+  one.outcome = outcome;
+  one.effect = {ratio, ratio * 0.99, ratio * 1.01, 0.95};
+  one.weights = {-1, 0, 0};
+  one.weights[variant] = 1;
+  return one;
+}
+
+copy_cell cell(std::string const& where, double ratio, measure::verdict outcome) {
+  copy_cell made{"sum", where, {}};
+  for (char const* label : {"regular", "cp_async", "bulk"}) {
+    measure::arm arm;
+    arm.label = label;
+    made.found.arms.push_back(arm);
+  }
+  made.found.findings = {found(1.0, measure::verdict::equivalent, 1), found(ratio, outcome, 2)};
+  made.found.notes = {"a note"};
+  made.found.seconds = 2;
+  made.found.epochs = 8;
+  return made;
+}
+
+std::string joined(std::vector<std::string> const& lines) {
+  std::string all;
+  for (auto const& each : lines) { all += each + '\n'; }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("comparisons become one with their weights over its arms", "[examples]") {
+  auto const all = merged(
+      {cell("4 SMs", 0.5, measure::verdict::faster), cell("8 SMs", 1.25, measure::verdict::slower)},
+      "title");
+  REQUIRE(all.arms.size() == 6);
+  CHECK(all.arms[4].label == "sum, 8 SMs: cp_async");
+  REQUIRE(all.findings.size() == 4);
+  CHECK(all.findings[3].weights == std::vector<double>{0, 0, 0, -1, 0, 1});
+  CHECK(all.findings[0].weights == std::vector<double>{-1, 1, 0, 0, 0, 0});
+  CHECK(all.findings[3].contrast_name == "sum, 8 SMs: x");
+  CHECK(variant_of(all, all.findings[3]) == "sum, 8 SMs: bulk");
+  CHECK(all.notes.size() == 1);
+  CHECK(all.seconds == 4);
+  CHECK(all.title == "title");
+  CHECK(all.failure.empty());
+
+  auto broken = cell("8 SMs", 1, measure::verdict::wrong_answer);
+  broken.found.failure = "lane 0 is wrong";
+  CHECK(merged({cell("4 SMs", 1, measure::verdict::equivalent), broken}, "").failure ==
+        "sum, 8 SMs: lane 0 is wrong");
+}
+
+TEST_CASE("what wins, loses, and does not differ is said with its size", "[examples]") {
+  std::vector<copy_cell> const cells{cell("4 SMs", 0.5, measure::verdict::faster),
+                                     cell("8 SMs", 1.25, measure::verdict::slower),
+                                     cell("9 SMs", 1.0, measure::verdict::inconclusive)};
+  auto const verdicts = joined(verdict_lines(cells));
+  CHECK_THAT(verdicts, contains("sum, 4 SMs: cp_async EQUIVALENT, 1.000x the rate"));
+  CHECK_THAT(verdicts, contains("bulk FASTER, 2.000x the rate [1.980, 2.020]"));
+  auto const lines = joined(summary_lines(cells));
+  CHECK_THAT(lines, contains("sum, 4 SMs: bulk wins, +100.0 % of the rate"));
+  CHECK_THAT(lines, contains("sum, 8 SMs: bulk loses, -20.0 % of the rate"));
+  CHECK_THAT(lines, contains("Nothing differs by more than the margin: sum, 4 SMs (cp_async); sum,"
+                             " 8 SMs (cp_async); sum, 9 SMs (cp_async)"));
+  CHECK_THAT(lines, contains("Not settled: sum, 9 SMs (bulk, INCONCLUSIVE)"));
+}
+
+TEST_CASE("rows are printed and written with their prediction", "[examples]") {
+  std::vector<copy_row> const rows{
+      {"sum", "copy::bulk<4>", 8, 1, true, 8 * 65'536.0, 1.0e12, 0.9e12, 4.5e12},
+      {"sum", "copy::bulk<4>", 132, 3, false, 132 * 196'608.0, 4.5e12, 4.4e12, 4.5e12}};
+  std::ostringstream out;
+  print_copy_rows(out, rows);
+  CHECK_THAT(out.str(), contains("8 SMs"));
+  CHECK_THAT(out.str(), contains("all SMs full"));
+  CHECK_THAT(out.str(), contains("<= 192 KiB"));
+  CHECK_THAT(out.str(), contains("20.0 %"));
+  CHECK_THAT(copy_rows_csv(rows),
+             contains("\"sum\",\"copy::bulk<4>\",8,1,1,524288,1000000000000,900000000000,"));
+  auto const json = copy_rows_json(rows, {500e-9, 1e-6, 4.5e12});
+  CHECK(json["rows"].size() == 2);
+  CHECK(json["rows"][1]["capped"] == false);
+  CHECK(json["latency_seconds"] == 500e-9);
+  CHECK_THAT(joined(little_lines({500e-9, 1e-6, 4.5e12}, 132)), contains("on each of 132 SMs"));
+}
