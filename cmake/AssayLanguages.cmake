@@ -112,6 +112,28 @@ function(assay_use_cupti_if_marked target file)
   endif()
 endfunction()
 
+# Instructions that one chip alone has: the marker `// assay-architectures: 90a` has a file compiled for
+# sm_90a in place of sm_90, where the build is for sm_90 (or native, on a device of 9.0); for its other
+# architectures, and where there is none of these, it is compiled as all files are.
+function(assay_specialise_if_marked target file)
+  assay_marker(${file} assay-architectures special)
+  if(NOT special OR NOT ASSAY_HAS_CUDA)
+    return()
+  endif()
+  set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+  if(architectures STREQUAL "native")
+    set(architectures "${CMAKE_CUDA_ARCHITECTURES_NATIVE}")
+  endif()
+  foreach(each IN LISTS special)
+    string(REGEX REPLACE "[a-z]+$" "" plain ${each})
+    list(TRANSFORM architectures REPLACE "^${plain}$" "${each}")
+    list(TRANSFORM architectures REPLACE "^${plain}-" "${each}-")
+  endforeach()
+  if(architectures)
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
+  endif()
+endfunction()
+
 # Sets `result` to what a marker comment `// NAME: ...` in the first lines of a file says, as a list.
 function(assay_marker file name result)
   file(STRINGS ${file} lines LIMIT_COUNT 8)

@@ -4,7 +4,8 @@
 A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME -->`:
   report FILE SECTION...   sections of benchmarks/results/FILE.txt, a report as the program printed it;
                            `head` is its first paragraph, others are named by how their first line begins
-  figures                  the table FIGURES below, from benchmarks/results/*.json
+  figures [FILE...]        the table FIGURES below, from benchmarks/results/*.json; of these results, or of all that have
+                           no table of their own
 """
 import argparse
 import difflib
@@ -59,7 +60,7 @@ FIGURES = [
        ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 16}],
        "{p50_ns:.0f} ns, {p99_ns:.0f} ns") for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
     *((f"{peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "(peer)",
-       "memory_pool_rmm" if peer.startswith("rmm") else "memory_pool",
+       "memory_pool",
        ["pairs", {"resource": peer, "bytes": 21474832, "threads": threads}],
        "p50 {p50_ns:,.0f} ns, mean {mean_ns:,.0f} ns")
       for peer in ("mr::async", "rmm pool", "rmm arena") for threads in (1, 16)),
@@ -73,7 +74,9 @@ FIGURES = [
                                ("64 MiB", 64, 90), ("16 MiB", 16, 82))),
     *((f"picked chunks and streams, {name}", "within 2 % of the best of the grid", "overlap",
        ["grid", {"mib": mib}], "{picked_over_best:.3f}x its time")
-      for name, mib in (("16 MiB", 16), ("64 MiB", 64), ("256 MiB", 256), ("1 GiB", 1024))),
+      for name, mib in (("16 MiB", 16), ("64 MiB", 64), ("512 MiB", 512))),
+    ("`transfer::overlapped`, a kernel of 3.5 times the link's time, 256 MiB", ">= 95 % of the bound", "overlap",
+     ["other_shapes", {"shape": "kernel-bound"}], "{share_of_bound:.1%}"),
     *((f"against four streams of equal chunks, {name}", f">= {ratio:.2f}x", "overlap",
        ["overlapped", {"mib_to_host": mib}], "{over_textbook:.2f}x")
       for name, mib, ratio in (("64 MiB", 64, 1.10), ("1 GiB", 1024, 1.03))),
@@ -87,6 +90,31 @@ FIGURES = [
     *((f"`transfer::pinned` {words}, 1 GiB", ">= 99 % of one `cudaMemcpyAsync`", "overlap",
        ["one_way", {"direction": direction, "mib": 1024}], "{share_of_memcpy:.1%}")
       for words, direction in (("to the device", "to_device"), ("to the host", "to_host"))),
+    *((f"all-reduce of {name}, 2 GPUs", target, "all_reduce", ["sizes", {"kib": kib}],
+       "{ours_us:,.2f} us, {ours_busbw_gb_per_second:.0f} GB/s; NCCL {nccl_default_us:,.2f} us, "
+       "with windows {nccl_windows_us:,.2f} us: {over_better_nccl:.2f}x")
+      for name, kib, target in (
+          ("1 KiB", 1, "<= 3.3 us"), ("16 KiB", 16, "<= 3.3 us"), ("64 KiB", 64, "<= 4.0 us, >= 1.7x"),
+          ("256 KiB", 256, "<= 4.5 us, >= 1.8x"), ("1 MiB", 1024, "<= 6.5 us, >= 2x"),
+          ("4 MiB", 4096, "<= 15 us, >= 1.7x"), ("16 MiB", 16384, "<= 50 us, >= 1.4x"),
+          ("64 MiB", 65536, ">= 352 GB/s, >= 1.3x"), ("256 MiB", 262144, ">= 352 GB/s"),
+          ("1 GiB", 1048576, ">= 352 GB/s, >= 1.08x"))),
+    *((f"{kind} product, 4096^3, `{strategy}`", target, "matmul",
+       ["products", {"type": kind, "name": strategy}],
+       "{share_of_peer:.1%} of {peer}")
+      for kind, strategy, target in (
+          ("bfloat16", "copy::bulk<4>", ">= 70 % of cuBLASLt"), ("bfloat16", "copy::cp_async<4>", ""),
+          ("bfloat16", "copy::cp_async<2>", ""), ("bfloat16", "copy::regular<16, 8>", ""),
+          ("float", "copy::bulk<4>", ">= 80 % of cuBLAS without tf32"), ("float", "copy::cp_async<4>", ""),
+          ("float", "copy::regular<16, 8>", ""))),
+    ("streaming sum, all SMs, best strategy", ">= 97 % of the read bandwidth", "copy_strategies", [],
+     "{sum_share_of_read_limit:.1%}"),
+    *((f"{what}, `{strategy}` against `copy::regular`, {sms or 'all'} SMs", "", "copy_strategies",
+       ["rows", {"workload": workload, "sms": sms, "strategy": strategy}], "{of_first:.2f}x")
+      for what, workload, places in (
+          ("streaming sum", "streaming_sum", (4, 64, 0)), ("gather of rows of 1 KiB", "row_gather 1024", (4, 0)),
+          ("`scale_add`", "scale_add", (0,)), ("transpose", "transpose", (0,)))
+      for sms in places for strategy in ("copy::cp_async<2>", "copy::bulk<4>")),
     ("a `range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns"),
     ("a `range`, recorded", "<= 80 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns"),
     ("host time that a recorded launch adds, kernels and runtime calls", "<= 0.7 us", "trace_cost",
@@ -117,9 +145,14 @@ def record(document, path):
     return document
 
 
-def figures(results):
+OWN_TABLES = ["overlap", "all_reduce", "matmul", "copy_strategies"]
+
+
+def figures(results, *only):
     rows = []
     for what, target, name, path, form in FIGURES:
+        if name not in only if only else name in OWN_TABLES:
+            continue
         file = results / f"{name}.json"
         if file.exists():
             try:

@@ -5,11 +5,19 @@
 #pragma once
 
 #include <assay/host.hpp>
+#include <assay/comm/all_reduce_checks.hpp>
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/norm_buffers.hpp>
+#include <assay/comm/peers.hpp>
+#include <assay/comm/workspace.hpp>
+#include <assay/copy/tensor_map.hpp>
+#include <assay/copy/tile_layout.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/host_kind_cuda.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/device_environment.hpp>
 #include <assay/measure/freed_memory.hpp>
@@ -35,4 +43,6 @@
 #include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
 #include <assay/transfer/textbook.hpp>
+#include <assay/workload/matmul_order.hpp>
+#include <assay/workload/matmul_threads.hpp>
 #include <assay/workload/resident.hpp>

@@ -3,6 +3,18 @@
 /// All headers that need no CUDA toolkit, but those of the trace: they are in trace.hpp.
 #pragma once
 
+#include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_error.hpp>
+#include <assay/comm/choice.hpp>
+#include <assay/comm/process_rank.hpp>
+#include <assay/comm/protocol.hpp>
+#include <assay/comm/slicing.hpp>
+#include <assay/copy/bulk.hpp>
+#include <assay/copy/concepts.hpp>
+#include <assay/copy/cp_async.hpp>
+#include <assay/copy/matrix_view.hpp>
+#include <assay/copy/regular.hpp>
+#include <assay/core/bfloat16.hpp>
 #include <assay/core/config.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/file.hpp>
@@ -16,6 +28,7 @@
 #include <assay/core/tick_clock.hpp>
 #include <assay/core/units.hpp>
 #include <assay/host/iterated_map.hpp>
+#include <assay/host/matmul.hpp>
 #include <assay/host/null_cast.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/streaming_copy.hpp>
@@ -34,6 +47,7 @@
 #include <assay/measure/judge.hpp>
 #include <assay/measure/ledger.hpp>
 #include <assay/measure/line_up.hpp>
+#include <assay/measure/little.hpp>
 #include <assay/measure/looks.hpp>
 #include <assay/measure/nvml.hpp>
 #include <assay/measure/nvml_watch.hpp>
@@ -76,7 +90,12 @@
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/reference/iterated_map.hpp>
+#include <assay/reference/matmul.hpp>
 #include <assay/reference/null_cast.hpp>
+#include <assay/reference/row_gather.hpp>
+#include <assay/reference/scale_add.hpp>
+#include <assay/reference/streaming_sum.hpp>
+#include <assay/reference/transpose.hpp>
 #include <assay/reference/vector_add.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/file.hpp>
@@ -100,18 +119,29 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/transfer/courier.hpp>
 #include <assay/transfer/engine.hpp>
+#include <assay/transfer/overlap_cuts.hpp>
 #include <assay/transfer/overlap_fit.hpp>
 #include <assay/transfer/overlap_model.hpp>
+#include <assay/transfer/overlap_pick.hpp>
 #include <assay/transfer/overlap_terms.hpp>
 #include <assay/transfer/page_registry.hpp>
+#include <assay/transfer/plan_trials.hpp>
+#include <assay/transfer/planned_job.hpp>
 #include <assay/transfer/schedule.hpp>
 #include <assay/transfer/stager.hpp>
 #include <assay/version.hpp>
+#include <assay/workload/capped_grid.hpp>
 #include <assay/workload/columns.hpp>
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/element_wise.hpp>
 #include <assay/workload/iterated_map.hpp>
+#include <assay/workload/matmul.hpp>
+#include <assay/workload/matmul_problem.hpp>
 #include <assay/workload/null_cast.hpp>
+#include <assay/workload/row_gather.hpp>
+#include <assay/workload/scale_add.hpp>
 #include <assay/workload/scratch.hpp>
+#include <assay/workload/streaming_sum.hpp>
+#include <assay/workload/transpose.hpp>
 #include <assay/workload/vector_add.hpp>
 #include <assay/workload/verify.hpp>
