@@ -43,10 +43,10 @@ TEST_CASE("busy and idle time as a table, device by device and of any of them") 
   auto const trace = sample();
   CHECK(csv(gpu_time_sum(trace)) ==
         "Span (ns),Busy (ns),Busy (%),Kernels (ns),Memory (ns),Idle (ns),Host Late (ns),"
-        "Dependency (ns),Tracer (ns),Other (ns),Device\n"
-        "490,190,38.8,120,90,300,260,0,0,40,GPU (0)\n"
-        "40,40,100.0,40,0,0,0,0,0,0,Device (1)\n"
-        "510,210,41.2,,,300,,,,,any of them\n");
+        "Dependency (ns),Stream Order (ns),Tracer (ns),Other (ns),Device\n"
+        "490,190,38.8,120,90,300,260,0,40,0,0,GPU (0)\n"
+        "40,40,100.0,40,0,0,0,0,0,0,0,Device (1)\n"
+        "510,210,41.2,,,300,,,,,,any of them\n");
   CHECK(gpu_time_sum(select(trace, {.device = 1})).rows() == 1);
 }
 
@@ -54,8 +54,8 @@ TEST_CASE("gaps of streams as a table") {
   auto const trace = sample();
   CHECK(csv(stream_gap_sum(trace)) ==
         "Device,Ctx,Strm,Gaps,Total (ns),Avg (ns),Med (ns),Max (ns),Host Late (ns),Dependency (ns),"
-        "Tracer (ns),Other (ns)\n"
-        "0,1,13,2,400,200.0,200.0,360,360,0,0,40\n");
+        "Stream Order (ns),Tracer (ns),Other (ns)\n"
+        "0,1,13,2,400,200.0,200.0,360,360,0,40,0,0\n");
 }
 
 TEST_CASE("overlap, concurrency and launches as tables") {

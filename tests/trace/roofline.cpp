@@ -125,11 +125,41 @@ TEST_CASE("each bound is told from the numbers that show it") {
 
 TEST_CASE("a kernel is launch bound by its own time, not by that of many") {
   using trace::bound;
-  auto const many = with(copy(), {{trace::metric::gpu_time, 50e3}});  // 50 us
-  CHECK(bound_of(many) == bound::memory);
-  CHECK(bound_of(many, {.launches = 10}) == bound::launch);
-  CHECK(bound_of(many, {.seconds = 4e-6}) == bound::launch);
-  CHECK(bound_of(many, {.launches = 10}, {.launch_seconds = 1e-6}) == bound::memory);
+  auto const idle =
+      with(copy(), {{trace::metric::gpu_time, 50e3}, {trace::metric::dram_share, 30}});
+  CHECK(bound_of(idle) == bound::latency);  // 50 us
+  CHECK(bound_of(idle, {.launches = 10}) == bound::launch);
+  CHECK(bound_of(idle, {.seconds = 4e-6}) == bound::launch);
+  CHECK(bound_of(idle, {.launches = 10}, {.launch_seconds = 1e-6}) == bound::latency);
+}
+
+TEST_CASE("what is used up bounds the work, however many launches it comes in") {
+  using trace::bound;
+  trace::work_facts const many{.launches = 10'000};  // of 0.1 us each
+  CHECK(bound_of(copy(), many) == bound::memory);
+  auto const idle = with(copy(), {{trace::metric::dram_share, 30}});
+  CHECK(bound_of(idle, many) == bound::launch);
+  CHECK(bound_of(with(idle, {{trace::metric::fma_pipe, 90}}), many) == bound::compute);
+}
+
+TEST_CASE("a trace that shows how long the device waited for the host goes before a guess") {
+  using trace::bound;
+  auto const idle = with(copy(), {{trace::metric::dram_share, 30}});
+  CHECK(bound_of(idle, {.launches = 10'000, .host_late = 0.1}) == bound::latency);
+  auto const of = trace::read_counters(range_of(idle), {.host_late = 0.2});
+  CHECK(of.limit == bound::launch);
+  REQUIRE(of.because.size() == 1);
+  CHECK(of.because[0].value == 0.2);
+}
+
+TEST_CASE("bytes that must move count where a cache serves them, at the limit that was measured") {
+  auto const cached = with(copy(), {{trace::metric::dram_share, 30}});
+  trace::work_facts const facts{.must = {.bytes_read = 2e9, .bytes_written = 2e9}};
+  CHECK(bound_of(cached, facts, {.dram_bytes = 5e12}) == trace::bound::memory);
+  auto half = facts;
+  half.must.bytes_read = 0;
+  CHECK(bound_of(with(cached, {{trace::metric::dram_read, 1e6}, {trace::metric::dram_write, 1e6}}),
+                 half, {.dram_bytes = 5e12}) == trace::bound::latency);
 }
 
 TEST_CASE("a level between the caches and DRAM can be the memory that bounds") {

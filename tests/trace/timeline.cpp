@@ -103,8 +103,8 @@ TEST_CASE("an idle device is told why") {
   // asked for in time; its stream waits for an event
   b.sync(sync_kind::stream_wait, {165, 168});
   b.launch("waits", {170, 175}, {230, 300});
-  // asked for in time, for no recorded reason
-  b.launch("other", {180, 190}, {310, 400});
+  // asked for in time, and next in its stream
+  b.launch("next", {180, 190}, {310, 400});
   // its call was made by a thread that the tracer held up for 15 of 50
   b.cost("Buffer request", {410, 425});
   b.cost("Buffer request", {405, 450}, second_thread);
@@ -117,7 +117,7 @@ TEST_CASE("an idle device is told why") {
   REQUIRE(gaps.size() == 6);
   CHECK((gaps[0].when == span{100, 180} && gaps[0].cause == idle_cause::host_late));
   CHECK((gaps[1].when == span{200, 230} && gaps[1].cause == idle_cause::dependency));
-  CHECK((gaps[2].when == span{300, 310} && gaps[2].cause == idle_cause::other));
+  CHECK((gaps[2].when == span{300, 310} && gaps[2].cause == idle_cause::stream_order));
   CHECK((gaps[3].cause == idle_cause::host_late && gaps[3].tracer_ns == 15));
   CHECK((gaps[4].cause == idle_cause::tracer && gaps[4].tracer_ns == 10));
   CHECK((gaps[5].cause == idle_cause::other && gaps[5].call == no_row));
@@ -130,7 +130,8 @@ TEST_CASE("an idle device is told why") {
   CHECK(times[0].idle(idle_cause::host_late) == 80 + 35);
   CHECK(times[0].idle(idle_cause::dependency) == 30);
   CHECK(times[0].idle(idle_cause::tracer) == 25);
-  CHECK(times[0].idle(idle_cause::other) == 60);
+  CHECK(times[0].idle(idle_cause::stream_order) == 10);
+  CHECK(times[0].idle(idle_cause::other) == 50);
   CHECK(times[0].idle() == 230);
 }
 
@@ -158,7 +159,7 @@ TEST_CASE("a kernel whose call had not returned was late; a blocking copy was no
   builder blocking;
   blocking.launch("a", {0, 10}, {20, 100});
   blocking.launch_copy(copy_kind::device_to_host, 8, {50, 300}, {110, 290});
-  CHECK(device_gaps(blocking.trace)[0].cause == idle_cause::other);
+  CHECK(device_gaps(blocking.trace)[0].cause == idle_cause::stream_order);
   builder begun;  // blocking, and begun inside the gap
   begun.launch("a", {0, 10}, {20, 100});
   begun.launch_copy(copy_kind::device_to_host, 8, {105, 300}, {110, 290});
@@ -179,8 +180,25 @@ TEST_CASE("a wait counts for the next work of its stream only") {
   auto const gaps = device_gaps(b.trace);
   REQUIRE(gaps.size() == 3);
   CHECK(gaps[0].cause == idle_cause::dependency);
-  CHECK(gaps[1].cause == idle_cause::other);
+  CHECK(gaps[1].cause == idle_cause::stream_order);
   CHECK(gaps[2].cause == idle_cause::other);
+}
+
+TEST_CASE("work that was asked for in time and starts long after the last of its stream") {
+  constexpr auto longest = longest_turn_ns;
+  builder b;
+  b.launch("a", {0, 10}, {20, 100}, {0, 7});
+  b.launch("b", {11, 12}, {100 + longest, 200 + longest}, {0, 7});
+  b.launch("c", {13, 14}, {201 + 2 * longest, 300 + 2 * longest}, {0, 7});
+  // Its stream's last work ended before that of another, which leaves the rest of its turn idle.
+  b.launch("d", {15, 16}, {250 + 2 * longest, 310 + 2 * longest}, {0, 8});
+  b.launch("e", {17, 18}, {320 + 2 * longest, 400 + 2 * longest}, {0, 7});
+  auto const gaps = device_gaps(b.trace);
+  REQUIRE(gaps.size() == 3);
+  CHECK(gaps[0].cause == idle_cause::stream_order);
+  CHECK(gaps[1].cause == idle_cause::other);
+  CHECK((gaps[2].when == span{310 + 2 * longest, 320 + 2 * longest}));
+  CHECK(gaps[2].cause == idle_cause::stream_order);
 }
 
 TEST_CASE("a device is busy for as long as its longest work") {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -20,16 +21,23 @@ namespace assay::trace {
 
 /// Why a device or stream had nothing to do before its next piece of work.
 enum class idle_cause : std::uint8_t {
-  host_late,   ///< the call that asked for the work had not returned when the device fell idle
-  dependency,  ///< it had been asked for, but its stream waited for an event
-  tracer,      ///< the host was held up by the tracing or by one-time work of the driver
-  other        ///< asked for in time, and no reason is recorded; or the call is not in the trace
+  host_late,     ///< the call that asked for the work had not returned when the device fell idle
+  dependency,    ///< it had been asked for, but its stream waited for an event
+  stream_order,  ///< it had been asked for, and came next in a stream whose last work had just
+                 ///< ended: what a device takes from one to the next, with no other stream's work
+                 ///< to fill it
+  tracer,        ///< the host was held up by the tracing or by one-time work of the driver
+  other          ///< asked for in time, and no reason is recorded; or the call is not in the trace
 };
-inline constexpr std::size_t idle_causes = 4;
+inline constexpr std::size_t idle_causes = 5;
+
+/// How long a stream's next work takes to start at most, ns, when it was asked for in time: kernels
+/// follow each other in 1 to 2 us on an H200, and work of another kind takes up to twice that.
+inline constexpr std::int64_t longest_turn_ns = 5'000;
 
 constexpr std::string_view label(idle_cause cause) noexcept {
-  constexpr std::array<std::string_view, idle_causes> names{"host late", "dependency", "tracer",
-                                                            "other"};
+  constexpr std::array<std::string_view, idle_causes> names{"host late", "dependency",
+                                                            "stream order", "tracer", "other"};
   return names[static_cast<std::size_t>(cause)];
 }
 
@@ -74,8 +82,14 @@ class idle_judge {
 
   row_index call_of(work const& which) const { return calls_.find(place_of(of_, which)); }
 
-  /// The gap before `next`, which `call` asked for, and whose stream last worked for `call_before`.
-  idle_gap judge(span when, work const& next, row_index call, row_index call_before) const {
+  /// What a stream did last.
+  struct last_work {
+    row_index call = no_row;  ///< asked for it
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();
+  };
+
+  /// The gap before `next`, which `call` asked for, and whose stream did `last` before.
+  idle_gap judge(span when, work const& next, row_index call, last_work const& last) const {
     idle_gap gap{.when = when, .stream = stream_of(place_of(of_, next)), .next = next};
     gap.call = call;
     if (gap.call == no_row) {
@@ -89,8 +103,10 @@ class idle_judge {
       if (late(asked.when, when, next)) {
         gap.cause = idle_cause::host_late;
         gap.host_in = longest_call_before(gap.call, when);
-      } else if (waited(gap.stream, call_before, asked.when.begin)) {
+      } else if (waited(gap.stream, last.call, asked.when.begin)) {
         gap.cause = idle_cause::dependency;
+      } else if (last.end >= next.when.begin - longest_turn_ns) {
+        gap.cause = idle_cause::stream_order;
       }
     }
     if (gap.tracer_ns == when.length()) { gap.cause = idle_cause::tracer; }
@@ -160,16 +176,16 @@ std::vector<idle_gap> gaps(view const& rows, std::vector<work> all, Group&& grou
   idle_judge const judge{rows};
   std::vector<idle_gap> result;
   for (auto const& [key, members] : groups) {
-    std::map<stream_key, row_index> last_call;
+    std::map<stream_key, idle_judge::last_work> last;
     auto reach = members.front().when.end;
     for (auto const& each : members) {
       auto const call = judge.call_of(each);
-      auto& before = last_call.try_emplace(stream_of(place_of(of, each)), no_row).first->second;
+      auto& before = last[stream_of(place_of(of, each))];
       if (each.when.begin > reach) {
         result.push_back(judge.judge(span{reach, each.when.begin}, each, call, before));
       }
       reach = std::max(reach, each.when.end);
-      before = call;
+      before = {call, each.when.end};
     }
   }
   return result;

@@ -41,6 +41,7 @@ inline table gpu_time_sum(view const& rows) {
                 {"Idle (ns)"},
                 {"Host Late (ns)"},
                 {"Dependency (ns)"},
+                {"Stream Order (ns)"},
                 {"Tracer (ns)"},
                 {"Other (ns)"},
                 {"Device", text}}};
@@ -49,8 +50,9 @@ inline table gpu_time_sum(view const& rows) {
     auto const length = each.extent.length();
     result.add(length, each.busy_ns, detail::percent_of(each.busy_ns, length), each.kernels_ns,
                each.memory_ns, each.idle(), each.idle(idle_cause::host_late),
-               each.idle(idle_cause::dependency), each.idle(idle_cause::tracer),
-               each.idle(idle_cause::other), device_label(rows.of(), each.device));
+               each.idle(idle_cause::dependency), each.idle(idle_cause::stream_order),
+               each.idle(idle_cause::tracer), each.idle(idle_cause::other),
+               device_label(rows.of(), each.device));
   }
   if (all.size() < 2) { return result; }
   std::vector<span> busy;
@@ -63,7 +65,7 @@ inline table gpu_time_sum(view const& rows) {
   auto const any = time_set{std::move(busy)}.length();
   result.add(extent.length(), any, detail::percent_of(any, extent.length()), std::nullopt,
              std::nullopt, extent.length() - any, std::nullopt, std::nullopt, std::nullopt,
-             std::nullopt, "any of them");
+             std::nullopt, std::nullopt, "any of them");
   return result;
 }
 
@@ -82,6 +84,7 @@ inline table stream_gap_sum(view const& rows) {
                 {"Max (ns)"},
                 {"Host Late (ns)"},
                 {"Dependency (ns)"},
+                {"Stream Order (ns)"},
                 {"Tracer (ns)"},
                 {"Other (ns)"}}};
   std::map<stream_key, std::vector<idle_gap>> streams;
@@ -92,7 +95,7 @@ inline table stream_gap_sum(view const& rows) {
     auto const shape = spread_of(std::move(lengths));
     auto const causes = by_cause(gaps);
     result.add(stream.device, stream.context, stream.stream, shape.count, shape.total, shape.mean,
-               shape.median, shape.max, causes[0], causes[1], causes[2], causes[3]);
+               shape.median, shape.max, causes[0], causes[1], causes[2], causes[3], causes[4]);
   }
   return result;
 }

@@ -37,6 +37,9 @@ struct work_facts {
   double launches = 1;                 ///< kernels in the range
   double seconds = ceilings::unknown;  ///< as timed without counters; unknown: take the counters'
   double waves = ceilings::unknown;    ///< blocks over those that are resident at once
+  /// Share of the time in which the device had nothing to do as the host asked late, of a trace.
+  /// Unknown: guessed from what launches cost one thread.
+  double host_late = ceilings::unknown;
 };
 
 /// Bytes, rate and hits at one level of memory.
@@ -59,6 +62,8 @@ constexpr std::string_view to_string(bound which) noexcept {
 /// A number that a rule looks at. All but `launches_worth` and `waves` are shares of 1.
 enum class quantity {
   launches_worth,  ///< time of a kernel, in costs of a launch
+  host_late,       ///< of the time, that the device waited for the host
+  must_move,       ///< bytes that must move a second, of the limit that was measured
   dram,
   l2,
   l2_hit,
@@ -73,7 +78,9 @@ enum class quantity {
 };
 
 constexpr std::string_view to_string(quantity which) noexcept {
-  constexpr std::array<std::string_view, 12> names{"time in launch costs",
+  constexpr std::array<std::string_view, 14> names{"time in launch costs",
+                                                   "waiting for the host",
+                                                   "rate of what must move",
                                                    "DRAM throughput",
                                                    "L2 throughput",
                                                    "L2 hit rate",
@@ -107,7 +114,7 @@ struct bound_rule {
 inline constexpr double saturated = 0.8;
 /// Below this a resource cannot be what time is spent on.
 inline constexpr double unsaturated = 0.6;
-/// SMs that idle for more than a fifth of the time are a larger loss than most changes gain.
+/// What idles for more than a fifth of the time is a larger loss than most changes gain.
 inline constexpr double idle_loss = 0.2;
 /// A third of all waiting: more than any of the usual handful of reasons has by chance.
 inline constexpr double main_wait = 1.0 / 3;
@@ -115,13 +122,13 @@ inline constexpr double main_wait = 1.0 / 3;
 inline constexpr double few_launches = 2;
 
 /// How counters are read; the first rule whose conditions all hold decides, and what is unknown
-/// holds for none.
+/// holds for none. What is used up comes first: as long as it is, nothing else holds the work up.
 inline constexpr auto bound_rules = std::to_array<bound_rule>({
-    {bound::launch,
-     "a kernel takes hardly longer than its launch",
-     {{{quantity::launches_worth, false, few_launches}}},
-     1},
     {bound::memory, "DRAM is busy nearly all the time", {{{quantity::dram, true, saturated}}}, 1},
+    {bound::memory,
+     "it moves what it must nearly at the rate that was measured as the limit",
+     {{{quantity::must_move, true, saturated}}},
+     1},
     {bound::memory,
      "the L2 cache serves nearly all and is busy",
      {{{quantity::l2_hit, true, saturated},
@@ -139,6 +146,11 @@ inline constexpr auto bound_rules = std::to_array<bound_rule>({
     {bound::compute,
      "it computes nearly at the rate that was measured as the limit",
      {{{quantity::flops, true, saturated}}},
+     1},
+    {bound::launch, "the device waits for the host", {{{quantity::host_late, true, idle_loss}}}, 1},
+    {bound::launch,
+     "a kernel takes hardly longer than its launch",
+     {{{quantity::launches_worth, false, few_launches}}},
      1},
     {bound::tail,
      "SMs stand idle: too few blocks, or the last ones are alone",
@@ -230,7 +242,12 @@ inline double value_of(quantity which, roofline const& of, work_facts const& fac
   auto const flops = share_of(of.flops_per_second, limits.flops);
   switch (which) {
     case quantity::launches_worth:
+      if (!std::isnan(facts.host_late)) { return ceilings::unknown; }
       return share_of(share_of(of.seconds, facts.launches), limits.launch_seconds);
+    case quantity::host_late:
+      return facts.host_late;
+    case quantity::must_move:
+      return share_of(share_of(facts.must.bytes(), of.seconds), limits.dram_bytes);
     case quantity::dram:
       return of.dram.share;
     case quantity::l2:
