@@ -5,7 +5,7 @@
 // size, as 16-byte loads already keep the link full; with 2 to 8 SMs bulk copies reach twice the
 // busbw of plain loads or more, and the link from 16 SMs on. 64 KiB to 16 MiB 1.4x to 2x NCCL.
 // assay-test-args: --quick --same-device 2 --epochs 8 -n 5
-// assay-may-use: cupti nccl
+// assay-may-use: nccl
 
 #include "support/all_reduce_strategies.cuh"
 

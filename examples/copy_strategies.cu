@@ -17,15 +17,21 @@ using namespace assay;
 
 int main(int argc, char** argv) {
   examples::copy_parameters given;
+  cli::explaining explain{false};  // 35 cells with two variants each would fill a book
   return cli::run(
       argc, argv,
       "When does it matter how a kernel brings in its tiles? On a GPU; without one, or with "
       "--host, "
       "a sum by CPU threads.",
-      [&](CLI::App& app) { given.add_to(app); },
+      [&](cli::command_line& line) {
+        given.add_to(line);
+        explain.add_to(line);
+      },
       [&](cli::options const& chosen) {
+        explain.check();
         bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
-        if (!host) { return examples::copy_on_device(given, chosen); }
+        if (!host) { return examples::copy_on_device(given, chosen, explain); }
+        explain.check_host();
         if (!chosen.host) { std::cerr << "no GPU: the host half is run\n"; }
         return examples::copy_on_host(given, chosen);
       });

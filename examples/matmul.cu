@@ -8,6 +8,7 @@
 // assay-architectures: 90a
 
 #include "support/cli.hpp"
+#include "support/explaining.hpp"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
@@ -34,15 +35,11 @@ struct parameters {
   int items = 20;
   std::string type = "bfloat16";
 
-  void add_to(CLI::App& app) {
-    auto const group = "Experiment";
-    app.add_option("--size", size, "rows and columns of A, B and C")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--items", items, "products in a batch")->capture_default_str()->group(group);
-    app.add_option("--type", type, "of the elements: bfloat16 (tensor cores) or float (FFMA)")
-        ->capture_default_str()
-        ->group(group);
+  void add_to(cli::command_line& line) {
+    line.group("Experiment");
+    line.option("--size", size, "rows and columns of A, B and C");
+    line.option("--items", items, "products in a batch");
+    line.option("--type", type, "of the elements: bfloat16 (tensor cores) or float (FFMA)");
   }
 
   void check() const {
@@ -70,18 +67,25 @@ void answer(measure::comparison& all, measure::clock on) {
   all.answers.push_back(std::move(said));
 }
 
-/// Compares with the first, or says what would be compared.
-template <class... Pipelines>
+/// Compares with the first, and tells `compared(found, labels)`; or says what would be compared.
+template <class Compared, class... Pipelines>
 std::optional<measure::comparison> compare_or_list(cli::options const& chosen,
                                                    measure::options const& measuring,
+                                                   Compared const& compared,
                                                    Pipelines const&... all) {
-  if (!chosen.list) { return compare_all(measuring, all...); }
-  for (auto const& label : measure::labels_of({all.axes()...})) { std::cout << label << '\n'; }
+  auto const labels = measure::labels_of({all.axes()...});
+  if (!chosen.list) {
+    auto found = compare_all(measuring, all...);
+    compared(found, labels, all...);
+    return found;
+  }
+  for (auto const& label : labels) { std::cout << label << '\n'; }
   return {};
 }
 
 template <class T>
-std::optional<measure::comparison> on_device(parameters const& given, cli::options const& chosen) {
+std::optional<measure::comparison> on_device(parameters const& given, cli::options const& chosen,
+                                             cli::explaining const& explain) {
   on::device const place{chosen.device};
   pipeline const control{given.work<T>(chosen), place, submit::sequential{.items = given.items},
                          copy::regular<>{}};
@@ -90,11 +94,14 @@ std::optional<measure::comparison> on_device(parameters const& given, cli::optio
   measuring.title = "What is a copy strategy worth to a product of matrices, by " +
                     std::string{how.instruction} + "?";
   auto const with = [&](auto const& strategy) { return control.with(strategy); };
+  auto const explained = [&](measure::comparison& found, auto const& labels, auto const&... all) {
+    explain(chosen, found, labels, all...);
+  };
   if (place_traits<on::device>::capability(place) < 90) {
-    return compare_or_list(chosen, measuring, control, with(copy::cp_async<1>{}),
+    return compare_or_list(chosen, measuring, explained, control, with(copy::cp_async<1>{}),
                            with(copy::cp_async<2>{}), with(copy::cp_async<3>{}));
   }
-  return compare_or_list(chosen, measuring, control, with(copy::cp_async<1>{}),
+  return compare_or_list(chosen, measuring, explained, control, with(copy::cp_async<1>{}),
                          with(copy::cp_async<2>{}), with(copy::cp_async<3>{}),
                          with(copy::cp_async<4>{}), with(copy::bulk<1>{}), with(copy::bulk<2>{}),
                          with(copy::bulk<3>{}), with(copy::bulk<4>{}));
@@ -106,15 +113,18 @@ std::optional<measure::comparison> on_host(parameters const& given, cli::options
   measuring.title = "What are threads worth to a product of matrices on the CPU?";
   pipeline const control{given.work<T>(chosen), on::host{1},
                          submit::sequential{.items = given.items}};
-  return compare_or_list(chosen, measuring, control,
-                         control.with(on::host{std::max(2, host::all_threads())}));
+  return compare_or_list(
+      chosen, measuring, [](auto const&...) {}, control,
+      control.with(on::host{std::max(2, host::all_threads())}));
 }
 
 template <class T>
-std::optional<measure::comparison> run(parameters const& given, cli::options const& chosen) {
+std::optional<measure::comparison> run(parameters const& given, cli::options const& chosen,
+                                       cli::explaining const& explain) {
   bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
   if (host && !chosen.host) { std::cerr << "no GPU: the host half is run\n"; }
-  auto found = host ? on_host<T>(given, chosen) : on_device<T>(given, chosen);
+  if (host) { explain.check_host(); }
+  auto found = host ? on_host<T>(given, chosen) : on_device<T>(given, chosen, explain);
   if (found && found->failure.empty()) { answer(*found, chosen.clock); }
   return found;
 }
@@ -123,13 +133,19 @@ std::optional<measure::comparison> run(parameters const& given, cli::options con
 
 int main(int argc, char** argv) {
   parameters given;
+  cli::explaining explain;
   return cli::run(
       argc, argv,
       "What is a copy strategy worth to a product of matrices? On a GPU; without one, or with "
       "--host, CPU threads.",
-      [&](CLI::App& app) { given.add_to(app); },
+      [&](cli::command_line& line) {
+        given.add_to(line);
+        explain.add_to(line);
+      },
       [&](cli::options const& chosen) {
         given.check();
-        return given.type == "float" ? run<float>(given, chosen) : run<bfloat16>(given, chosen);
+        explain.check();
+        return given.type == "float" ? run<float>(given, chosen, explain)
+                                     : run<bfloat16>(given, chosen, explain);
       });
 }

@@ -4,12 +4,10 @@
 // Predicts: yes. The driver's allocator adds calls that take the driver's locks, so the threads
 // wait for each other also without the mutex, and the mutex has less left to take away.
 // assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
-// assay-may-use: cupti sqlite
 
+#include "support/explaining.hpp"
 #include "support/null_cast.hpp"
 #include "support/null_cast_answers.hpp"
-
-#include <explaining.hpp>
 
 #include <assay/assay.cuh>
 

@@ -4,7 +4,6 @@
 // streams, and verdicts between neighbours. Without a GPU, the sum of two arrays on the CPU.
 // Predicts: at 64 MiB chunks that overlap take 60 % of the time of one copy after another, within
 // 10 % of the link's own time; pageable memory is better staged by threads than by the driver.
-// assay-may-use: cupti
 // assay-test-args: --quick --max-bytes 4MiB --sweep-bytes 4MiB --compare-bytes 1MiB --epochs 8
 
 #include "support/overlap_device.cuh"
@@ -16,13 +15,17 @@
 using namespace assay;
 
 int main(int argc, char** argv) {
+  cli::explaining explain;
   return examples::run_overlap(
       argc, argv,
       "How near do transfers come to what the link carries? On a GPU; without one, or with --host, "
       "the sum of two arrays on the CPU.",
-      [](examples::overlap_parameters const& given, cli::options const& chosen) {
+      [&](cli::command_line& line) { explain.add_to(line); },
+      [&](examples::overlap_parameters const& given, cli::options const& chosen) {
+        explain.check();
         bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
-        if (!host) { return examples::overlap_on_device(given, chosen); }
+        if (!host) { return examples::overlap_on_device(given, chosen, explain); }
+        explain.check_host();
         if (!chosen.host) { std::cerr << "no GPU: the host half is run\n"; }
         return examples::overlap_on_host(given, chosen);
       });

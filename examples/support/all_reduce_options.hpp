@@ -5,10 +5,9 @@
 
 #include "all_reduce_table.hpp"
 #include "cli.hpp"
+#include "trace_choice.hpp"
 
 #include <assay/comm/algorithm.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <array>
 #include <cstddef>
@@ -37,7 +36,7 @@ struct all_reduce_parameters {
   bool table_only = false, no_nccl = false;
   std::vector<std::string> strategy_sizes{"256K", "512K", "1M", "2M", "4M", "16M", "64M"};
   std::string sweep = "64M";
-  std::string trace;
+  cli::trace_choice traces;
   bool clock_named = false;
 
   static std::vector<std::string> types() { return {"float", "half", "bfloat16"}; }
@@ -51,13 +50,13 @@ struct all_reduce_parameters {
     return all;
   }
 
-  void add_to(CLI::App& app) {
-    auto const table = "Table, as nccl-tests";
+  void add_to(cli::command_line& line) {
+    line.group("Table, as nccl-tests");
     auto const sized = [&](char const* names, std::string& into, char const* what) {
-      app.add_option(names, into, what)->capture_default_str()->group(table);
+      line.option(names, into, what);
     };
     auto const counted = [&](char const* names, int& into, char const* what) {
-      app.add_option(names, into, what)->capture_default_str()->group(table);
+      line.option(names, into, what);
     };
     sized("-b,--minbytes", min, "least size of a rank's data: 1024, 8K, 32M, 1G");
     sized("-e,--maxbytes", max, "largest size");
@@ -76,48 +75,30 @@ struct all_reduce_parameters {
     counted("-z,--blocking", blocking, "1: wait for each operation before the next");
     counted("-R,--local_register", register_windows,
             "2: NCCL's buffers are symmetric windows; 0: they are not");
-    auto const ours = "All-reduce";
-    app.add_option("--algorithm", algorithm, cli::joined(algorithm_names()))
-        ->capture_default_str()
-        ->group(ours);
-    app.add_option("--strategy", strategy, "how tiles come in: " + cli::joined(strategies()))
-        ->capture_default_str()
-        ->group(ours);
-    app.add_option("--blocks", blocks, "blocks of a rank; 0: as many as the size needs")
-        ->capture_default_str()
-        ->group(ours);
-    app.add_option("--same-device", same_device,
-                   "put so many ranks on one device, for a machine with one GPU; 0: do not")
-        ->capture_default_str()
-        ->group(ours);
-    app.add_flag("--no-nccl", no_nccl, "leave NCCL out, also where the build has it")->group(ours);
-    auto const experiment = "Experiment";
-    app.add_flag("--table-only", table_only, "print the table and leave the strategies out")
-        ->group(experiment);
-    app.add_option("--strategy-sizes", strategy_sizes, "sizes at which strategies are compared")
-        ->delimiter(',')
-        ->capture_default_str()
-        ->group(experiment);
-    app.add_option("--sweep-size", sweep, "size at which busbw is told by the number of SMs")
-        ->capture_default_str()
-        ->group(experiment);
-    app.add_option("--trace", trace,
-                   "write the trace of each variant to PREFIX.VARIANT.json, and say how many "
-                   "launches an operation takes, what they cost, and how far they overlap")
-        ->type_name("PREFIX")
-        ->group(experiment);
+    line.group("All-reduce");
+    line.option("--algorithm", algorithm, cli::joined(algorithm_names()));
+    line.option("--strategy", strategy, "how tiles come in: " + cli::joined(strategies()));
+    line.option("--blocks", blocks, "blocks of a rank; 0: as many as the size needs");
+    line.option("--same-device", same_device,
+                "put so many ranks on one device, for a machine with one GPU; 0: do not");
+    line.flag("--no-nccl", no_nccl, "leave NCCL out, also where the build has it");
+    line.group("Experiment");
+    line.flag("--table-only", table_only, "print the table and leave the strategies out");
+    line.list("--strategy-sizes", strategy_sizes, "sizes at which strategies are compared");
+    line.option("--sweep-size", sweep, "size at which busbw is told by the number of SMs");
+    traces.add_to(line, "; also prints launches per operation, their cost and their overlap");
   }
 
   /// Refuses what makes no sense, by name and value, before anything is allocated.
-  void settle(cli::options const& given, CLI::App const& app) {
-    clock_named = app.count("--clock") != 0;
+  void settle(cli::options const& given, cli::command_line const& line) {
+    clock_named = line.given("--clock");
     if (given.quick) {
-      if (app.count("-b") == 0) { min = "1K"; }
-      if (app.count("-e") == 0) { max = "1M"; }
-      if (app.count("-f") == 0 && app.count("-i") == 0) { factor = 4; }
-      if (app.count("--strategy-sizes") == 0) { strategy_sizes = {"256K", "1M"}; }
-      if (app.count("--sweep-size") == 0) { sweep = "4M"; }
-    } else if (app.count("-e") == 0 && app.count("-b") != 0) {
+      if (!line.given("-b")) { min = "1K"; }
+      if (!line.given("-e")) { max = "1M"; }
+      if (!line.given("-f") && !line.given("-i")) { factor = 4; }
+      if (!line.given("--strategy-sizes")) { strategy_sizes = {"256K", "1M"}; }
+      if (!line.given("--sweep-size")) { sweep = "4M"; }
+    } else if (!line.given("-e") && line.given("-b")) {
       max = bytes("-b", min) > bytes("-e", max) ? min : max;
     }
     if (given.host) {
@@ -215,12 +196,12 @@ int run_all_reduce(int argc, char const* const* argv, std::string const& descrip
                    Body const& body, Wrong const& wrong, std::ostream& out = std::cout,
                    std::ostream& err = std::cerr) {
   all_reduce_parameters given;
-  CLI::App const* parser = nullptr;
+  cli::command_line const* parser = nullptr;
   auto const code = cli::run(
       argc, argv, description,
-      [&](CLI::App& app) {
-        given.add_to(app);
-        parser = &app;
+      [&](cli::command_line& line) {
+        given.add_to(line);
+        parser = &line;
       },
       [&](cli::options const& chosen) {
         given.settle(chosen, *parser);

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "all_reduce_device.cuh"
+#include "all_reduce_files.hpp"
+#include "collective_trace.hpp"
 #include "strategy_rows.hpp"
-
-#include <collective_trace.hpp>
+#include "traces.hpp"
 
 #include <assay/measure/collective_subject.cuh>
 #include <assay/measure/instruments.cuh>
@@ -104,18 +105,20 @@ class strategy_bench {
       };
       constexpr int operations = 50;
       auto const total = static_cast<std::size_t>(operations * peers_.ranks());
-      into.launches.push_back(trace_launches(given_.trace, name + ", launched", total, [&] {
-        team_.run([&](int rank, ::cuda::stream_ref on) {
-          for (int i = 0; i < operations; ++i) { once(rank, on); }
-        });
-        team_.synchronize();
-      }));
+      into.launches.push_back(
+          trace_launches(given_.traces, chosen_.quiet, name + ", launched", total, [&] {
+            team_.run([&](int rank, ::cuda::stream_ref on) {
+              for (int i = 0; i < operations; ++i) { once(rank, on); }
+            });
+            team_.synchronize();
+          }));
       auto const graphs =
           team_.record(operations, [&](int rank, ::cuda::stream_ref on, int) { once(rank, on); });
-      into.launches.push_back(trace_launches(given_.trace, name + ", in a graph", total, [&] {
-        team_.run([&](int rank, ::cuda::stream_ref on) { graphs.launch(rank, on); });
-        team_.synchronize();
-      }));
+      into.launches.push_back(
+          trace_launches(given_.traces, chosen_.quiet, name + ", in a graph", total, [&] {
+            team_.run([&](int rank, ::cuda::stream_ref on) { graphs.launch(rank, on); });
+            team_.synchronize();
+          }));
     }
   }
 
@@ -255,32 +258,6 @@ class strategy_bench {
   std::array<std::shared_ptr<comm::rank_arrays<float>>, 2> arenas_;
 };
 
-/// Files beside those of the comparison.
-inline std::vector<std::filesystem::path> all_reduce_outputs(cli::options const& of) {
-  std::vector<std::filesystem::path> paths;
-  if (!of.csv.empty()) {
-    for (auto const* part : {"table", "strategies", "blocks"}) {
-      paths.push_back(cli::beside(of.csv, part));
-    }
-  }
-  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "table")); }
-  return paths;
-}
-
-inline void write_all_reduce(cli::options const& of, std::vector<all_reduce_table> const& tables,
-                             strategy_findings const& found) {
-  if (!of.csv.empty()) {
-    report::write_atomically(cli::beside(of.csv, "table"), tables_csv(tables));
-    report::write_atomically(cli::beside(of.csv, "strategies"), strategies_csv(found));
-    report::write_atomically(cli::beside(of.csv, "blocks"), blocks_csv(found));
-  }
-  if (!of.json.empty()) {
-    auto all = strategies_json(found);
-    all["tables"] = tables_json(tables);
-    report::write_atomically(cli::beside(of.json, "table"), all.dump(1) + '\n');
-  }
-}
-
 /// What remains when the experiment is over.
 struct all_reduce_outcome {
   std::optional<measure::comparison> found;
@@ -317,7 +294,7 @@ inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& giv
     return {};
   }
   for (auto const& path : all_reduce_outputs(chosen)) { report::require_writable(path); }
-  require_traceable(given.trace);
+  cli::check_traces(given.traces);
   auto const peers = peers_of(given, chosen);
   auto const tables = tables_of_process(given, chosen, peers);
   if (!chosen.quiet) {
@@ -332,7 +309,7 @@ inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& giv
     strategy_bench bench{given, chosen, peers};
     outcome.found = bench.compare(found);
     bench.sweep(found);
-    if (!given.trace.empty()) { bench.trace(found); }
+    if (given.traces.wants_traces()) { bench.trace(found); }
     if (!chosen.quiet) {
       print_strategies(std::cout, found);
       print_blocks(std::cout, found);

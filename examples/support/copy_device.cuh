@@ -6,6 +6,7 @@
 
 #include "cli.hpp"
 #include "copy_rows.hpp"
+#include "explaining.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/measure/compare.hpp>
@@ -48,14 +49,11 @@ struct copy_parameters {
     return {"streaming_sum", "row_gather", "scale_add", "transpose"};
   }
 
-  void add_to(CLI::App& app) {
-    app.add_option("--bytes", bytes_text, "what a workload reads; above twice the L2 cache")
-        ->capture_default_str();
-    app.add_option("--sms", sms, "numbers of SMs, one block on each; 0: all SMs, full")
-        ->delimiter(',');
-    app.add_option("--workload", workloads, "of " + cli::joined(all_workloads()) + "; all")
-        ->delimiter(',');
-    app.add_option("--threads", threads, "in a block: 128, 256 or 512")->capture_default_str();
+  void add_to(cli::command_line& line) {
+    line.option("--bytes", bytes_text, "what a workload reads; above twice the L2 cache");
+    line.list("--sms", sms, "numbers of SMs, one block on each; 0: all SMs, full");
+    line.list("--workload", workloads, "of " + cli::joined(all_workloads()) + "; all");
+    line.option("--threads", threads, "in a block: 128, 256 or 512");
   }
 
   /// Fills in what the machine and `--quick` decide, and refuses what is not possible.
@@ -122,10 +120,12 @@ block_use use_of(Work const& work) {
 /// The bench: device, terms of its memory, and what was measured so far.
 class copy_bench {
  public:
-  copy_bench(on::device place, copy_parameters const& given, cli::options const& chosen)
+  copy_bench(on::device place, copy_parameters const& given, cli::options const& chosen,
+             cli::explaining const& explain)
       : place_(place),
         given_(given),
         chosen_(chosen),
+        explain_(explain),
         device_sms_(attribute(place, cudaDevAttrMultiProcessorCount)),
         capability_(place_traits<on::device>::capability(place)),
         terms_(measure::little_terms_of(place)),
@@ -215,11 +215,13 @@ class copy_bench {
   template <class Work>
   void judge(Work const& work, std::string const& label, std::string const& where) {
     measure::line_up all;
+    auto traced = explain_.variants();
     std::vector<std::string> labels;
     each_contender([&](auto how) {
       if (!runs_here(how)) { return; }
       labels.push_back(describe(how));
       all.add(made(work, how), labels.back());
+      traced.add(made(work, how), label + " " + where + " " + labels.back());
     });
     if (labels.size() < 2) { return; }
     auto options = chosen_.measuring();
@@ -227,12 +229,15 @@ class copy_bench {
     // All cells of the experiment share the chance of a false difference.
     options.alpha /= static_cast<double>(given_.workloads.size() * given_.sms.size());
     options.profiled_batches = 0;
-    cells_.push_back({label, where, all.run(measure::against_first(labels), options)});
+    auto found = all.run(measure::against_first(labels), options);
+    for (std::size_t i = 1; i < labels.size(); ++i) { traced.explain(chosen_, found, 0, i); }
+    cells_.push_back({label, where, std::move(found)});
   }
 
   on::device place_;
   copy_parameters const& given_;
   cli::options const& chosen_;
+  cli::explaining const& explain_;
   int device_sms_;
   int capability_;
   measure::little_terms terms_;
@@ -266,17 +271,10 @@ inline void run_workloads(copy_bench& bench, copy_parameters const& given, bool 
   }
 }
 
-/// Files beside those of the comparison.
-inline std::vector<std::filesystem::path> copy_outputs(cli::options const& of) {
-  std::vector<std::filesystem::path> paths;
-  if (!of.csv.empty()) { paths.push_back(cli::beside(of.csv, "sweep")); }
-  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "sweep")); }
-  return paths;
-}
-
 /// The whole experiment on a device.
 inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
-                                                         cli::options const& chosen) {
+                                                         cli::options const& chosen,
+                                                         cli::explaining const& explain) {
   if (chosen.list) {
     each_strategy([](auto how) { std::cout << describe(how) << '\n'; });
     return {};
@@ -291,7 +289,7 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
     given.bytes_text = "32MiB";
   }
   (void)given.bytes();
-  copy_bench bench{place, given, chosen};
+  copy_bench bench{place, given, chosen, explain};
   run_workloads(bench, given, chosen.quick);
   auto const little = little_lines(bench.terms(), sms);
   if (!chosen.quiet) {
@@ -299,13 +297,7 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
     std::cout << '\n';
     print_copy_rows(std::cout, bench.rows());
   }
-  if (!chosen.csv.empty()) {
-    report::write_atomically(cli::beside(chosen.csv, "sweep"), copy_rows_csv(bench.rows()));
-  }
-  if (!chosen.json.empty()) {
-    report::write_atomically(cli::beside(chosen.json, "sweep"),
-                             copy_rows_json(bench.rows(), bench.terms()).dump(1) + '\n');
-  }
+  write_copy_rows(chosen, bench.rows(), bench.terms());
   auto all = merged(bench.cells(), "When does the way a kernel brings in its tiles matter?");
   all.changed = "copy";
   all.alpha = chosen.alpha;

@@ -43,46 +43,32 @@ struct null_cast_parameters {
   std::string variant;
   int batches = 0;
 
-  void add_to(CLI::App& app) {
-    auto const group = "Experiment";
-    app.add_option("--rows", rows, "rows of the column")->capture_default_str()->group(group);
-    app.add_option("--null-fraction", null_fraction, "share of nulls, 0 to 1")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--type", type, "of the column: int32, int64 or float")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--threads", threads, "host threads that submit")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--items", items, "items that each thread submits in a batch (--quick: 10)")
-        ->capture_default_str()
-        ->group(group);
-    app.add_flag("--sync-per-item", sync_per_item,
-                 "wait for each item, as libraries do whose calls block")
-        ->group(group);
-    app.add_option("--pool", pool, "initial size of the pool on a GPU")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--item-threads", item_threads, "CPU threads of each item, on the host")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option(
-           "--variant", variant,
-           "run this variant alone, without comparing (a profiler's run); --list names them")
-        ->group(group);
-    app.add_option("--batches", batches, "how many batches of it (default 10)")->group(group);
+  void add_to(cli::command_line& line) {
+    line.group("Experiment");
+    line.option("--rows", rows, "rows of the column");
+    line.option("--null-fraction", null_fraction, "share of nulls, 0 to 1");
+    line.option("--type", type, "of the column: int32, int64 or float");
+    line.option("--threads", threads, "host threads that submit");
+    line.option("--items", items, "items that each thread submits in a batch (--quick: 10)");
+    line.flag("--sync-per-item", sync_per_item,
+              "wait for each item, as libraries do whose calls block");
+    line.option("--pool", pool, "initial size of the pool on a GPU");
+    line.option("--item-threads", item_threads, "CPU threads of each item, on the host");
+    line.optional(
+        "--variant", variant,
+        "run this variant alone, without comparing (a profiler's run); --list names them");
+    line.optional("--batches", batches, "how many batches of it (default 10)");
   }
 
   /// Refuses what makes no sense, by name and value, before anything is allocated.
-  void check(cli::options const& given, CLI::App const& app) {
+  void check(cli::options const& given, cli::command_line const& line) {
     cli::require_between("--rows", rows, std::int64_t{1}, std::int64_t{1} << 40);
     cli::require_between("--null-fraction", null_fraction, 0.0, 1.0);
     cli::choose("type", type, {"int32", "int64", "float"});
     cli::require_count("--threads", threads);
     cli::require_count("--items", items);
     cli::require_count("--item-threads", item_threads);
-    if (app.count("--batches") != 0) {
+    if (line.given("--batches")) {
       cli::require_count("--batches", batches);
       if (variant.empty()) {
         throw std::invalid_argument("--batches " + std::to_string(batches) +
@@ -91,7 +77,7 @@ struct null_cast_parameters {
     } else {
       batches = 10;
     }
-    if (given.quick && app.count("--items") == 0) { items = 10; }
+    if (given.quick && !line.given("--items")) { items = 10; }
     (void)pool_bytes();  // refuses what is no size
   }
 
@@ -190,13 +176,13 @@ template <class Body, class... More>
 int run_null_cast(int argc, char** argv, std::string const& description, Body const& body,
                   More&... more) {
   null_cast_parameters given;
-  CLI::App const* parser = nullptr;
+  cli::command_line const* parser = nullptr;
   return cli::run(
       argc, argv, description,
-      [&](CLI::App& app) {
-        given.add_to(app);
-        (more.add_to(app), ...);
-        parser = &app;
+      [&](cli::command_line& line) {
+        given.add_to(line);
+        (more.add_to(line), ...);
+        parser = &line;
       },
       [&](cli::options const& chosen) {
         given.check(chosen, *parser);

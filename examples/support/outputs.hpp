@@ -5,76 +5,25 @@
 
 #include "options.hpp"
 
-#include <assay/report/csv.hpp>
-#include <assay/report/file.hpp>
-#include <assay/report/json.hpp>
-#include <assay/report/text.hpp>
+#include <assay/measure/comparison.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <ostream>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace assay::cli {
 
 /// Beside `x.csv`: `x.arms.csv`.
-inline std::filesystem::path beside(std::filesystem::path const& path, std::string const& part) {
-  auto result = path;
-  return result.replace_filename(path.stem().string() + "." + part + path.extension().string());
-}
+std::filesystem::path beside(std::filesystem::path const& path, std::string const& part);
 
 /// Every file that a run will write.
-inline std::vector<std::filesystem::path> outputs(options const& of) {
-  std::vector<std::filesystem::path> paths;
-  for (auto const& path : {of.json, of.text}) {
-    if (!path.empty()) { paths.push_back(path); }
-  }
-  if (!of.csv.empty()) {
-    paths.insert(paths.end(), {of.csv, beside(of.csv, "arms"), beside(of.csv, "cells")});
-  }
-  return paths;
-}
+std::vector<std::filesystem::path> outputs(options const& of);
 
 /// Asks every output for a file before the run, so that no result is lost after it.
-inline void require_outputs(options const& of) {
-  auto const paths = outputs(of);
-  for (auto const& path : paths) {
-    if (std::ranges::count(paths, path) > 1) {
-      throw std::invalid_argument("two outputs are written to " + path.string() +
-                                  "; give each its own path");
-    }
-    try {
-      report::require_writable(path);
-    } catch (report::file_error const& error) {
-      throw std::invalid_argument(std::string{error.what()} + "; choose another path");
-    }
-  }
-}
-
-namespace detail {
-
-inline std::string printed(void (*print)(std::ostream&, measure::comparison const&),
-                           measure::comparison const& all) {
-  std::ostringstream text;
-  print(text, all);
-  return text.str();
-}
-
-}  // namespace detail
+void require_outputs(options const& of);
 
 /// Prints the report unless quiet, and writes the files that were asked for.
-inline void write_outputs(options const& of, measure::comparison const& all, std::ostream& out) {
-  if (!of.quiet) { report::text(out, all); }
-  if (!of.text.empty()) { report::write_atomically(of.text, detail::printed(report::text, all)); }
-  if (!of.json.empty()) { report::write_atomically(of.json, report::json(all)); }
-  if (!of.csv.empty()) {
-    report::write_atomically(of.csv, detail::printed(report::csv::findings, all));
-    report::write_atomically(beside(of.csv, "arms"), detail::printed(report::csv::arms, all));
-    report::write_atomically(beside(of.csv, "cells"), detail::printed(report::csv::cells, all));
-  }
-}
+void write_outputs(options const& of, measure::comparison const& all, std::ostream& out);
 
 }  // namespace assay::cli

@@ -31,38 +31,27 @@ struct overlap_parameters {
   int flops = 2;
   int repetitions = 7;
 
-  void add_to(CLI::App& app) {
-    auto const group = "Experiment";
-    app.add_option("--max-bytes", max,
-                   "largest size each way, from 1MiB by doubling (--quick: "
-                   "16MiB)")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--sweep-bytes", sweep,
-                   "sizes of the sweep over chunks and streams, at most "
-                   "the largest")
-        ->delimiter(',')
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--compare-bytes", compare,
-                   "size each way at which verdicts are given "
-                   "(--quick: 4MiB)")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--flops", flops, "arithmetic for each element of 4 bytes")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--repetitions", repetitions, "of each time (--quick: 3)")
-        ->capture_default_str()
-        ->group(group);
+  void add_to(cli::command_line& line) {
+    line.group("Experiment");
+    line.option("--max-bytes", max,
+                "largest size each way, from 1MiB by doubling (--quick: "
+                "16MiB)");
+    line.list("--sweep-bytes", sweep,
+              "sizes of the sweep over chunks and streams, at most "
+              "the largest");
+    line.option("--compare-bytes", compare,
+                "size each way at which verdicts are given "
+                "(--quick: 4MiB)");
+    line.option("--flops", flops, "arithmetic for each element of 4 bytes");
+    line.option("--repetitions", repetitions, "of each time (--quick: 3)");
   }
 
   /// Refuses what makes no sense, by name and value, before anything is allocated.
-  void check(cli::options const& given, CLI::App const& app) {
+  void check(cli::options const& given, cli::command_line const& line) {
     if (given.quick) {
-      if (app.count("--max-bytes") == 0) { max = "16MiB"; }
-      if (app.count("--compare-bytes") == 0) { compare = "4MiB"; }
-      if (app.count("--repetitions") == 0) { repetitions = 3; }
+      if (!line.given("--max-bytes")) { max = "16MiB"; }
+      if (!line.given("--compare-bytes")) { compare = "4MiB"; }
+      if (!line.given("--repetitions")) { repetitions = 3; }
     }
     cli::require_count("--repetitions", repetitions);
     cli::require_between("--flops", flops, 0, 1 << 24);
@@ -105,37 +94,6 @@ struct overlap_parameters {
   }
 };
 
-/// Everything that was measured beside the comparison.
-struct overlap_findings {
-  std::vector<overlap_row> rows;
-  std::vector<sweep_cell> sweep;
-  pin_costs pin;
-  report::document ceilings;
-  std::string no_timeline;  ///< why overlap is known by events only; empty where it is not
-};
-
-/// Files beside those of the comparison: X.transfers.csv, X.sweep.csv, X.curves.json.
-inline std::vector<std::filesystem::path> overlap_outputs(cli::options const& of) {
-  std::vector<std::filesystem::path> paths;
-  if (!of.csv.empty()) {
-    paths.insert(paths.end(), {cli::beside(of.csv, "transfers"), cli::beside(of.csv, "sweep")});
-  }
-  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "curves")); }
-  return paths;
-}
-
-inline void write_overlap(cli::options const& of, overlap_findings const& found) {
-  if (!of.csv.empty()) {
-    report::write_atomically(cli::beside(of.csv, "transfers"), rows_csv(found.rows, found.pin));
-    report::write_atomically(cli::beside(of.csv, "sweep"), sweep_csv(found.sweep));
-  }
-  if (!of.json.empty()) {
-    auto all = curves_json(found.rows, found.sweep, found.pin);
-    all["ceilings"] = found.ceilings;
-    report::write_atomically(cli::beside(of.json, "curves"), all.dump(1) + '\n');
-  }
-}
-
 /// The host half: the same sum by one thread, by all, and by twice as many.
 inline std::optional<measure::comparison> overlap_on_host(overlap_parameters const& given,
                                                           cli::options const& chosen) {
@@ -158,17 +116,20 @@ inline std::optional<measure::comparison> overlap_on_host(overlap_parameters con
 }
 
 /// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
-/// options)`, an optional comparison.
-template <class Body>
-int run_overlap(int argc, char const* const* argv, std::string const& description, Body const& body,
-                std::ostream& out = std::cout, std::ostream& err = std::cerr) {
+/// options)`, an optional comparison. `configure(line)` adds options beside those of the
+/// parameters.
+template <class Configure, class Body>
+int run_overlap(int argc, char const* const* argv, std::string const& description,
+                Configure const& configure, Body const& body, std::ostream& out = std::cout,
+                std::ostream& err = std::cerr) {
   overlap_parameters given;
-  CLI::App const* parser = nullptr;
+  cli::command_line const* parser = nullptr;
   return cli::run(
       argc, argv, description,
-      [&](CLI::App& app) {
-        given.add_to(app);
-        parser = &app;
+      [&](cli::command_line& line) {
+        given.add_to(line);
+        configure(line);
+        parser = &line;
       },
       [&](cli::options const& chosen) {
         given.check(chosen, *parser);

@@ -4,16 +4,16 @@
 /// and verdicts between neighbours.
 #pragma once
 
+#include "explaining.hpp"
 #include "overlap.hpp"
-
-#include <overlap_timeline.hpp>
+#include "overlap_files.hpp"
+#include "overlap_timeline.hpp"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/line_up.hpp>
 #include <assay/measure/link_ceilings.hpp>
 #include <assay/measure/transfer_trial.hpp>
 #include <assay/memory/pool.hpp>
-#include <assay/report/link_json.hpp>
 #include <assay/trace/link_stamps.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
@@ -221,37 +221,15 @@ class overlap_bench {
   std::string no_timeline_;
 };
 
-inline void print_ceilings(std::ostream& out, measure::link_ceilings const& of) {
-  auto const rate = [](double value) { return report::rate(value, "B"); };
-  report::table table{{"Ceilings of this machine", "to device", "to host", "both"}};
-  table.add({"pinned, one way", rate(of.to_device), rate(of.to_host), ""});
-  table.add({"pinned, both ways at once", rate(of.to_device_duplex), rate(of.to_host_duplex),
-             rate(of.duplex())});
-  table.add({"pageable, one way", rate(of.pageable_to_device), rate(of.pageable_to_host), ""});
-  for (auto const& each : of.host_copies) {
-    table.add({"host memcpy, " + std::to_string(each.threads) +
-                   (each.threads == 1 ? " thread" : " threads"),
-               "", "", rate(each.bytes_per_second)});
-  }
-  table.print(out);
-  out << "  Link: generation " << of.link.generation << " of " << of.link.max_generation << ", x"
-      << of.link.width << " of x" << of.link.max_width << "\n  Pinning a GiB: cudaHostRegister "
-      << report::duration(of.register_seconds_per_gib) << " (and "
-      << report::duration(of.unregister_seconds_per_gib) << " to undo), cudaMallocHost "
-      << report::duration(of.allocate_seconds_per_gib) << " (and "
-      << report::duration(of.free_seconds_per_gib) << ")\n";
-  for (auto const& each : of.problems) { out << "  NVML: " << each << '\n'; }
-  out << '\n';
-}
-
 /// Verdicts: each transfer against the next faster one, as pipelines of the same workload.
 inline measure::comparison compare_neighbours(on::device place, overlap_parameters const& given,
                                               cli::options const& chosen,
+                                              cli::explaining const& explain,
                                               std::vector<overlap_row> const& rows) {
   struct entrant {
     double seconds = 0;
     std::string label;
-    std::function<void(measure::line_up&)> add;
+    std::function<void(measure::line_up&, cli::explaining::line_up&)> add;
   };
   std::vector<entrant> entrants;
   each_transfer([&](auto const& how) {
@@ -264,15 +242,19 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
       return each.transfer == label &&
              each.bytes >= static_cast<double>(std::min(given.compare_bytes(), given.max_bytes()));
     });
-    entrants.push_back({row == rows.end() ? 0 : row->seconds, label,
-                        [made, label](measure::line_up& all) { all.add(made, label); }});
+    entrants.push_back(
+        {row == rows.end() ? 0 : row->seconds, label, [made, label](auto& all, auto& traced) {
+           all.add(made, label);
+           traced.add(made, label);
+         }});
   });
   std::sort(entrants.begin(), entrants.end(),
             [](entrant const& a, entrant const& b) { return a.seconds < b.seconds; });
   measure::line_up all;
+  auto traced = explain.variants();
   std::vector<measure::contrast> contrasts;
   for (std::size_t i = 0; i < entrants.size(); ++i) {
-    entrants[i].add(all);
+    entrants[i].add(all, traced);
     if (i == 0) { continue; }
     measure::contrast one{entrants[i].label + " against " + entrants[i - 1].label,
                           measure::contrast::kind::difference,
@@ -284,7 +266,9 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
   auto options = chosen.measuring();
   options.title = "How shall " + report::byte_size(static_cast<double>(given.compare_bytes())) +
                   " cross the link each way? Each transfer against the next faster one";
-  return all.run(contrasts, options);
+  auto found = all.run(contrasts, options);
+  for (std::size_t i = 1; i < entrants.size(); ++i) { traced.explain(chosen, found, i - 1, i); }
+  return found;
 }
 
 /// What the rows and the sweep say, as answers of the report.
@@ -314,7 +298,8 @@ inline std::vector<measure::answer> overlap_answers(overlap_findings const& foun
 
 /// The whole experiment on a device.
 inline std::optional<measure::comparison> overlap_on_device(overlap_parameters const& given,
-                                                            cli::options const& chosen) {
+                                                            cli::options const& chosen,
+                                                            cli::explaining const& explain) {
   if (chosen.list) {
     each_transfer([](auto const& how) { std::cout << how.name << '\n'; });
     return {};
@@ -332,7 +317,7 @@ inline std::optional<measure::comparison> overlap_on_device(overlap_parameters c
   link.progress = [&](std::string_view what) { say(0, 1, "ceilings: " + std::string{what}); };
   auto const ceilings = measure::link_ceilings_of(place, link);
   overlap_findings found;
-  found.ceilings = report::to_json(ceilings);
+  found.ceilings = ceilings;
   found.pin = {ceilings.register_seconds_per_gib + ceilings.unregister_seconds_per_gib,
                ceilings.allocate_seconds_per_gib + ceilings.free_seconds_per_gib};
   if (!chosen.quiet) { print_ceilings(std::cout, ceilings); }
@@ -363,7 +348,7 @@ inline std::optional<measure::comparison> overlap_on_device(overlap_parameters c
     std::cout << '\n';
   }
   write_overlap(chosen, found);
-  auto result = compare_neighbours(place, given, chosen, found.rows);
+  auto result = compare_neighbours(place, given, chosen, explain, found.rows);
   result.answers = overlap_answers(found);
   return result;
 }

@@ -1,47 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Whether an example says why its variants differ, and where it writes their traces.
+/// Where an example writes its traces, and whether it says why its variants differ.
 #pragma once
+
+#include "command_line.hpp"
 
 #include <assay/report/file.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace assay::cli {
 
-/// What the command line says of explaining and tracing.
-struct explain_choice {
-  bool explain = true;
+/// What the command line says of traces.
+struct trace_choice {
   bool stats = false;            ///< print the tables of each trace
   std::filesystem::path trace;   ///< JSON; variants are named before the extension. Empty: none
   std::filesystem::path sqlite;  ///< the same, in the schema of nsys' exports
 
-  void add_to(CLI::App& app, std::string const& limits = {}) {
-    auto const group = "Trace";
-    app.add_flag(
-           "--explain,!--no-explain", explain,
-           "trace a batch of each variant afterwards and say why they differ (default)" + limits)
-        ->group(group);
-    app.add_option("--trace", trace,
-                   "write the trace of a batch of each variant, for Perfetto: X.json gives "
-                   "X.VARIANT.json" +
-                       limits)
-        ->type_name("X.json")
-        ->group(group);
-    app.add_option("--sqlite", sqlite,
-                   "the same as nsys exports it, X.VARIANT.sqlite, for trace_stats" + limits)
-        ->type_name("X.sqlite")
-        ->group(group);
-    app.add_flag("--stats", stats, "print the tables of each of those traces" + limits)
-        ->group(group);
+  void add_to(command_line& line, std::string const& limits = {}) {
+    line.group("Trace");
+    line.optional("--trace", trace,
+                  "write the trace of a batch of each variant, for Perfetto: X.json gives "
+                  "X.VARIANT.json" +
+                      limits,
+                  "X.json");
+    line.optional("--sqlite", sqlite,
+                  "the same as nsys exports it, X.VARIANT.sqlite, for trace_stats" + limits,
+                  "X.sqlite");
+    line.flag("--stats", stats, "print the tables of each of those traces" + limits);
   }
 
-  /// Whether traces are to be had beside what is explained.
+  /// Whether there are to be any.
   bool wants_traces() const { return stats || !trace.empty() || !sqlite.empty(); }
 
   /// The option that asks for traces, with its value; empty where none does.
@@ -59,10 +53,16 @@ struct explain_choice {
                                 "it out, or run without --host where there is a GPU");
   }
 
-  /// Where the trace of a variant goes.
+  /// Where the trace of a variant goes: its name without what shells and file systems trip over.
   static std::filesystem::path path(std::filesystem::path const& of, std::string variant,
                                     std::string const& extension) {
-    std::replace(variant.begin(), variant.end(), '/', '-');
+    std::string_view const kept = "._-";
+    std::replace_if(
+        variant.begin(), variant.end(),
+        [&](unsigned char each) {
+          return std::isalnum(each) == 0 && kept.find(static_cast<char>(each)) == kept.npos;
+        },
+        '-');
     auto const given = of.extension() == extension;
     auto const stem = given ? of.stem().string() : of.filename().string();
     return std::filesystem::path{of}.replace_filename(stem + "." + variant + extension);
@@ -83,6 +83,19 @@ struct explain_choice {
     } catch (report::file_error const& error) {
       throw std::invalid_argument(std::string{error.what()} + "; choose another " + option);
     }
+  }
+};
+
+/// What the command line says of traces and of explaining.
+struct explain_choice : trace_choice {
+  bool explain = true;  ///< unless the command line says otherwise
+
+  void add_to(command_line& line, std::string const& limits = {}) {
+    line.group("Trace");
+    line.flag("--explain,!--no-explain", explain,
+              std::string{"trace a batch of each variant afterwards and say why they differ ("} +
+                  (explain ? "default)" : "not by default)") + limits);
+    trace_choice::add_to(line, limits);
   }
 };
 

@@ -15,6 +15,7 @@
 #include <assay/trace/classes.hpp>
 #include <assay/trace/counter_values.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/explained_runs.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/groups.hpp>
 #include <assay/trace/idle.hpp>

@@ -3,6 +3,8 @@
 #include "support/all_reduce_options.hpp"
 #include "support/all_reduce_table.hpp"
 
+#include <assay/report/json_parts.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>

@@ -4,6 +4,9 @@
 #include "catch.hpp"
 #include "report/sample.hpp"
 
+#include <assay/report/file.hpp>
+#include <assay/report/json.hpp>
+
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -37,7 +40,7 @@ outcome run(
   int rows = 10;
   result.code = cli::run(
       static_cast<int>(argv.size()), argv.data(), "What is tested?",
-      [&](CLI::App& app) { app.add_option("--rows", rows, "rows of the column"); },
+      [&](cli::command_line& line) { line.optional("--rows", rows, "rows of the column"); },
       [&](cli::options const& chosen) {
         result.ran = true;
         result.chosen = chosen;

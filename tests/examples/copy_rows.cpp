@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <support/copy_rows.hpp>
+#include "support/copy_rows.hpp"
+
+#include <assay/report/json_parts.hpp>
 
 #include <sstream>
 #include <string>
@@ -31,6 +33,7 @@ copy_cell cell(std::string const& where, double ratio, measure::verdict outcome)
   }
   made.found.findings = {found(1.0, measure::verdict::equivalent, 1), found(ratio, outcome, 2)};
   made.found.notes = {"a note"};
+  made.found.reasons = {{"Why?", {"traced"}}};
   made.found.seconds = 2;
   made.found.epochs = 8;
   return made;
@@ -56,6 +59,9 @@ TEST_CASE("comparisons become one with their weights over its arms", "[examples]
   CHECK(all.findings[3].contrast_name == "sum, 8 SMs: x");
   CHECK(variant_of(all, all.findings[3]) == "sum, 8 SMs: bulk");
   CHECK(all.notes.size() == 1);
+  REQUIRE(all.reasons.size() == 2);
+  CHECK(all.reasons[1].question == "sum, 8 SMs: Why?");
+  CHECK(all.reasons[1].lines == std::vector<std::string>{"traced"});
   CHECK(all.seconds == 4);
   CHECK(all.title == "title");
   CHECK(all.failure.empty());

@@ -2,6 +2,8 @@
 #include "support/overlap.hpp"
 #include "catch.hpp"
 
+#include <assay/report/json_parts.hpp>
+
 #include <cmath>
 #include <sstream>
 
@@ -36,8 +38,9 @@ outcome run(std::vector<std::string> words) {
   for (auto const& each : words) { argv.push_back(each.c_str()); }
   std::ostringstream out;
   std::ostringstream err;
-  auto const code = run_overlap(static_cast<int>(argv.size()), argv.data(), "the host half",
-                                overlap_on_host, out, err);
+  auto const code = run_overlap(
+      static_cast<int>(argv.size()), argv.data(), "the host half", [](auto&) {}, overlap_on_host,
+      out, err);
   return {code, out.str(), err.str()};
 }
 

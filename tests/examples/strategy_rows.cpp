@@ -2,6 +2,8 @@
 #include "support/strategy_rows.hpp"
 #include "catch.hpp"
 
+#include <assay/report/json_parts.hpp>
+
 #include <algorithm>
 #include <sstream>
 #include <string>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/support/explain_choice.hpp"
+#include "../../examples/support/trace_choice.hpp"
 
 #include "catch.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -15,7 +17,8 @@ namespace {
 explain_choice parsed(std::vector<std::string> words) {
   explain_choice choice;
   CLI::App app;
-  choice.add_to(app);
+  assay::cli::command_line line{app};
+  choice.add_to(line);
   words.insert(words.begin(), "program");
   std::vector<char const*> argv;
   for (auto const& word : words) { argv.push_back(word.c_str()); }

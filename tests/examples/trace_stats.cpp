@@ -3,10 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../examples/support/trace_stats.hpp"
 
+#include "../../examples/support/gate.hpp"
+
 #include "catch.hpp"
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
+#include <assay/trace/chrome.hpp>
+#include <assay/trace/chrome_read.hpp>
+#include <assay/trace/reports.hpp>
 #include <assay/trace/sqlite.hpp>
 
 #include <nlohmann/json.hpp>

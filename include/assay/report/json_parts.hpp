@@ -5,6 +5,8 @@
 
 #include <assay/measure/comparison.hpp>
 
+#include <assay/report/document.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -20,9 +22,6 @@
 #include <vector>
 
 namespace assay::report {
-
-/// A JSON document that keeps its members in the order of writing.
-using document = nlohmann::ordered_json;
 
 namespace detail {
 

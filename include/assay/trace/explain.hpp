@@ -3,31 +3,26 @@
 /// `explain`: why two variants take different time, from traced batches of both; needs CUPTI.
 #pragma once
 
-#include <assay/core/named.hpp>
-#include <assay/core/place.hpp>
 #include <assay/core/range.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/line_up.hpp>
 #include <assay/measure/profile.hpp>
-#include <assay/rig.hpp>
-#include <assay/submit/sequential.hpp>
 #include <assay/trace/counters.hpp>
+#include <assay/trace/explained_runs.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/record_batch.hpp>
 #include <assay/trace/recorder_options.hpp>
 #include <assay/trace/roofline.hpp>
-#include <assay/workload/concepts.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -46,19 +41,18 @@ struct explain_options {
   host_names names = {};  ///< which ranges and calls are locks, allocations and waits
 };
 
-/// A side of an explanation as it is to be run. `open()` makes it ready and returns what runs one
-/// batch, blocks until it has drained and returns its seconds on the wall clock.
-struct explained_runs {
-  std::string label;
-  std::function<std::function<double()>()> open;
-  std::optional<on::device> device = {};  ///< where counters are read; none: nowhere
-  traffic must = {};                      ///< what a batch has to move and do
-  /// The same for one item alone, in one stream: each of its kernels is counted by itself. Empty:
-  /// none is.
-  std::function<std::function<double()>()> open_item = {};
-};
-
 namespace detail {
+
+/// Share of the time of all devices in which they had nothing to do as the host asked late.
+inline double host_late(model const& of) {
+  double late = 0;
+  double all = 0;
+  for (auto const& each : device_times(of)) {
+    late += static_cast<double>(each.idle(idle_cause::host_late));
+    all += static_cast<double>(each.extent.length());
+  }
+  return all > 0 ? late / all : ceilings::unknown;
+}
 
 /// The runs of both sides, opened, and what is seen of them.
 class explaining {
@@ -117,7 +111,8 @@ class explaining {
         into.counters->ranges.front(),
         {.must = of.must,
          .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),
-         .seconds = into.seconds},
+         .seconds = into.seconds,
+         .host_late = host_late(into.trace)},
         limits);
   }
 
@@ -226,31 +221,32 @@ inline explanation explain_runs(explained_runs const& control_runs,
                         time.value_or(time_difference{ceilings::unknown}), chosen.names);
 }
 
-namespace detail {
-
-/// Opens a rig of its own for a pipeline.
-template <class Pipeline>
-std::function<double()> open_rig(Pipeline const& what) {
-  auto real = std::shared_ptr<rig<Pipeline>>{new rig<Pipeline>{what}};
-  return [real] { return real->run(0).wall; };
-}
-
-}  // namespace detail
-
-/// A pipeline as a side of an explanation, with a rig of its own.
-template <class Pipeline>
-explained_runs runs_of(Pipeline const& what, std::string label) {
-  explained_runs made;
-  made.label = std::move(label);
-  made.open = [what] { return detail::open_rig(what); };
-  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) {
-    made.device = what.place;
-    made.open_item = [item = what.with(submit::sequential{.items = 1})] {
-      return detail::open_rig(item);
-    };
+/// Explains the difference that a comparison found between two of its arms on the wall clock: as
+/// `assay::explain`, with pipelines that are told as runs. Throws `std::out_of_range` where the
+/// comparison has fewer arms.
+inline explanation explain_arms(measure::comparison const& found, compared_runs const& control,
+                                compared_runs const& variant, explain_options const& chosen = {}) {
+  auto const side_of = [&](compared_runs const& of) {
+    auto const& arm = found.arms.at(of.arm);
+    explained_arm side;
+    side.label = arm.label;
+    side.seconds = arm.on(measure::clock::wall).median;
+    side.submission = arm.submission;
+    side.memory = arm.memory;
+    return side;
+  };
+  auto first = side_of(control);
+  auto second = side_of(variant);
+  auto const time = difference_between(found, control.arm, variant.arm);
+  if (std::isnan(time.ns) || !found.failure.empty()) {
+    auto const& why = found.failure;
+    first.trace.notes.emplace_back(
+        std::string{cuda_is_missing},
+        why.empty() ? "these two were not both timed" : "the comparison ended early: " + why);
+    return explain_models(std::move(first), std::move(second), time, chosen.names);
   }
-  made.must = what.batch_traffic();
-  return made;
+  return explain_runs(control.runs, variant.runs, std::move(first), std::move(second), time,
+                      detail::limits_of(found), chosen);
 }
 
 }  // namespace assay::trace
@@ -268,27 +264,10 @@ template <class Control, class Variant>
 trace::explanation explain(Control const& control, Variant const& variant,
                            measure::comparison const& found,
                            trace::explain_options const& chosen = {}) {
-  std::array<std::size_t, 2> at{trace::arm_with(control.axes(), found), 0};
-  at[1] = trace::arm_with(variant.axes(), found, at[0]);
-  std::array<trace::explained_arm, 2> sides;
-  for (std::size_t i = 0; i < 2; ++i) {
-    auto const& arm = found.arms[at[i]];
-    sides[i].label = arm.label;
-    sides[i].seconds = arm.on(measure::clock::wall).median;
-    sides[i].submission = arm.submission;
-    sides[i].memory = arm.memory;
-  }
-  auto const time = trace::difference_between(found, at[0], at[1]);
-  if (std::isnan(time.ns) || !found.failure.empty()) {
-    auto const& why = found.failure;
-    sides[0].trace.notes.emplace_back(
-        std::string{trace::cuda_is_missing},
-        why.empty() ? "these two were not both timed" : "the comparison ended early: " + why);
-    return trace::explain_models(std::move(sides[0]), std::move(sides[1]), time, chosen.names);
-  }
-  return trace::explain_runs(trace::runs_of(control, sides[0].label),
-                             trace::runs_of(variant, sides[1].label), sides[0], sides[1], time,
-                             trace::detail::limits_of(found), chosen);
+  auto const first = trace::arm_with(control.axes(), found);
+  auto const second = trace::arm_with(variant.axes(), found, first);
+  return trace::explain_arms(found, {first, trace::runs_of(control, found.arms[first].label)},
+                             {second, trace::runs_of(variant, found.arms[second].label)}, chosen);
 }
 
 /// The same without a comparison: times untraced batches of both, and profiles them, first.

@@ -3,9 +3,11 @@
 /// The overlap of a transfer's stages by the timeline, where the build has CUPTI.
 #pragma once
 
+#include <assay/core/stream.hpp>
 #include <assay/trace/link_stamps.hpp>
-#include <assay/trace/recorder.hpp>
+#include <assay/trace/stage_overlap.hpp>
 
+#include <functional>
 #include <string>
 
 namespace assay::examples {
@@ -18,21 +20,7 @@ struct overlap_timeline {
   std::string why;
 };
 
-template <class Once>
 overlap_timeline timeline_of(trace::link_stamps& stamps, stream const& where, int device,
-                             Once const& once) {
-  trace::recorder tracer;
-  tracer.start();
-  auto const status = tracer.status();
-  once();                   // the first run under a tracer loads what that needs
-  stamps.calibrate(where);  // it adds to what events round a copy hold
-  (void)tracer.stop();
-  if (status.what != trace::recorder_status::kind::recording) {
-    return {{}, {}, false, status.text};
-  }
-  auto const recorded = trace::record({}, once);
-  return {trace::overlap_of(trace::stages_of(recorded, device)), trace::overlap_of(stamps.spans()),
-          true, ""};
-}
+                             std::function<void()> const& once);
 
 }  // namespace assay::examples

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "all_reduce_files.hpp"
+
+#include "outputs.hpp"
+
+#include <assay/report/file.hpp>
+#include <assay/report/json_parts.hpp>
+
+namespace assay::examples {
+
+std::vector<std::filesystem::path> all_reduce_outputs(cli::options const& of) {
+  std::vector<std::filesystem::path> paths;
+  if (!of.csv.empty()) {
+    for (auto const* part : {"table", "strategies", "blocks"}) {
+      paths.push_back(cli::beside(of.csv, part));
+    }
+  }
+  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "table")); }
+  return paths;
+}
+
+void write_all_reduce(cli::options const& of, std::vector<all_reduce_table> const& tables,
+                      strategy_findings const& found) {
+  if (!of.csv.empty()) {
+    report::write_atomically(cli::beside(of.csv, "table"), tables_csv(tables));
+    report::write_atomically(cli::beside(of.csv, "strategies"), strategies_csv(found));
+    report::write_atomically(cli::beside(of.csv, "blocks"), blocks_csv(found));
+  }
+  if (!of.json.empty()) {
+    auto all = strategies_json(found);
+    all["tables"] = tables_json(tables);
+    report::write_atomically(cli::beside(of.json, "table"), all.dump(1) + '\n');
+  }
+}
+
+}  // namespace assay::examples

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The files of the all-reduce experiment.
+#pragma once
+
+#include "all_reduce_table.hpp"
+#include "options.hpp"
+#include "strategy_rows.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace assay::examples {
+
+/// Files beside those of the comparison.
+std::vector<std::filesystem::path> all_reduce_outputs(cli::options const& of);
+
+void write_all_reduce(cli::options const& of, std::vector<all_reduce_table> const& tables,
+                      strategy_findings const& found);
+
+}  // namespace assay::examples

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `command_line`: options, as the parts of a program add them. The parser itself is out of sight:
+/// it would cost each program more to compile than all of its own code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace assay::cli {
+
+/// Adds options to a program, and tells which of them were given. What an option is stored in lives
+/// at least as long as the program parses.
+class command_line {
+ public:
+  explicit command_line(CLI::App& app) : app_(&app) {}
+
+  /// Lists what is added from here on under this heading.
+  void group(std::string heading) { group_ = std::move(heading); }
+
+  /// An option with a value; help shows the value that is there as its default. `type_name` is how
+  /// help calls the value.
+  void option(std::string const& names, std::string& into, std::string const& what,
+              char const* type_name = nullptr);
+  void option(std::string const& names, int& into, std::string const& what);
+  void option(std::string const& names, std::int64_t& into, std::string const& what);
+  void option(std::string const& names, double& into, std::string const& what);
+
+  /// One whose default is shown only in words, if at all.
+  void optional(std::string const& names, std::string& into, std::string const& what);
+  void optional(std::string const& names, int& into, std::string const& what);
+  void optional(std::string const& names, std::filesystem::path& into, std::string const& what,
+                char const* type_name = nullptr);
+
+  /// One with values between commas; a default that is there is shown.
+  void list(std::string const& names, std::vector<std::string>& into, std::string const& what);
+  void list(std::string const& names, std::vector<int>& into, std::string const& what);
+
+  /// `--name` sets, and `!--no-name` beside it clears.
+  void flag(std::string const& names, bool& into, std::string const& what);
+
+  /// Refuses two options together.
+  void exclude(std::string const& one, std::string const& other);
+
+  /// What stands below the help.
+  void footer(std::string const& text);
+
+  /// Whether the command line named an option.
+  bool given(std::string const& name) const;
+
+ private:
+  CLI::Option* grouped(CLI::Option* made) const;
+
+  CLI::App* app_;
+  std::string group_;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../collective_trace.hpp"
+
+#include "../traces.hpp"
+
+#include <assay/trace/recorder.hpp>
+
+namespace assay::examples {
+
+launch_row trace_launches(cli::trace_choice const& chosen, bool quiet, std::string const& variant,
+                          std::size_t operations, std::function<void()> const& work) {
+  (void)trace::record({}, work);
+  auto const made = trace::record({}, work);
+  cli::tell_trace(chosen, made, variant, quiet);
+  return launches_of(made, variant, operations);
+}
+
+}  // namespace assay::examples
