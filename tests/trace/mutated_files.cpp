@@ -156,7 +156,7 @@ TEST_CASE("broken SQLite files are read or refused, and never more") {
   INFO("seed " << seed);
   write_nsys(golden::random_model(1, 12), here / "good");
   auto const good = test::content(here / "good");
-  report("SQLite", seed, feed(good, share(25'000), seed, 4096, here / "bad", [](auto const& file) {
+  report("SQLite", seed, feed(good, share(20'000), seed, 4096, here / "bad", [](auto const& file) {
            return read_nsys(file);
          }));
 }
