@@ -8,6 +8,7 @@
 
 #include <assay/measure/compare.hpp>
 #include <assay/rig.hpp>
+#include <assay/submit/sequential.hpp>
 #include <assay/workload/vector_add.hpp>
 
 #include <algorithm>
@@ -100,7 +101,8 @@ inline std::optional<measure::comparison> overlap_on_host(overlap_parameters con
   int const all = host::all_threads();
   // Two inputs and an output: together as much as goes each way over a link, twice.
   auto const elements = static_cast<std::int64_t>(given.compare_bytes() / sizeof(float));
-  pipeline const control{workloads::vector_add<float>{.elements = elements}, on::host{1}};
+  pipeline const control{workloads::vector_add<float>{.elements = elements}, on::host{1},
+                         submit::sequential{.items = 4}};
   auto const every = control.with(on::host{std::max(2, all)});
   auto const twice = control.with(on::host{2 * std::max(2, all)});
   if (chosen.list) {
