@@ -149,25 +149,34 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
 
 }  // namespace
 
-// Of 40 orders of turns the worst took 1.19; with an eighth in place of a sixth in the pool's bound
-// 1.15, and five times the calls. Pages that were returned and reserved again, the smallest first,
-// took 1.20 and, unmapped one by one and made anew, 22 calls of 1000 allocations.
+// Of 271 orders of turns one took 1.36 (1.37 with latency) where threads were uneven, the others at
+// most 1.24. Calls of 1000 allocations were 1.1 and 0.4 on average with even threads; with uneven
+// ones 12 and 5, and of single orders, whose live memory stays near its peak for long, up to 77.
+// The mean of all twenty is 4.5 and, drawn from these, goes over 12 once in 10,000 runs; that of
+// five orders of even threads once in 100,000. An eighth in place of a sixth in the pool's bound
+// makes it 18, and to map pages anew before the pool grows within that bound 72.
 TEST_CASE("over the benchmark's trace the pool reserves at most 1.25x the live peak and its caps") {
   auto const seed = test::fresh_seed();
-  bool const even = GENERATE(true, false);
-  std::uint64_t const latency = GENERATE(0, 16);
-  std::vector<outcome> all;
-  std::vector<double> calls;
-  for (std::uint64_t i = 0; i < 5; ++i) {
-    all.push_back(replay(seed + i, even, latency));
-    calls.push_back(all.back().calls);
+  INFO("seed " << seed);
+  constexpr std::uint64_t orders = 5;
+  double calls = 0;
+  std::uint64_t next = seed;
+  for (bool const even : {true, false}) {
+    for (std::uint64_t const latency : {0, 16}) {
+      std::vector<outcome> all;
+      double here = 0;
+      for (std::uint64_t i = 0; i < orders; ++i) {
+        all.push_back(replay(next++, even, latency));
+        here += all.back().calls / orders;
+      }
+      std::sort(all.begin(), all.end());
+      INFO("even " << even << " latency " << latency << ": median " << all[2].share << " worst "
+                   << all[4].share << ", " << here << " calls of 1000 allocations");
+      CHECK(all[0].share >= 1.0);
+      CHECK(all[4].share <= 1.25);
+      if (even) { CHECK(here <= 12); }
+      calls += here / 4;
+    }
   }
-  std::sort(all.begin(), all.end());
-  std::sort(calls.begin(), calls.end());
-  INFO("seed " << seed << " even " << even << " latency " << latency << ": median " << all[2].share
-               << " worst " << all[4].share << ", calls of 1000 allocations: median " << calls[2]
-               << " worst " << calls[4]);
-  CHECK(all[0].share >= 1.0);
-  CHECK(all[4].share <= 1.25);
-  CHECK(calls[2] <= 20);  // of one order of turns up to 45 were seen, beside a median of 9
+  CHECK(calls <= 12);
 }
