@@ -147,11 +147,13 @@ void sweep_rings(sweep& all) {
   for (bool const dependent : {false, true}) {
     for (unsigned const blocks : {0U, 32U, 64U, 96U}) {
       comm::all_reduce_options options;
-      options.how = algorithm::ring_push;
       options.blocks = blocks;
       options.dependent_launch = dependent;
       options.scratch_bytes = mib;
-      all.measure<copy::regular<>, 512>(options, {mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib});
+      for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+        options.how = how;
+        all.measure<copy::regular<>, 512>(options, {mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib});
+      }
     }
   }
 }

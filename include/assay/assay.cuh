@@ -12,6 +12,7 @@
 #include <assay/comm/all_reduce_norm.cuh>
 #include <assay/comm/all_reduce_push.cuh>
 #include <assay/comm/all_reduce_ring.cuh>
+#include <assay/comm/all_reduce_ring_two_shot.cuh>
 #include <assay/comm/all_reduce_two_shot_push.cuh>
 #include <assay/comm/launch.cuh>
 #include <assay/comm/packs.cuh>

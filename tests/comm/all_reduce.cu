@@ -20,9 +20,10 @@ using test::contains;
 
 namespace {
 
-constexpr algorithm every_algorithm[] = {
-    algorithm::ll_push,   algorithm::lamport_push, algorithm::lamport_two_shot,
-    algorithm::ring_push, algorithm::pull,         algorithm::two_shot};
+constexpr algorithm every_algorithm[] = {algorithm::ll_push,          algorithm::lamport_push,
+                                         algorithm::lamport_two_shot, algorithm::ring_push,
+                                         algorithm::ring_two_shot,    algorithm::pull,
+                                         algorithm::two_shot};
 
 std::vector<std::size_t> sizes(algorithm how) {
   if (test::small()) { return {1, 37, 777}; }
@@ -201,18 +202,26 @@ TEST_CASE("where ranks share a device no kernel starts early", "[comm]") {
 
 TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
   auto const seed = test::fresh_seed();
-  for (int const ranks : {2, 4}) {
-    for (unsigned const blocks : {1U, 3U}) {
-      auto options = test::checked_options(algorithm::ring_push);
-      options.blocks = blocks;
-      // Tiles of a block: more than two rounds of slots, the last one of few elements.
-      auto const tile = std::size_t{comm::ring_tile_packs(ranks)} * 4;
-      auto const count = tile * blocks * (test::small() ? 3 : 14) + 37;
-      test::world<float> all{ranks, count, options};
-      for (int run = 0; run < 3; ++run) {
-        INFO(ranks << " ranks, " << blocks << " blocks, run " << run << ", seed " << seed);
-        CHECK(all.run(count, 1, 1, run == 1, reduction::sum, seed + static_cast<unsigned>(run)) ==
-              "");
+  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+    for (int const ranks : {2, 4}) {
+      for (unsigned const blocks : {1U, 3U}) {
+        auto options = test::checked_options(how);
+        options.blocks = blocks;
+        // Tiles of a block: more than two rounds of slots, the last one of few elements.
+        bool const staged = how == algorithm::ring_two_shot;
+        auto const tile =
+            4 * (staged ? std::size_t{comm::staged_tile_packs(ranks)} * static_cast<unsigned>(ranks)
+                        : std::size_t{comm::ring_tile_packs(ranks)});
+        auto const slots = staged ? comm::protocol::staged_slots : comm::protocol::ring_slots;
+        auto const tiles = test::small() ? 3U : 2 * slots + 2;
+        auto const count = tile * blocks * tiles + 37;
+        test::world<float> all{ranks, count, options};
+        for (int run = 0; run < 3; ++run) {
+          INFO(std::string{comm::in_words(how)} << ", " << ranks << " ranks, " << blocks
+                                                << " blocks, run " << run << ", seed " << seed);
+          CHECK(all.run(count, 1, 1, run == 1, reduction::sum, seed + static_cast<unsigned>(run)) ==
+                "");
+        }
       }
     }
   }

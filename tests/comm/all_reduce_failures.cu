@@ -18,9 +18,10 @@ comm::all_reduce_options impatient(algorithm how) {
   return options;
 }
 
-constexpr algorithm every_algorithm[] = {
-    algorithm::ll_push,   algorithm::lamport_push, algorithm::lamport_two_shot,
-    algorithm::ring_push, algorithm::pull,         algorithm::two_shot};
+constexpr algorithm every_algorithm[] = {algorithm::ll_push,          algorithm::lamport_push,
+                                         algorithm::lamport_two_shot, algorithm::ring_push,
+                                         algorithm::ring_two_shot,    algorithm::pull,
+                                         algorithm::two_shot};
 
 }  // namespace
 
@@ -68,7 +69,8 @@ TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
 TEST_CASE("a flag that no rank can have written is found", "[comm]") {
   if (test::small()) { return; }
   constexpr std::size_t count = 60'000;  // of several blocks
-  for (auto const how : {algorithm::two_shot, algorithm::ll_push, algorithm::ring_push}) {
+  for (auto const how :
+       {algorithm::two_shot, algorithm::ll_push, algorithm::ring_push, algorithm::ring_two_shot}) {
     INFO(std::string{comm::in_words(how)});
     test::world<float> all{2, count, impatient(how)};
     auto const& layout = all.engine.layout();
@@ -78,7 +80,7 @@ TEST_CASE("a flag that no rank can have written is found", "[comm]") {
     auto* const base = all.engine.workspace_of(0);
     if (how == algorithm::two_shot) {
       check(cudaMemset(base + layout.flags_at, 0x55, layout.agreement_at - layout.flags_at));
-    } else if (how == algorithm::ring_push) {
+    } else if (comm::is_ring(how)) {
       check(cudaMemset(base + layout.ring_flags_at, 0x55, layout.ring_at - layout.ring_flags_at));
     } else {
       check(cudaMemset(base + layout.ll_at, 0x55, layout.lamport_at - layout.ll_at));

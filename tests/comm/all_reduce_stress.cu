@@ -49,8 +49,8 @@ class stress {
         wrong_(test::peers_of(ranks), 256),
         random_(seed) {
     for (auto const how : {algorithm::automatic, algorithm::ll_push, algorithm::lamport_push,
-                           algorithm::lamport_two_shot, algorithm::ring_push, algorithm::pull,
-                           algorithm::two_shot}) {
+                           algorithm::lamport_two_shot, algorithm::ring_push,
+                           algorithm::ring_two_shot, algorithm::pull, algorithm::two_shot}) {
       comm::all_reduce_options options;
       options.how = how;
       options.timeout_seconds = 30;

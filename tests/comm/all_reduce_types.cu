@@ -16,8 +16,9 @@ namespace {
 template <class T>
 void require_every_algorithm() {
   auto const seed = test::fresh_seed();
-  for (auto const how : {algorithm::ll_push, algorithm::lamport_push, algorithm::lamport_two_shot,
-                         algorithm::ring_push, algorithm::pull, algorithm::two_shot}) {
+  for (auto const how :
+       {algorithm::ll_push, algorithm::lamport_push, algorithm::lamport_two_shot,
+        algorithm::ring_push, algorithm::ring_two_shot, algorithm::pull, algorithm::two_shot}) {
     for (int const ranks : {2, 4}) {
       if (test::small()) {
         test::require_right<T>(how, ranks, {5, 777}, seed);

@@ -85,15 +85,36 @@ TEST_CASE("a push has a block for each SM, and as many as fit where it is long",
 }
 
 TEST_CASE("only who may ask for a ring has slots for it", "[comm]") {
-  CHECK(uses_ring(algorithm::automatic, 2));
-  CHECK(uses_ring(algorithm::ring_push, 8));
-  CHECK_FALSE(uses_ring(algorithm::lamport_push, 2));
-  for (int ranks = 3; ranks <= 8; ++ranks) {
-    CHECK_FALSE(uses_ring(algorithm::automatic, ranks));
-    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
-      CHECK(choose({bytes, ranks, false}, mib) != algorithm::ring_push);
+  for (int which = 0; which < algorithms; ++which) {
+    auto const asked = static_cast<algorithm>(which);
+    CHECK(uses_ring(asked) == (asked == algorithm::automatic || is_ring(asked)));
+  }
+}
+
+TEST_CASE("an engine never goes from one ring to the other, whose slots lie elsewhere", "[comm]") {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (std::size_t const scratch : {std::size_t{4096}, mib, 64 * mib}) {
+      bool pushes = false;
+      bool stages = false;
+      for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
+        auto const how = choose({bytes, ranks, false}, scratch);
+        pushes = pushes || how == algorithm::ring_push;
+        stages = stages || how == algorithm::ring_two_shot;
+      }
+      CHECK(pushes != stages);
     }
   }
+}
+
+TEST_CASE("devices without room for its stages never get ring_two_shot", "[comm]") {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
+      CHECK(choose({.bytes = bytes, .ranks = ranks, .staged = false}, mib) !=
+            algorithm::ring_two_shot);
+    }
+  }
+  CHECK(choose({.bytes = 64 * mib, .ranks = 4, .staged = false}, mib) == algorithm::two_shot);
+  CHECK(choose({.bytes = 64 * mib, .ranks = 4}, mib) == algorithm::ring_two_shot);
 }
 
 TEST_CASE("options say what they are", "[comm]") {

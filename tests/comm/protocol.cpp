@@ -310,7 +310,8 @@ class ring_explorer {
         unsigned const wanted = now.consumed[r][w] + 1U;
         unsigned const seen = now.announced[p];
         if (!protocol::reached(seen, wanted)) { return false; }
-        if (slots_ == protocol::ring_slots && !protocol::plausible_tiles(seen, wanted)) {
+        if (slots_ == protocol::ring_slots &&
+            !protocol::plausible_tiles(seen, wanted, protocol::ring_slots)) {
           wrong_ = "a count that cannot be";
         }
       }
@@ -362,6 +363,157 @@ TEST_CASE("a slot less is not enough", "[comm]") {
     // Not in one operation, but from one to the next.
     CHECK(ring_explorer(ahead, ahead, 2, 1).run({2, ahead, ahead}) == "a tile was overwritten");
   }
+}
+
+namespace {
+
+/// Ranks that send tiles once their own stage is free, as `ring_two_shot`; of all operations.
+struct staged_state {
+  std::array<unsigned char, most_ranks> operation{};
+  std::array<unsigned char, most_ranks> sent{}, told{}, delivered{};
+  of_warps<unsigned char> reduced{};  ///< by each group
+  auto operator<=>(staged_state const&) const = default;
+};
+
+/// Explores operations of so many tiles each; groups take tiles in turn, each operation's first
+/// with its first.
+class staged_explorer {
+ public:
+  staged_explorer(unsigned stages, unsigned slots, unsigned together, std::size_t ranks,
+                  std::size_t groups)
+      : stages_(stages), slots_(slots), together_(together), ranks_(ranks), groups_(groups) {}
+
+  std::string run(std::vector<unsigned> const& tiles) {
+    ends_.assign(1, 0);
+    for (auto const each : tiles) { ends_.push_back(ends_.back() + each); }
+    seen_ = {staged_state{}};
+    std::vector<staged_state> open{staged_state{}};
+    while (!open.empty() && wrong_.empty()) {
+      auto const now = open.back();
+      open.pop_back();
+      bool moved = false;
+      bool done = true;
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        if (now.operation[r] == tiles.size()) { continue; }
+        done = false;
+        for (std::size_t step = 0; step < 3 + groups_; ++step) {
+          auto next = now;
+          if (!advance(next, r, step)) { continue; }
+          end_operation(next, r);
+          moved = true;
+          if (seen_.insert(next).second) { open.push_back(next); }
+        }
+      }
+      if (!moved && !done && wrong_.empty()) { wrong_ = "deadlock"; }
+    }
+    return wrong_;
+  }
+  std::size_t states() const { return seen_.size(); }
+
+ private:
+  unsigned begin(staged_state const& now, std::size_t r) const { return ends_[now.operation[r]]; }
+  unsigned end(staged_state const& now, std::size_t r) const {
+    return ends_[now.operation[r] + 1U];
+  }
+
+  /// Whether a rank has reduced tile `t`, of all operations.
+  bool has_reduced(staged_state const& now, std::size_t r, unsigned t) const {
+    if (t < begin(now, r)) { return true; }
+    auto const of_operation = t - begin(now, r);
+    return now.reduced[r][of_operation % groups_] > of_operation / groups_;
+  }
+
+  bool advance(staged_state& now, std::size_t r, std::size_t step) {
+    if (step == 0) { return send(now, r); }
+    if (step == 1) { return tell(now, r); }
+    return step == 2 ? deliver(now, r) : reduce(now, r, step - 3);
+  }
+
+  bool send(staged_state& now, std::size_t r) {
+    unsigned const t = now.sent[r];
+    if (t == end(now, r)) { return false; }
+    // A stage is free once its last tile was told of, and delivered.
+    if (t >= begin(now, r) + stages_ &&
+        (now.told[r] <= t - stages_ || now.delivered[r] <= t - stages_)) {
+      return false;
+    }
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p != r && t >= slots_ && !has_reduced(now, p, t - slots_)) {
+        wrong_ = "a tile was overwritten";
+      }
+    }
+    ++now.sent[r];
+    return true;
+  }
+
+  bool tell(staged_state& now, std::size_t r) const {
+    auto const until = std::min(now.told[r] + together_, end(now, r));
+    if (now.told[r] == end(now, r) || now.sent[r] < until) { return false; }
+    now.told[r] = static_cast<unsigned char>(until);
+    return true;
+  }
+
+  bool reduce(staged_state& now, std::size_t r, std::size_t group) {
+    auto const t = begin(now, r) + now.reduced[r][group] * groups_ + group;
+    if (t >= end(now, r) || now.sent[r] <= t) { return false; }
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p == r) { continue; }
+      unsigned const wanted = static_cast<unsigned>(t) + 1U;
+      if (!protocol::reached(now.told[p], wanted)) { return false; }
+      if (slots_ == 2 * stages_ && !protocol::plausible_tiles(now.told[p], wanted, slots_)) {
+        wrong_ = "a count that cannot be";
+      }
+    }
+    ++now.reduced[r][group];
+    return true;
+  }
+
+  bool deliver(staged_state& now, std::size_t r) const {
+    if (now.delivered[r] == end(now, r) || !has_reduced(now, r, now.delivered[r])) { return false; }
+    ++now.delivered[r];
+    return true;
+  }
+
+  /// All that a rank's kernel waits for but its handshake, without which it must be right too.
+  void end_operation(staged_state& now, std::size_t r) const {
+    auto const last = end(now, r);
+    if (now.sent[r] != last || now.told[r] != last || now.delivered[r] != last) { return; }
+    ++now.operation[r];
+    now.reduced[r].fill(0);
+  }
+
+  unsigned stages_, slots_, together_;
+  std::size_t ranks_, groups_;
+  std::vector<unsigned> ends_;
+  std::set<staged_state> seen_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+TEST_CASE("stages keep the slots of ring_two_shot apart, within an operation and between them",
+          "[comm]") {
+  constexpr auto stages = protocol::ring_stages;
+  constexpr auto slots = protocol::staged_slots;
+  constexpr auto together = protocol::told_together;
+  staged_explorer as_it_is{stages, slots, together, 2, 2};
+  CHECK(as_it_is.run({1, 2 * slots + 1, 3}) == "");
+  CHECK(as_it_is.states() > 5000);
+  staged_explorer three_ranks{2, 4, 2, 3, 1};
+  CHECK(three_ranks.run({1, 9, 3}) == "");
+  CHECK(three_ranks.states() > 5000);
+  for (unsigned const fewer : {2U, 3U, 4U}) {
+    CHECK(staged_explorer(fewer, 2 * fewer, 1, 2, 1).run({2, 9, 1}) == "");
+    CHECK(staged_explorer(fewer, 2 * fewer, 2, 2, 2).run({2, 9, 1}) == "");
+  }
+}
+
+TEST_CASE("a slot less is not enough for ring_two_shot, nor a stage for two tiles told together",
+          "[comm]") {
+  for (unsigned const stages : {2U, 3U}) {
+    CHECK(staged_explorer(stages, 2 * stages - 1, 1, 2, 1).run({12}) == "a tile was overwritten");
+  }
+  CHECK(staged_explorer(1, 2, 2, 2, 1).run({4}) == "deadlock");
 }
 
 TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is made of", "[comm]") {

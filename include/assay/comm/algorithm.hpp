@@ -18,15 +18,17 @@ enum class algorithm {
   lamport_push,      ///< all to all; packets are data alone, over a pattern that no data has
   lamport_two_shot,  ///< as `lamport_push`, each slice to the rank that reduces it, then to all
   ring_push,         ///< all to all; tiles through a few slots in turn, counted by flags
+  ring_two_shot,     ///< so each slice to the rank that reduces it, then into all outputs
   pull,              ///< each rank reads all inputs; not in place
   two_shot,          ///< each rank reads its slice of all inputs and writes it to all outputs
 };
 
-inline constexpr int algorithms = 7;
+inline constexpr int algorithms = 8;
 
 constexpr std::string_view in_words(algorithm which) noexcept {
-  constexpr std::string_view words[] = {"automatic", "ll_push", "lamport_push", "lamport_two_shot",
-                                        "ring_push", "pull",    "two_shot"};
+  constexpr std::string_view words[] = {
+      "automatic", "ll_push",       "lamport_push", "lamport_two_shot",
+      "ring_push", "ring_two_shot", "pull",         "two_shot"};
   return words[static_cast<int>(which)];
 }
 
@@ -34,6 +36,17 @@ constexpr std::string_view in_words(algorithm which) noexcept {
 constexpr bool is_push(algorithm which) noexcept {
   return which == algorithm::ll_push || which == algorithm::lamport_push ||
          which == algorithm::lamport_two_shot;
+}
+
+/// Whether each rank reduces a slice, and sends the sums to all.
+constexpr bool is_two_shot(algorithm which) noexcept {
+  return which == algorithm::lamport_two_shot || which == algorithm::ring_two_shot ||
+         which == algorithm::two_shot;
+}
+
+/// Whether tiles go through a few slots in turn.
+constexpr bool is_ring(algorithm which) noexcept {
+  return which == algorithm::ring_push || which == algorithm::ring_two_shot;
 }
 
 /// How `comm::all_reduce` works; all ranks share one.

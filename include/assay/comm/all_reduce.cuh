@@ -58,13 +58,15 @@ class basic_all_reduce {
       auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
       most = std::min(most, static_cast<unsigned>(sms));
       early = early && detail::capability(place) >= 90;
+      staged_ = staged_ &&
+                detail::can_stage(place, options_, tiled(algorithm::ring_two_shot).shared_bytes);
     }
     probe_peers(peers_);
     // Of kernels bounded to `most_push_threads` an SM holds at least one block.
     sure_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
     layout_ =
         make_workspace_layout(ranks(), std::max(3 * sure_, options_.blocks), options_.scratch_bytes,
-                              sure_, uses_ring(options_.how, ranks()) ? sure_ : 0);
+                              sure_, uses_ring(options_.how) ? sure_ : 0);
     for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
   }
 
@@ -136,8 +138,9 @@ class basic_all_reduce {
     for (auto const place : peers_.distinct()) {
       device_guard const guard{place};
       for (int which = 1; which < algorithms; ++which) {
-        load_kernel(kernels<T>::of(static_cast<algorithm>(which), ranks()),
-                    which >= static_cast<int>(algorithm::pull) ? direct_shared_bytes() : 0);
+        auto const how = static_cast<algorithm>(which);
+        if (how == algorithm::ring_two_shot && !staged_) { continue; }
+        load_kernel(kernels<T>::of(how, ranks()), is_push(how) ? 0 : tiled(how).shared_bytes);
       }
       load_kernel(kernels<T>::rms_norm(ranks()), 0);
     }
@@ -149,7 +152,7 @@ class basic_all_reduce {
     bool const in_place = detail::in_place(buffers, ranks());
     auto const bytes = count * sizeof(T);
     if (options_.how == algorithm::automatic) {
-      return choose({bytes, ranks(), in_place}, options_.scratch_bytes);
+      return choose({bytes, ranks(), in_place, staged_}, options_.scratch_bytes);
     }
     if (options_.how == algorithm::pull && in_place) { return algorithm::two_shot; }
     detail::require_capacity(options_, bytes, ranks());
@@ -190,8 +193,11 @@ class basic_all_reduce {
     std::size_t shared_bytes = 0;
   };
 
-  std::size_t direct_shared_bytes() const {
-    return direct_shape<Copy, Threads>(ranks()).shared_bytes;
+  tiled_launch tiled(algorithm how) const { return tiled_shape<Copy, Threads>(how, ranks()); }
+
+  /// Into how many the packs are cut, one for each rank that reduces.
+  std::uint64_t slices(algorithm how) const {
+    return is_two_shot(how) ? static_cast<std::uint64_t>(ranks()) : 1;
   }
 
   template <class T>
@@ -212,8 +218,7 @@ class basic_all_reduce {
     to.kernel = kernels<T>::of(how, ranks());
     if (is_push(how)) {
       bool const two_shot = how == algorithm::lamport_two_shot;
-      auto const n = static_cast<std::uint64_t>(two_shot ? ranks() : 1);
-      auto const packs = share_of(call.grid.packs, n);
+      auto const packs = share_of(call.grid.packs, slices(how));
       auto const slot = how == algorithm::ll_push ? layout_.ll_slot_packs
                                                   : layout_.slot_packs / (two_shot ? 2U : 1U);
       auto const grid =
@@ -223,25 +228,27 @@ class basic_all_reduce {
       to.threads = grid.threads;
       call.block_packs = static_cast<unsigned>(share_of(packs, grid.blocks));
       detail::require_slot(call.block_packs, slot, options_);
-    } else if (how == algorithm::ring_push) {
-      to.threads = ring_block_threads;
-      auto const most = std::min(most_blocks(to.kernel, to.threads, 0), layout_.ring_blocks);
-      auto const wanted = options_.blocks != 0 ? std::min(options_.blocks, most) : most;
-      // Shares begin on lines, and none is less than a pack for each thread.
-      auto const share = std::max<std::uint64_t>(share_of(call.grid.packs, wanted), ring_threads);
-      call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
-      to.blocks = static_cast<unsigned>(share_of(call.grid.packs, call.block_packs));
     } else {
-      auto const tuned = direct_shape<Copy, Threads>(ranks());
+      auto const tuned = tiled(how);
       to.threads = tuned.threads;
-      to.shared_bytes = direct_shared_bytes();
-      call.to_all = how == algorithm::two_shot;
-      auto const whole = slice_of(call.grid.packs, call.to_all ? ranks() : 1, 0);
-      call.slice_packs = call.to_all ? whole.end : call.grid.packs;
-      auto const wanted = options_.blocks != 0 ? options_.blocks : direct_blocks;
+      to.shared_bytes = tuned.shared_bytes;
       auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
-      to.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
-          share_of(call.slice_packs, tuned.tile_packs), 1, std::min(wanted, most)));
+      if (is_ring(how)) {
+        auto const resident = std::min(most, layout_.ring_blocks);
+        auto const wanted = options_.blocks != 0 ? std::min(options_.blocks, resident) : resident;
+        auto const packs = share_of(call.grid.packs, slices(how));
+        // Shares begin on lines, and none is less than a pack for each thread.
+        auto const share = std::max<std::uint64_t>(share_of(packs, wanted), ring_threads);
+        call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
+        to.blocks = static_cast<unsigned>(share_of(packs, call.block_packs));
+      } else {
+        call.to_all = how == algorithm::two_shot;
+        auto const whole = slice_of(call.grid.packs, call.to_all ? ranks() : 1, 0);
+        call.slice_packs = call.to_all ? whole.end : call.grid.packs;
+        auto const wanted = options_.blocks != 0 ? options_.blocks : direct_blocks;
+        to.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
+            share_of(call.slice_packs, tuned.tile_packs), 1, std::min(wanted, most)));
+      }
     }
     call.signature = detail::signature(to.kernel, buffers, count, what);
     return to;
@@ -323,7 +330,8 @@ class basic_all_reduce {
   peers peers_;
   all_reduce_options options_;
   workspace_layout layout_;
-  unsigned sure_ = 1;  ///< blocks of a rank that are resident on any account
+  unsigned sure_ = 1;   ///< blocks of a rank that are resident on any account
+  bool staged_ = true;  ///< all devices can do `ring_two_shot`
   std::vector<workspace> workspaces_;
   detail::failure_board failures_;
 };

@@ -95,11 +95,12 @@ struct channel {
     auto const line = block * std::size_t{max_ranks} + static_cast<unsigned>(from);
     return reinterpret_cast<unsigned*>(of_rank(rank, call.at.ring_flags_at + line * line_bytes));
   }
-  /// The place for a tile, by its count, that `from` sends to this block of `rank`.
-  __device__ uint4* ring_slot(int rank, int from, unsigned tile) const {
+  /// The place for a tile of `packs`, by its count, that `from` sends to this block of `rank`.
+  __device__ uint4* ring_slot(int rank, int from, unsigned tile, unsigned slots,
+                              unsigned packs) const {
     auto const channel = source(rank, from) * call.at.ring_blocks + block;
-    auto const slot = std::size_t{channel} * protocol::ring_slots + tile % protocol::ring_slots;
-    return reinterpret_cast<uint4*>(of_rank(rank, call.at.ring_at)) + slot * call.at.ring_packs;
+    auto* const ring = reinterpret_cast<uint4*>(of_rank(rank, call.at.ring_at));
+    return ring + std::size_t{channel} * call.at.ring_packs + tile % slots * packs;
   }
   __device__ unsigned* given_up() const {
     return reinterpret_cast<unsigned*>(of_rank(me, call.at.failed_at));
@@ -166,6 +167,27 @@ __device__ void meet(channel<T> const& here, unsigned count, bool release) {
     }
   }
   __syncthreads();
+}
+
+/// Waits until all others have sent so many tiles to this block: each warp by itself, a lane for
+/// each other rank. `seen` is what a lane saw last.
+template <class T>
+__device__ void await_tiles(channel<T> const& here, unsigned& seen, unsigned count,
+                            unsigned slots) {
+  auto const from = static_cast<int>(threadIdx.x % 32);
+  if (from < here.call.ranks && from != here.me && !wire::reached(seen, count)) {
+    auto const* const flag = here.ring_flag(here.me, from);
+    seen = await(
+        here, from, count, [flag] { return wire::seen(flag); },
+        [&](unsigned value) {
+          return wire::reached(value, count) ||
+                 (here.call.checked && !wire::plausible_tiles(value, count, slots));
+        });
+    if (here.call.checked && !wire::plausible_tiles(seen, count, slots) && here.noted.kind == 0) {
+      here.fail(failure_kind::corrupted, from, count);
+    }
+  }
+  __syncwarp();
 }
 
 /// In checked calls the first block of each rank compares what the ranks were asked for.

@@ -8,6 +8,7 @@
 #include <assay/comm/all_reduce_norm.cuh>
 #include <assay/comm/all_reduce_push.cuh>
 #include <assay/comm/all_reduce_ring.cuh>
+#include <assay/comm/all_reduce_ring_two_shot.cuh>
 #include <assay/comm/all_reduce_two_shot_push.cuh>
 
 #include <cstddef>
@@ -46,6 +47,8 @@ struct all_reduce_kernels {
           return lamport_two_shot<T, Ranks>;
         case algorithm::ring_push:
           return ring_push<T, Ranks>;
+        case algorithm::ring_two_shot:
+          return ring_two_shot<T, Ranks>;
         default:
           return all_reduce_direct<T, Ranks, Copy, Threads>;
       }
@@ -59,19 +62,28 @@ struct all_reduce_kernels {
   }
 };
 
-/// The fixed part of a launch on whole buffers.
-struct direct_launch {
+/// The fixed part of a launch in tiles.
+struct tiled_launch {
   unsigned threads;
   unsigned tile_packs;
   std::size_t shared_bytes;
 };
 
+/// Of an algorithm that is no push of everything at once.
 template <class Copy, int Threads>
-direct_launch direct_shape(int ranks) {
-  return detail::with_ranks(ranks, [](auto most) {
-    using tuning = direct_tuning<Copy, decltype(most)::value, Threads>;
-    return direct_launch{static_cast<unsigned>(tuning::threads), tuning::tile_packs,
-                         tuning::shared_bytes};
+tiled_launch tiled_shape(algorithm how, int ranks) {
+  return detail::with_ranks(ranks, [how](auto most) -> tiled_launch {
+    constexpr int Ranks = decltype(most)::value;
+    using tuning = direct_tuning<Copy, Ranks, Threads>;
+    switch (how) {
+      case algorithm::ring_push:
+        return {ring_block_threads, ring_tile_packs(Ranks), 0};
+      case algorithm::ring_two_shot:
+        return {staged_ring<Ranks>::threads, staged_ring<Ranks>::tile_packs,
+                staged_ring<Ranks>::shared_bytes};
+      default:
+        return {static_cast<unsigned>(tuning::threads), tuning::tile_packs, tuning::shared_bytes};
+    }
   });
 }
 

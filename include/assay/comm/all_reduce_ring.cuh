@@ -46,7 +46,7 @@ class ring_block {
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call_.ranks) { continue; }
-      auto* const to = here_.ring_slot(here_.peer(step), here_.me, before_ + i) + threadIdx.x;
+      auto* const to = slot(here_.peer(step), here_.me, i) + threadIdx.x;
 #pragma unroll
       for (int u = 0; u < batch; ++u) {
         if (at + u * ring_threads < share_.count) { wire::store(to + u * ring_threads, packs[u]); }
@@ -61,7 +61,7 @@ class ring_block {
     uint4 own[batch];
     auto const at = i * tile_packs + threadIdx.x;
     load_packs(own, call_.in[here_.me], call_.grid, share_.begin + at, ring_threads, end());
-    await_tile(before_ + i + 1);
+    await_tiles(here_, seen_, before_ + i + 1, protocol::ring_slots);
     uint4 packs[batch][Ranks];
 #pragma unroll
     for (int u = 0; u < batch; ++u) {
@@ -71,7 +71,7 @@ class ring_block {
         if (rank >= call_.ranks || rank == here_.me || at + u * ring_threads >= share_.count) {
           continue;
         }
-        auto const* const from = here_.ring_slot(here_.me, rank, before_ + i);
+        auto const* const from = slot(here_.me, rank, i);
         packs[u][rank] = __ldcg(from + threadIdx.x + u * ring_threads);
       }
     }
@@ -110,22 +110,8 @@ class ring_block {
     }
   }
 
-  /// Each warp by itself, a lane for each other rank.
-  __device__ void await_tile(unsigned count) {
-    auto const from = static_cast<int>(threadIdx.x % 32);
-    if (from < call_.ranks && from != here_.me && !wire::reached(seen_, count)) {
-      auto const* const flag = here_.ring_flag(here_.me, from);
-      seen_ = await(
-          here_, from, count, [flag] { return wire::seen(flag); },
-          [&](unsigned value) {
-            return wire::reached(value, count) ||
-                   (call_.checked && !wire::plausible_tiles(value, count));
-          });
-      if (call_.checked && !wire::plausible_tiles(seen_, count) && here_.noted.kind == 0) {
-        here_.fail(failure_kind::corrupted, from, count);
-      }
-    }
-    __syncwarp();
+  __device__ uint4* slot(int rank, int from, unsigned i) const {
+    return here_.ring_slot(rank, from, before_ + i, protocol::ring_slots, tile_packs);
   }
 
   channel<T> const& here_;

@@ -19,28 +19,34 @@ struct choice {
 };
 
 /// At two ranks a push sends what every algorithm must, and waits for nobody. Measured on two H200:
-/// at 16 MiB `lamport_push` took 52.4 us and `ring_push` 53.9, and each MiB more 3.2 us of the
-/// first and 2.93 of the second.
+/// of 4 MiB both Lamport pushes took 14.8 us; of 16 MiB `lamport_two_shot` 51.5, `lamport_push`
+/// 52.4 and `ring_push` 53.9, and of the last each MiB more 2.93.
 ///
 /// From four ranks on a push to all sends more than a two-shot, which costs one more way through
-/// the wire; those rows are derived from 0.7 us one way and 360 GB/s.
-inline constexpr choice choices_of_two[] = {{std::size_t{16} << 20U, algorithm::lamport_push},
+/// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
+/// 1 MiB `two_shot` 9.7, `lamport_two_shot` 10.1; of 4 MiB both 24.3; of 16 MiB `ring_two_shot`
+/// 80.0, `lamport_two_shot` 81.2, `two_shot` 84.2. The rows for more are derived from 0.7 us one
+/// way and 360 GB/s.
+inline constexpr choice choices_of_two[] = {{std::size_t{8} << 20U, algorithm::lamport_push},
+                                            {std::size_t{16} << 20U, algorithm::lamport_two_shot},
                                             {SIZE_MAX, algorithm::ring_push}};
 inline constexpr choice choices_of_four[] = {{std::size_t{256} << 10U, algorithm::lamport_push},
+                                             {std::size_t{2} << 20U, algorithm::two_shot},
                                              {std::size_t{8} << 20U, algorithm::lamport_two_shot},
-                                             {SIZE_MAX, algorithm::two_shot}};
+                                             {SIZE_MAX, algorithm::ring_two_shot}};
 inline constexpr choice choices_of_many[] = {{std::size_t{96} << 10U, algorithm::lamport_push},
                                              {std::size_t{8} << 20U, algorithm::lamport_two_shot},
-                                             {SIZE_MAX, algorithm::two_shot}};
+                                             {SIZE_MAX, algorithm::ring_two_shot}};
 
 /// Scratch for all that the table pushes.
 constexpr std::size_t scratch_for(int ranks) noexcept {
   return ranks <= 2 ? std::size_t{16} << 20U : std::size_t{8} << 20U;
 }
 
-/// Whether an engine that is asked for an algorithm needs the slots of `ring_push`.
-constexpr bool uses_ring(algorithm asked, int ranks) noexcept {
-  return asked == algorithm::ring_push || (asked == algorithm::automatic && ranks <= 2);
+/// Whether an engine that is asked for an algorithm needs slots for tiles. None uses those of both
+/// rings, which would not heed each other's.
+constexpr bool uses_ring(algorithm asked) noexcept {
+  return asked == algorithm::automatic || is_ring(asked);
 }
 
 /// Of `ring_push`: threads of a block that move packs, and packs that each has on its way together.
@@ -50,11 +56,18 @@ inline constexpr unsigned ring_threads = 512;
 constexpr unsigned ring_batch(int ranks) noexcept { return ranks <= 2 ? 4 : ranks <= 4 ? 2 : 1; }
 constexpr unsigned ring_tile_packs(int ranks) noexcept { return ring_threads * ring_batch(ranks); }
 
+/// Of `ring_two_shot`: tiles as large as 32 KiB of shared memory for a stage allow, one of each
+/// slice. Between four H200, of 1 GiB, tiles of 8 KiB took 4576 us and of 4 KiB 4749.
+constexpr unsigned staged_tile_packs(int ranks) noexcept {
+  return ranks <= 2 ? 1024 : ranks <= 4 ? 512 : 256;
+}
+
 /// The size of one operation, as far as its choice goes.
 struct problem {
   std::size_t bytes = 0;
   int ranks = 1;
   bool in_place = false;
+  bool staged = true;  ///< the devices can do `ring_two_shot`
 };
 
 /// The largest operation for which an algorithm's scratch will do; that of the largest for
@@ -79,7 +92,8 @@ constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexc
     for (auto const& row : rows) {
       if (what.bytes <= row.up_to_bytes &&
           what.bytes <= capacity_bytes(row.how, scratch_bytes, what.ranks) &&
-          !(what.in_place && row.how == algorithm::pull)) {
+          !(what.in_place && row.how == algorithm::pull) &&
+          (what.staged || row.how != algorithm::ring_two_shot)) {
         return row.how;
       }
     }

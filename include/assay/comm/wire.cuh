@@ -70,6 +70,11 @@ __device__ inline void await_copies_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 __device__ inline void await_copies() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+/// But for the last `Groups`.
+template <int Groups>
+__device__ void await_copies_but() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Groups) : "memory");
+}
 
 /// What `comm/protocol.hpp` says, where kernels can call it.
 __host__ __device__ constexpr unsigned ll_buffer(unsigned epoch) {
@@ -91,8 +96,9 @@ __host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
 __host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
   return value - wanted + 1U <= 2U;
 }
-__host__ __device__ constexpr bool plausible_tiles(unsigned value, unsigned wanted) {
-  return value - wanted + 1U <= protocol::ring_slots;
+__host__ __device__ constexpr bool plausible_tiles(unsigned value, unsigned wanted,
+                                                   unsigned slots) {
+  return value - wanted + 1U <= slots;
 }
 
 /// Whether the above are the rules that were proven.
@@ -104,9 +110,12 @@ consteval bool as_proven() {
                         buffer_to_clear(epoch) == protocol::buffer_to_clear(epoch) &&
                         next_epoch(epoch) == protocol::next_epoch(epoch);
       if (!same) { return false; }
-      for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
-        if (plausible_tiles(value, epoch) != protocol::plausible_tiles(value, epoch)) {
-          return false;
+      for (unsigned value = epoch - 3U; value != epoch + 15U; ++value) {
+        for (unsigned const slots : {protocol::ring_slots, protocol::staged_slots}) {
+          if (plausible_tiles(value, epoch, slots) !=
+              protocol::plausible_tiles(value, epoch, slots)) {
+            return false;
+          }
         }
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }

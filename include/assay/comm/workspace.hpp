@@ -9,6 +9,7 @@
 #include <assay/core/device.hpp>
 #include <assay/core/range.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -32,8 +33,8 @@ struct alignas(16) block_state {
 /// `states[block]` and `flags[block][from]` on lines of their own; `agreement[turn][from]`, what a
 /// checked operation compares; `ring_flags[block][from]`, counts of tiles; scratch
 /// `lamport[buffer][source][block]` of `slot_packs`, `ll[buffer][source][block]` of `ll_slot_packs`
-/// packs in twice as many packets, and `ring[source][block][slot]` of `ring_packs`. The sources of
-/// a rank are the other ranks in order.
+/// packs in twice as many packets, and `ring[source][block]` of `ring_packs`, in slots for tiles.
+/// The sources of a rank are the other ranks in order.
 struct workspace_layout {
   unsigned blocks = 0;
   unsigned sources = 0;
@@ -69,9 +70,9 @@ inline workspace_layout make_workspace_layout(int ranks, unsigned blocks, std::s
   at.agreement_at = take(2 * std::size_t{max_ranks} * line_bytes);
   at.ring_flags_at = take(ring_blocks * std::size_t{max_ranks} * line_bytes);
   at.ring_blocks = ring_blocks;
-  at.ring_packs = ring_tile_packs(ranks);
-  at.ring_at = take(std::size_t{at.sources} * ring_blocks * protocol::ring_slots * at.ring_packs *
-                    pack_bytes);
+  at.ring_packs = std::max(protocol::ring_slots * ring_tile_packs(ranks),
+                           protocol::staged_slots * staged_tile_packs(ranks));
+  at.ring_at = take(std::size_t{at.sources} * ring_blocks * at.ring_packs * pack_bytes);
   at.ll_at = take(std::size_t{protocol::ll_buffers} * at.sources * blocks * at.ll_slot_packs * 2 *
                   pack_bytes);
   at.lamport_at = take(std::size_t{protocol::lamport_buffers} * at.sources * blocks *
