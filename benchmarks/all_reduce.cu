@@ -3,9 +3,7 @@
 // beside NCCL with plain buffers and with symmetric windows, in graphs of 20 operations?
 // Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
-// For 4 GPUs: 3.8 us to 16 KiB, 5.5 at 64 KiB, 6.5 at 256 KiB, 9 at 1 MiB, 22 at 4 MiB, 78 at
-// 16 MiB, 360 GB/s from 64 MiB, and never slower than NCCL. On all GPUs, up to 8; ASSAY_RANKS=N
-// takes the first N.
+// For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. On all GPUs; ASSAY_RANKS=N takes the first N.
 // assay-may-use: nccl
 
 #include "support/result.hpp"
