@@ -150,11 +150,12 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
 }  // namespace
 
 // Of 271 orders of turns one took 1.36 (1.37 with latency) where threads were uneven, the others at
-// most 1.24: so one of five uneven orders may be beyond 1.25; two are once in 7,000 runs. Calls of 1000 allocations were 1.1 and 0.4 on average with even threads; with uneven
-// ones 12 and 5, and of single orders, whose live memory stays near its peak for long, up to 77.
-// The mean of all twenty is 4.5 and, drawn from these, goes over 12 once in 10,000 runs; that of
-// five orders of even threads once in 100,000. An eighth in place of a sixth in the pool's bound
-// makes it 18, and to map pages anew before the pool grows within that bound 72.
+// most 1.24: so one of five uneven orders may be beyond 1.25; two are once in 7,000 runs. Calls of
+// 1000 allocations were 1.1 and 0.4 on average with even threads; with uneven ones 12 and 5, and of
+// single orders, whose live memory stays near its peak for long, up to 77. The mean of all twenty
+// is 4.5 and, drawn from these, goes over 12 once in 10,000 runs; that of five orders of even
+// threads once in 100,000. An eighth in place of a sixth in the pool's bound makes it 18, and to
+// map pages anew before the pool grows within that bound 72.
 TEST_CASE("over the benchmark's trace the pool reserves at most 1.25x the live peak and its caps") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
