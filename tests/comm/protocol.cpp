@@ -309,11 +309,12 @@ class ring_explorer {
         if (p == r) { continue; }
         unsigned const wanted = now.consumed[r][w] + 1U;
         unsigned const seen = now.announced[p];
-        if (!protocol::reached(seen, wanted)) { return false; }
+        // Also of counts that are looked at too early.
         if (slots_ == protocol::ring_slots &&
-            !protocol::plausible_tiles(seen, wanted, protocol::ring_slots)) {
+            !protocol::plausible_tiles(seen, wanted, protocol::ring_slots, 1)) {
           wrong_ = "a count that cannot be";
         }
+        if (!protocol::reached(seen, wanted)) { return false; }
       }
       ++now.consumed[r][w];
     }
@@ -459,10 +460,13 @@ class staged_explorer {
     for (std::size_t p = 0; p < ranks_; ++p) {
       if (p == r) { continue; }
       unsigned const wanted = static_cast<unsigned>(t) + 1U;
-      if (!protocol::reached(now.told[p], wanted)) { return false; }
-      if (slots_ == 2 * stages_ && !protocol::plausible_tiles(now.told[p], wanted, slots_)) {
+      auto const groups = static_cast<unsigned>(groups_);
+      // Also of counts that are looked at too early.
+      if (slots_ == 2 * stages_ &&
+          !protocol::plausible_tiles(now.told[p], wanted, slots_, groups)) {
         wrong_ = "a count that cannot be";
       }
+      if (!protocol::reached(now.told[p], wanted)) { return false; }
     }
     ++now.reduced[r][group];
     return true;
@@ -496,7 +500,7 @@ TEST_CASE("stages keep the slots of ring_two_shot apart, within an operation and
   constexpr auto stages = protocol::ring_stages;
   constexpr auto slots = protocol::staged_slots;
   constexpr auto together = protocol::told_together;
-  staged_explorer as_it_is{stages, slots, together, 2, 2};
+  staged_explorer as_it_is{stages, slots, together, 2, protocol::staged_groups};
   CHECK(as_it_is.run({1, 2 * slots + 1, 3}) == "");
   CHECK(as_it_is.states() > 5000);
   staged_explorer three_ranks{2, 4, 2, 3, 1};

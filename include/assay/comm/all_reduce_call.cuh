@@ -170,22 +170,20 @@ __device__ void meet(channel<T> const& here, unsigned count, bool release) {
 }
 
 /// Waits until all others have sent so many tiles to this block: each warp by itself, a lane for
-/// each other rank. `seen` is what a lane saw last.
+/// each other rank. `seen` is what a lane saw last; `slots` and `groups` are the ring's.
 template <class T>
-__device__ void await_tiles(channel<T> const& here, unsigned& seen, unsigned count,
-                            unsigned slots) {
+__device__ void await_tiles(channel<T> const& here, unsigned& seen, unsigned count, unsigned slots,
+                            unsigned groups) {
   auto const from = static_cast<int>(threadIdx.x % 32);
   if (from < here.call.ranks && from != here.me && !wire::reached(seen, count)) {
     auto const* const flag = here.ring_flag(here.me, from);
+    auto const wrong = [&](unsigned value) {
+      return here.call.checked && !wire::plausible_tiles(value, count, slots, groups);
+    };
     seen = await(
         here, from, count, [flag] { return wire::seen(flag); },
-        [&](unsigned value) {
-          return wire::reached(value, count) ||
-                 (here.call.checked && !wire::plausible_tiles(value, count, slots));
-        });
-    if (here.call.checked && !wire::plausible_tiles(seen, count, slots) && here.noted.kind == 0) {
-      here.fail(failure_kind::corrupted, from, count);
-    }
+        [&](unsigned value) { return wire::reached(value, count) || wrong(value); });
+    if (wrong(seen) && here.noted.kind == 0) { here.fail(failure_kind::corrupted, from, count); }
   }
   __syncwarp();
 }

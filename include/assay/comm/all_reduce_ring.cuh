@@ -61,7 +61,7 @@ class ring_block {
     uint4 own[batch];
     auto const at = i * tile_packs + threadIdx.x;
     load_packs(own, call_.in[here_.me], call_.grid, share_.begin + at, ring_threads, end());
-    await_tiles(here_, seen_, before_ + i + 1, protocol::ring_slots);
+    await_tiles(here_, seen_, before_ + i + 1, protocol::ring_slots, 1);
     uint4 packs[batch][Ranks];
 #pragma unroll
     for (int u = 0; u < batch; ++u) {

@@ -18,7 +18,7 @@ template <int Ranks>
 struct staged_ring {
   static constexpr unsigned tile_packs = staged_tile_packs(Ranks);
   static constexpr unsigned stages = protocol::ring_stages;
-  static constexpr unsigned groups = 2;
+  static constexpr unsigned groups = protocol::staged_groups;
   static constexpr unsigned group_threads = 256;
   static constexpr unsigned reducers = groups * group_threads;
   static constexpr unsigned threads = reducers + 4 * 32;
@@ -106,7 +106,7 @@ class staged_block {
   /// By `reducers`: each group its tiles.
   __device__ void reduce() {
     for (auto i = threadIdx.x / ring::group_threads; i < tiles_; i += ring::groups) {
-      await_tiles(here_, seen_, before_ + i + 1, protocol::staged_slots);
+      await_tiles(here_, seen_, before_ + i + 1, protocol::staged_slots, ring::groups);
       reduce_tile(i, tile(i, here_.me), threadIdx.x % ring::group_threads);
       ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
       __syncwarp();

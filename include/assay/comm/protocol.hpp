@@ -35,6 +35,8 @@ inline constexpr unsigned ring_slots = 2 * ring_ahead + 2;
 /// hold.
 inline constexpr unsigned ring_stages = 6;
 inline constexpr unsigned staged_slots = 2 * ring_stages;
+/// Groups of threads that reduce tiles in turn, so that one loads while another stores.
+inline constexpr unsigned staged_groups = 2;
 /// Tiles that one flag tells of. Raising it holds the SM's copies up until all that it sent has
 /// arrived: between four H200, 1 GiB took 4742 us with a flag for each tile, 4576 with one for two.
 inline constexpr unsigned told_together = 2;
@@ -65,9 +67,11 @@ constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
 /// Whether a flag can be what a peer wrote, while `wanted` is waited for: the one before, this one,
 /// or the next, which a peer that is ahead has reached.
 constexpr bool plausible(unsigned seen, unsigned wanted) noexcept { return seen - wanted + 1 <= 2; }
-/// The same of a count of tiles: all slots may be full.
-constexpr bool plausible_tiles(unsigned seen, unsigned wanted, unsigned slots) noexcept {
-  return seen - wanted + 1 <= slots;
+/// The same of a count of tiles: all slots may be full, or who waits is one of so many groups, of
+/// which the others may wait for tiles before.
+constexpr bool plausible_tiles(unsigned seen, unsigned wanted, unsigned slots,
+                               unsigned groups) noexcept {
+  return seen - wanted + groups < slots + groups;
 }
 
 }  // namespace assay::comm::protocol

@@ -96,9 +96,9 @@ __host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
 __host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
   return value - wanted + 1U <= 2U;
 }
-__host__ __device__ constexpr bool plausible_tiles(unsigned value, unsigned wanted,
-                                                   unsigned slots) {
-  return value - wanted + 1U <= slots;
+__host__ __device__ constexpr bool plausible_tiles(unsigned value, unsigned wanted, unsigned slots,
+                                                   unsigned groups) {
+  return value - wanted + groups < slots + groups;
 }
 
 /// Whether the above are the rules that were proven.
@@ -110,10 +110,10 @@ consteval bool as_proven() {
                         buffer_to_clear(epoch) == protocol::buffer_to_clear(epoch) &&
                         next_epoch(epoch) == protocol::next_epoch(epoch);
       if (!same) { return false; }
-      for (unsigned value = epoch - 3U; value != epoch + 15U; ++value) {
-        for (unsigned const slots : {protocol::ring_slots, protocol::staged_slots}) {
-          if (plausible_tiles(value, epoch, slots) !=
-              protocol::plausible_tiles(value, epoch, slots)) {
+      for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
+        for (unsigned const groups : {1U, protocol::staged_groups}) {
+          if (plausible_tiles(value, epoch, protocol::ring_slots, groups) !=
+              protocol::plausible_tiles(value, epoch, protocol::ring_slots, groups)) {
             return false;
           }
         }
