@@ -45,9 +45,9 @@ class staged_block {
         before_(here.counted_tiles()),
         tiles_((share(0).count + ring::tile_packs - 1) / ring::tile_packs) {
     if (threadIdx.x < ring::stages) {
-      ::cuda::ptx::mbarrier_init(loaded(threadIdx.x), 1U);
+      ::cuda::ptx::mbarrier_init(loaded(threadIdx.x), 32U);
       ::cuda::ptx::mbarrier_init(sent(threadIdx.x), 1U);
-      ::cuda::ptx::mbarrier_init(summed(threadIdx.x), ring::group_threads / 32);
+      ::cuda::ptx::mbarrier_init(summed(threadIdx.x), unsigned{ring::group_threads});
       ::cuda::ptx::mbarrier_init(freed(threadIdx.x), 2U);  // told of, and delivered
       ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
     }
@@ -59,8 +59,7 @@ class staged_block {
     for (unsigned i = 0; i < tiles_; ++i) {
       if (i >= ring::stages) { wait(freed(i), i - ring::stages); }
       for (int rank = 0; rank < call_.ranks; ++rank) { bring(i, rank); }
-      __syncwarp();
-      if (lane() == 0) { ::cuda::ptx::mbarrier_arrive(loaded(i)); }
+      ::cuda::ptx::mbarrier_arrive(loaded(i));
     }
   }
 
@@ -109,8 +108,7 @@ class staged_block {
       await_tiles(here_, seen_, before_ + i + 1, protocol::staged_slots, ring::groups);
       reduce_tile(i, tile(i, here_.me), threadIdx.x % ring::group_threads);
       ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
-      __syncwarp();
-      if (lane() == 0) { ::cuda::ptx::mbarrier_arrive(summed(i)); }
+      ::cuda::ptx::mbarrier_arrive(summed(i));
     }
   }
 
