@@ -4,6 +4,9 @@
 check_headers.py host     headers that need no toolkit, by the host compiler, without its include path
 check_headers.py toolkit  the other .hpp, by the host compiler
 check_headers.py nvcc     every .cuh, by nvcc's device pass
+
+A header with which another one begins is compiled first thing with that one, and on its own only
+where that failed.
 """
 import argparse
 import concurrent.futures
@@ -16,7 +19,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
+from headers import Graph, INCLUDE, NEEDS, OF_TOOLKIT  # noqa: E402
 
 graph = Graph(root)
 
@@ -26,6 +29,15 @@ def missing_package(output):
     lost = re.search(r"(?:fatal error: |could not open source file \")([\w/.+-]+)", output)
     optional = {need: pattern for need, pattern in NEEDS.items() if need != "cuda"}
     return lost and next((need for need, p in optional.items() if re.match(p, lost[1])), None)
+
+
+def begins_with(header):
+    """The own header that this one includes before it says anything else, or None."""
+    for line in (graph.base / header).read_text().splitlines():
+        if line.strip() and not line.startswith(("//", "#pragma once")):
+            first = INCLUDE.match(line)
+            return first[2].removeprefix("assay/") if first and first[2].startswith("assay/") else None
+    return None
 
 
 def compile_alone(header, command):
@@ -63,9 +75,26 @@ def main():
             command += ["-isystem", directory]
         command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", "c++", "-"]
 
+    # Of one language, and without a macro that the other is not compiled with.
+    beginners = {}
+    for header in headers:
+        if (first := begins_with(header)) in headers and "cuda_mr" not in graph.needs(header):
+            beginners.setdefault(first, header)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda h: compile_alone(h, command), headers))
-    for header, verdict, output in results:
+        alone = [h for h in headers if h not in beginners]
+        results = list(pool.map(lambda h: compile_alone(h, command), alone))
+        passed = {header for header, verdict, _ in results if verdict == "ok"}
+
+        def last_of_chain(header):
+            while header in beginners:
+                header = beginners[header]
+            return header
+
+        within = [h for h in beginners if last_of_chain(h) in passed]
+        results += [(h, f"ok, with {last_of_chain(h)}", "") for h in within]
+        rest = [h for h in beginners if h not in within]
+        results += pool.map(lambda h: compile_alone(h, command), rest)
+    for header, verdict, output in sorted(results):
         print(f"{header}: {verdict}\n{output}".rstrip())
     if not results or any(verdict == "FAILED" for _, verdict, _ in results):
         sys.exit(1)
