@@ -105,6 +105,8 @@ configure() {
   shift
   use_ninja
   if have ccache; then
+    # What ccache asks for before it keeps anything that was compiled with a precompiled header.
+    export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:+$CCACHE_SLOPPINESS,}pch_defines,time_macros"
     set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache "$@"
   fi
   cmake --preset "$preset" "$@" </dev/null || die "configuring failed; see above"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Pipelines are values: policies in any order, defaults for the rest, one axis changed at a time.
+// assay-precompiled: no
 
 #include "catch.hpp"
 

@@ -2,6 +2,7 @@
 /// @file
 /// The copy axis of pipelines: strategies are values, a workload says whether it takes one, and a
 /// device that lacks the instructions is refused by name.
+// assay-precompiled: no
 
 #include "catch.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-precompiled: no
 #include <assay/core/range.hpp>
 #include <assay/trace/ranges.hpp>
 
