@@ -24,9 +24,9 @@ struct choice {
 ///
 /// From four ranks on a push to all sends more than a two-shot, which costs one more way through
 /// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
-/// 1 MiB `two_shot` 9.7, `lamport_two_shot` 10.1; of 4 MiB both 24.3; of 16 MiB `ring_two_shot`
-/// 80.0, `lamport_two_shot` 81.2, `two_shot` 84.2. The rows for more are derived from 0.7 us one
-/// way and 360 GB/s.
+/// 1 MiB `two_shot` 9.8, `lamport_two_shot` 10.1; of 4 MiB both 24.2; of 16 MiB `ring_two_shot` and
+/// `lamport_two_shot` 81, `two_shot` 84; of 64 MiB `ring_two_shot` 296, `two_shot` 322. The rows
+/// for more are derived from 0.7 us one way and 360 GB/s.
 inline constexpr choice choices_of_two[] = {{std::size_t{8} << 20U, algorithm::lamport_push},
                                             {std::size_t{16} << 20U, algorithm::lamport_two_shot},
                                             {SIZE_MAX, algorithm::ring_push}};
