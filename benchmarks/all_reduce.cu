@@ -6,6 +6,7 @@
 // For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. On all GPUs; ASSAY_RANKS=N takes the first N.
 // assay-may-use: nccl
 
+#include "support/ranks.hpp"
 #include "support/result.hpp"
 
 #include "../examples/support/contender.cuh"
@@ -19,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -196,13 +196,7 @@ class bench {
 };
 
 void measure_all(benchmark::options const& chosen, report::document& figures) {
-  char const* const asked = std::getenv("ASSAY_RANKS");
-  int const most_gpus = std::min(device_count(), comm::max_ranks);
-  int const gpus = asked != nullptr ? std::min(std::atoi(asked), most_gpus) : most_gpus;
-  if (gpus < 2) {
-    throw std::invalid_argument("an all-reduce between GPUs needs 2 or more, and there is " +
-                                std::to_string(gpus));
-  }
+  int const gpus = benchmark::ranks_wanted(comm::max_ranks);
   std::size_t const most = std::size_t{1} << (chosen.quick ? 24U : 30U);
   bench with{comm::peers::first(gpus), most, chosen.quick};
   figures["gpus"] = gpus;

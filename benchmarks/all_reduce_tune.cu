@@ -4,6 +4,7 @@
 // and timed in graphs of 20 operations back to back, for each size; the best come first. On all
 // GPUs, up to 4; ASSAY_RANKS=N takes the first N.
 
+#include "support/ranks.hpp"
 #include "support/result.hpp"
 
 #include <assay/comm/all_reduce.cuh>
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -171,21 +171,12 @@ void sweep_whole(sweep& all) {
   }
 }
 
-int ranks_wanted() {
-  if (char const* const asked = std::getenv("ASSAY_RANKS")) { return std::atoi(asked); }
-  if (device_count() < 2) {
-    throw std::invalid_argument("all_reduce_tune is about two GPUs or more, and there are " +
-                                std::to_string(device_count()));
-  }
-  return std::min(device_count(), 4);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   return benchmark::run(
       argc, argv, "all_reduce_tune", [](benchmark::options const& chosen, report::document& out) {
-        sweep all{ranks_wanted(), chosen.quick};
+        sweep all{benchmark::ranks_wanted(4), chosen.quick};
         sweep_pushes(all);
         sweep_rings(all);
         sweep_whole<copy::regular<16, 2>, 512>(all);

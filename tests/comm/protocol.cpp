@@ -240,6 +240,35 @@ constexpr int most_warps = 2;
 template <class Count>
 using of_warps = std::array<std::array<Count, most_warps>, most_ranks>;
 
+/// Explores all orders of moves from `first`, by ranks that run so many operations: `move(state,
+/// rank, which)` makes one of `moves` moves, and says whether the rank could. Returns "deadlock",
+/// or what a move put into `wrong`, or nothing.
+template <class State, class Move>
+std::string explore_operations(std::set<State>& seen, std::size_t ranks, std::size_t operations,
+                               std::size_t moves, std::string& wrong, Move const& move) {
+  State const first{};
+  seen = {first};
+  std::vector<State> open{first};
+  while (!open.empty() && wrong.empty()) {
+    auto const now = open.back();
+    open.pop_back();
+    bool moved = false;
+    bool done = true;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (now.operation[r] == operations) { continue; }
+      done = false;
+      for (std::size_t which = 0; which < moves; ++which) {
+        auto next = now;
+        if (!move(next, r, which)) { continue; }
+        moved = true;
+        if (seen.insert(next).second) { open.push_back(next); }
+      }
+    }
+    if (!moved && !done && wrong.empty()) { wrong = "deadlock"; }
+  }
+  return wrong;
+}
+
 /// Ranks that push tiles through slots; each warp for itself, and one more that announces a tile
 /// once all have pushed their part of it.
 struct ring_state {
@@ -257,28 +286,13 @@ class ring_explorer {
       : ahead_(ahead), slots_(slots), ranks_(ranks), warps_(warps) {}
 
   std::string run(std::vector<unsigned> const& tiles) {
-    ring_state const first;
-    seen_ = {first};
-    std::vector<ring_state> open{first};
-    while (!open.empty() && wrong_.empty()) {
-      auto const now = open.back();
-      open.pop_back();
-      bool moved = false;
-      bool done = true;
-      for (std::size_t r = 0; r < ranks_; ++r) {
-        if (now.operation[r] == tiles.size()) { continue; }
-        done = false;
-        for (std::size_t w = 0; w <= warps_; ++w) {
-          auto next = now;
-          if (!(w == warps_ ? announce(next, r) : advance(next, r, w, tiles))) { continue; }
+    return explore_operations(
+        seen_, ranks_, tiles.size(), warps_ + 1, wrong_,
+        [&](ring_state& next, std::size_t r, std::size_t w) {
+          if (!(w == warps_ ? announce(next, r) : advance(next, r, w, tiles))) { return false; }
           end_operation(next, r, tiles);
-          moved = true;
-          if (seen_.insert(next).second) { open.push_back(next); }
-        }
-      }
-      if (!moved && !done && wrong_.empty()) { wrong_ = "deadlock"; }
-    }
-    return wrong_;
+          return true;
+        });
   }
   std::size_t states() const { return seen_.size(); }
 
@@ -387,27 +401,12 @@ class staged_explorer {
   std::string run(std::vector<unsigned> const& tiles) {
     ends_.assign(1, 0);
     for (auto const each : tiles) { ends_.push_back(ends_.back() + each); }
-    seen_ = {staged_state{}};
-    std::vector<staged_state> open{staged_state{}};
-    while (!open.empty() && wrong_.empty()) {
-      auto const now = open.back();
-      open.pop_back();
-      bool moved = false;
-      bool done = true;
-      for (std::size_t r = 0; r < ranks_; ++r) {
-        if (now.operation[r] == tiles.size()) { continue; }
-        done = false;
-        for (std::size_t step = 0; step < 3 + groups_; ++step) {
-          auto next = now;
-          if (!advance(next, r, step)) { continue; }
-          end_operation(next, r);
-          moved = true;
-          if (seen_.insert(next).second) { open.push_back(next); }
-        }
-      }
-      if (!moved && !done && wrong_.empty()) { wrong_ = "deadlock"; }
-    }
-    return wrong_;
+    return explore_operations(seen_, ranks_, tiles.size(), 3 + groups_, wrong_,
+                              [this](staged_state& next, std::size_t r, std::size_t which) {
+                                if (!advance(next, r, which)) { return false; }
+                                end_operation(next, r);
+                                return true;
+                              });
   }
   std::size_t states() const { return seen_.size(); }
 

@@ -150,7 +150,7 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
 }  // namespace
 
 // Of 271 orders of turns one took 1.36 (1.37 with latency) where threads were uneven, the others at
-// most 1.24: so one of five uneven orders may be beyond 1.25; two are once in 7,000 runs. Calls of
+// most 1.24: the pool's weakness where whole free pages run out late, and not the bound's. Calls of
 // 1000 allocations were 1.1 and 0.4 on average with even threads; with uneven ones 12 and 5, and of
 // single orders, whose live memory stays near its peak for long, up to 77. The mean of all twenty
 // is 4.5 and, drawn from these, goes over 12 once in 10,000 runs; that of five orders of even
@@ -174,8 +174,7 @@ TEST_CASE("over the benchmark's trace the pool reserves at most 1.25x the live p
       INFO("even " << even << " latency " << latency << ": median " << all[2].share << " worst "
                    << all[4].share << ", " << here << " calls of 1000 allocations");
       CHECK(all[0].share >= 1.0);
-      CHECK(all[even ? 4 : 3].share <= 1.25);
-      CHECK(all[4].share <= 1.5);
+      CHECK(all[4].share <= 1.25);
       if (even) { CHECK(here <= 12); }
       calls += here / 4;
     }
