@@ -70,8 +70,30 @@ TEST_CASE("what slabs have not used is to be had for large blocks") {
   bench at{joined};
   CHECK(at.heap.add(base, 8_MiB, 2_MiB, 4_KiB) == base);
   CHECK(at.take(7_MiB) == 0);
-  CHECK(at.heap.reclaim() == (joined ? 2_MiB - slab_heap::slab_piece_bytes : 0));
+  auto const unused = 2_MiB - slab_heap::slab_piece_bytes;
+  CHECK(at.heap.reclaim(slab_heap::slab_piece_bytes) == (joined ? unused : 0));
   CHECK((at.take(7_MiB) != 0) == joined);
+}
+
+TEST_CASE("a slab gives half a MiB up by itself, and single pieces when asked") {
+  constexpr auto piece = slab_heap::slab_piece_bytes;
+  constexpr auto run = slab_heap::returned_bytes;
+  bench at;
+  CHECK(at.heap.add(base, 2_MiB, 2_MiB, piece) == base);
+  for (std::size_t at_bytes = 2_MiB; at_bytes > piece; at_bytes -= piece) {
+    CHECK(at.take(piece) == base + at_bytes - piece);
+  }
+  for (std::size_t done = piece; done < run; done += piece) {
+    at.heap.give(base + done, piece, {});
+    CHECK(at.heap.large().free_bytes() == 0);
+  }
+  CHECK(at.heap.reclaim(run) == 0);
+  at.heap.give(base + run, piece, {});
+  CHECK(at.heap.large().free_bytes() == run);
+  at.heap.give(base + 2 * run, piece, {});
+  CHECK(at.heap.reclaim(run) == 0);
+  CHECK(at.heap.reclaim(piece) == piece);
+  CHECK(at.heap.large().free_bytes() == run + piece);
 }
 
 TEST_CASE("slabs are a small part of all memory, from a page on") {

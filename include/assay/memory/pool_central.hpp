@@ -50,8 +50,8 @@ class pool_central {
 
   /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
   /// has become ready, more of upstream within the store's bound, a wait, blocks that other streams
-  /// keep, pages mapped anew, more of upstream than that; then everything is gathered and the
-  /// device waited for. Throws `out_of_memory`.
+  /// keep, pages mapped anew, pieces of slabs, all that streams keep, more of upstream than that;
+  /// then the device is waited for. Throws `out_of_memory`.
   std::uintptr_t acquire(shard& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
     if (auto const found = refill(to, which)) { return found; }
@@ -79,10 +79,11 @@ class pool_central {
       if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     }
     if (auto const found = store_.gather(&to, bytes)) { return found; }
-    if (auto const found = store_.grow(&to, bytes)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+    if (auto const found = store_.gather(&to, bytes)) { return found; }
+    if (auto const found = store_.grow(&to, bytes)) { return found; }
     bool const waited = synchronize();
     if (!waited) { streams_.await_events(); }
     if (auto const found = store_.take(&to, bytes, effort::none)) { return found; }
@@ -97,6 +98,7 @@ class pool_central {
   /// cannot be waited for; where upstream has no more, events of streams that are not captured are.
   std::uintptr_t acquire_unordered(std::size_t bytes) {
     if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
+    if (auto const found = store_.grow_within(nullptr, bytes)) { return found; }
     if (auto const found = store_.grow(nullptr, bytes)) { return found; }
     flush_all();
     streams_.await_events();
@@ -186,10 +188,11 @@ class pool_central {
  private:
   static constexpr std::size_t refill_bytes = std::size_t{64} << 10U;
 
-  // Small blocks come several at a time.
+  // Small blocks come several at a time, fewer where slabs are full of holes: those would be left.
   std::uintptr_t refill(shard& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
-    auto const wanted = std::clamp<std::size_t>(refill_bytes / bytes, 1, 32);
+    auto const together = refill_bytes / (store_.heap().scattered() ? 4 : 1);
+    auto const wanted = std::clamp<std::size_t>(together / bytes, 1, 32);
     if (wanted > 1) {
       if (auto const first = store_.take(&to, bytes * wanted, effort::none)) {
         std::size_t kept = 1;

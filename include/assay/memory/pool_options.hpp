@@ -19,14 +19,15 @@ namespace assay::mr {
 /// Beside what is live a pool keeps: rounding up to size classes, what streams keep (below, and 16
 /// MiB each that other threads freed), slabs of up to 8 MiB for blocks up to 256 KiB, and free
 /// pieces between blocks. It reserves more as long as that is at most a sixth, or one step of
-/// growth, above the most that was ever held; beyond it free pages whose use is over are mapped
-/// anew, side by side, and only then more is reserved. What is smaller than a page stays. Of more
-/// than 128 MiB that were reserved at once 64ths take the place of pages. Where chunks cannot be
-/// mapped, nothing is moved.
+/// growth, above the most that was ever held. Beyond it free pages whose use is over are mapped
+/// anew, side by side; then what is free in slabs and what streams keep is collected; and only then
+/// more is reserved, a quarter of a step at a time. What is smaller than a page stays. Of more than
+/// 128 MiB that were reserved at once 64ths take the place of pages. Where chunks cannot be mapped,
+/// nothing is moved, and steps are whole.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
-  std::size_t growth_bytes = std::size_t{64} << 20U;  ///< reserve at least this at a time
+  std::size_t growth_bytes = std::size_t{64} << 20U;                ///< a step of growth
   /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
   /// central heap.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;

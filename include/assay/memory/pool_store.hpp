@@ -84,12 +84,15 @@ class pool_store {
   }
 
   /// A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block
-  /// while upstream refuses.
-  std::uintptr_t grow(shard* to, std::size_t bytes) { return grow(to, bytes, options_.max_bytes); }
+  /// while upstream refuses. Chunks that can be joined need not be as large as a step of growth.
+  std::uintptr_t grow(shard* to, std::size_t bytes) {
+    auto const step = options_.growth_bytes / (heap_.large().joins_chunks() ? 4 : 1);
+    return grow(to, bytes, options_.max_bytes, step);
+  }
 
-  /// The same as long as what is reserved stays near the most that was held.
+  /// The same as long as what is reserved stays near the most that was held, and by whole steps.
   std::uintptr_t grow_within(shard* to, std::size_t bytes) {
-    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)));
+    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)), options_.growth_bytes);
   }
 
   /// A block of free pages that lay apart and whose use has passed, mapped anew side by side, or
@@ -97,7 +100,7 @@ class pool_store {
   /// since each is one call of the driver.
   std::uintptr_t gather(shard* to, std::size_t bytes) {
     if (!backend_.contiguous() || bytes <= slab_heap::small_bytes) { return 0; }
-    (void)heap_.reclaim();
+    (void)heap_.reclaim(slab_heap::returned_bytes);
     auto& large = heap_.large();
     for (auto base = extensible(to, bytes);; base = large.none()) {
       bool const extends = base != large.none();
@@ -113,15 +116,15 @@ class pool_store {
     }
   }
 
-  /// Where there is no more memory, what slabs have not used serves blocks of all sizes.
+  /// A block of what is free in slabs, down to single pieces.
   std::uintptr_t from_slabs(shard* to, std::size_t bytes) {
-    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
+    return heap_.reclaim(slab_heap::slab_piece_bytes) == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
   /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
   /// `keep_bytes` stay reserved; the largest ranges first.
   std::size_t release_beyond(std::size_t keep_bytes) {
-    (void)heap_.reclaim();
+    (void)heap_.reclaim(slab_heap::slab_piece_bytes);
     auto ranges = idle_ranges(effort::none);
     std::reverse(ranges.begin(), ranges.end());
     auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());
@@ -174,7 +177,8 @@ class pool_store {
                             [&](auto const& range) { return ready(to, range, effort::ask); });
   }
 
-  std::uintptr_t grow(shard* to, std::size_t bytes, std::size_t most_bytes) {
+  std::uintptr_t grow(shard* to, std::size_t bytes, std::size_t most_bytes,
+                      std::size_t step_bytes) {
     auto& large = heap_.large();
     auto const left =
         (most_bytes - std::min(most_bytes, heap_.chunk_bytes())) / page_bytes * page_bytes;
@@ -184,7 +188,7 @@ class pool_store {
     if (least > left) { return 0; }
     auto const wish = extends ? base->first + base->second.bytes : 0;
     auto const room = extends ? large.room_behind(base) : left;
-    auto wanted = std::min({std::max(least, rounded(options_.growth_bytes)), left, room});
+    auto wanted = std::min({std::max(least, rounded(step_bytes)), left, room});
     for (;;) {
       // The block is cut from the front, so that the rest is beside the next chunk, and apart from
       // ranges whose order it would else take over.

@@ -26,8 +26,12 @@ class basic_slab_heap {
   /// so that a slab not yet full is little of it; where there is no room for that a page, or one
   /// block's size.
   static constexpr std::size_t most_slab_bytes = std::size_t{8} << 20U;
-  /// What of a slab goes back by itself.
-  static constexpr std::size_t slab_piece_bytes = std::size_t{512} << 10U;
+  /// What slabs are made of, where they can be given up in pieces.
+  static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
+  /// Free pieces that make up as much go back by themselves, fewer when they are asked for. Over
+  /// the traces of tests/memory/pool_reserved.cpp slabs that give up each piece at once scatter
+  /// small blocks so far that ten times as many pages are mapped anew.
+  static constexpr std::size_t returned_bytes = std::size_t{512} << 10U;
   /// What upstream can map by itself.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
@@ -44,6 +48,10 @@ class basic_slab_heap {
     return std::max(large_.largest_range(), small_.largest_range());
   }
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
+  /// Whether slabs have more free than a slab that is not yet full explains.
+  bool scattered() const noexcept {
+    return small_.free_bytes() > slab_bytes() + (chunk_bytes() - free_bytes()) / 8;
+  }
 
   /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
   /// `before(range)`; 0 if there is none among `tries`. For a small block `accept_small(range)` is
@@ -96,15 +104,16 @@ class basic_slab_heap {
     }
     if (bytes > small_bytes) { return; }
     try {
-      (void)return_pieces(small_.around(address));
+      (void)return_pieces(small_.around(address), returned_bytes);
     } catch (...) {  // they stay with the slabs until `reclaim`
     }
   }
 
-  /// Returns what slabs have not used yet to the large blocks' heap; says how many bytes.
-  std::size_t reclaim() {
+  /// Returns free pieces of slabs, where at least `least_bytes` lie together, to the large blocks'
+  /// heap; says how many bytes.
+  std::size_t reclaim(std::size_t least_bytes) {
     std::size_t returned = 0;
-    for (auto const each : small_.chunk_ranges()) { returned += return_pieces(each); }
+    for (auto const each : small_.chunk_ranges()) { returned += return_pieces(each, least_bytes); }
     return returned;
   }
 
@@ -118,9 +127,11 @@ class basic_slab_heap {
     return bytes < page_bytes ? 1 : page_bytes;
   }
 
-  std::size_t return_pieces(typename heap::iterator in) {
+  // A run that no other piece is beside goes back whatever its length: it cannot grow.
+  std::size_t return_pieces(typename heap::iterator in, std::size_t least_bytes) {
     auto const whole = small_.free_chunks(in);
     if (whole.bytes == 0) { return 0; }
+    if (whole.bytes < least_bytes && !small_.alone(whole)) { return 0; }
     auto after = in->second.after;
     small_.remove(in, whole);
     give_large(whole.address, whole.bytes, std::move(after));
