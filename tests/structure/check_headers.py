@@ -5,8 +5,9 @@ check_headers.py host     headers that need no toolkit, by the host compiler, wi
 check_headers.py toolkit  the other .hpp, by the host compiler
 check_headers.py nvcc     every .cuh, by nvcc's device pass
 
-A header with which another one begins is compiled first thing with that one, and on its own only
-where that failed.
+Headers go to the compiler in chains, each after one that it includes anyway: what a header sees is
+what it asked for, as if it were alone, since those within it lead chains or follow in them too. Where a
+chain fails, each of its headers is compiled alone.
 """
 import argparse
 import concurrent.futures
@@ -31,26 +32,58 @@ def missing_package(output):
     return lost and next((need for need, p in optional.items() if re.match(p, lost[1])), None)
 
 
-def begins_with(header):
-    """The own header that this one includes before it says anything else, or None."""
-    for line in (graph.base / header).read_text().splitlines():
-        if line.strip() and not line.startswith(("//", "#pragma once")):
-            first = INCLUDE.match(line)
-            return first[2].removeprefix("assay/") if first and first[2].startswith("assay/") else None
-    return None
+def closure(header, seen=None):
+    """All own headers that this one includes, itself or through others."""
+    seen = set() if seen is None else seen
+    for other in graph.own(header):
+        if other in graph.direct and other not in seen:
+            seen.add(other)
+            closure(other, seen)
+    return seen
 
 
-def compile_alone(header, command):
-    if "cuda_mr" in graph.needs(header):
+def chains(headers):
+    """The headers in as few chains as there can be, in each of which a header includes those before it.
+
+    A matching of headers with the next of their chain, as large as there is (Kuhn's algorithm).
+    """
+    within = {header: closure(header) for header in headers}
+    previous = {}
+
+    def follow(header, tried):
+        for other in headers:
+            if header in within[other] and other not in tried:
+                tried.add(other)
+                if other not in previous or follow(previous[other], tried):
+                    previous[other] = header
+                    return True
+        return False
+
+    leading_on = {header for header in headers if follow(header, set())}
+    found = []
+    for last in headers:
+        if last not in leading_on:
+            chain = [last]
+            while chain[0] in previous:
+                chain.insert(0, previous[chain[0]])
+            found.append(chain)
+    return found
+
+
+def compile_chain(chain, command):
+    """(header, verdict, output) of each."""
+    if "cuda_mr" in graph.needs(chain[-1]):
         command = [*command, "-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE"]
-    source = f"#include <assay/{header}>\n#include <assay/{header}>\n"
+    source = "".join(2 * f"#include <assay/{header}>\n" for header in chain)
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     if done.returncode == 0:
-        return header, "ok", ""
+        return [(header, "ok", "") for header in chain]
+    if len(chain) > 1:
+        return [verdict for header in chain for verdict in compile_chain([header], command)]
     if (package := missing_package(output)):
-        return header, f"left out: {package} is not installed", ""
-    return header, "FAILED", output[:6000]
+        return [(chain[0], f"left out: {package} is not installed", "")]
+    return [(chain[0], "FAILED", output[:6000])]
 
 
 def main():
@@ -75,25 +108,11 @@ def main():
             command += ["-isystem", directory]
         command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", "c++", "-"]
 
-    # Of one language, and without a macro that the other is not compiled with.
-    beginners = {}
-    for header in headers:
-        if (first := begins_with(header)) in headers and "cuda_mr" not in graph.needs(header):
-            beginners.setdefault(first, header)
+    # A macro that only one of them is compiled with would show.
+    apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]
+    together = chains([h for h in headers if [h] not in apart])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        alone = [h for h in headers if h not in beginners]
-        results = list(pool.map(lambda h: compile_alone(h, command), alone))
-        passed = {header for header, verdict, _ in results if verdict == "ok"}
-
-        def last_of_chain(header):
-            while header in beginners:
-                header = beginners[header]
-            return header
-
-        within = [h for h in beginners if last_of_chain(h) in passed]
-        results += [(h, f"ok, with {last_of_chain(h)}", "") for h in within]
-        rest = [h for h in beginners if h not in within]
-        results += pool.map(lambda h: compile_alone(h, command), rest)
+        results = [each for done in pool.map(lambda c: compile_chain(c, command), apart + together) for each in done]
     for header, verdict, output in sorted(results):
         print(f"{header}: {verdict}\n{output}".rstrip())
     if not results or any(verdict == "FAILED" for _, verdict, _ in results):
