@@ -12,15 +12,10 @@
 
 namespace assay::benchmark {
 
-/// All GPUs, up to `most`, or the number in ASSAY_RANKS; throws `std::invalid_argument` where that
-/// is no number from 2 to as many as there are, or there are not two.
-inline int ranks_wanted(int most) {
-  int const there = std::min(device_count(), most);
-  if (there < 2) {
-    throw std::invalid_argument("a benchmark between GPUs needs 2 or more, and there is " +
-                                std::to_string(device_count()));
-  }
-  char const* const asked = std::getenv("ASSAY_RANKS");
+/// The number of ranks that `asked` (what ASSAY_RANKS says, null where it is not set) asks for, of
+/// the `there` that there are: all without it. Throws `std::invalid_argument` where that is no
+/// number from 2 to `there`.
+inline int ranks_of(char const* asked, int there) {
   if (asked == nullptr) { return there; }
   char* end = nullptr;
   auto const wanted = std::strtol(asked, &end, 10);
@@ -29,6 +24,17 @@ inline int ranks_wanted(int most) {
                                 std::to_string(there));
   }
   return static_cast<int>(wanted);
+}
+
+/// All GPUs, up to `most`, or the number in ASSAY_RANKS; throws `std::invalid_argument` where that
+/// cannot be had, or there are not two.
+inline int ranks_wanted(int most) {
+  int const there = std::min(device_count(), most);
+  if (there < 2) {
+    throw std::invalid_argument("a benchmark between GPUs needs 2 or more, and there is " +
+                                std::to_string(device_count()));
+  }
+  return ranks_of(std::getenv("ASSAY_RANKS"), there);
 }
 
 }  // namespace assay::benchmark

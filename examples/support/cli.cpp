@@ -156,8 +156,11 @@ int run(int argc, char const* const* argv, std::string const& description,
     settle(chosen, raw, line);
     require_outputs(chosen);
     chosen.where = measure::host_environment(commit(), measure::command_line(argc, argv));
+    bool const shown = !chosen.quiet && &err == &std::cerr;
     chosen.progress = std::make_shared<report::progress_line>(
-        err, !chosen.quiet && &err == &std::cerr && report::stderr_is_terminal());
+        err, !shown                         ? report::progress_form::none
+             : report::stderr_is_terminal() ? report::progress_form::in_place
+                                            : report::progress_form::appended);
     std::optional<measure::comparison> found;
     {
       detail::interrupt_guard const guard;

@@ -6,18 +6,13 @@
 #include "cli.hpp"
 #include "overlap_rows.hpp"
 
-#include <assay/measure/compare.hpp>
-#include <assay/rig.hpp>
-#include <assay/submit/sequential.hpp>
-#include <assay/workload/vector_add.hpp>
+#include <assay/measure/comparison.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,26 +91,8 @@ struct overlap_parameters {
 };
 
 /// The host half: the same sum by one thread, by all, and by twice as many.
-inline std::optional<measure::comparison> overlap_on_host(overlap_parameters const& given,
-                                                          cli::options const& chosen) {
-  int const all = host::all_threads();
-  // Two inputs and an output: together as much as goes each way over a link, twice.
-  auto const elements = static_cast<std::int64_t>(given.compare_bytes() / sizeof(float));
-  pipeline const control{workloads::vector_add<float>{.elements = elements}, on::host{1},
-                         submit::sequential{.items = 4}};
-  auto const every = control.with(on::host{std::max(2, all)});
-  auto const twice = control.with(on::host{2 * std::max(2, all)});
-  if (chosen.list) {
-    for (auto const& each :
-         {describe(control.place), describe(every.place), describe(twice.place)}) {
-      std::cout << each << '\n';
-    }
-    return {};
-  }
-  auto options = chosen.measuring();
-  options.title = "Adding two arrays on the CPU: by one thread, by all, by twice as many";
-  return compare_all(options, control, every, twice);
-}
+std::optional<measure::comparison> overlap_on_host(overlap_parameters const& given,
+                                                   cli::options const& chosen);
 
 /// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
 /// options)`, an optional comparison. `configure(line)` adds options beside those of the

@@ -16,10 +16,10 @@ TEST_CASE("progress tells where it is, and what is left once it can know") {
         "epoch 23 of at most 24: timing, at most 2.0 s left");
 }
 
-TEST_CASE("a line that is not enabled prints nothing") {
+TEST_CASE("no form prints nothing") {
   std::ostringstream out;
   {
-    report::progress_line line{out, false};
+    report::progress_line line{out, report::progress_form::none};
     line(1, 8, "timing");
     line.finish();
   }
@@ -30,7 +30,7 @@ TEST_CASE("each line covers the one before, and the end clears it") {
   std::ostringstream out;
   auto const start = report::progress_line::clock::now();
   {
-    report::progress_line line{out, true};
+    report::progress_line line{out, report::progress_form::in_place};
     line(1, 8, "warming up", start);
     line(1, 8, "timing", start + 200ms);
   }
@@ -43,7 +43,35 @@ TEST_CASE("each line covers the one before, and the end clears it") {
 TEST_CASE("lines come at most ten times a second") {
   std::ostringstream out;
   auto const start = report::progress_line::clock::now();
-  report::progress_line line{out, true};
+  report::progress_line line{out, report::progress_form::in_place};
   for (int i = 0; i < 100; ++i) { line(1, 8, "timing", start + i * 1ms); }
   CHECK(out.str() == "\repoch 1 of at most 8: timing");
+}
+
+TEST_CASE("where nothing can be rewritten, a line comes every ten seconds and stays") {
+  std::ostringstream out;
+  auto const start = report::progress_line::clock::now();
+  {
+    report::progress_line line{out, report::progress_form::appended};
+    line(1, 8, "warming up", start);
+    line(1, 8, "timing", start + 9s);
+    CHECK(out.str().empty());
+    line(2, 8, "warming up", start + 11s);
+    line(3, 8, "timing", start + 20s);
+    line(3, 8, "timing", start + 22s);
+  }
+  CHECK(out.str() ==
+        "epoch 2 of at most 8: warming up, at most 77 s left\n"
+        "epoch 3 of at most 8: timing, at most 66 s left\n");
+}
+
+TEST_CASE("what begins after the end of another counts its own time") {
+  std::ostringstream out;
+  auto const start = report::progress_line::clock::now();
+  report::progress_line line{out, report::progress_form::appended};
+  line(1, 8, "timing", start);
+  line.finish();
+  line(1, 8, "timing", start + 60s);
+  line(2, 8, "timing", start + 71s);
+  CHECK(out.str() == "epoch 2 of at most 8: timing, at most 77 s left\n");
 }

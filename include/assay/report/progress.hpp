@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One line that says how far a comparison is, rewritten in place on a terminal.
+/// How far a comparison is: one line, rewritten in place on a terminal, or a line now and then.
 #pragma once
 
 #include <assay/report/format.hpp>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -30,32 +31,48 @@ inline std::string progress_text(int epoch, int of, std::string_view what, doubl
 /// Whether somebody watches standard error, so that a line may be rewritten there.
 inline bool stderr_is_terminal() noexcept { return ::isatty(STDERR_FILENO) == 1; }
 
-/// Prints progress to `out`, over the line it printed before, at most ten times a second: printing
-/// between the timed cells must not become a load of its own. Not enabled, it prints nothing.
+/// How progress is shown.
+enum class progress_form {
+  none,
+  in_place,  ///< for a terminal: each line over the one before, at most ten a second
+  appended,  ///< for a file or a pipe: a line every ten seconds, so that short work is silent
+};
+
+/// Prints progress to `out`. Printing between the timed cells must not become a load of its own.
 class progress_line {
  public:
   using clock = std::chrono::steady_clock;
 
-  progress_line(std::ostream& out, bool enabled) : out_(&out), enabled_(enabled) {}
+  progress_line(std::ostream& out, progress_form form) : out_(&out), form_(form) {}
   progress_line(progress_line const&) = delete;
   progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { finish(); }
 
   /// Fits `measure::options::progress`.
   void operator()(int epoch, int of, std::string_view what, clock::time_point now = clock::now()) {
-    if (!enabled_) { return; }
-    if (width_ == 0) { begin_ = now; }
-    if (width_ != 0 && now - shown_ < std::chrono::milliseconds{100}) { return; }
+    if (form_ == progress_form::none) { return; }
+    bool const first = !begin_.has_value();
+    if (first) { begin_ = shown_ = now; }
+    bool const in_place = form_ == progress_form::in_place;
+    auto const apart = in_place ? clock::duration{std::chrono::milliseconds{100}}
+                                : clock::duration{std::chrono::seconds{10}};
+    if (now - shown_ < apart && !(first && in_place)) { return; }
     shown_ = now;
-    auto text = progress_text(epoch, of, what, std::chrono::duration<double>(now - begin_).count());
+    std::chrono::duration<double> const elapsed = now - *begin_;
+    auto text = progress_text(epoch, of, what, elapsed.count());
+    if (!in_place) {
+      *out_ << text << std::endl;
+      return;
+    }
     auto const size = text.size();
     if (size < width_) { text.append(width_ - size, ' '); }
     *out_ << '\r' << text << std::flush;
     width_ = std::max(size, std::size_t{1});
   }
 
-  /// Clears the line, so that what is printed next begins where it stood.
+  /// Clears the line that is rewritten, so that what is printed next begins where it stood.
   void finish() {
+    begin_.reset();
     if (width_ == 0) { return; }
     *out_ << '\r' << std::string(width_, ' ') << '\r' << std::flush;
     width_ = 0;
@@ -63,10 +80,10 @@ class progress_line {
 
  private:
   std::ostream* out_;
-  bool enabled_;
-  clock::time_point begin_;
+  progress_form form_;
+  std::optional<clock::time_point> begin_;  ///< of the first call since `finish`
   clock::time_point shown_;
-  std::size_t width_ = 0;
+  std::size_t width_ = 0;  ///< of what stands in place
 };
 
 }  // namespace assay::report
