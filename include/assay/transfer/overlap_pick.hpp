@@ -181,7 +181,15 @@ class plan_search {
   std::int64_t step_;
 };
 
-/// Shows equal chunks at some thirty counts, then chunks that grow or shrink round the best count.
+/// Shows equal chunks at some thirty counts.
+template <class Terms>
+void show_equal(plan_search<Terms>& search, overlap_limits const& limits) {
+  for (double count = 1; count <= limits.max_chunks; count = std::max(count + 1, count * 1.2)) {
+    search.show(static_cast<int>(count), {});
+  }
+}
+
+/// Shows equal chunks, then chunks that grow or shrink round the best count of those.
 ///
 /// Where the other stages are much faster than the one that limits, a steep ramp of a few chunks
 /// makes fill and drain short. Where they are a little faster, as one direction of a link often is
@@ -192,9 +200,7 @@ template <class Terms>
 plan_search<Terms> searched(Terms const& terms, overlap_size const& size,
                             overlap_limits const& limits) {
   plan_search<Terms> search{terms, size, limits};
-  for (double count = 1; count <= limits.max_chunks; count = std::max(count + 1, count * 1.2)) {
-    search.show(static_cast<int>(count), {});
-  }
+  show_equal(search, limits);
   if (search.best.chunks.empty()) {
     throw std::invalid_argument(printed(
         "no cut of %lld elements into at most %d chunks, at multiples of %lld, fits %.6g bytes of "
@@ -226,8 +232,10 @@ plan_search<Terms> searched(Terms const& terms, overlap_size const& size,
 }
 
 /// What is picked where nothing is measured: equal chunks at the count of the closed form where the
-/// link limits and its stages are alike; else the best of all shapes. The gain that the recurrence
-/// sees in chunks that grow by a few percent came true on one H200's host and not on another's.
+/// link limits and its stages are alike, or at another that the recurrence has for a hundredth
+/// faster, as of few chunks one more is a lot; else the best of all shapes. The gain that the
+/// recurrence sees in chunks that grow by a few percent came true on one H200's host and not on
+/// another's.
 template <class Terms>
 plan_search<Terms> picked(Terms const& terms, overlap_size const& size,
                           overlap_limits const& limits) {
@@ -235,11 +243,14 @@ plan_search<Terms> picked(Terms const& terms, overlap_size const& size,
   auto const [growth, shrink] = ramp_ratios(all);
   constexpr double alike = 1.2;  // steeper ramps came true on both
   if (all.kernel < all.link() && growth < alike && shrink < alike) {
-    plan_search<Terms> search{terms, size, limits};
-    search.show(static_cast<int>(std::lround(best_chunk_count(all, chunk_seconds(terms, size)))),
+    plan_search<Terms> closed{terms, size, limits};
+    closed.show(static_cast<int>(std::lround(best_chunk_count(all, chunk_seconds(terms, size)))),
                 {});
+    plan_search<Terms> equal{terms, size, limits};
+    show_equal(equal, limits);
+    auto& search = equal.best.seconds < 0.99 * closed.best.seconds ? equal : closed;
     search.drop_slots();
-    if (!search.best.chunks.empty()) { return search; }
+    if (!search.best.chunks.empty()) { return std::move(search); }
   }
   return searched(terms, size, limits);
 }
