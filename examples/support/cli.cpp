@@ -158,9 +158,7 @@ int run(int argc, char const* const* argv, std::string const& description,
     chosen.where = measure::host_environment(commit(), measure::command_line(argc, argv));
     bool const shown = !chosen.quiet && &err == &std::cerr;
     chosen.progress = std::make_shared<report::progress_line>(
-        err, !shown                         ? report::progress_form::none
-             : report::stderr_is_terminal() ? report::progress_form::in_place
-                                            : report::progress_form::appended);
+        err, shown ? report::stderr_form() : report::progress_form::none);
     std::optional<measure::comparison> found;
     {
       detail::interrupt_guard const guard;

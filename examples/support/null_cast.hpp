@@ -49,8 +49,9 @@ struct null_cast_parameters {
     line.option("--null-fraction", null_fraction, "share of nulls, 0 to 1");
     line.option("--type", type, "of the column: int32, int64 or float");
     line.option("--threads", threads, "host threads that submit");
-    line.option("--items", items,
-                "items that each thread submits in a batch (--quick: 10; on the host 2, then 1)");
+    line.option(
+        "--items", items,
+        "items that each thread submits in a batch, on the host 2 (--quick: 10, on the host 1)");
     line.flag("--sync-per-item", sync_per_item,
               "wait for each item, as libraries do whose calls block");
     line.option("--pool", pool, "initial size of the pool on a GPU");

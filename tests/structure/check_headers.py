@@ -20,7 +20,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, INCLUDE, NEEDS, OF_TOOLKIT  # noqa: E402
+from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
 
 graph = Graph(root)
 

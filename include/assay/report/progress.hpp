@@ -38,6 +38,11 @@ enum class progress_form {
   appended,  ///< for a file or a pipe: a line every ten seconds, so that short work is silent
 };
 
+/// The form for standard error.
+inline progress_form stderr_form() noexcept {
+  return stderr_is_terminal() ? progress_form::in_place : progress_form::appended;
+}
+
 /// Prints progress to `out`. Printing between the timed cells must not become a load of its own.
 class progress_line {
  public:
@@ -51,12 +56,14 @@ class progress_line {
   /// Fits `measure::options::progress`.
   void operator()(int epoch, int of, std::string_view what, clock::time_point now = clock::now()) {
     if (form_ == progress_form::none) { return; }
-    bool const first = !begin_.has_value();
-    if (first) { begin_ = shown_ = now; }
     bool const in_place = form_ == progress_form::in_place;
     auto const apart = in_place ? clock::duration{std::chrono::milliseconds{100}}
                                 : clock::duration{std::chrono::seconds{10}};
-    if (now - shown_ < apart && !(first && in_place)) { return; }
+    if (!begin_) {
+      begin_ = now;
+      shown_ = in_place ? now - apart : now;
+    }
+    if (now - shown_ < apart) { return; }
     shown_ = now;
     std::chrono::duration<double> const elapsed = now - *begin_;
     auto text = progress_text(epoch, of, what, elapsed.count());
