@@ -12,13 +12,16 @@
 #include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -196,6 +199,23 @@ TEST_CASE("an item is recorded once for each key, and each batch runs it once", 
     CHECK(times.submit_per_item > 0);
   }
   CHECK(holds.alive == 0);
+}
+
+TEST_CASE("no two threads record at once", "[submit]") {
+  submit::graph const mode{.threads = 4, .items = 8};
+  device_lanes<resource_of<mr::async, on::device>> made{4, mr::async{}.open(on::device{0})};
+  device_array<int> counts{32};
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  auto runner = mode.open(made.lanes);
+  runner.run([&](auto& where, int number) {
+    most = std::max(most.load(), ++inside);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    kernel::launch(kernel::count_item<int>, 1, 1, 0, where.stream, counts.get(), number);
+    --inside;
+  });
+  CHECK(most == 1);
+  CHECK(counts.read() == std::vector<int>(32, 1));
 }
 
 TEST_CASE("what a graph cannot hold is reported with its item, and leaves no capture open",

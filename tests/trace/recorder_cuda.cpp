@@ -29,6 +29,8 @@ struct fake {
   std::size_t dropped = 0;
   std::int64_t clock_moved = 0;
   int records_at_flush = 0;  ///< kernels with their calls
+  char const* kernel_name = "plain";
+  std::uint64_t graph_node = 0;
   bool unfinished_record = false;
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
@@ -63,7 +65,8 @@ void write_records(int pairs) {
     kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     kernel.start = at + 20;
     kernel.end = at + 30;
-    kernel.name = "plain";
+    kernel.name = now->kernel_name;
+    kernel.graphNodeId = now->graph_node;
     kernel.correlationId = now->correlation;
     put(call);
     put(kernel);
@@ -368,6 +371,22 @@ TEST_CASE("What is asked for is what is switched on") {
   launches.start();
   CHECK_FALSE(note(launches.stop(), "graphs").empty());
   CHECK(asked(library, "enable " + kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)));
+}
+
+TEST_CASE("A copy of a graph that comes as the driver's kernel is noted") {
+  fake library;
+  now = &library;
+  auto const said = [&](char const* name, std::uint64_t node) {
+    library.records_at_flush = 3;
+    library.kernel_name = name;
+    library.graph_node = node;
+    recorder tracer{{}, stand_in()};
+    tracer.start();
+    return note(tracer.stop(), "copies of graphs that CUPTI took for kernels, memcpy32_post");
+  };
+  CHECK(said("memcpy32_post", 7) == "3");
+  CHECK(said("memcpy32_post", 0).empty());  // a kernel of that name which somebody launched
+  CHECK(said("plain", 7).empty());
 }
 
 TEST_CASE("A second recorder is refused, and the first goes on") {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,9 +88,9 @@ class graph_runner {
       : items_(lanes.size() * static_cast<std::size_t>(items)),
         replays_(name, std::move(lanes), items, sync_per_item) {}
 
-  /// See `submission_mode`. The first batch with a key calls each item once, to record it, before
-  /// the batch that is timed; later batches with that key never call an item. Graphs and what
-  /// their memory holds are kept for each key until the runner goes.
+  /// See `submission_mode`. The first batch with a key calls each item once, one after another, to
+  /// record it, before the batch that is timed; later batches with that key never call an item.
+  /// Graphs and what their memory holds are kept for each key until the runner goes.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t key = 0, Probe&& probe = Probe{}) {
     auto known = recordings_.find(key);
@@ -142,11 +143,17 @@ class graph_runner {
     {
       open_holds const open{fresh.holds};
       hold_all(fresh.holds);
+      // One at a time: CUPTI 13.0 takes copies for kernels, or crashes, where threads capture and
+      // instantiate at once, and so does whatever tool reads it.
+      std::mutex one_at_a_time;
       replays_.run([&](Lane& lane, int number) {
-        stream_capture capture{lane.stream};
-        item(lane, number);
         auto& graph = fresh.graphs[static_cast<std::size_t>(number)];
-        graph.emplace(capture.end());
+        {
+          std::lock_guard const lock{one_at_a_time};
+          stream_capture capture{lane.stream};
+          item(lane, number);
+          graph.emplace(capture.end());
+        }
         graph->upload(lane.stream);
       });
     }

@@ -313,6 +313,12 @@ class cupti_session {
                               "this CUPTI misnumbers the launches of graphs in all recordings of a "
                               "process but the first: which call launched a graph may be wrong");
     }
+    // What the driver copies with in a graph; seen where threads captured and instantiated at once.
+    say("copies of graphs that CUPTI took for kernels, memcpy32_post",
+        static_cast<std::uint64_t>(
+            std::count_if(made.kernels.begin(), made.kernels.end(), [&](kernel_run const& run) {
+              return of_graph(run) && made.strings[run.short_name] == "memcpy32_post";
+            })));
     if (options_.graphs == graph_detail::launches) {
       made.notes.emplace_back("graphs", "as whole launches, without their nodes");
     }
