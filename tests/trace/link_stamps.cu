@@ -8,6 +8,7 @@
 #include <assay/memory/async.hpp>
 #include <assay/trace/link_stamps.hpp>
 #include <assay/trace/recorder.hpp>
+#include <assay/trace/traced_stages.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/workload/iterated_map.cuh>
 
@@ -44,12 +45,8 @@ both run(Policy const& how, std::int64_t elements) {
     where.synchronize();
   };
   for (int i = 0; i < 3; ++i) { once(); }
-  (void)trace::record({}, [&] {  // the first one loads what the tracer needs
-    once();
-    stamps.calibrate(where);  // it adds to what events round a copy hold
-  });
-  auto const recorded = trace::record({}, once);
-  return {trace::overlap_of(stamps.spans()), trace::overlap_of(trace::stages_of(recorded, 0))};
+  auto const seen = trace::trace_stages(stamps, where, place.id, once);
+  return {trace::overlap_of(seen.by_events), trace::overlap_of(seen.by_trace)};
 }
 
 /// Of each stage, and from the first beginning to the last end.

@@ -2,6 +2,7 @@
 #include "../overlap_timeline.hpp"
 
 #include <assay/trace/recorder.hpp>
+#include <assay/trace/traced_stages.hpp>
 
 namespace assay::examples {
 
@@ -10,15 +11,12 @@ overlap_timeline timeline_of(trace::link_stamps& stamps, stream const& where, in
   trace::recorder tracer;
   tracer.start();
   auto const status = tracer.status();
-  once();                   // the first run under a tracer loads what that needs
-  stamps.calibrate(where);  // it adds to what events round a copy hold
   (void)tracer.stop();
   if (status.what != trace::recorder_status::kind::recording) {
     return {{}, {}, false, status.text};
   }
-  auto const recorded = trace::record({}, once);
-  return {trace::overlap_of(trace::stages_of(recorded, device)), trace::overlap_of(stamps.spans()),
-          true, ""};
+  auto const seen = trace::trace_stages(stamps, where, device, once);
+  return {trace::overlap_of(seen.by_trace), trace::overlap_of(seen.by_events), true, ""};
 }
 
 }  // namespace assay::examples

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <assay/trace/intervals.hpp>
-#include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
+#include <assay/trace/view.hpp>
 
 #include <algorithm>
 #include <array>
@@ -72,13 +72,15 @@ inline std::vector<span> engine_spans(std::vector<span> stamps, std::int64_t ove
 }
 
 /// The stages of a transfer as a trace has them, on one device; kernels of other work are counted
-/// too, where the trace has any.
-inline stage_spans stages_of(model const& trace, std::int32_t device) {
+/// too, where the view has any.
+inline stage_spans stages_of(view const& of, std::int32_t device) {
   stage_spans found;
-  for (auto const& each : trace.kernels) {
+  for (auto const row : of.kernels) {
+    auto const& each = of.of().kernels[row];
     if (each.where.device == device) { found[1].push_back(each.when); }
   }
-  for (auto const& each : trace.copies) {
+  for (auto const row : of.copies) {
+    auto const& each = of.of().copies[row];
     auto const direction = direction_of(each.kind);
     if (each.where.device != device) { continue; }
     if (direction == copy_direction::to_device) { found[0].push_back(each.when); }
