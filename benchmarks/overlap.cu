@@ -458,7 +458,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures, bo
     }
   }
   for (auto const& [bytes, repetitions] : std::vector<std::pair<std::size_t, int>>{
-           {16_MiB, 301}, {64_MiB, 101}, {256_MiB, 31}, {512_MiB, 21}, {1_GiB, 11}}) {
+           {1_GiB, 11}, {512_MiB, 21}, {256_MiB, 31}, {64_MiB, 101}, {16_MiB, 301}}) {
     if (bytes > most) { continue; }
     add("overlapped", mib(bytes), one_size(with, "map", with.map(bytes), times(repetitions)));
   }
