@@ -236,7 +236,8 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
     auto const elements = static_cast<std::int64_t>(given.compare_bytes() / sizeof(float));
     pipeline const made{
         workloads::iterated_map<float>{.elements = elements, .flops_per_element = given.flops},
-        place, mr::pool{2 * given.compare_bytes() + (std::size_t{64} << 20U)}, how};
+        place, mr::pool{2 * given.compare_bytes() + (std::size_t{64} << 20U)}, how,
+        submit::sequential{.items = 1}};
     auto const label = std::string{how.name};
     auto const row = std::find_if(rows.begin(), rows.end(), [&](overlap_row const& each) {
       return each.transfer == label &&
