@@ -4,7 +4,7 @@
 # Steps, all of them by default, in this order:
 #   build      everything, for the GPU of this machine
 #   test       the tests that need a GPU
-#   sanitize   the same at small sizes under compute-sanitizer's four tools
+#   sanitize   the same at small sizes under compute-sanitizer's four tools, ASSAY_JOBS at a time (4)
 #   benchmark  every benchmark, its JSON into DIR (default: benchmarks/results)
 # Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS. Exit code 1 when a step failed.
 set -u
@@ -39,31 +39,21 @@ test_all() {
   ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$' </dev/null || failed="$failed test"
 }
 
-# The tests provoke errors of the runtime on purpose, and check them. Pipelines and rings have more
-# barriers in a grid than synccheck keeps track of by default.
-tool_options() {
-  case $1 in
-    memcheck) echo --report-api-errors=no ;;
-    synccheck) echo --num-cuda-barriers 65536 ;;
-  esac
-}
-
+# Four at a time: with six and more beside each other initcheck has reported what kernels had written.
 sanitize_all() {
   have compute-sanitizer || die 'compute-sanitizer is not on PATH; it comes with the CUDA toolkit'
-  for program in $(gpu_tests); do
-    for tool in memcheck racecheck initcheck synccheck; do
-      # shellcheck disable=SC2046  # no word or some
-      if ASSAY_SMALL=$tool timeout 300 compute-sanitizer --tool $tool --error-exitcode 9 \
-          $(tool_options $tool) "$program" >"$out/sanitize.log" 2>&1 </dev/null
-      then printf 'clean  %-10s %s\n' $tool "${program##*/}"
-      else
-        printf 'FAILED %-10s %s\n' $tool "${program##*/}"
-        grep -E '=========|FAILED|error' "$out/sanitize.log" | head -40
-        failed="$failed sanitize:$tool:${program##*/}"
-      fi
-    done
+  logs=$out/sanitize
+  mkdir -p "$logs" && rm -f "$logs"/*.log || die "cannot clear the folder $logs"
+  for tool in synccheck racecheck initcheck memcheck; do  # from what takes longest
+    gpu_tests | while read -r program; do printf '%s %s\n' $tool "$program"; done
+  done | xargs -n 2 -P "${ASSAY_JOBS:-4}" sh cmake/sanitize_one.sh "$logs"
+  for log in "$logs"/*.log; do
+    [ -e "$log" ] || continue
+    say "not clean: ${log##*/}"
+    grep -E '=========|FAILED|error' "$log" | head -40
+    failed="$failed sanitize:${log##*/}"
   done
-  rm -f "$out/sanitize.log"
+  rmdir "$logs" 2>/dev/null || true
 }
 
 benchmark_all() {

@@ -221,7 +221,8 @@ class overlap_bench {
   std::string no_timeline_;
 };
 
-/// Verdicts: each transfer against the next faster one, as pipelines of the same workload.
+/// Verdicts: each transfer against the next faster one, as pipelines of the same workload. A batch
+/// is one job: a hundred of those that pin or pass pageable memory would take minutes.
 inline measure::comparison compare_neighbours(on::device place, overlap_parameters const& given,
                                               cli::options const& chosen,
                                               cli::explaining const& explain,

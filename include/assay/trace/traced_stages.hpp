@@ -12,7 +12,6 @@
 #include <assay/trace/view.hpp>
 
 #include <cstdint>
-#include <utility>
 
 namespace assay::trace {
 
@@ -29,7 +28,7 @@ struct traced_stages {
 /// `by_trace` is empty where CUDA cannot be recorded.
 template <class Once>
 traced_stages trace_stages(link_stamps& stamps, stream const& where, std::int32_t device,
-                           Once&& once) {
+                           Once const& once) {
   std::int64_t begin = 0;
   auto const recorded = record({}, [&] {
     once();
