@@ -122,6 +122,28 @@ TEST_CASE("a median does not mind a few times that were disturbed", "[transfer]"
   CHECK_THROWS_AS(transfer::median_cut(1, {}), std::invalid_argument);
 }
 
+TEST_CASE("a link that was disturbed is measured again, and the best of what was seen counts",
+          "[transfer]") {
+  auto const taken = [](std::vector<std::pair<double, double>> const& seen) {
+    std::size_t asked = 0;
+    auto const found = transfer::steadiest_terms(static_cast<int>(seen.size()), [&] {
+      overlap_terms made{};
+      made.copy_overhead_seconds = seen.at(asked).first;
+      made.copy_overhead_error_seconds = seen.at(asked++).second;
+      return made;
+    });
+    return std::pair{found.copy_overhead_seconds, asked};
+  };
+  using pair = std::pair<double, std::size_t>;
+  CHECK(taken({{4, 2}, {5, 0}, {6, 0}}) == pair{4, 1});  // within half at once
+  CHECK(taken({{90, 230}, {4, 1}, {5, 0}}) == pair{4, 2});
+  CHECK(taken({{90, 230}, {4, 3}, {90, 100}}) == pair{4, 3});
+  CHECK(taken({{0, 1}, {0, 0}, {4, 3}}) == pair{4, 3});  // no overhead at all is no measurement
+  CHECK(taken({{4, 3}, {0, 0}, {0, 1}}) == pair{4, 3});
+  CHECK(taken({{0, 0}, {4, 3}}) == pair{4, 2});
+  CHECK(taken({{90, 230}}) == pair{90, 1});
+}
+
 TEST_CASE("where rates do not change, the fit is the closed form", "[transfer]") {
   overlap_terms found{50e9, 50e9, 50e9, 50e9};
   double const one_way = 0x1p25 / 50e9;

@@ -209,12 +209,13 @@ class link_gauge {
 
 /// Measures the terms of a device's link anew, but for the kernel's, which are a job's own. 64 MiB
 /// are page-locked for it, which is a third of its time: less than 0.15 s. The device should be
-/// idle.
+/// idle; where it is seen not to be, it is measured up to three times.
 template <class Link = cuda_link>
 overlap_terms measure_link(on::device place) {
   range const scope{"measure link", category::measurement};
   device_guard const current{place};
-  return detail::link_gauge<Link>{place}.measure();
+  detail::link_gauge<Link> gauge{place};
+  return steadiest_terms(3, [&] { return gauge.measure(); });
 }
 
 /// The same, measured once per process and device by the first who asks; others wait for him.
