@@ -14,6 +14,7 @@
 #include <assay/trace/chrome_tracks.hpp>
 #include <assay/trace/classes.hpp>
 #include <assay/trace/counter_values.hpp>
+#include <assay/trace/cut.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explained_runs.hpp>
 #include <assay/trace/explanation.hpp>

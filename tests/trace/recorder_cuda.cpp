@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -387,6 +388,21 @@ TEST_CASE("A copy of a graph that comes as the driver's kernel is noted") {
   CHECK(said("memcpy32_post", 7) == "3");
   CHECK(said("memcpy32_post", 0).empty());  // a kernel of that name which somebody launched
   CHECK(said("plain", 7).empty());
+}
+
+TEST_CASE(
+    "What is recorded warm is the second of two calls, and the recording's window begins there") {
+  int calls = 0;
+  auto const made = record_warm(
+      {}, [&] { range const here{"call", category::cpu, static_cast<std::uint64_t>(++calls)}; });
+  CHECK(calls == 2);
+  REQUIRE(made.ranges.size() == 1);
+  CHECK(made.ranges[0].payload == 2);
+  CHECK(made.window.begin > 0);
+  CHECK(made.window.begin < made.ranges[0].when.begin);
+  CHECK(made.ranges[0].when.end <= made.window.end);
+  CHECK_THROWS_AS(record_warm({}, [] { throw std::runtime_error("no"); }), std::runtime_error);
+  CHECK_NOTHROW(record_warm({}, [] {}));  // a recorder is not left behind
 }
 
 TEST_CASE("A second recorder is refused, and the first goes on") {

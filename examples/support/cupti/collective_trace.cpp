@@ -9,8 +9,7 @@ namespace assay::examples {
 
 launch_row trace_launches(cli::trace_choice const& chosen, bool quiet, std::string const& variant,
                           std::size_t operations, std::function<void()> const& work) {
-  (void)trace::record({}, work);
-  auto const made = trace::record({}, work);
+  auto const made = trace::record_warm({}, work);
   cli::tell_trace(chosen, made, variant, quiet);
   return launches_of(made, variant, operations);
 }

@@ -36,8 +36,7 @@ void explaining::line_up::explain(options const& given, measure::comparison& fou
 void explaining::trace_alone(trace::explained_runs const& what) const {
   auto const run = what.open();
   run();
-  (void)trace::record({}, [&] { run(); });  // the first under a tracer loads what that needs
-  tell_trace(choice_, trace::record({}, [&] { run(); }), what.label, false);
+  tell_trace(choice_, trace::record_warm({}, run), what.label, false);
 }
 
 }  // namespace assay::cli

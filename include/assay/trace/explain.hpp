@@ -78,14 +78,12 @@ class explaining {
     return medians;
   }
 
-  /// The trace of a batch of each: of those recorded in turn the one of median length. The first
-  /// of each is thrown away, as it also loads what the tracer needs.
+  /// The trace of a batch of each: of those recorded in turn, warm, the one of median length.
   std::array<model, 2> record() const {
     std::array<std::vector<std::pair<std::int64_t, model>>, 2> all;
-    for (int batch = -1; batch < chosen_.batches; ++batch) {
+    for (int batch = 0; batch < chosen_.batches; ++batch) {
       for (std::size_t i = 0; i < 2; ++i) {
-        auto made = trace::record(chosen_.recording, [&] { run_[i](); });
-        if (batch < 0) { continue; }
+        auto made = trace::record_warm(chosen_.recording, [&] { run_[i](); });
         auto const length = run_extent(view{made}).length();
         all[i].emplace_back(length, std::move(made));
       }

@@ -13,13 +13,12 @@ namespace assay::trace {
 
 /// The trace of one batch of a rig that has run before.
 ///
-/// A batch before it is recorded too and thrown away: the first one under a tracer loads what the
-/// tracer needs. Blocks until both have drained; throws what `recorder::start` and the rig throw.
+/// A batch before it is recorded too and left out, as `record_warm` says. Blocks until both have
+/// drained; throws what `recorder::start` and the rig throw.
 template <class Pipeline, class Resource>
 model record_batch(rig<Pipeline, Resource>& real, recorder_options const& options = {},
                    int arena = 0) {
-  (void)record(options, [&] { real.run(arena); });
-  return record(options, [&] { real.run(arena); });
+  return record_warm(options, [&] { real.run(arena); });
 }
 
 /// The trace of one batch of a pipeline, on a rig of its own.

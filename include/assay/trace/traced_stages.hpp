@@ -4,14 +4,13 @@
 /// once.
 #pragma once
 
-#include <assay/core/range_log.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/trace/link_stamps.hpp>
 #include <assay/trace/recorder.hpp>
 #include <assay/trace/stage_overlap.hpp>
-#include <assay/trace/view.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace assay::trace {
 
@@ -22,22 +21,19 @@ struct traced_stages {
 
 /// Records `once()`, which restarts the stamps, runs a job on device `device` and waits for it.
 ///
-/// It is called twice and the second call is told: the first copy of a recording waits some 0.3 ms
-/// for the tracer, which events take for a part of it. In between the stamps are calibrated on
-/// `where`, since the tracer adds to what events hold. Throws what `recorder::start` and `once` do;
-/// `by_trace` is empty where CUDA cannot be recorded.
+/// As `record_warm` does, which calls it twice: events would take the wait before a recording's
+/// first copy for a part of it. In between the stamps are calibrated on `where`, since the tracer
+/// adds to what events hold. Throws what `recorder::start` and `once` do; `by_trace` is empty where
+/// CUDA cannot be recorded.
 template <class Once>
 traced_stages trace_stages(link_stamps& stamps, stream const& where, std::int32_t device,
                            Once const& once) {
-  std::int64_t begin = 0;
-  auto const recorded = record({}, [&] {
+  bool warm = false;
+  auto const recorded = record_warm({}, [&] {
     once();
-    stamps.calibrate(where);
-    begin = realtime_ns();
-    once();
+    if (!std::exchange(warm, true)) { stamps.calibrate(where); }
   });
-  span const second{begin - recorded.epoch_ns, recorded.window.end};
-  return {stamps.spans(), stages_of(select(recorded, {.window = second}), device)};
+  return {stamps.spans(), stages_of(recorded, device)};
 }
 
 }  // namespace assay::trace
