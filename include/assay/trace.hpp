@@ -8,6 +8,7 @@
 #include <assay/report/explanation.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
+#include <assay/trace/bound_rules.hpp>
 #include <assay/trace/chrome.hpp>
 #include <assay/trace/chrome_events.hpp>
 #include <assay/trace/chrome_labels.hpp>

@@ -5,6 +5,7 @@
 #include "catch.hpp"
 
 #include "report/sample.hpp"
+#include "trace/golden.hpp"
 
 #include <assay/report/explanation.hpp>
 #include <assay/submit/concurrent.hpp>
@@ -98,6 +99,19 @@ TEST_CASE("runs that fail are told, and the rest goes on") {
   CHECK(why.time.ns == 5);
   auto const unknown = trace::explain_runs(counted(runs), failing, first, second, {});
   CHECK(std::isnan(unknown.time.ns));
+}
+
+TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
+  test::golden::builder b;
+  b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
+  b.kernel("run", {40, 60});
+  b.copy(trace::copy_kind::device_to_host, 10, {60, 80});
+  auto const shares = trace::detail::time_shares_of(b.trace);
+  CHECK(shares.copies_exposed == Approx(60.0 / 80));
+  CHECK(shares.host_late == 0);
+  auto const nothing = trace::detail::time_shares_of({});
+  CHECK(std::isnan(nothing.copies_exposed));
+  CHECK(std::isnan(nothing.host_late));
 }
 
 TEST_CASE("both sides run in turn as often as asked, and the medians are taken") {

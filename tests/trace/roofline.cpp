@@ -152,6 +152,21 @@ TEST_CASE("a trace that shows how long the device waited for the host goes befor
   CHECK(of.because[0].value == 0.2);
 }
 
+TEST_CASE(
+    "work is transfer bound where copies take most of its time, unless something is used up") {
+  using trace::bound;
+  auto const idle = with(copy(), {{trace::metric::dram_share, 3}, {trace::metric::sm_active, 1}});
+  CHECK(bound_of(idle) == bound::tail);
+  auto const of = trace::read_counters(range_of(idle), {.host_late = 0.3, .copies_exposed = 0.6});
+  CHECK(of.limit == bound::transfer);
+  REQUIRE(of.because.size() == 1);
+  CHECK(of.because[0].value == 0.6);
+  CHECK(to_string(of.limit) == "transfer");
+  CHECK(to_string(of.because[0].asked.of) == "copies without a kernel");
+  CHECK(bound_of(idle, {.host_late = 0.3, .copies_exposed = 0.4}) == bound::launch);
+  CHECK(bound_of(copy(), {.copies_exposed = 0.6}) == bound::memory);
+}
+
 TEST_CASE("bytes that must move count where a cache serves them, at the limit that was measured") {
   auto const cached = with(copy(), {{trace::metric::dram_share, 30}});
   trace::work_facts const facts{.must = {.bytes_read = 2e9, .bytes_written = 2e9}};

@@ -43,15 +43,24 @@ struct explain_options {
 
 namespace detail {
 
-/// Share of the time of all devices in which they had nothing to do as the host asked late.
-inline double host_late(model const& of) {
+/// Shares of the time of all devices: in which they had nothing to do as the host asked late, and
+/// in which copies ran and no kernel did.
+struct time_shares {
+  double host_late = ceilings::unknown;
+  double copies_exposed = ceilings::unknown;
+};
+
+inline time_shares time_shares_of(model const& of) {
   double late = 0;
   double all = 0;
   for (auto const& each : device_times(of)) {
     late += static_cast<double>(each.idle(idle_cause::host_late));
     all += static_cast<double>(each.extent.length());
   }
-  return all > 0 ? late / all : ceilings::unknown;
+  double exposed = 0;
+  for (auto const& each : overlap(of)) { exposed += static_cast<double>(each.copies_exposed_ns()); }
+  if (!(all > 0)) { return {}; }
+  return {late / all, exposed / all};
 }
 
 /// The runs of both sides, opened, and what is seen of them.
@@ -105,12 +114,14 @@ class explaining {
     counters reader{{.metrics = chosen_.metrics, .place = of.device}};
     into.counters = reader.measure([&] { run_[side](); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
+    auto const shares = time_shares_of(into.trace);
     into.limits = read_counters(
         into.counters->ranges.front(),
         {.must = of.must,
          .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),
          .seconds = into.seconds,
-         .host_late = host_late(into.trace)},
+         .host_late = shares.host_late,
+         .copies_exposed = shares.copies_exposed},
         limits);
   }
 
