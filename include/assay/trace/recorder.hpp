@@ -203,8 +203,8 @@ model record(recorder_options const& options, Work&& work) {
 /// The trace of `work()` as it is when it is called again.
 ///
 /// The first call, in the same recording, takes what a tracer costs at first: what it loads, and
-/// the 0.3 ms for which the first copy of each recording waits (on an H200 and its host). Losses are
-/// told of both. Throws as `record` does.
+/// the 0.3 ms for which the first copy of each recording waits (on an H200 and its host). Losses
+/// are told of both. Throws as `record` does.
 template <class Work>
 model record_warm(recorder_options const& options, Work&& work) {
   std::int64_t between_ns = 0;
