@@ -1,3 +1,5 @@
+// assay-test-alone: it tells times apart, which others would make as they like
+
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Comparisons of pipelines: labels, axes, what is shared, what is profiled, and what they find.
