@@ -39,7 +39,8 @@ test_all() {
   ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$' </dev/null || failed="$failed test"
 }
 
-# Four at a time: with six and more beside each other initcheck has reported what kernels had written.
+# Let nothing else use the GPU: on a loaded one initcheck has reported reads of what kernels had
+# written, as with six tools at a time.
 sanitize_all() {
   have compute-sanitizer || die 'compute-sanitizer is not on PATH; it comes with the CUDA toolkit'
   logs=$out/sanitize

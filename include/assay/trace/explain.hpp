@@ -12,7 +12,8 @@
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
-#include <assay/trace/record_batch.hpp>
+#include <assay/trace/overlap.hpp>
+#include <assay/trace/recorder.hpp>
 #include <assay/trace/recorder_options.hpp>
 #include <assay/trace/roofline.hpp>
 
