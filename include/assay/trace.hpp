@@ -20,6 +20,7 @@
 #include <assay/trace/explained_runs.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/groups.hpp>
+#include <assay/trace/host_ledger.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/json_text.hpp>

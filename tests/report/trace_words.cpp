@@ -88,16 +88,21 @@ TEST_CASE("what changed is told by share, devices before the host") {
   CHECK(
       joined(report::sentences(found)) ==
       "Of +1.000 us, devices explain +100.0 ns (10 % of the difference), calls and locks that kept "
-      "them waiting +1.000 us (100 % of the difference); unexplained: -100.0 ns (-10 % of the "
+      "them waiting +1.000 us (100 % of the difference); unexplained: +0 s (0 % of the "
       "difference).\n"
+      "These sum up to +1.100 us, by which the traced runs differ: tracing itself added +100.0 ns "
+      "(10 % of the difference).\n"
       "Devices: devices idle, host late: +1.000 us (100 % of the difference).\n"
       "Devices: kernel k: +100.0 ns (10 % of the difference).\n"
+      "While devices waited for the host, by kind: allocations +1.000 us (100 %).\n"
+      "While devices waited: cudaMalloc: +1.000 us (100 % of the difference), 0 -> 1 times.\n"
       "Host, per thread, by kind: allocations +1.000 us (100 %), its own code +100.0 ns (10 %).\n"
       "Host, per thread: cudaMalloc: +1.000 us (100 % of the difference), 0 -> 1 times.\n"
       "Host, per thread: host code between the calls: +100.0 ns (10 % of the difference).\n");
   auto const other = joined(report::sentences(difference({control}, {variant}, 500), 1));
   CHECK_THAT(other,
-             contains("The traced runs differ by +1.100 us: tracing itself changed +600.0 ns"));
+             contains("These sum up to +1.100 us, by which the traced runs differ: tracing itself "
+                      "added +600.0 ns (120 % of the difference)"));
   CHECK_THAT(other, !contains("kernel k"));
   CHECK_NOTHROW(report::sentences(difference({control}, {control}, 0)));
 }

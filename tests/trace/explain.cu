@@ -95,7 +95,7 @@ void whole(trace::explanation const& why) {
     CHECK(sum == Approx(each.delta_ns()).epsilon(1e-6).margin(1));
   }
   CHECK(why.changes.explained_ns + why.changes.unexplained_ns ==
-        Approx(why.changes.difference_ns).epsilon(1e-6).margin(1));
+        Approx(why.changes.traced_ns()).epsilon(1e-6).margin(1));
   auto const read = report::document::parse(report::json(why));
   CHECK(read.at("changes").size() == why.changes.changes.size());
   CHECK(read.at("untraced").is_null());

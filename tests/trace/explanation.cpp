@@ -72,6 +72,12 @@ TEST_CASE("an explanation names what accounts for the difference, most first, in
         "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
         "difference).\n"
         "Devices: devices idle, host late: +900.0 ns (100 % of the difference).\n"
+        "While devices waited for the host, by kind: locks +600.0 ns (67 %), allocations +300.0 ns "
+        "(33 %).\n"
+        "While devices waited: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+        "difference), 0 -> 1 times.\n"
+        "While devices waited: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 "
+        "times.\n"
         "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
         "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
         "difference).\n"
@@ -173,8 +179,9 @@ TEST_CASE("the JSON holds all changes and figures, and is JSON") {
   auto const read = report::document::parse(text);
   CHECK(read.at("schema") == "assay.explanation");
   CHECK(read.at("explained_ns") == 900);
-  CHECK(read.at("changes").size() == 3);
+  CHECK(read.at("changes").size() == 5);
   CHECK(read.at("changes")[0].at("kind") == "idle");
+  CHECK(read.at("changes")[1].at("seen_by") == "late host");
   CHECK(read.at("changes")[1].at("share").get<double>() == Approx(2 / 3.0));
   CHECK(read.at("untraced").is_null());
   CHECK(read.at("figures")[0].at("control") == 3.1e-6);

@@ -206,12 +206,12 @@ inline std::string account_text(trace::kernel_account const& of, double whole) {
 }
 
 /// What the host's calls, allocations, locks, waits and own code each came to, in one line.
-inline std::string kinds_text(trace::trace_difference const& found) {
+inline std::string kinds_text(trace::trace_difference const& found, trace::seen_by who) {
   constexpr std::array<std::string_view, 10> words{
       "", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"};
   std::string text;
   for (auto const& each : trace::by_kind(found)) {
-    if (each.view != trace::seen_by::host) { continue; }
+    if (each.view != who || each.delta_ns() == 0) { continue; }
     text += (text.empty() ? "" : ", ") + std::string{words[static_cast<std::size_t>(each.what)]} +
             " " + signed_time(each.delta_ns());
     if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
@@ -237,11 +237,12 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
                   ", calls and locks that kept them waiting " + detail::signed_time(found.host_ns) +
                   share(found.host_ns) + "; unexplained: " +
                   detail::signed_time(found.unexplained_ns) + share(found.unexplained_ns) + ".");
-  if (std::abs(found.tracing_ns()) > 0.1 * std::abs(whole)) {
-    lines.push_back("The traced runs differ by " + detail::signed_time(found.traced_ns()) +
-                    ": tracing itself changed " + detail::signed_time(found.tracing_ns()) + ".");
-  }
   auto const least = std::abs(whole) / 100;
+  if (std::abs(found.tracing_ns()) > least) {
+    lines.push_back("These sum up to " + detail::signed_time(found.traced_ns()) +
+                    ", by which the traced runs differ: tracing itself added " +
+                    detail::signed_time(found.tracing_ns()) + share(found.tracing_ns()) + ".");
+  }
   auto const by_counters = [&](trace::kernel_account const& split) {
     lines.push_back(detail::account_text(split, whole));
   };
@@ -261,9 +262,14 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
   for (auto const& split : kernels) {
     if (split.name.empty() && std::abs(split.delta_ns()) >= least) { by_counters(split); }
   }
-  if (auto const kinds = detail::kinds_text(found); !kinds.empty()) {
-    lines.push_back("Host, per thread, by kind: " + kinds + ".");
-  }
+  auto const tell_kinds = [&](trace::seen_by who, std::string const& head) {
+    if (auto const kinds = detail::kinds_text(found, who); !kinds.empty()) {
+      lines.push_back(head + kinds + ".");
+    }
+  };
+  tell_kinds(trace::seen_by::late_host, "While devices waited for the host, by kind: ");
+  tell(trace::seen_by::late_host, "While devices waited: ");
+  tell_kinds(trace::seen_by::host, "Host, per thread, by kind: ");
   tell(trace::seen_by::host, "Host, per thread: ");
   tell(trace::seen_by::context, "Beside: ");
   return lines;

@@ -4,12 +4,14 @@
 /// their times that accounts for.
 #pragma once
 
+#include <assay/trace/host_ledger.hpp>
 #include <assay/trace/ledger.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -29,12 +31,15 @@ struct traced_runs {
   double runs = 1;
 };
 
-/// Whose view of a run a change belongs to. The parts of each view sum up to the traced time, so
-/// one nanosecond can stand in both; `context` is told beside them and sums up to nothing.
-enum class seen_by : std::uint8_t { devices, host, context };
+/// Whose view of a run a change belongs to. The parts of `devices` sum up to the traced time, and
+/// so do those of `host`, so one nanosecond can stand in both. `late_host` splits up what devices
+/// waited for the host: it sums up to the rows of `devices` that say so. `context` is told beside
+/// them and sums up to nothing.
+enum class seen_by : std::uint8_t { devices, late_host, host, context };
 
 constexpr std::string_view label(seen_by who) noexcept {
-  return who == seen_by::devices ? "device" : who == seen_by::host ? "host" : "context";
+  constexpr std::array<std::string_view, 4> names{"device", "late host", "host", "context"};
+  return names[static_cast<std::size_t>(who)];
 }
 
 /// One thing that differs. Numbers are of one run.
@@ -48,7 +53,8 @@ struct change {
   double delta_ns() const noexcept { return variant.ns - control.ns; }
 };
 
-/// What changed between two runs. `explained_ns + unexplained_ns` is `difference_ns`.
+/// What changed between two runs. `explained_ns + unexplained_ns` is what the traced runs differ
+/// by, which is `difference_ns + tracing_ns()`.
 struct trace_difference {
   double difference_ns = 0;     ///< to be accounted for: variant less control
   double control_ns = 0;        ///< traced, one run
@@ -57,9 +63,9 @@ struct trace_difference {
   double device_ns = 0;         ///< explained by kernels, copies, sets, dependencies, the tracer
   double host_ns = 0;           ///< explained by calls and locks that kept devices waiting
   double explained_ns = 0;      ///< both
-  double unexplained_ns = 0;    ///< host code of its own, causes not recorded, and what tracing
-                                ///< itself changed
+  double unexplained_ns = 0;    ///< host code of its own, and causes not recorded
   double traced_ns() const noexcept { return variant_ns - control_ns; }
+  /// What tracing itself added to the difference: it holds the host up, mostly in calls.
   double tracing_ns() const noexcept { return traced_ns() - difference_ns; }
 };
 
@@ -113,8 +119,8 @@ inline double length_per_run(traced_runs const& of) {
 
 /// Ranks what changed from `control` to `variant` by how much of `difference_ns` (the difference of
 /// their times without a tracer, of one run) it accounts for. Devices explain the difference by
-/// what they did and waited for; where they waited for the host, the calls and locks of the host
-/// explain as much of that as they grew or shrank by. Throws `std::invalid_argument` unless both
+/// what they did and waited for; where they waited for the host, by the calls and locks in which
+/// the thread was that asked late. Throws `std::invalid_argument` unless both
 /// show at least part of a run.
 inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
                                    double difference_ns, host_names const& names = {}) {
@@ -132,33 +138,26 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
                         detail::per_run(make(variant.rows), variant.runs));
   };
   both(seen_by::devices, [](view const& rows) { return device_ledger(rows); });
+  both(seen_by::late_host, [&](view const& rows) { return late_host_ledger(rows, names); });
   both(seen_by::host, [&](view const& rows) { return host_ledger(rows, names); });
   both(seen_by::context, [](view const& rows) { return detail::overlap_ledger(rows); });
 
-  double waited_for_host = 0;  // more of it in the variant
-  double host_known = 0;
   for (auto& each : result.changes) {
     auto const delta = each.delta_ns();
     each.share =
         difference_ns == 0 ? std::numeric_limits<double>::quiet_NaN() : delta / difference_ns;
     if (each.view == seen_by::devices) {
-      auto const is_idle = each.what == entry_kind::idle;
-      auto const host_made =
-          each.what == entry_kind::edge || (is_idle && each.name == label(idle_cause::host_late));
-      auto const unknown = is_idle && each.name == label(idle_cause::other);
-      if (host_made) { waited_for_host += delta; }
-      if (!host_made && !unknown) { result.device_ns += delta; }
-    } else if (each.view == seen_by::host && each.what != entry_kind::waiting &&
-               each.what != entry_kind::own_code) {
-      host_known += delta;
+      auto const split_up =
+          each.what == entry_kind::edge ||
+          (each.what == entry_kind::idle && each.name == label(idle_cause::host_late));
+      auto const unknown = each.what == entry_kind::idle && each.name == label(idle_cause::other);
+      if (!split_up && !unknown) { result.device_ns += delta; }
+    } else if (each.view == seen_by::late_host && each.what != entry_kind::own_code) {
+      result.host_ns += delta;
     }
   }
-  if (waited_for_host * host_known > 0) {
-    result.host_ns =
-        std::copysign(std::min(std::abs(waited_for_host), std::abs(host_known)), waited_for_host);
-  }
   result.explained_ns = result.device_ns + result.host_ns;
-  result.unexplained_ns = difference_ns - result.explained_ns;
+  result.unexplained_ns = result.traced_ns() - result.explained_ns;
   std::stable_sort(result.changes.begin(), result.changes.end(),
                    [](change const& a, change const& b) {
                      return std::abs(a.delta_ns()) > std::abs(b.delta_ns());

@@ -55,13 +55,20 @@ struct idle_gap {
 
 namespace detail {
 
+/// When the tracing held each thread up.
+inline std::map<thread_key, time_set> overheads_of(model const& of) {
+  std::map<thread_key, std::vector<span>> spans;
+  for (auto const& each : of.overheads) { spans[each.thread].push_back(each.when); }
+  std::map<thread_key, time_set> result;
+  for (auto& [thread, all] : spans) { result[thread] = time_set{std::move(all)}; }
+  return result;
+}
+
 /// Finds the cause of a gap from what the trace tells of the calls, waits and overheads around it.
 class idle_judge {
  public:
-  explicit idle_judge(view const& rows) : of_{rows.of()}, calls_{of_} {
-    std::map<thread_key, std::vector<span>> overheads;
-    for (auto const& each : of_.overheads) { overheads[each.thread].push_back(each.when); }
-    for (auto& [thread, spans] : overheads) { overheads_[thread] = time_set{std::move(spans)}; }
+  explicit idle_judge(view const& rows)
+      : of_{rows.of()}, calls_{of_}, overheads_{overheads_of(of_)} {
     for (auto const& each : of_.synchronizations) {
       if (each.kind != sync_kind::stream_wait) { continue; }
       waits_[stream_of(each.where)].push_back(each.when.begin);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where the time of a run went, in parts that do not overlap: once as the devices saw it, once as
-/// the host's threads did.
+/// Where the time of a run went as its devices saw it, in parts that do not overlap.
 #pragma once
 
-#include <assay/trace/groups.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/pattern.hpp>
 #include <assay/trace/view.hpp>
 #include <assay/trace/work.hpp>
 
@@ -19,7 +16,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,19 +58,6 @@ using ledger = std::map<ledger_key, ledger_sum>;
 
 inline constexpr std::string_view before_first_work = "before the first device work";
 inline constexpr std::string_view after_last_work = "after the last device work";
-
-/// Which names mean what on the host; all but the ranges are parts of a call's name.
-struct host_names {
-  pattern lock_ranges{"lock wait|lock|mutex|*mutex*|wait for * lock", pattern_scope::whole};
-  pattern lock_calls{
-      "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
-      "^sem_wait|^sem_timedwait|^futex"};
-  pattern allocations{
-      "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
-      "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|"
-      "^cuMemHostAlloc"};
-  pattern waits{"Synchronize"};
-};
 
 /// From the first to the last moment of CUDA calls and device work: what both ledgers split up.
 inline span run_extent(view const& rows) {
@@ -196,101 +179,6 @@ inline ledger device_ledger(view const& rows) {
   };
   edge(before_first_work, first.begin - extent.begin);
   edge(after_last_work, extent.end - first.end);
-  return result;
-}
-
-namespace detail {
-
-/// A time of a host thread with a name: a call, or waiting for a lock.
-struct host_piece {
-  span when;
-  ledger_sum* entry = nullptr;
-};
-
-/// Gives each moment of a thread to the innermost piece around it; returns what no piece had.
-inline double charge(std::vector<host_piece>& pieces, span extent) {
-  std::sort(pieces.begin(), pieces.end(), [](host_piece const& a, host_piece const& b) {
-    return std::tuple{a.when.begin, b.when.end} < std::tuple{b.when.begin, a.when.end};
-  });
-  std::vector<host_piece> open;
-  double own = 0;
-  auto at = extent.begin;
-  auto const pass = [&](std::int64_t until) {
-    until = std::min(until, extent.end);
-    if (until <= at) { return; }
-    (open.empty() ? own : open.back().entry->ns) += static_cast<double>(until - at);
-    at = until;
-  };
-  auto const close = [&](std::int64_t until) {
-    while (!open.empty() && open.back().when.end <= until) {
-      pass(open.back().when.end);
-      open.pop_back();
-    }
-  };
-  for (auto const& each : pieces) {
-    close(each.when.begin);
-    pass(each.when.begin);
-    if (each.when.end > each.when.begin) { open.push_back(each); }
-  }
-  close(extent.end);
-  pass(extent.end);
-  return own;
-}
-
-}  // namespace detail
-
-/// The run as its host threads saw it: those that asked for device work (if none did, those that
-/// called CUDA), on average; a thread that only waits for the others would water them down. A
-/// moment belongs to the innermost call or lock around it, so a lock inside an allocation counts as
-/// a lock. O(n log n).
-inline ledger host_ledger(view const& rows, host_names const& names = {}) {
-  auto const& of = rows.of();
-  ledger result;
-  auto kind_of = once_per_name(of.strings.size(), [&](string_id name) {
-    auto const text = of.strings[name];
-    return names.allocations.matches(text) ? entry_kind::allocation
-           : names.waits.matches(text)     ? entry_kind::waiting
-                                           : entry_kind::call;
-  });
-  auto entry_of = once_per_name(of.strings.size(), [&](string_id name) {
-    return &result[{kind_of(name), std::string{plain_name(of.strings[name])}}];
-  });
-  auto lock_of = once_per_name(of.strings.size(), [&](string_id name) {
-    return names.lock_calls.matches(of.strings[name])
-               ? &result[{entry_kind::lock, std::string{of.strings[name]}}]
-               : nullptr;
-  });
-  std::map<thread_key, std::vector<detail::host_piece>> threads;
-  call_index const calls{of};
-  for (auto const& each : rows.device_work()) {
-    auto const call = calls.find(place_of(of, each));
-    if (call != no_row) { threads[of.calls[call].thread]; }
-  }
-  for (auto const row : threads.empty() ? rows.calls : std::vector<row_index>{}) {
-    if (of.calls[row].layer != api::os) { threads[of.calls[row].thread]; }
-  }
-  auto const add = [&](thread_key thread, span when, ledger_sum* entry) {
-    auto const known = threads.find(thread);
-    if (entry == nullptr || known == threads.end()) { return; }
-    known->second.push_back({when, entry});
-    entry->total += static_cast<double>(when.length());
-    entry->count += 1;
-  };
-  for (auto const row : rows.calls) {
-    auto const& each = of.calls[row];
-    add(each.thread, each.when, each.layer == api::os ? lock_of(each.name) : entry_of(each.name));
-  }
-  for (auto const row : rows.ranges) {
-    auto const& each = of.ranges[row];
-    if (!on_one_thread(each) || !names.lock_ranges.matches(of.strings[each.name])) { continue; }
-    add(each.thread, each.when, &result[{entry_kind::lock, std::string{of.strings[each.name]}}]);
-  }
-  auto const extent = run_extent(rows);
-  double own = 0;
-  for (auto& [thread, pieces] : threads) { own += detail::charge(pieces, extent); }
-  if (threads.empty()) { return result; }
-  result[{entry_kind::own_code, "between the calls"}].ns = own;
-  for (auto& [key, sum] : result) { sum.ns /= static_cast<double>(threads.size()); }
   return result;
 }
 

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Where the time of a run went as its host's threads saw it, and what they did while devices
+/// waited for them.
+#pragma once
+
+#include <assay/trace/groups.hpp>
+#include <assay/trace/idle.hpp>
+#include <assay/trace/intervals.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/ledger.hpp>
+#include <assay/trace/pattern.hpp>
+#include <assay/trace/view.hpp>
+#include <assay/trace/work.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Which names mean what on the host; all but the ranges are parts of a call's name.
+struct host_names {
+  pattern lock_ranges{"lock wait|lock|mutex|*mutex*|wait for * lock", pattern_scope::whole};
+  pattern lock_calls{
+      "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
+      "^sem_wait|^sem_timedwait|^futex"};
+  pattern allocations{
+      "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
+      "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|"
+      "^cuMemHostAlloc"};
+  pattern waits{"Synchronize"};
+};
+
+inline constexpr std::string_view between_calls = "between the calls";
+/// From the return of the call that asks for work to the begin of that work.
+inline constexpr std::string_view on_its_way = "on its way to the device";
+
+namespace detail {
+
+/// A time of a host thread with a name: a call, or waiting for a lock.
+struct host_piece {
+  span when;
+  ledger_sum* entry = nullptr;
+};
+
+using host_pieces = std::map<thread_key, std::vector<host_piece>>;
+
+/// Adds to each thread that is in `to` its calls and locks, whose entries are made in `sums`.
+inline void add_pieces(host_pieces& to, ledger& sums, view const& rows, host_names const& names) {
+  auto const& of = rows.of();
+  auto kind_of = once_per_name(of.strings.size(), [&](string_id name) {
+    auto const text = of.strings[name];
+    return names.allocations.matches(text) ? entry_kind::allocation
+           : names.waits.matches(text)     ? entry_kind::waiting
+                                           : entry_kind::call;
+  });
+  auto entry_of = once_per_name(of.strings.size(), [&](string_id name) {
+    return &sums[{kind_of(name), std::string{plain_name(of.strings[name])}}];
+  });
+  auto lock_of = once_per_name(of.strings.size(), [&](string_id name) {
+    return names.lock_calls.matches(of.strings[name])
+               ? &sums[{entry_kind::lock, std::string{of.strings[name]}}]
+               : nullptr;
+  });
+  auto const add = [&](thread_key thread, span when, ledger_sum* entry) {
+    auto const known = to.find(thread);
+    if (entry != nullptr && known != to.end()) { known->second.push_back({when, entry}); }
+  };
+  for (auto const row : rows.calls) {
+    auto const& each = of.calls[row];
+    add(each.thread, each.when, each.layer == api::os ? lock_of(each.name) : entry_of(each.name));
+  }
+  for (auto const row : rows.ranges) {
+    auto const& each = of.ranges[row];
+    if (!on_one_thread(each) || !names.lock_ranges.matches(of.strings[each.name])) { continue; }
+    add(each.thread, each.when, &sums[{entry_kind::lock, std::string{of.strings[each.name]}}]);
+  }
+}
+
+/// Gives each moment to the innermost piece around it: pieces in order that do not overlap.
+inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](host_piece const& a, host_piece const& b) {
+    return std::tuple{a.when.begin, b.when.end} < std::tuple{b.when.begin, a.when.end};
+  });
+  std::vector<host_piece> open, result;
+  auto at = std::numeric_limits<std::int64_t>::min();
+  auto const pass = [&](std::int64_t until) {
+    if (until <= at) { return; }
+    if (!open.empty()) { result.push_back({{at, until}, open.back().entry}); }
+    at = until;
+  };
+  auto const close = [&](std::int64_t until) {
+    while (!open.empty() && open.back().when.end <= until) {
+      pass(open.back().when.end);
+      open.pop_back();
+    }
+  };
+  for (auto const& each : pieces) {
+    close(each.when.begin);
+    pass(each.when.begin);
+    if (each.when.end > each.when.begin) { open.push_back(each); }
+  }
+  close(std::numeric_limits<std::int64_t>::max());
+  return result;
+}
+
+/// Calls `take` with each entry of pieces that do not overlap and how long it was within `where`;
+/// returns how long none was.
+template <class Take>
+std::int64_t split_up(std::vector<host_piece> const& pieces, span where, Take&& take) {
+  auto rest = std::max<std::int64_t>(0, where.length());
+  auto at = std::upper_bound(
+      pieces.begin(), pieces.end(), where.begin,
+      [](std::int64_t moment, host_piece const& each) { return moment < each.when.end; });
+  for (; at != pieces.end() && at->when.begin < where.end; ++at) {
+    auto const common = std::min(at->when.end, where.end) - std::max(at->when.begin, where.begin);
+    if (common <= 0) { continue; }
+    take(*at->entry, common);
+    rest -= common;
+  }
+  return rest;
+}
+
+}  // namespace detail
+
+/// The run as its host threads saw it: those that asked for device work (if none did, those that
+/// called CUDA), on average; a thread that only waits for the others would water them down. A
+/// moment belongs to the innermost call or lock around it, so a lock inside an allocation counts as
+/// a lock. O(n log n).
+inline ledger host_ledger(view const& rows, host_names const& names = {}) {
+  auto const& of = rows.of();
+  detail::host_pieces threads;
+  call_index const calls{of};
+  for (auto const& each : rows.device_work()) {
+    auto const call = calls.find(place_of(of, each));
+    if (call != no_row) { threads[of.calls[call].thread]; }
+  }
+  for (auto const row : threads.empty() ? rows.calls : std::vector<row_index>{}) {
+    if (of.calls[row].layer != api::os) { threads[of.calls[row].thread]; }
+  }
+  ledger result;
+  detail::add_pieces(threads, result, rows, names);
+  if (threads.empty()) { return result; }
+  auto const extent = run_extent(rows);
+  double own = 0;
+  for (auto& [thread, pieces] : threads) {
+    for (auto const& each : pieces) {
+      each.entry->total += static_cast<double>(each.when.length());
+      each.entry->count += 1;
+    }
+    own += static_cast<double>(detail::split_up(
+        detail::innermost(std::move(pieces)), extent,
+        [](ledger_sum& entry, std::int64_t ns) { entry.ns += static_cast<double>(ns); }));
+  }
+  result[{entry_kind::own_code, std::string{between_calls}}].ns = own;
+  for (auto& [key, sum] : result) { sum.ns /= static_cast<double>(threads.size()); }
+  return result;
+}
+
+namespace detail {
+
+/// A time in which no device had work, as the host was late.
+struct host_wait {
+  enum class place { begin, between, end };
+  place at;  ///< of the run
+  span when;
+  row_index call = no_row;  ///< whose thread was waited for; asked for what came next, if any did
+};
+
+/// All of them: before the first work, between pieces of work, and after the last, which is left to
+/// the thread whose call ends the run.
+inline std::vector<host_wait> waits_for_host(view const& rows) {
+  using enum host_wait::place;
+  auto const& of = rows.of();
+  auto const extent = run_extent(rows);
+  auto const all = rows.device_work();
+  std::vector<host_wait> waits;
+  auto reach = extent.begin;
+  if (!all.empty()) {
+    auto const first = std::min_element(all.begin(), all.end(), [](work const& a, work const& b) {
+      return a.when.begin < b.when.begin;
+    });
+    call_index const calls{of};
+    waits.push_back({begin, {extent.begin, first->when.begin}, calls.find(place_of(of, *first))});
+    for (auto const& each : all) { reach = std::max(reach, each.when.end); }
+  }
+  for (auto const& gap : gaps(rows, all, [](work const&) { return 0; })) {
+    if (gap.cause == idle_cause::host_late) { waits.push_back({between, gap.when, gap.call}); }
+  }
+  host_wait last{end, {reach, extent.end}};
+  for (auto const row : rows.calls) {
+    auto const& each = of.calls[row];
+    if (each.layer == api::os) { continue; }
+    if (last.call == no_row || each.when.end > of.calls[last.call].when.end) { last.call = row; }
+  }
+  waits.push_back(last);
+  return waits;
+}
+
+}  // namespace detail
+
+/// What the host did while devices waited for it: in each moment in which no device had work, as
+/// the host was late, what the thread was in that asked for the next. The time before the first
+/// work counts too, and that after the last, by the thread whose call ends the run. `ns` sum up to
+/// what `device_ledger` has for these; `count` is that of the waits. O(n log n).
+inline ledger late_host_ledger(view const& rows, host_names const& names = {}) {
+  auto const& of = rows.of();
+  auto const waits = detail::waits_for_host(rows);
+  ledger result;
+  detail::host_pieces threads;
+  for (auto const& each : waits) {
+    if (each.call != no_row) { threads[of.calls[each.call].thread]; }
+  }
+  detail::add_pieces(threads, result, rows, names);
+  for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
+  auto const held_up = detail::overheads_of(of);
+  auto* const own = &result[{entry_kind::own_code, std::string{between_calls}}];
+  auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];
+  std::map<ledger_sum*, std::int64_t> parts;  // of one wait
+  auto const split_up = [&](detail::host_wait const& wait) {
+    using enum detail::host_wait::place;
+    auto const& call = of.calls[wait.call];
+    time_set when{{wait.when}};
+    // The tracer's part of a gap stands under the tracer; at the ends of a run it is not known.
+    auto const at = held_up.find(call.thread);
+    if (wait.at == between && at != held_up.end()) { when = when - at->second; }
+    for (auto const& part : when.parts()) {
+      auto const asked =
+          wait.at == end ? part.end : std::clamp(call.when.end, part.begin, part.end);
+      parts[own] +=
+          detail::split_up(threads.at(call.thread), {part.begin, asked},
+                           [&](ledger_sum& entry, std::int64_t ns) { parts[&entry] += ns; });
+      parts[way] += part.end - asked;
+    }
+  };
+  for (auto const& each : waits) {
+    parts.clear();
+    if (each.call == no_row) {
+      parts[own] = each.when.length();
+    } else {
+      split_up(each);
+    }
+    for (auto const& [entry, ns] : parts) {
+      entry->ns += static_cast<double>(ns);
+      entry->count += ns > 0 ? 1 : 0;
+    }
+  }
+  for (auto& [key, sum] : result) { sum.total = sum.ns; }
+  std::erase_if(result, [](auto const& each) { return each.second.ns == 0; });
+  return result;
+}
+
+}  // namespace assay::trace
