@@ -37,8 +37,9 @@ __global__ void hold_stream(Words* shared, std::uint32_t turn, std::uint64_t mos
 /// Holds streams, of any devices, until it is opened: what was enqueued meanwhile then runs without
 /// waiting for the host. One block of one thread waits in each.
 ///
-/// A stream takes some 1000 launches before enqueueing blocks, for ever behind a closed gate; so it
-/// gives way after `most_seconds`, which `check_held` tells.
+/// A stream takes some 1000 launches before enqueueing blocks, for ever behind a closed gate, and a
+/// kernel's first launch may wait for the device to load it; so the gate gives way after
+/// `most_seconds`, which `check_held` tells.
 template <class Words = gate_words>
 class gate {
  public:
@@ -65,7 +66,8 @@ class gate {
   void check_held() {
     if (std::atomic_ref<std::uint32_t>{shared_->expired}.exchange(0) == 0) { return; }
     throw std::runtime_error(
-        "a stream was held for too long before all work was enqueued: enqueue less at once");
+        "a stream was held for too long before all work was enqueued: enqueue less at once, and "
+        "launch each kernel once before, as its first launch may wait for the device");
   }
 
  private:
