@@ -69,7 +69,8 @@ FIGURES = [
     ("reserved over peak live beyond stated caps, mixed trace", "<= 1.25x", "memory_pool",
      ["traces", {"resource": "mr::pool{0 bytes}"}], "{ratio_beyond_kept:.2f}x"),
     *((f"`transfer::overlapped`, {name} each way", f">= {share} % of the bound", "overlap",
-       ["overlapped", {"mib_to_host": mib}], "{share_of_bound:.1%}")
+       ["overlapped", {"mib_to_host": mib}],
+       "{share_of_bound:.1%}; T(N) allows {closed_form_share:.1%}")
       for name, mib, share in (("1 GiB", 1024, 97), ("512 MiB", 512, 97), ("256 MiB", 256, 95),
                                ("64 MiB", 64, 90), ("16 MiB", 16, 82))),
     *((f"picked chunks and streams, {name}", "within 2 % of the best of the grid", "overlap",
