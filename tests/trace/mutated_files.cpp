@@ -9,6 +9,8 @@
 
 #include <assay/trace/chrome.hpp>
 #include <assay/trace/chrome_read.hpp>
+#include <assay/trace/reports.hpp>
+#include <assay/trace/reports_timeline.hpp>
 #include <assay/trace/sqlite.hpp>
 
 #include <algorithm>
@@ -116,15 +118,18 @@ outcome feed(std::string const& good, std::uint64_t count, std::uint64_t seed, s
     test::put(file, mutate(good, page));
     auto const start = std::chrono::steady_clock::now();
     try {
-      auto const trace = read(file);
-      // Whatever is read can be worked with: names are there, spans have lengths that add up.
+      auto const read_model = read(file);
+      // Whatever is read can be worked with: names are there, spans have lengths that add up, and
+      // every report can be made.
+      for (auto const& each : trace::reports) { (void)each.make(read_model); }
+      for (auto const& each : trace::own_reports) { (void)each.make(read_model); }
       std::int64_t sum = 0;
-      for (auto const& run : trace.kernels) {
+      for (auto const& run : read_model.kernels) {
         sum += run.when.length() / 2;
-        (void)trace.strings[run.name];
-        (void)trace.strings[run.short_name];
+        (void)read_model.strings[run.name];
+        (void)read_model.strings[run.short_name];
       }
-      for (auto const& range : trace.ranges) { (void)trace.strings[range.domain]; }
+      for (auto const& range : read_model.ranges) { (void)read_model.strings[range.domain]; }
       ++seen.read;
     } catch (read_error const& error) {
       ++seen.refused;
@@ -138,7 +143,7 @@ outcome feed(std::string const& good, std::uint64_t count, std::uint64_t seed, s
   return seen;
 }
 
-void report(std::string_view what, std::uint64_t seed, outcome const& seen) {
+void tell(std::string_view what, std::uint64_t seed, outcome const& seen) {
   std::cout << what << ", seed " << seed << ": " << seen.read << " read, " << seen.refused
             << " refused, the slowest in " << seen.slowest_seconds << " s\n";
   CHECK(seen.read > 0);
@@ -156,9 +161,9 @@ TEST_CASE("broken SQLite files are read or refused, and never more") {
   INFO("seed " << seed);
   write_nsys(golden::random_model(1, 12), here / "good");
   auto const good = test::content(here / "good");
-  report("SQLite", seed, feed(good, share(20'000), seed, 4096, here / "bad", [](auto const& file) {
-           return read_nsys(file);
-         }));
+  tell("SQLite", seed, feed(good, share(20'000), seed, 4096, here / "bad", [](auto const& file) {
+         return read_nsys(file);
+       }));
 }
 
 TEST_CASE("broken JSON files are read or refused, and never more") {
@@ -167,7 +172,7 @@ TEST_CASE("broken JSON files are read or refused, and never more") {
   INFO("seed " << seed);
   write_chrome(golden::random_model(2, 1), here / "good");
   auto const good = test::content(here / "good");
-  report("JSON", seed, feed(good, share(80'000), seed, 0, here / "bad", [](auto const& file) {
-           return read_chrome(file);
-         }));
+  tell("JSON", seed, feed(good, share(80'000), seed, 0, here / "bad", [](auto const& file) {
+         return read_chrome(file);
+       }));
 }

@@ -61,6 +61,9 @@ TEST_CASE("a spread has the median of the middle two and the deviation of a samp
   CHECK(spread_of({3, 1, 2}) == spread{3, 6, 2, 2, 1, 3, 1});
   CHECK(spread_of({5}) == spread{1, 5, 5, 5, 5, 5, 0});
   CHECK(spread_of(std::vector<std::int64_t>{}) == spread{});
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(spread_of({most, most - 1, 1}).total == most);
+  CHECK(spread_of({-most, -most, 5}).total == -most + 4);
   // Sums of squares of such values would cancel to nothing or to NaN.
   CHECK(spread_of({1'000'000'000'000, 1'000'000'000'001}).deviation == Approx(std::sqrt(0.5)));
 }

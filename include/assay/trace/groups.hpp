@@ -82,7 +82,7 @@ template <class Key, class Tell>
 void add_times(table& to, grouping<Key> const& groups, Tell&& tell) {
   auto const rows = groups.by_total();
   std::int64_t sum = 0;
-  for (auto const& [key, each] : rows) { sum += each.total; }
+  for (auto const& [key, each] : rows) { sum = saturated_sum(sum, each.total); }
   for (auto const& [key, each] : rows) {
     auto const share =
         sum == 0 ? 0 : 100 * static_cast<double>(each.total) / static_cast<double>(sum);

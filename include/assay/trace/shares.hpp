@@ -6,6 +6,7 @@
 #include <assay/trace/classes.hpp>
 #include <assay/trace/groups.hpp>
 #include <assay/trace/launched.hpp>
+#include <assay/trace/spread.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
@@ -97,7 +98,7 @@ inline table top_kernels(view const& rows, std::size_t most = 10) {
                 {"Name", text}}};
   auto const all = detail::kernels_by_name(rows).by_total();
   std::int64_t sum = 0;
-  for (auto const& [name, each] : all) { sum += each.total; }
+  for (auto const& [name, each] : all) { sum = saturated_sum(sum, each.total); }
   std::int64_t so_far = 0;
   for (auto const& [name, each] : all) {
     if (most != 0 && result.rows() == most) { break; }
@@ -176,7 +177,7 @@ inline table class_shares(view const& rows, classifier const& classes = default_
                 {"Class", text}}};
   auto const all = detail::operations_by_class(rows, classes).by_total();
   std::int64_t sum = 0;
-  for (auto const& [name, each] : all) { sum += each.total; }
+  for (auto const& [name, each] : all) { sum = saturated_sum(sum, each.total); }
   for (auto const& [name, each] : all) {
     result.add(detail::percent_of(each.total, sum), each.total, each.count, each.mean, name);
   }
@@ -212,11 +213,11 @@ inline table compare_phases(phase const& first, phase const& second,
   std::int64_t second_sum = 0;
   for (auto const& [name, each] : detail::operations_by_class(first.rows, classes).by_total()) {
     by_class[name].first = each;
-    first_sum += each.total;
+    first_sum = saturated_sum(first_sum, each.total);
   }
   for (auto const& [name, each] : detail::operations_by_class(second.rows, classes).by_total()) {
     by_class[name].second = each;
-    second_sum += each.total;
+    second_sum = saturated_sum(second_sum, each.total);
   }
   std::vector<std::pair<std::string, sums>> all{by_class.begin(), by_class.end()};
   std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {

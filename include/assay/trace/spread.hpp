@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -24,13 +25,21 @@ struct spread {
   bool operator==(spread const&) const = default;
 };
 
+/// The sum, or what is nearest to it of the numbers that there are: damaged traces have any.
+constexpr std::int64_t saturated_sum(std::int64_t a, std::int64_t b) noexcept {
+  using limits = std::numeric_limits<std::int64_t>;
+  if (b > 0 && a > limits::max() - b) { return limits::max(); }
+  if (b < 0 && a < limits::min() - b) { return limits::min(); }
+  return a + b;
+}
+
 /// Describes the values from `first` to `last`, whose order it changes. O(n).
 template <class Iterator>
 spread spread_of(Iterator first, Iterator last) {
   spread result;
   result.count = last - first;
   if (result.count == 0) { return result; }
-  for (auto at = first; at != last; ++at) { result.total += *at; }
+  for (auto at = first; at != last; ++at) { result.total = saturated_sum(result.total, *at); }
   result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
   auto const middle = first + result.count / 2;
   std::nth_element(first, middle, last);

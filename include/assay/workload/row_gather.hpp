@@ -13,6 +13,7 @@
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/verify.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -146,7 +147,7 @@ class host_gather_state {
   }
 
   void poison() {
-    for (auto& each : outputs) { std::memset(each.data(), 0x7F, each.size() * 8); }
+    for (auto& each : outputs) { std::fill(each.begin(), each.end(), 0x7F7F7F7F7F7F7F7FU); }
   }
   mismatch verify() const {
     for (std::size_t lane = 0; lane < outputs.size(); ++lane) {

@@ -129,6 +129,7 @@ class host_transpose_state {
 
   void poison() {
     for (auto& each : outputs) {
+      if (each.empty()) { continue; }  // its data may be null
       std::memset(each.data(), transpose::poison_byte, each.size() * sizeof(each[0]));
     }
   }
