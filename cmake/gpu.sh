@@ -4,7 +4,8 @@
 # Steps, all of them by default, in this order:
 #   build      everything, for the GPU of this machine
 #   test       the tests that need a GPU
-#   sanitize   the same at small sizes under compute-sanitizer's four tools, ASSAY_JOBS at a time (4)
+#   sanitize   the same at small sizes under compute-sanitizer's four tools, ASSAY_JOBS at a time (4),
+#              but for initcheck
 #   benchmark  every benchmark, its JSON into DIR (default: benchmarks/results)
 # Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS. Exit code 1 when a step failed.
 set -u
@@ -17,7 +18,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --out) [ $# -ge 2 ] || die '--out needs a folder'; out=$2; shift 2 ;;
     build | test | sanitize | benchmark) steps="$steps $1"; shift ;;
-    *) sed -n '3,10s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
+    *) sed -n '3,11s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
   esac
 done
 [ -n "$steps" ] || steps='build test sanitize benchmark'

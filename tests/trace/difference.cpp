@@ -125,6 +125,25 @@ TEST_CASE("both ledgers of random traces leave nothing out") {
   CHECK(waited > 0);
 }
 
+TEST_CASE("of random traces only the host's own code and causes not recorded stay unexplained") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    auto const control = random_model(seed + 2 * round, 5 + round);
+    auto const variant = random_model(seed + 2 * round + 1, 25 - round);
+    auto const found = difference({control}, {variant}, 1000);
+    double left = 0;
+    for (auto const& each : found.changes) {
+      auto const own = each.view == seen_by::late_host && each.what == entry_kind::own_code;
+      auto const unknown = each.view == seen_by::devices && each.what == entry_kind::idle &&
+                           each.name == label(idle_cause::other);
+      if (own || unknown) { left += each.delta_ns(); }
+    }
+    auto const rounding = 1e-9 * (found.control_ns + found.variant_ns);
+    REQUIRE(found.unexplained_ns == Approx(left).epsilon(1e-9).margin(rounding));
+  }
+}
+
 TEST_CASE("what a device waited for is what the thread was in that asked late") {
   builder b;
   b.launch("k", {0, 100}, {150, 200});

@@ -10,7 +10,6 @@
 #include <assay/trace/chrome.hpp>
 #include <assay/trace/chrome_read.hpp>
 #include <assay/trace/reports.hpp>
-#include <assay/trace/reports_timeline.hpp>
 #include <assay/trace/sqlite.hpp>
 
 #include <algorithm>
@@ -118,18 +117,18 @@ outcome feed(std::string const& good, std::uint64_t count, std::uint64_t seed, s
     test::put(file, mutate(good, page));
     auto const start = std::chrono::steady_clock::now();
     try {
-      auto const read_model = read(file);
+      auto const trace = read(file);
       // Whatever is read can be worked with: names are there, spans have lengths that add up, and
       // every report can be made.
-      for (auto const& each : trace::reports) { (void)each.make(read_model); }
-      for (auto const& each : trace::own_reports) { (void)each.make(read_model); }
+      for (auto const& each : reports) { (void)each.make(trace); }
+      for (auto const& each : own_reports) { (void)each.make(trace); }
       std::int64_t sum = 0;
-      for (auto const& run : read_model.kernels) {
+      for (auto const& run : trace.kernels) {
         sum += run.when.length() / 2;
-        (void)read_model.strings[run.name];
-        (void)read_model.strings[run.short_name];
+        (void)trace.strings[run.name];
+        (void)trace.strings[run.short_name];
       }
-      for (auto const& range : read_model.ranges) { (void)read_model.strings[range.domain]; }
+      for (auto const& range : trace.ranges) { (void)trace.strings[range.domain]; }
       ++seen.read;
     } catch (read_error const& error) {
       ++seen.refused;

@@ -120,8 +120,8 @@ inline double length_per_run(traced_runs const& of) {
 /// Ranks what changed from `control` to `variant` by how much of `difference_ns` (the difference of
 /// their times without a tracer, of one run) it accounts for. Devices explain the difference by
 /// what they did and waited for; where they waited for the host, by the calls and locks in which
-/// the thread was that asked late. Throws `std::invalid_argument` unless both
-/// show at least part of a run.
+/// the thread was that asked late. Throws `std::invalid_argument` unless both show at least part of
+/// a run.
 inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
                                    double difference_ns, host_names const& names = {}) {
   if (!(control.runs > 0) || !(variant.runs > 0)) {

@@ -169,16 +169,14 @@ namespace detail {
 
 /// A time in which no device had work, as the host was late.
 struct host_wait {
-  enum class place { begin, between, end };
-  place at;  ///< of the run
-  span when;
-  row_index call = no_row;  ///< whose thread was waited for; asked for what came next, if any did
+  time_set when;            ///< without what the tracing itself took of it
+  row_index call = no_row;  ///< whose thread was waited for
+  bool asks = true;         ///< and that asked for what came next
 };
 
 /// All of them: before the first work, between pieces of work, and after the last, which is left to
 /// the thread whose call ends the run.
 inline std::vector<host_wait> waits_for_host(view const& rows) {
-  using enum host_wait::place;
   auto const& of = rows.of();
   auto const extent = run_extent(rows);
   auto const all = rows.device_work();
@@ -189,19 +187,25 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
       return a.when.begin < b.when.begin;
     });
     call_index const calls{of};
-    waits.push_back({begin, {extent.begin, first->when.begin}, calls.find(place_of(of, *first))});
+    waits.push_back(
+        {time_set{{{extent.begin, first->when.begin}}}, calls.find(place_of(of, *first))});
     for (auto const& each : all) { reach = std::max(reach, each.when.end); }
   }
+  auto const overheads = overheads_of(of);
   for (auto const& gap : gaps(rows, all, [](work const&) { return 0; })) {
-    if (gap.cause == idle_cause::host_late) { waits.push_back({between, gap.when, gap.call}); }
+    if (gap.cause != idle_cause::host_late) { continue; }
+    time_set when{{gap.when}};
+    auto const at = overheads.find(of.calls[gap.call].thread);
+    if (at != overheads.end()) { when = when - at->second; }
+    waits.push_back({std::move(when), gap.call});
   }
-  host_wait last{end, {reach, extent.end}};
+  host_wait last{time_set{{{reach, extent.end}}}, no_row, false};
   for (auto const row : rows.calls) {
     auto const& each = of.calls[row];
     if (each.layer == api::os) { continue; }
     if (last.call == no_row || each.when.end > of.calls[last.call].when.end) { last.call = row; }
   }
-  waits.push_back(last);
+  waits.push_back(std::move(last));
   return waits;
 }
 
@@ -221,32 +225,22 @@ inline ledger late_host_ledger(view const& rows, host_names const& names = {}) {
   }
   detail::add_pieces(threads, result, rows, names);
   for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
-  auto const held_up = detail::overheads_of(of);
   auto* const own = &result[{entry_kind::own_code, std::string{between_calls}}];
   auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];
   std::map<ledger_sum*, std::int64_t> parts;  // of one wait
-  auto const split_up = [&](detail::host_wait const& wait) {
-    using enum detail::host_wait::place;
-    auto const& call = of.calls[wait.call];
-    time_set when{{wait.when}};
-    // The tracer's part of a gap stands under the tracer; at the ends of a run it is not known.
-    auto const at = held_up.find(call.thread);
-    if (wait.at == between && at != held_up.end()) { when = when - at->second; }
-    for (auto const& part : when.parts()) {
-      auto const asked =
-          wait.at == end ? part.end : std::clamp(call.when.end, part.begin, part.end);
+  for (auto const& each : waits) {
+    parts.clear();
+    for (auto const& part : each.when.parts()) {
+      if (each.call == no_row) {
+        parts[own] += part.length();
+        continue;
+      }
+      auto const& call = of.calls[each.call];
+      auto const asked = each.asks ? std::clamp(call.when.end, part.begin, part.end) : part.end;
       parts[own] +=
           detail::split_up(threads.at(call.thread), {part.begin, asked},
                            [&](ledger_sum& entry, std::int64_t ns) { parts[&entry] += ns; });
       parts[way] += part.end - asked;
-    }
-  };
-  for (auto const& each : waits) {
-    parts.clear();
-    if (each.call == no_row) {
-      parts[own] = each.when.length();
-    } else {
-      split_up(each);
     }
     for (auto const& [entry, ns] : parts) {
       entry->ns += static_cast<double>(ns);
