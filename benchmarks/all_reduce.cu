@@ -4,8 +4,10 @@
 // Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
 // For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. On all GPUs; ASSAY_RANKS=N takes the first N.
+// Beside them kernels that push as many bytes as an all-reduce must and do nothing else: the limit.
 // assay-may-use: nccl
 
+#include "support/link_pushes.cuh"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
@@ -17,9 +19,11 @@
 #include <assay/report/format.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -60,18 +64,27 @@ class bench {
           theirs->name, how == examples::nccl_buffers::plain ? "nccl_default" : "nccl_windows"));
       all_.push_back(std::move(*theirs));
     }
+    std::array<void*, comm::max_ranks> room{};
+    auto const out = arrays_->out_of_place().out;
+    std::copy(out.begin(), out.end(), room.begin());
+    pushes_ = std::make_unique<benchmark::link_pushes>(team_, room);
   }
 
   int ranks() const { return peers_.ranks(); }
   /// NCCL's modes, as it calls itself.
   std::vector<std::string> const& modes() const { return modes_; }
 
-  /// All contenders at one size, in turn.
+  /// All contenders at one size and the pushes alone, in turn.
   report::document row(std::size_t bytes) {
     auto const count = bytes / sizeof(float);
     std::vector<entrant> entrants;
     for (auto& each : all_) { entrants.push_back(enter(each, count)); }
+    auto const contenders = static_cast<std::ptrdiff_t>(entrants.size());
+    enter_pushes(entrants, bytes);
     measure_in_turn(entrants, bytes);
+    std::vector<entrant> const pushes{std::make_move_iterator(entrants.begin() + contenders),
+                                      std::make_move_iterator(entrants.end())};
+    entrants.erase(entrants.begin() + contenders, entrants.end());
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
     made["ours_algorithm"] =
         std::string{comm::in_words(engine_->chosen(arrays_->out_of_place(), count))};
@@ -98,8 +111,11 @@ class bench {
                                    {"over_better_nccl_max", ratio.max}});
       std::printf("  %.2fx the better", ratio.median);
     }
-    std::printf("  %.1f GB/s busbw, %s\n", made["ours_busbw_gb_per_second"].get<double>(),
-                made["ours_algorithm"].get<std::string>().c_str());
+    made.update(limits(pushes, measure::summarise(entrants.front().seconds).median));
+    std::printf("  %.1f GB/s busbw, %s; pushed alone %.2f us (%s)\n",
+                made["ours_busbw_gb_per_second"].get<double>(),
+                made["ours_algorithm"].get<std::string>().c_str(), made["pushed_us"].get<double>(),
+                made["pushed_how"].get<std::string>().c_str());
     std::fflush(stdout);
     return made;
   }
@@ -153,6 +169,42 @@ class bench {
     return made;
   }
 
+  /// Adds what pushes the same bytes and does nothing else: the limit. Where there are more than
+  /// two ranks also to the next alone, as rings do.
+  void enter_pushes(std::vector<entrant>& to, std::size_t bytes) {
+    for (auto const pattern : {benchmark::push_pattern::to_all, benchmark::push_pattern::to_next}) {
+      if (pattern == benchmark::push_pattern::to_next && ranks() == 2) { continue; }  // the same
+      for (int how = 0; how < benchmark::link_pushes::ways; ++how) {
+        to.push_back({std::string{benchmark::link_pushes::way(how)},
+                      pushes_->record(how, pattern, bytes, operations),
+                      {}});
+      }
+    }
+  }
+
+  /// The fastest way at this size to push to all, and to the next.
+  report::document limits(std::vector<entrant> const& pushes, double ours) const {
+    auto const fastest = [&](std::size_t pattern) -> entrant const& {
+      auto const first =
+          pushes.begin() + static_cast<std::ptrdiff_t>(pattern * benchmark::link_pushes::ways);
+      return *std::min_element(
+          first, first + benchmark::link_pushes::ways, [](entrant const& a, entrant const& b) {
+            return measure::summarise(a.seconds).median < measure::summarise(b.seconds).median;
+          });
+    };
+    auto const& to_all = fastest(0);
+    auto const seconds = measure::summarise(to_all.seconds).median;
+    report::document made{{"pushed_us", seconds * 1e6},
+                          {"pushed_how", to_all.name},
+                          {"ours_of_limit", seconds / ours}};
+    if (pushes.size() > benchmark::link_pushes::ways) {
+      auto const& to_next = fastest(1);
+      made["pushed_to_next_us"] = measure::summarise(to_next.seconds).median * 1e6;
+      made["pushed_to_next_how"] = to_next.name;
+    }
+    return made;
+  }
+
   static void require_right(contender<float> const& what, std::uint64_t wrong, std::size_t count) {
     if (wrong == 0) { return; }
     throw std::runtime_error(what.name + ": " + std::to_string(wrong) + " of " +
@@ -193,6 +245,7 @@ class bench {
   std::shared_ptr<engine_type> engine_;
   std::vector<contender<float>> all_;
   std::vector<std::string> modes_;
+  std::unique_ptr<benchmark::link_pushes> pushes_;
 };
 
 void measure_all(benchmark::options const& chosen, report::document& figures) {
