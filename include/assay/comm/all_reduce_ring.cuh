@@ -137,9 +137,10 @@ __global__ void __launch_bounds__(ring_block_threads, 1)
   if (threadIdx.x >= ring_threads) {
     block.publish();
   } else {
-    for (unsigned i = 0; i < tiles + protocol::ring_ahead; ++i) {
-      if (i < tiles) { block.push(i); }
-      if (i >= protocol::ring_ahead) { block.consume(i - protocol::ring_ahead); }
+    unsigned consumed = 0;
+    for (unsigned i = 0; i < tiles; ++i) {
+      block.push(i);
+      for (; consumed + wire::held_back(i, tiles) <= i; ++consumed) { block.consume(consumed); }
     }
   }
   here.report();

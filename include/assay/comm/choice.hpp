@@ -19,8 +19,8 @@ struct choice {
 };
 
 /// At two ranks a push sends what every algorithm must, and waits for nobody. Measured on two H200:
-/// of 4 MiB both Lamport pushes took 14.8 us; of 16 MiB `lamport_two_shot` 51.5, `lamport_push`
-/// 52.4 and `ring_push` 53.9, and of the last each MiB more 2.93.
+/// of 4 MiB both Lamport pushes took 14.8 us; of 16 MiB `lamport_two_shot` 51.6, `lamport_push`
+/// 52.1 and `ring_push` 52.6, and of the last each MiB more 2.9.
 ///
 /// From four ranks on a push to all sends more than a two-shot, which costs one more way through
 /// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
@@ -50,10 +50,12 @@ constexpr bool uses_ring(algorithm asked) noexcept {
 }
 
 /// Of `ring_push`: threads of a block that move packs, and packs that each has on its way together.
-/// A tile of 32 KiB in each of 132 SMs filled the link, and half of it did not: loads queue behind
-/// the stores that wait for the link. Less for more ranks, whose packs are in registers too.
-inline constexpr unsigned ring_threads = 512;
-constexpr unsigned ring_batch(int ranks) noexcept { return ranks <= 2 ? 4 : ranks <= 4 ? 2 : 1; }
+/// A tile of 36 KiB in each of 132 SMs filled the link, and half of it did not: loads queue behind
+/// the stores that wait for the link. Between two H200, of 64 MiB, 768 threads of 3 packs took
+/// 191.9 us, 512 of 4 took 193.2, 768 of 2 took 196.7. Less for more ranks, whose packs are in
+/// registers too.
+inline constexpr unsigned ring_threads = 768;
+constexpr unsigned ring_batch(int ranks) noexcept { return ranks <= 2 ? 3 : ranks <= 4 ? 2 : 1; }
 constexpr unsigned ring_tile_packs(int ranks) noexcept { return ring_threads * ring_batch(ranks); }
 
 /// Of `ring_two_shot`: tiles as large as 32 KiB of shared memory for a stage allow, one of each

@@ -90,6 +90,10 @@ __host__ __device__ constexpr unsigned buffer_to_clear(unsigned epoch) {
 __host__ __device__ constexpr unsigned next_epoch(unsigned epoch) {
   return epoch == 0xFFFFFFFCU ? 1U : epoch + 1U;
 }
+__host__ __device__ constexpr unsigned held_back(unsigned tile, unsigned tiles) {
+  auto const left = tiles - 1U - tile;
+  return left < protocol::ring_ahead ? left : protocol::ring_ahead;
+}
 __host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
   return static_cast<int>(value - wanted) >= 0;
 }
@@ -120,6 +124,11 @@ consteval bool as_proven() {
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
       }
+    }
+  }
+  for (unsigned tiles = 1; tiles != 9U; ++tiles) {
+    for (unsigned tile = 0; tile != tiles; ++tile) {
+      if (held_back(tile, tiles) != protocol::held_back(tile, tiles)) { return false; }
     }
   }
   return true;
