@@ -237,8 +237,8 @@ class basic_all_reduce {
         auto const resident = std::min(most, layout_.ring_blocks);
         auto const wanted = options_.blocks != 0 ? std::min(options_.blocks, resident) : resident;
         auto const packs = share_of(call.grid.packs, slices(how));
-        // Shares begin on lines, and none is less than a pack for each thread.
-        auto const share = std::max<std::uint64_t>(share_of(packs, wanted), ring_threads);
+        // Shares begin on lines, and none is less than a pack for each thread that reduces.
+        auto const share = std::max<std::uint64_t>(share_of(packs, wanted), tuned.least_packs);
         call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
         to.blocks = static_cast<unsigned>(share_of(packs, call.block_packs));
       } else {

@@ -67,6 +67,7 @@ struct tiled_launch {
   unsigned threads;
   unsigned tile_packs;
   std::size_t shared_bytes;
+  unsigned least_packs = 1;  ///< of a block's share
 };
 
 /// Of an algorithm that is no push of everything at once.
@@ -77,10 +78,10 @@ tiled_launch tiled_shape(algorithm how, int ranks) {
     using tuning = direct_tuning<Copy, Ranks, Threads>;
     switch (how) {
       case algorithm::ring_push:
-        return {ring_block_threads, ring_tile_packs(Ranks), 0};
+        return {ring_block_threads, ring_tile_packs(Ranks), 0, ring_threads};
       case algorithm::ring_two_shot:
         return {staged_ring<Ranks>::threads, staged_ring<Ranks>::tile_packs,
-                staged_ring<Ranks>::shared_bytes};
+                staged_ring<Ranks>::shared_bytes, staged_ring<Ranks>::reducers};
       default:
         return {static_cast<unsigned>(tuning::threads), tuning::tile_packs, tuning::shared_bytes};
     }
