@@ -23,8 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -77,14 +77,12 @@ class bench {
   /// All contenders at one size and the pushes alone, in turn.
   report::document row(std::size_t bytes) {
     auto const count = bytes / sizeof(float);
-    std::vector<entrant> entrants;
-    for (auto& each : all_) { entrants.push_back(enter(each, count)); }
-    auto const contenders = static_cast<std::ptrdiff_t>(entrants.size());
-    enter_pushes(entrants, bytes);
-    measure_in_turn(entrants, bytes);
-    std::vector<entrant> const pushes{std::make_move_iterator(entrants.begin() + contenders),
-                                      std::make_move_iterator(entrants.end())};
-    entrants.erase(entrants.begin() + contenders, entrants.end());
+    std::vector<entrant> all;
+    for (auto& each : all_) { all.push_back(enter(each, count)); }
+    enter_pushes(all, bytes);
+    measure_in_turn(all, bytes);
+    auto const entrants = std::span<entrant const>{all}.first(all_.size());
+    auto const pushes = std::span<entrant const>{all}.subspan(all_.size());
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
     made["ours_algorithm"] =
         std::string{comm::in_words(engine_->chosen(arrays_->out_of_place(), count))};
@@ -174,32 +172,26 @@ class bench {
   void enter_pushes(std::vector<entrant>& to, std::size_t bytes) {
     for (auto const pattern : {benchmark::push_pattern::to_all, benchmark::push_pattern::to_next}) {
       if (pattern == benchmark::push_pattern::to_next && ranks() == 2) { continue; }  // the same
-      for (int how = 0; how < benchmark::link_pushes::ways; ++how) {
-        to.push_back({std::string{benchmark::link_pushes::way(how)},
-                      pushes_->record(how, pattern, bytes, operations),
-                      {}});
+      for (auto const& how : pushes_->ways()) {
+        to.push_back({how.name, pushes_->record(how, pattern, bytes, operations), {}});
       }
     }
   }
 
   /// The fastest way at this size to push to all, and to the next.
-  report::document limits(std::vector<entrant> const& pushes, double ours) const {
-    auto const fastest = [&](std::size_t pattern) -> entrant const& {
-      auto const first =
-          pushes.begin() + static_cast<std::ptrdiff_t>(pattern * benchmark::link_pushes::ways);
-      return *std::min_element(
-          first, first + benchmark::link_pushes::ways, [](entrant const& a, entrant const& b) {
-            return measure::summarise(a.seconds).median < measure::summarise(b.seconds).median;
-          });
+  report::document limits(std::span<entrant const> pushes, double ours) const {
+    auto const seconds = [](entrant const& of) { return measure::summarise(of.seconds).median; };
+    auto const fastest = [&](std::span<entrant const> of) -> entrant const& {
+      return *std::ranges::min_element(of, {}, seconds);
     };
-    auto const& to_all = fastest(0);
-    auto const seconds = measure::summarise(to_all.seconds).median;
-    report::document made{{"pushed_us", seconds * 1e6},
+    auto const ways = pushes_->ways().size();
+    auto const& to_all = fastest(pushes.first(ways));
+    report::document made{{"pushed_us", seconds(to_all) * 1e6},
                           {"pushed_how", to_all.name},
-                          {"ours_of_limit", seconds / ours}};
-    if (pushes.size() > benchmark::link_pushes::ways) {
-      auto const& to_next = fastest(1);
-      made["pushed_to_next_us"] = measure::summarise(to_next.seconds).median * 1e6;
+                          {"ours_of_limit", seconds(to_all) / ours}};
+    if (pushes.size() > ways) {
+      auto const& to_next = fastest(pushes.subspan(ways));
+      made["pushed_to_next_us"] = seconds(to_next) * 1e6;
       made["pushed_to_next_how"] = to_next.name;
     }
     return made;

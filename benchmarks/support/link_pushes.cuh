@@ -3,8 +3,10 @@
 /// How fast ranks can push to each other and do nothing else: what an all-reduce is held against.
 #pragma once
 
+#include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/rank_team.cuh>
+#include <assay/comm/slicing.hpp>
 #include <assay/comm/wire.cuh>
 #include <assay/core/device.hpp>
 #include <assay/kernel/launch.cuh>
@@ -15,9 +17,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace assay::benchmark {
@@ -76,6 +78,19 @@ __global__ void push_by_stores(__grid_constant__ push_call const call) {
   }
 }
 
+/// A kernel and its grid; bulk copies last, as older devices have none.
+struct push_way {
+  char const* name;
+  void (*kernel)(push_call);
+  unsigned blocks_an_sm;
+  unsigned threads;
+};
+inline constexpr push_way push_ways[] = {
+    {"stores, 1 block an SM", push_by_stores<uint4>, 1, 512},
+    {"stores, 3 blocks an SM", push_by_stores<uint4>, 3, 512},
+    {"bulk copies, 1 block an SM", push_by_bulk_copies<8>, 1, 32},
+};
+
 /// To whom each rank pushes 2 (n - 1) / n of the bytes, the least that each must send in an
 /// all-reduce: a slice to each of the others and a slice of sums, or all of them to the next, as a
 /// ring does.
@@ -84,19 +99,18 @@ enum class push_pattern { to_all, to_next };
 /// Pushes of all ranks at once, which overwrite `room[rank]` of each.
 class link_pushes {
  public:
-  /// The ways, of which the fastest at a size is the link's.
-  static constexpr int ways = 3;
-  static constexpr std::string_view way(int i) {
-    constexpr std::array<std::string_view, ways> names{
-        "bulk copies, 1 block an SM", "stores, 1 block an SM", "stores, 3 blocks an SM"};
-    return names.at(static_cast<std::size_t>(i));
-  }
-
   link_pushes(comm::rank_team& team, std::array<void*, comm::max_ranks> room)
       : team_(team), room_(room) {}
 
+  /// The ways that the devices have, of which the fastest at a size is the link's.
+  std::span<push_way const> ways() const {
+    bool const bulk = comm::detail::capability(team_.place(0)) >= 90;
+    return std::span{push_ways}.first(std::size(push_ways) - (bulk ? 0 : 1));
+  }
+
   /// Graphs of so many pushes of an all-reduce of `bytes`; what one replay leaves is checked.
-  comm::rank_graphs record(int how, push_pattern pattern, std::size_t bytes, int operations) {
+  comm::rank_graphs record(push_way const& how, push_pattern pattern, std::size_t bytes,
+                           int operations) {
     auto const n = team_.ranks();
     auto const slice_packs = bytes / static_cast<unsigned>(n) / sizeof(uint4);
     auto const word = ++recorded_ * 16;
@@ -126,17 +140,12 @@ class link_pushes {
   }
 
  private:
-  static void enqueue(int how, on::device place, ::cuda::stream_ref on, push_call const& call) {
+  static void enqueue(push_way const& how, on::device place, ::cuda::stream_ref on,
+                      push_call const& call) {
     auto const sms = static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount));
-    if (how == 0) {
-      auto const blocks = std::min<std::uint64_t>(sms, (call.packs + 31) / 32);
-      kernel::launch(push_by_bulk_copies<8>, static_cast<unsigned>(blocks), 32, 0, on, call);
-      return;
-    }
-    constexpr unsigned threads = 512;
-    auto const most = std::uint64_t{how == 1 ? sms : 3 * sms};
-    auto const blocks = std::min(most, (call.packs + threads - 1) / threads);
-    kernel::launch(push_by_stores<uint4>, static_cast<unsigned>(blocks), threads, 0, on, call);
+    auto const blocks = std::min<std::uint64_t>(std::uint64_t{how.blocks_an_sm} * sms,
+                                                comm::share_of(call.packs, how.threads));
+    kernel::launch(how.kernel, static_cast<unsigned>(blocks), how.threads, 0, on, call);
   }
 
   static void require_arrived(uint4 const* at, std::uint64_t packs, unsigned word, int from,
