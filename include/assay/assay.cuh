@@ -20,6 +20,9 @@
 #include <assay/comm/predictable.cuh>
 #include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_team.cuh>
+#include <assay/comm/ring_reducer.cuh>
+#include <assay/comm/ring_sender.cuh>
+#include <assay/comm/ring_tiles.cuh>
 #include <assay/comm/wire.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/concepts.cuh>

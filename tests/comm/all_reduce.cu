@@ -10,8 +10,11 @@
 
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 using namespace assay;
 using comm::algorithm;
@@ -200,21 +203,32 @@ TEST_CASE("where ranks share a device no kernel starts early", "[comm]") {
   CHECK(two.options().dependent_launch == (comm::detail::capability(on::device{0}) >= 90));
 }
 
+namespace {
+
+/// More elements than the slots of a ring hold twice, of which the last tile has few; of a few
+/// tiles for a sanitizer.
+std::size_t twice_round(comm::workspace_layout const& at, algorithm how, int ranks,
+                        unsigned blocks) {
+  bool const staged = how == algorithm::ring_two_shot;
+  auto const packs =
+      staged ? std::size_t{comm::staged_tile_packs(ranks)} * static_cast<unsigned>(ranks) * blocks
+             : std::size_t{comm::ring_tile_packs};
+  auto const slots = staged ? comm::protocol::staged_slots : at.ring_slots;
+  return 4 * packs * (test::small() ? 3U : 2 * slots + 2) + 37;
+}
+
+}  // namespace
+
 TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
   auto const seed = test::fresh_seed();
   for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
     for (int const ranks : {2, 4}) {
-      for (unsigned const blocks : {1U, 3U}) {
+      for (unsigned const blocks : {1U, 3U, 0U}) {
         auto options = test::checked_options(how);
         options.blocks = blocks;
-        // Tiles of a block: more than two rounds of slots, the last one of few elements.
-        bool const staged = how == algorithm::ring_two_shot;
-        auto const tile =
-            4 * (staged ? std::size_t{comm::staged_tile_packs(ranks)} * static_cast<unsigned>(ranks)
-                        : std::size_t{comm::ring_tile_packs(ranks)});
-        auto const slots = staged ? comm::protocol::staged_slots : comm::protocol::ring_slots;
-        auto const tiles = test::small() ? 3U : 2 * slots + 2;
-        auto const count = tile * blocks * tiles + 37;
+        test::world<float> few{ranks, 1, options};
+        auto const most = std::max(blocks, 1U);  // all of them go round with more elements as well
+        auto const count = twice_round(few.engine.layout(), how, ranks, most);
         test::world<float> all{ranks, count, options};
         for (int run = 0; run < 3; ++run) {
           INFO(std::string{comm::in_words(how)} << ", " << ranks << " ranks, " << blocks
@@ -224,6 +238,53 @@ TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("numbers of tiles wrap round", "[comm]") {
+  auto const seed = test::fresh_seed();
+  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+    INFO(std::string{comm::in_words(how)} << ", seed " << seed);
+    constexpr std::size_t count = 200'000;
+    test::world<float> all{2, count, test::checked_options(how)};
+    auto const& at = all.engine.layout();
+    // As after so many tiles: what ranks have counted, and told each other.
+    constexpr unsigned before = 0xFFFFFFFDU;
+    auto const set = [&](int rank, std::size_t offset) {
+      check(cudaMemcpy(all.engine.workspace_of(rank) + offset, &before, sizeof before,
+                       cudaMemcpyHostToDevice));
+    };
+    for (int rank = 0; rank < 2; ++rank) {
+      set(rank, at.ring_state_at + offsetof(comm::ring_state, tiles));
+      for (unsigned from = 0; from < 2; ++from) {
+        set(rank, at.ring_told_at + from * comm::line_bytes);
+      }
+      for (unsigned block = 0; block < at.ring_blocks; ++block) {
+        set(rank, at.ring_cleared_at + block * sizeof before);
+        set(rank,
+            at.states_at + block * comm::line_bytes + offsetof(comm::block_state, ring_tiles));
+        for (unsigned from = 0; from < 2; ++from) {
+          set(rank, at.ring_flags_at + (block * comm::max_ranks + from) * comm::line_bytes);
+        }
+      }
+    }
+    for (unsigned run = 0; run < 3; ++run) {
+      CHECK(all.run(count, 0, 0, run == 1, reduction::sum, seed + run) == "");
+    }
+  }
+}
+
+TEST_CASE("the grid of ring_push may change from one operation to the next", "[comm]") {
+  auto const seed = test::fresh_seed();
+  test::world<float> all{2, 3'000'000, test::checked_options(algorithm::ring_push)};
+  // Tiles have 896 elements: grids of 2 blocks, of a few, and of all that there are.
+  auto const counts = test::small() ? std::vector<std::size_t>{100, 5000, 900, 20'000}
+                                    : std::vector<std::size_t>{100, 3'000'000, 5000, 2'000'000,
+                                                               1,   2'500'000, 900,  40'000};
+  unsigned run = 0;
+  for (auto const count : counts) {
+    INFO(count << " elements, seed " << seed);
+    CHECK(all.run(count, 0, 0, ++run % 2 == 0, reduction::sum, seed + run) == "");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <assay/comm/choice.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -35,7 +36,7 @@ TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]
   auto const enough = [](auto const& rows, int ranks) {
     for (auto const& row : rows) {
       if (is_push(row.how)) {
-        CHECK(row.up_to_bytes <= capacity_bytes(row.how, scratch_for(ranks), ranks));
+        CHECK(row.up_to_bytes <= capacity_bytes(row.how, default_scratch_bytes, ranks));
       }
     }
   };
@@ -128,4 +129,25 @@ TEST_CASE("options say what they are", "[comm]") {
   options.checked = true;
   CHECK(options.describe() == "{two_shot, 64 blocks of 512 threads, checked}");
   CHECK(options != all_reduce_options{});
+}
+
+TEST_CASE("ring_push has blocks of both kinds, and no more than tiles", "[comm]") {
+  for (unsigned const most : {1U, 2U, 3U, 33U, 132U}) {
+    for (std::uint64_t const packs : {1U, 224U, 225U, 2241U, 1'000'000U}) {
+      INFO(packs << " packs, " << most << " blocks");
+      auto const room = std::max(most, 2U) * ring_slots_per_block(8);
+      auto const shape = shape_ring(packs, most, room, 4);
+      auto const& plan = shape.plan;
+      CHECK(plan.tiles == share_of(packs, ring_tile_packs));
+      CHECK(shape.blocks >= 2);
+      CHECK(shape.blocks <= std::max({most, 2U}));
+      CHECK(shape.blocks <= std::max(plan.tiles, 2U));
+      CHECK(plan.senders >= 1);
+      CHECK(plan.senders < shape.blocks);
+      CHECK(plan.slots >= 2 * (shape.blocks - plan.senders) * 4);
+    }
+  }
+  auto const whole = shape_ring(1'000'000, 132, 132 * ring_slots_per_block(2), 4);
+  CHECK(whole.blocks == 132);
+  CHECK(whole.plan.senders == 44);
 }

@@ -87,11 +87,21 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
       CHECK(at.flags_at >= at.states_at + blocks * comm::line_bytes);
       CHECK(at.agreement_at >= at.flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
       CHECK(at.ring_flags_at >= at.agreement_at + 2 * 8 * comm::line_bytes);
-      CHECK(at.ring_at == at.ring_flags_at);  // no blocks have slots
+      CHECK(at.ring_at == at.bytes);  // no blocks have slots
       auto const ring = comm::make_workspace_layout(ranks, blocks, scratch, 0, blocks);
-      CHECK(ring.ring_at >= ring.ring_flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
-      CHECK(ring.ll_at >= ring.ring_at + std::size_t{ring.sources} * blocks * 6 *
-                                             comm::ring_tile_packs(ranks) * comm::pack_bytes);
+      CHECK(ring.ring_state_at >= ring.ring_flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
+      CHECK(ring.ring_ticket_at >= ring.ring_state_at + sizeof(comm::ring_state));
+      CHECK(ring.ring_told_at >= ring.ring_ticket_at + comm::line_bytes);
+      CHECK(ring.ring_cleared_at >= ring.ring_told_at + 8 * comm::line_bytes);
+      CHECK(ring.ring_loaded_at >= ring.ring_cleared_at + blocks * sizeof(unsigned));
+      CHECK(ring.ll_at >= ring.ring_loaded_at + std::size_t{ring.ring_slots} * sizeof(unsigned));
+      // What is told by data begins with the pattern, which `reset` leaves from here on.
+      CHECK(ring.ring_at >= ring.lamport_at);
+      CHECK(ring.ring_packs >= std::uint64_t{ring.ring_slots} * comm::ring_tile_packs);
+      CHECK(ring.ring_packs >=
+            std::uint64_t{blocks} * comm::protocol::staged_slots * comm::staged_tile_packs(ranks));
+      CHECK(ring.bytes >=
+            ring.ring_at + std::size_t{ring.sources} * ring.ring_packs * comm::pack_bytes);
       CHECK(at.lamport_at >=
             at.ll_at + std::size_t{2} * at.sources * blocks * at.ll_slot_packs * 32);
       CHECK(at.bytes >= at.lamport_at + std::size_t{3} * at.sources * blocks * at.slot_packs *

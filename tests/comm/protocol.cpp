@@ -270,116 +270,229 @@ std::string explore_operations(std::set<State>& seen, std::size_t ranks, std::si
   return wrong;
 }
 
-/// Ranks that push tiles through slots; each warp for itself, and one more that announces a tile
-/// once all have pushed their part of it.
-struct ring_state {
-  std::array<unsigned char, most_ranks> operation{};
-  of_warps<unsigned char> pushed{}, consumed{};  ///< tiles, of all operations
-  std::array<unsigned char, most_ranks> announced{};
-  auto operator<=>(ring_state const&) const = default;
+/// An operation of `ring_push`: its tiles, and the blocks of each kind; a reducer has one group.
+struct ring_operation {
+  unsigned tiles, senders, reducers;
 };
 
-/// Explores operations of so many tiles each, by ranks of so many warps.
+constexpr int none = -1;
+constexpr unsigned most_slots = 8;
+
+/// Ranks that send tiles by ticket and reduce what has come.
+struct ring_model {
+  std::array<unsigned char, most_ranks> operation{};
+  std::array<unsigned char, most_ranks> taken{};  ///< tickets of this operation
+  of_warps<signed char> held{};                   ///< tile of each sender, less one; 0: none
+  of_warps<unsigned char> reduced{};              ///< tiles of each reducer
+  std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};  ///< at a rank, another's
+  std::array<unsigned char, most_ranks> told{};  ///< periods, and one for the begin
+  /// The tile that stands in a slot, of all operations, and one more; 0: it is clear.
+  std::array<std::array<std::array<unsigned char, most_slots>, most_ranks>, most_ranks> slot{};
+  auto operator<=>(ring_model const&) const = default;
+};
+
+/// Explores operations by the rules of a plan; `Rules` changes them, to see that they are needed.
+struct ring_rules {
+  unsigned room = 4;
+  unsigned free_after = 0;  ///< slots taken for clear too early
+  bool rounds_slots = true;
+  bool heeds_grid = true;
+  bool tells_at_begin = true;
+};
+
 class ring_explorer {
  public:
-  ring_explorer(unsigned ahead, unsigned slots, std::size_t ranks, std::size_t warps)
-      : ahead_(ahead), slots_(slots), ranks_(ranks), warps_(warps) {}
+  ring_explorer(ring_rules of, std::size_t ranks) : rules_(of), ranks_(ranks) {}
 
-  std::string run(std::vector<unsigned> const& tiles) {
-    return explore_operations(
-        seen_, ranks_, tiles.size(), warps_ + 1, wrong_,
-        [&](ring_state& next, std::size_t r, std::size_t w) {
-          if (!(w == warps_ ? announce(next, r) : advance(next, r, w, tiles))) { return false; }
-          end_operation(next, r, tiles);
-          return true;
-        });
+  std::string run(std::vector<ring_operation> const& all) {
+    operations_ = all;
+    return explore_operations(seen_, ranks_, all.size(), 3 * most_warps, wrong_,
+                              [this](ring_model& next, std::size_t r, std::size_t which) {
+                                if (!advance(next, r, which % most_warps, which / most_warps)) {
+                                  return false;
+                                }
+                                end_operation(next, r);
+                                return true;
+                              });
   }
   std::size_t states() const { return seen_.size(); }
 
  private:
-  bool announce(ring_state& now, std::size_t r) const {
-    for (std::size_t w = 0; w < warps_; ++w) {
-      if (now.pushed[r][w] <= now.announced[r]) { return false; }
+  protocol::ring_plan plan(ring_operation const& of) const {
+    auto made = protocol::plan_ring(of.tiles, rules_.room, of.senders, of.reducers);
+    if (!rules_.rounds_slots) { made.slots = rules_.room; }
+    return made;
+  }
+  unsigned slots(ring_operation const& of) const { return plan(of).slots; }
+  /// Where a tile of this operation goes: on from where the last one ended.
+  unsigned slot_of(ring_model const& now, std::size_t r, unsigned tile) const {
+    unsigned first = 0;
+    for (std::size_t k = 0; k < now.operation[r]; ++k) {
+      first = (first + operations_[k].tiles) % slots(operations_[k]);
     }
-    ++now.announced[r];
+    return (first + tile) % slots(operations_[now.operation[r]]);
+  }
+  unsigned before(ring_model const& now, std::size_t r) const {
+    unsigned sum = 0;
+    for (std::size_t k = 0; k < now.operation[r]; ++k) { sum += operations_[k].tiles; }
+    return sum;
+  }
+
+  bool advance(ring_model& now, std::size_t r, std::size_t w, std::size_t what) {
+    auto const& of = operations_[now.operation[r]];
+    if (what == 0) { return w < of.senders && send(now, r, w, of); }
+    if (what == 1) { return w < of.reducers && reduce(now, r, w, of); }
+    return w == 0 && tell(now, r, of);
+  }
+
+  /// Takes a tile, or sends the one that it holds.
+  bool send(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
+    auto& held = now.held[r][w];
+    if (held == 0) {
+      if (now.taken[r] == of.tiles) { return false; }
+      held = static_cast<signed char>(++now.taken[r]);
+      return true;
+    }
+    auto const begun = before(now, r);
+    auto const tile = static_cast<unsigned>(held) - 1;
+    auto const number = begun + tile;
+    if (!protocol::reached(cleared(now, r, of, begun) + rules_.free_after,
+                           number + 1 - slots(of))) {
+      return false;
+    }
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p == r) { continue; }
+      auto& there = now.slot[p][r][slot_of(now, r, tile)];
+      if (there != 0) { wrong_ = "a tile was overwritten"; }
+      there = static_cast<unsigned char>(number + 1);
+    }
+    held = 0;
     return true;
   }
 
-  bool advance(ring_state& now, std::size_t r, std::size_t w, std::vector<unsigned> const& tiles) {
-    auto const at = tiles.begin() + now.operation[r];
-    unsigned const before = std::accumulate(tiles.begin(), at, 0U);
-    unsigned const pushed = now.pushed[r][w] - before;
-    unsigned const consumed = now.consumed[r][w] - before;
-    if (consumed == *at) { return false; }
-    bool const pushes =
-        pushed == 0 || consumed + protocol::held_back(pushed - 1, *at, ahead_) >= pushed;
-    if (pushes) {
-      for (std::size_t p = 0; p < ranks_; ++p) {
-        if (p != r && now.pushed[r][w] >= now.consumed[p][w] + slots_) {
-          wrong_ = "a tile was overwritten";
-        }
-      }
-      ++now.pushed[r][w];
-      // Of the barrier of a slot only the parity of its turn is seen.
-      if (now.pushed[r][w] > now.announced[r] + slots_) { wrong_ = "a barrier went round twice"; }
-    } else {
-      for (std::size_t p = 0; p < ranks_; ++p) {
-        if (p == r) { continue; }
-        unsigned const wanted = now.consumed[r][w] + 1U;
-        unsigned const seen = now.announced[p];
-        // Also of counts that are looked at too early.
-        if (slots_ == protocol::ring_slots &&
-            !protocol::plausible_tiles(seen, wanted, protocol::ring_slots, 1)) {
-          wrong_ = "a count that cannot be";
-        }
-        if (!protocol::reached(seen, wanted)) { return false; }
-      }
-      ++now.consumed[r][w];
+  /// What a sender may take for cleared.
+  unsigned cleared(ring_model const& now, std::size_t r, ring_operation const& of,
+                   unsigned begun) const {
+    unsigned least = begun + of.tiles;
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p != r) { least = std::min<unsigned>(least, now.flag[r][p]); }
+    }
+    bool const other_grid =
+        now.operation[r] > 0 && operations_[now.operation[r] - 1U].reducers != of.reducers;
+    if (rules_.heeds_grid && other_grid && least < begun) { return begun - slots(of); }
+    return least;
+  }
+
+  bool reduce(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
+    auto const tile = static_cast<unsigned>(now.reduced[r][w] * of.reducers + w);
+    if (tile >= of.tiles) { return false; }
+    auto const number = before(now, r) + tile;
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p == r) { continue; }
+      auto const there = now.slot[r][p][slot_of(now, r, tile)];
+      if (there == 0) { return false; }
+      if (there != number + 1) { wrong_ = "another tile was read"; }
+    }
+    for (std::size_t p = 0; p < ranks_; ++p) { now.slot[r][p][slot_of(now, r, tile)] = 0; }
+    ++now.reduced[r][w];
+    return true;
+  }
+
+  bool tell(ring_model& now, std::size_t r, ring_operation const& of) const {
+    auto const of_plan = plan(of);
+    unsigned const k = now.told[r];
+    auto const cleared = k * of_plan.period;
+    if (k > of_plan.periods) { return false; }
+    for (std::size_t w = 0; w < of.reducers; ++w) {
+      if (now.reduced[r][w] * of.reducers < cleared) { return false; }
+    }
+    ++now.told[r];
+    if (k == 0 && !rules_.tells_at_begin) { return true; }
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p != r) { now.flag[p][r] = static_cast<unsigned char>(before(now, r) + cleared); }
     }
     return true;
   }
 
-  /// When all warps and the one that announces are through.
-  void end_operation(ring_state& now, std::size_t r, std::vector<unsigned> const& tiles) const {
-    auto const end = std::accumulate(tiles.begin(), tiles.begin() + now.operation[r] + 1, 0U);
-    for (std::size_t w = 0; w < warps_; ++w) {
-      if (now.consumed[r][w] != end) { return; }
+  void end_operation(ring_model& now, std::size_t r) const {
+    auto const& of = operations_[now.operation[r]];
+    unsigned reduced = 0;
+    for (std::size_t w = 0; w < most_warps; ++w) {
+      if (now.held[r][w] != 0) { return; }
+      if (w >= of.reducers) { continue; }
+      reduced += now.reduced[r][w];
     }
-    if (now.announced[r] == end) { ++now.operation[r]; }
+    if (now.taken[r] != of.tiles || reduced != of.tiles) { return; }
+    if (now.told[r] <= plan(of).periods) { return; }
+    ++now.operation[r];
+    now.taken[r] = 0;
+    now.reduced[r].fill(0);
+    now.told[r] = 0;
   }
 
-  unsigned ahead_, slots_;
-  std::size_t ranks_, warps_;
-  std::set<ring_state> seen_;
+  ring_rules rules_;
+  std::size_t ranks_;
+  std::vector<ring_operation> operations_;
+  std::set<ring_model> seen_;
   std::string wrong_;
 };
 
 }  // namespace
 
-TEST_CASE("a ring of slots needs no acknowledgements, within an operation and from one to the next",
-          "[comm]") {
-  constexpr auto ahead = protocol::ring_ahead;
-  constexpr auto slots = protocol::ring_slots;
-  ring_explorer one_warp{ahead, slots, 2, 1};
-  CHECK(one_warp.run({1, 2 * slots + 1, 3, 1, slots}) == "");
-  CHECK(one_warp.states() > 500);
-  ring_explorer two_warps{ahead, slots, 2, 2};
-  CHECK(two_warps.run({1, slots + 2, 2}) == "");
-  CHECK(two_warps.states() > 5000);
-  ring_explorer three_ranks{ahead, slots, 3, 1};
-  CHECK(three_ranks.run({1, slots + 2, 2}) == "");
-  CHECK(three_ranks.states() > 5000);
-  for (unsigned const fewer : {1U, 3U}) {
-    CHECK(ring_explorer(fewer, 2 * fewer + 2, 2, 1).run({2, 9, 1}) == "");
+TEST_CASE("tiles by ticket lose nothing, within an operation and from one to the next", "[comm]") {
+  ring_explorer one_each{{.room = 4}, 2};
+  CHECK(one_each.run({{1, 1, 1}, {9, 1, 1}, {3, 1, 1}}) == "");
+  CHECK(one_each.states() > 500);
+  ring_explorer two_senders{{.room = 4}, 2};
+  CHECK(two_senders.run({{6, 2, 1}, {1, 2, 1}}) == "");
+  CHECK(two_senders.states() > 1000);
+  ring_explorer two_reducers{{.room = 4}, 2};
+  CHECK(two_reducers.run({{7, 1, 2}, {2, 1, 2}}) == "");
+  CHECK(two_reducers.states() > 1000);
+  ring_explorer more_room{{.room = 8}, 2};
+  CHECK(more_room.run({{9, 1, 2}}) == "");
+  CHECK(more_room.states() > 1000);
+  ring_explorer three_ranks{{.room = 2}, 3};
+  CHECK(three_ranks.run({{3, 1, 1}, {1, 1, 1}}) == "");
+  CHECK(three_ranks.states() > 1000);
+}
+
+TEST_CASE("tiles by ticket lose nothing as the grid changes", "[comm]") {
+  for (unsigned const room : {4U, 5U}) {
+    CHECK(ring_explorer({.room = room}, 2).run({{6, 1, 2}, {3, 1, 1}}) == "");
+    CHECK(ring_explorer({.room = room}, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
   }
 }
 
-TEST_CASE("a slot less is not enough", "[comm]") {
-  for (unsigned const ahead : {1U, 2U, 3U}) {
-    CHECK(ring_explorer(ahead, 2 * ahead + 1, 2, 1).run({12}) == "a tile was overwritten");
-    // Not in one operation, but from one to the next.
-    CHECK(ring_explorer(ahead, ahead, 2, 1).run({ahead}) == "");
-    CHECK(ring_explorer(ahead, ahead, 2, 1).run({ahead, ahead}) == "a tile was overwritten");
+TEST_CASE("each of the rules for tiles by ticket is needed", "[comm]") {
+  CHECK(ring_explorer({.room = 4, .free_after = 1}, 2).run({{9, 1, 1}}) ==
+        "a tile was overwritten");
+  CHECK(ring_explorer({.room = 5, .rounds_slots = false}, 2).run({{7, 1, 2}}) ==
+        "another tile was read");
+  CHECK(ring_explorer({.room = 5, .heeds_grid = false}, 2).run({{6, 1, 2}, {3, 1, 1}}) ==
+        "a tile was overwritten");
+  CHECK(ring_explorer({.room = 4, .tells_at_begin = false}, 2)
+            .run({{2, 1, 1}, {2, 1, 1}, {2, 1, 1}}) == "deadlock");
+  // As many slots as are reduced at once, of which half are not told of.
+  CHECK(ring_explorer({.room = 2}, 2).run({{9, 1, 2}}) == "deadlock");
+}
+
+TEST_CASE("a plan's periods fit into the slots, and few are open at a time", "[comm]") {
+  for (unsigned const room : {8U, 24U, 104U, 1716U, 6864U}) {
+    for (unsigned at_once = 4; at_once <= room / 2; at_once += 4) {
+      for (unsigned const tiles : {1U, room / 2, room, room + 1, 10 * room + 3}) {
+        auto const plan = protocol::plan_ring(tiles, room, 1, at_once);
+        INFO(tiles << " tiles, room for " << room << ", " << at_once << " at once");
+        REQUIRE(plan.slots <= room);
+        REQUIRE(plan.slots % at_once == 0);
+        REQUIRE(plan.period % at_once == 0);
+        REQUIRE(plan.period <= plan.slots / 2);
+        REQUIRE(plan.slots / plan.period + 2 <= protocol::ring_open_periods);
+        // Told of within the operation: all that the last tile needs, and never its last half.
+        REQUIRE(plan.periods * plan.period + plan.slots >= tiles);
+        REQUIRE((plan.periods == 0 || plan.periods * plan.period + plan.slots / 2 < tiles));
+      }
+    }
   }
 }
 

@@ -17,7 +17,7 @@ enum class algorithm {
   ll_push,           ///< all to all; each 16-byte packet is 8 bytes of data and the epoch twice
   lamport_push,      ///< all to all; packets are data alone, over a pattern that no data has
   lamport_two_shot,  ///< as `lamport_push`, each slice to the rank that reduces it, then to all
-  ring_push,         ///< all to all; tiles through a few slots in turn, counted by flags
+  ring_push,         ///< all to all; tiles through slots in turn; SMs either send or reduce
   ring_two_shot,     ///< so each slice to the rank that reduces it, then into all outputs
   pull,              ///< each rank reads all inputs; not in place
   two_shot,          ///< each rank reads its slice of all inputs and writes it to all outputs
@@ -52,7 +52,8 @@ constexpr bool is_ring(algorithm which) noexcept {
 /// How `comm::all_reduce` works; all ranks share one.
 struct all_reduce_options {
   algorithm how = algorithm::automatic;
-  /// Blocks for each rank; 0: as many as the size needs. Never more than are resident at once.
+  /// Blocks for each rank; 0: as many as the size needs. Never more than are resident at once;
+  /// `ring_push` takes two at least.
   unsigned blocks = 0;
   /// Threads in a block, whole warps up to 512; 0: as many as the size needs.
   unsigned threads = 0;

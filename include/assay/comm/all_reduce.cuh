@@ -47,7 +47,7 @@ class basic_all_reduce {
       : peers_(std::move(who)), options_(options) {
     range const here{"all_reduce set up", category::transfer, peers_.devices().size()};
     detail::require_options(options_);
-    if (options_.scratch_bytes == 0) { options_.scratch_bytes = scratch_for(ranks()); }
+    if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes; }
     unsigned most = ~0U;
     auto& early = options_.dependent_launch;
     early = early && peers_.most_on_one() == 1;
@@ -66,7 +66,7 @@ class basic_all_reduce {
     sure_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
     layout_ =
         make_workspace_layout(ranks(), std::max(3 * sure_, options_.blocks), options_.scratch_bytes,
-                              sure_, uses_ring(options_.how) ? sure_ : 0);
+                              sure_, uses_ring(options_.how) ? std::max(sure_, 2U) : 0);
     for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
   }
 
@@ -233,12 +233,16 @@ class basic_all_reduce {
       to.threads = tuned.threads;
       to.shared_bytes = tuned.shared_bytes;
       auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
-      if (is_ring(how)) {
-        auto const resident = std::min(most, layout_.ring_blocks);
-        auto const wanted = options_.blocks != 0 ? std::min(options_.blocks, resident) : resident;
+      if (how == algorithm::ring_push) {
+        detail::require_two_kinds(most, peers_);
+        auto const shape =
+            shape_ring(call.grid.packs, ring_blocks(most), layout_.ring_slots, ring_block::groups);
+        to.blocks = shape.blocks;
+        call.ring = shape.plan;
+      } else if (how == algorithm::ring_two_shot) {
         auto const packs = share_of(call.grid.packs, slices(how));
         // Shares begin on lines, and none is less than a pack for each thread that reduces.
-        auto const share = std::max<std::uint64_t>(share_of(packs, wanted), tuned.least_packs);
+        auto const share = std::max(share_of(packs, ring_blocks(most)), tuned.least_packs);
         call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
         to.blocks = static_cast<unsigned>(share_of(packs, call.block_packs));
       } else {
@@ -304,6 +308,11 @@ class basic_all_reduce {
     call.dependent = options_.dependent_launch;
     call.checked = options_.checked;
     call.timeout_nanoseconds = static_cast<std::uint64_t>(options_.timeout() * 1e9);
+  }
+
+  /// Blocks for tiles in slots, if a device holds so many.
+  unsigned ring_blocks(unsigned most) const {
+    return std::min({most, layout_.ring_blocks, options_.blocks != 0 ? options_.blocks : most});
   }
 
   /// Blocks of each rank that all ranks' devices hold at once.

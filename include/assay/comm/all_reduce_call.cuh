@@ -32,8 +32,9 @@ struct all_reduce_call {
   int first_rank;
   unsigned block_packs;       ///< packs of each block; of each slice, for a two-shot
   std::uint64_t slice_packs;  ///< packs that a rank reduces, for those on whole buffers
-  bool to_all;                ///< each a slice, for all outputs; else all of them, for its own
-  bool dependent;             ///< launched while the kernel before may still run
+  protocol::ring_plan ring;
+  bool to_all;     ///< each a slice, for all outputs; else all of them, for its own
+  bool dependent;  ///< launched while the kernel before may still run
   bool checked;
   unsigned signature;  ///< what ranks must agree on
   std::uint64_t timeout_nanoseconds;
@@ -71,6 +72,7 @@ struct channel {
     return {now.x, now.y, now.z, now.w, 0};
   }
   __device__ unsigned counted_tiles() const { return __ldcg(&state()->ring_tiles); }
+  __device__ unsigned next_slot() const { return __ldcg(&state()->ring_slot); }
   __device__ unsigned* flag(int rank, int from) const {
     auto const line = block * std::size_t{max_ranks} + static_cast<unsigned>(from);
     return reinterpret_cast<unsigned*>(of_rank(rank, call.at.flags_at + line * line_bytes));
@@ -95,12 +97,20 @@ struct channel {
     auto const line = block * std::size_t{max_ranks} + static_cast<unsigned>(from);
     return reinterpret_cast<unsigned*>(of_rank(rank, call.at.ring_flags_at + line * line_bytes));
   }
-  /// The place for a tile of `packs`, by its count, that `from` sends to this block of `rank`.
-  __device__ uint4* ring_slot(int rank, int from, unsigned tile, unsigned slots,
-                              unsigned packs) const {
-    auto const channel = source(rank, from) * call.at.ring_blocks + block;
-    auto* const ring = reinterpret_cast<uint4*>(of_rank(rank, call.at.ring_at));
-    return ring + std::size_t{channel} * call.at.ring_packs + tile % slots * packs;
+  /// Up to where `from` has told `rank` that it has cleared tiles.
+  __device__ unsigned* ring_told(int rank, int from) const {
+    auto const line = static_cast<unsigned>(from) * line_bytes;
+    return reinterpret_cast<unsigned*>(of_rank(rank, call.at.ring_told_at + line));
+  }
+  /// The slots for tiles that `from` sends to this rank.
+  __device__ uint4* ring(int rank, int from) const {
+    return reinterpret_cast<uint4*>(of_rank(rank, call.at.ring_at)) +
+           source(rank, from) * call.at.ring_packs;
+  }
+  /// Those of one block of `ring_two_shot`, of so many packs each.
+  __device__ uint4* staged_slot(int rank, int from, unsigned slot, unsigned packs) const {
+    return ring(rank, from) +
+           (std::size_t{block} * protocol::staged_slots + slot % protocol::staged_slots) * packs;
   }
   __device__ unsigned* given_up() const {
     return reinterpret_cast<unsigned*>(of_rank(me, call.at.failed_at));

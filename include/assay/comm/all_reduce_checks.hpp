@@ -125,6 +125,14 @@ inline void require_resident(unsigned blocks, peers const& who, unsigned threads
                               std::to_string(threads) + " threads");
 }
 
+/// `ring_push` has blocks of two kinds.
+inline void require_two_kinds(unsigned blocks, peers const& who) {
+  if (blocks > 1) { return; }
+  throw std::invalid_argument("all_reduce: " + std::to_string(who.most_on_one()) +
+                              " ranks on one device leave no rank room for two blocks, as " +
+                              "ring_push takes");
+}
+
 inline void require_one_device(peers const& who) {
   if (who.most_on_one() == who.ranks()) { return; }
   throw std::invalid_argument("all_reduce: one launch cannot be for all ranks of " +

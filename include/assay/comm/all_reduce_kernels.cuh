@@ -12,6 +12,7 @@
 #include <assay/comm/all_reduce_two_shot_push.cuh>
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace assay::comm {
@@ -67,7 +68,7 @@ struct tiled_launch {
   unsigned threads;
   unsigned tile_packs;
   std::size_t shared_bytes;
-  unsigned least_packs = 1;  ///< of a block's share
+  std::uint64_t least_packs = 1;  ///< of a block's share
 };
 
 /// Of an algorithm that is no push of everything at once.
@@ -78,7 +79,7 @@ tiled_launch tiled_shape(algorithm how, int ranks) {
     using tuning = direct_tuning<Copy, Ranks, Threads>;
     switch (how) {
       case algorithm::ring_push:
-        return {ring_block_threads, ring_tile_packs(Ranks), 0, ring_threads};
+        return {ring_block::threads, ring_tile_packs, 0};
       case algorithm::ring_two_shot:
         return {staged_ring<Ranks>::threads, staged_ring<Ranks>::tile_packs,
                 staged_ring<Ranks>::shared_bytes, staged_ring<Ranks>::reducers};

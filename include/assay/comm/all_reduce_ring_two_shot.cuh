@@ -43,6 +43,7 @@ class staged_block {
         tiles_at_(reinterpret_cast<uint4*>(shared)),
         barriers_(reinterpret_cast<std::uint64_t*>(shared + ring::tiles_bytes)),
         before_(here.counted_tiles()),
+        first_slot_(here.next_slot()),
         tiles_((share(0).count + ring::tile_packs - 1) / ring::tile_packs) {
     if (threadIdx.x < ring::stages) {
       ::cuda::ptx::mbarrier_init(loaded(threadIdx.x), 32U);
@@ -138,7 +139,10 @@ class staged_block {
   }
 
   /// Counts what was done, once all threads have read the state.
-  __device__ void count() const { here_.state()->ring_tiles = before_ + tiles_; }
+  __device__ void count() const {
+    here_.state()->ring_tiles = before_ + tiles_;
+    here_.state()->ring_slot = (first_slot_ + tiles_) % protocol::staged_slots;
+  }
 
  private:
   __device__ static unsigned lane() { return threadIdx.x % 32; }
@@ -226,7 +230,7 @@ class staged_block {
     return tiles_at_ + at * ring::tile_packs;
   }
   __device__ uint4* slot(int rank, int from, unsigned i) const {
-    return here_.ring_slot(rank, from, before_ + i, protocol::staged_slots, ring::tile_packs);
+    return here_.staged_slot(rank, from, first_slot_ + i, ring::tile_packs);
   }
 
   /// The barriers of a tile's stage.
@@ -245,6 +249,7 @@ class staged_block {
   uint4* tiles_at_;
   std::uint64_t* barriers_;
   unsigned before_;
+  unsigned first_slot_;  ///< numbers of tiles wrap, and 2^32 is no multiple of the slots
   unsigned tiles_;
   unsigned seen_ = before_;
 };

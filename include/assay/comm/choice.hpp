@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
+#include <assay/comm/protocol.hpp>
 #include <assay/comm/slicing.hpp>
 
 #include <algorithm>
@@ -19,8 +20,9 @@ struct choice {
 };
 
 /// At two ranks a push sends what every algorithm must, and waits for nobody. Measured on two H200:
-/// of 4 MiB both Lamport pushes took 14.8 us; of 16 MiB `lamport_two_shot` 51.6, `lamport_push`
-/// 52.1 and `ring_push` 52.6, and of the last each MiB more 2.9.
+/// of 4 MiB both Lamport pushes took 14.8 us and `ring_push` 15.5; of 8 MiB `ring_push` 26.8 and
+/// `lamport_two_shot` 27.2; of 16 MiB `ring_push` 49.7, `lamport_two_shot` 51.8 and `lamport_push`
+/// 52.1.
 ///
 /// From four ranks on a push to all sends more than a two-shot, which costs one more way through
 /// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
@@ -28,7 +30,6 @@ struct choice {
 /// `lamport_two_shot` 81, `two_shot` 84; of 64 MiB `ring_two_shot` 296, `two_shot` 322. The rows
 /// for more are derived from 0.7 us one way and 360 GB/s.
 inline constexpr choice choices_of_two[] = {{std::size_t{8} << 20U, algorithm::lamport_push},
-                                            {std::size_t{16} << 20U, algorithm::lamport_two_shot},
                                             {SIZE_MAX, algorithm::ring_push}};
 inline constexpr choice choices_of_four[] = {{std::size_t{256} << 10U, algorithm::lamport_push},
                                              {std::size_t{2} << 20U, algorithm::two_shot},
@@ -39,9 +40,7 @@ inline constexpr choice choices_of_many[] = {{std::size_t{96} << 10U, algorithm:
                                              {SIZE_MAX, algorithm::ring_two_shot}};
 
 /// Scratch for all that the table pushes.
-constexpr std::size_t scratch_for(int ranks) noexcept {
-  return ranks <= 2 ? std::size_t{16} << 20U : std::size_t{8} << 20U;
-}
+inline constexpr std::size_t default_scratch_bytes = std::size_t{8} << 20U;
 
 /// Whether an engine that is asked for an algorithm needs slots for tiles. None uses those of both
 /// rings, which would not heed each other's.
@@ -49,14 +48,16 @@ constexpr bool uses_ring(algorithm asked) noexcept {
   return asked == algorithm::automatic || is_ring(asked);
 }
 
-/// Of `ring_push`: threads of a block that move packs, and packs that each has on its way together.
-/// A tile of 36 KiB in each of 132 SMs filled the link, and half of it did not: loads queue behind
-/// the stores that wait for the link. Between two H200, of 64 MiB, 768 threads of 3 packs took
-/// 191.9 us, 512 of 4 took 193.2, 768 of 2 took 196.7. Less for more ranks, whose packs are in
-/// registers too.
-inline constexpr unsigned ring_threads = 768;
-constexpr unsigned ring_batch(int ranks) noexcept { return ranks <= 2 ? 3 : ranks <= 4 ? 2 : 1; }
-constexpr unsigned ring_tile_packs(int ranks) noexcept { return ring_threads * ring_batch(ranks); }
+/// Of `ring_push`: a pack for each of the threads that move a tile. Small tiles, as senders take
+/// the next when they have sent one: SMs get shares of the link that differ by a factor of three,
+/// and with equal numbers of tiles the last SMs sent alone. Between two H200, of 64 MiB, with tiles
+/// of 3.5 KiB 186.3 us, of 7.5 KiB 187.0, of 16 KiB 187.7; with equal numbers 190.8 at best.
+inline constexpr unsigned ring_tile_packs = 224;
+/// Its slots for each block: 21 MB on an H200, as much as its L2 cache holds beside other data.
+/// Between two, of 256 MiB, 21 MB took 733.6 us, 25 MB 736.5; and of 16 MiB 49.7 and 50.1.
+constexpr unsigned ring_slots_per_block(int ranks) noexcept {
+  return ranks <= 2 ? 44 : ranks <= 4 ? 24 : 12;
+}
 
 /// Of `ring_two_shot`: tiles as large as 32 KiB of shared memory for a stage allow, one of each
 /// slice. Between four H200, of 1 GiB, tiles of 8 KiB took 4576 us and of 4 KiB 4749.
@@ -145,6 +146,22 @@ inline shape push_shape(std::uint64_t packs, shape_limits const& limits) {
     found.threads = static_cast<unsigned>(std::max<std::uint64_t>(share_of(share, 32) * 32, 32));
   }
   return found;
+}
+
+/// The grid of `ring_push` and its plan.
+struct ring_shape {
+  unsigned blocks = 2;
+  protocol::ring_plan plan;
+};
+
+/// For so many packs, by as many blocks as there are tiles, of `most`; `groups` of a block reduce a
+/// tile each at once.
+constexpr ring_shape shape_ring(std::uint64_t packs, unsigned most, unsigned slots,
+                                unsigned groups) noexcept {
+  auto const tiles = static_cast<unsigned>(share_of(packs, ring_tile_packs));
+  auto const blocks = std::clamp(tiles, 2U, std::max(most, 2U));
+  auto const senders = protocol::ring_senders(blocks);
+  return {blocks, protocol::plan_ring(tiles, slots, senders, (blocks - senders) * groups)};
 }
 
 /// Blocks for the algorithms on whole buffers: 64 of 512 threads with four loads in flight filled

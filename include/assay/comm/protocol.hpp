@@ -22,14 +22,51 @@ inline constexpr unsigned ll_buffers = 2;
 inline constexpr unsigned lamport_buffers = 3;
 inline constexpr unsigned cleared_after = 1;
 
-/// `ring_push`: a block pushes its tile t, then consumes the tiles up to t - `ring_ahead` of all
-/// others, each once its sender's count of tiles says that it is there. Towards the end it holds
-/// fewer back, so that none are left to read when there is nothing left to send: with four held
-/// back to the end 64 MiB between two H200 took 198.7 us, and so 192.9. Counts go on from operation
-/// to operation. Nobody says what it has consumed, for the order does: who has pushed tile t has
-/// seen all others' t - 1 - `ring_ahead`, and they had consumed t - 2 - 2 `ring_ahead` before.
-inline constexpr unsigned ring_ahead = 2;
-inline constexpr unsigned ring_slots = 2 * ring_ahead + 2;
+/// `ring_push`: some blocks of a rank send tiles to all others, the rest reduce what has come.
+/// Tiles are numbered on from operation to operation, and go into slots of every receiver that come
+/// round again; as of `lamport_push`, the data itself says that it is there, so who reduces a tile
+/// clears its slot. Each rank tells all others, by a flag, up to where it has cleared tiles; a tile
+/// may be sent once the least of these numbers is less than a round of slots behind.
+///
+/// Ranks tell after periods of tiles, since telling takes longer than few of them (of half as
+/// long ones 256 MiB took 967 us in place of 734), and not of the last half of the slots, so that
+/// nobody waits for flags at the end: by its first flag the next operation tells of all before it.
+/// Between operations of different numbers of slots nothing else says which of them are clear.
+struct ring_plan {
+  unsigned tiles = 0;
+  unsigned slots = 0;
+  unsigned senders = 0;  ///< blocks
+  unsigned period = 0;   ///< tiles, a multiple of those that the reducers do at once
+  unsigned periods = 0;  ///< that are told of within the operation
+  unsigned tickets = 0;  ///< that the senders take
+};
+
+/// Tiles that each sender has without a ticket, so that it can load while it learns of the rest.
+inline constexpr unsigned ring_given = 2;
+/// Tickets that a sender has taken and not looked at.
+inline constexpr unsigned ring_tickets_ahead = 4;
+/// Periods that may have begun and not be over in one block at a time: those of a round of slots,
+/// less than 8, and one at each end.
+inline constexpr unsigned ring_open_periods = 10;
+
+/// Blocks that send. Of 132 SMs of an H200 44 filled the link: 64 MiB between two took 186.3 us,
+/// with 39 senders 188.8, with 36 208.8; by a probe of the same scheme with 56, 188.2.
+constexpr unsigned ring_senders(unsigned blocks) noexcept { return blocks < 6 ? 1 : blocks / 3; }
+
+/// For `at_once` tiles that are reduced at once, and room for at least twice as many. The slots are
+/// a multiple of them, so that in an operation each slot is for one reducer: another could take
+/// what the first has not read yet for its own.
+constexpr ring_plan plan_ring(unsigned tiles, unsigned room, unsigned senders,
+                              unsigned at_once) noexcept {
+  auto const slots = room / at_once * at_once;
+  auto const quarter = slots / (4 * at_once);
+  auto const period = (quarter == 0 ? 1 : quarter) * at_once;
+  auto const told = tiles > slots / 2 ? (tiles - slots / 2 - 1) / period : 0;
+  auto const given = ring_given * senders;
+  // The last tickets of each sender find nothing left.
+  auto const tickets = (tiles > given ? tiles - given : 0) + ring_tickets_ahead * senders;
+  return {tiles, slots, senders, period, told, tickets};
+}
 
 /// `ring_two_shot`: a block sends its tiles t once it has reduced tile t - `ring_stages` of its own
 /// slice, whose stage they take. For that it had seen all others' t - `ring_stages`, and those had
@@ -51,12 +88,6 @@ inline constexpr unsigned unwritten = 0xFFFFFFFFU;
 /// What is sent in its place: another NaN, in each of the three types.
 inline constexpr unsigned unwritten_sent_as = 0x7FFFFFFFU;
 
-/// Tiles that `ring_push` has pushed and not consumed before it goes on from `tile` of so many.
-constexpr unsigned held_back(unsigned tile, unsigned tiles, unsigned ahead = ring_ahead) noexcept {
-  auto const left = tiles - 1 - tile;
-  return left < ahead ? left : ahead;
-}
-
 constexpr unsigned ll_buffer(unsigned epoch) noexcept { return epoch % ll_buffers; }
 constexpr unsigned lamport_buffer(unsigned epoch) noexcept { return epoch % lamport_buffers; }
 constexpr unsigned buffer_to_clear(unsigned epoch) noexcept {
@@ -75,8 +106,8 @@ constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
 /// Whether a flag can be what a peer wrote, while `wanted` is waited for: the one before, this one,
 /// or the next, which a peer that is ahead has reached.
 constexpr bool plausible(unsigned seen, unsigned wanted) noexcept { return seen - wanted + 1 <= 2; }
-/// The same of a count of tiles: all slots may be full, or who waits is one of so many groups, of
-/// which the others may wait for tiles before.
+/// The same of a count of tiles of `ring_two_shot`: all slots may be full, or who waits is one of
+/// so many groups, of which the others may wait for tiles before.
 constexpr bool plausible_tiles(unsigned seen, unsigned wanted, unsigned slots,
                                unsigned groups) noexcept {
   return seen - wanted + groups < slots + groups;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What the blocks of `ring_push` have in common: how they are made up, which tiles they move.
+#pragma once
+
+#include <assay/comm/all_reduce_push.cuh>
+#include <assay/core/ptx.cuh>
+
+#include <cstdint>
+
+namespace assay::comm {
+
+/// How a block of `ring_push` is made up: groups of threads that move tiles in turn, a pack each,
+/// and two warps that load for them or see to flags.
+struct ring_block {
+  static constexpr unsigned groups = 4;
+  static constexpr unsigned group_threads = ring_tile_packs;
+  static constexpr unsigned movers = groups * group_threads;
+  static constexpr unsigned threads = movers + 2 * 32;
+  /// Tiles that a sender has loaded ahead: 28 KiB, 1 us of the most that one SM sent.
+  static constexpr unsigned stages = 8;
+  static_assert(stages % groups == 0, "a stage belongs to one group");
+};
+
+namespace detail {
+
+/// Waits for the end of the phase of a barrier in shared memory that is the `turn`-th of its kind.
+__device__ inline void await_phase(std::uint64_t* barrier, unsigned turn) {
+  if constexpr (ptx::architecture >= 90) {
+    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, turn % 2)) {}
+  } else {
+    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, turn % 2)) {}
+  }
+}
+
+/// What the blocks of both kinds know of an operation: its tiles are [0, `tiles()`).
+template <class T>
+class ring_tiles {
+ public:
+  __device__ explicit ring_tiles(channel<T> const& here) : here_(here), call_(here.call) {
+    auto const now = __ldcg(reinterpret_cast<uint4 const*>(state()));
+    before_ = {now.x, now.y, now.z, now.w, 0};
+    last_packs_ = static_cast<unsigned>(call_.grid.packs - begin(tiles() - 1));
+  }
+
+  __device__ unsigned tiles() const { return call_.ring.tiles; }
+  __device__ std::uint64_t begin(unsigned tile) const {
+    return std::uint64_t{tile} * ring_tile_packs;
+  }
+  __device__ unsigned packs(unsigned tile) const {
+    return tile + 1 < tiles() ? ring_tile_packs : last_packs_;
+  }
+  /// The number of a tile among those of all operations, and where it is in any ring.
+  __device__ unsigned number(unsigned tile) const { return before_.tiles + tile; }
+  __device__ unsigned slot(unsigned tile) const { return (before_.slot + tile) % call_.ring.slots; }
+  /// The slot of a tile that is `further` than the one of `slot`.
+  __device__ unsigned slot_after(unsigned slot, unsigned further) const {
+    for (slot += further; slot >= call_.ring.slots;) { slot -= call_.ring.slots; }
+    return slot;
+  }
+
+  /// In place, who reduces a tile overwrites what is sent: it waits until that is loaded. Relaxed,
+  /// as nothing is read that was written.
+  __device__ bool in_place() const { return call_.in[here_.me] == call_.out[here_.me]; }
+  __device__ unsigned* loaded_flag(unsigned slot) const {
+    auto const at = here_.of_rank(here_.me, call_.at.ring_loaded_at);
+    return reinterpret_cast<unsigned*>(at) + slot;
+  }
+
+  /// By a thread of each block, once all its threads have read the state: the last leaves what the
+  /// next operation begins with.
+  __device__ void count() const {
+    if (atomicAdd(&state()->readers, 1U) + 1 != gridDim.x) { return; }
+    *state() = {before_.tiles + tiles(), slot(tiles()), before_.tickets + call_.ring.tickets,
+                gridDim.x, 0};
+  }
+
+ protected:
+  __device__ ring_state* state() const {
+    return reinterpret_cast<ring_state*>(here_.of_rank(here_.me, call_.at.ring_state_at));
+  }
+  /// What failures name the operation by.
+  __device__ unsigned epoch() const { return before_.tiles + 1; }
+  __device__ unsigned reducers() const { return gridDim.x - call_.ring.senders; }
+  __device__ static unsigned lane() { return threadIdx.x % 32; }
+  __device__ static unsigned group() { return threadIdx.x / ring_block::group_threads; }
+  __device__ static unsigned pack_of_thread() { return threadIdx.x % ring_block::group_threads; }
+
+  channel<T> const& here_;
+  all_reduce_call<T> const& call_;
+  ring_state before_;
+
+ private:
+  unsigned last_packs_;
+};
+
+}  // namespace detail
+
+}  // namespace assay::comm
