@@ -224,11 +224,12 @@ TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
   for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
     for (int const ranks : {2, 4}) {
       for (unsigned const blocks : {1U, 3U, 0U}) {
+        // The ring of ring_push is for all its blocks, however many; others have one each.
+        if (blocks == 0 && how != algorithm::ring_push) { continue; }
         auto options = test::checked_options(how);
         options.blocks = blocks;
         test::world<float> few{ranks, 1, options};
-        auto const most = std::max(blocks, 1U);  // all of them go round with more elements as well
-        auto const count = twice_round(few.engine.layout(), how, ranks, most);
+        auto const count = twice_round(few.engine.layout(), how, ranks, blocks);
         test::world<float> all{ranks, count, options};
         for (int run = 0; run < 3; ++run) {
           INFO(std::string{comm::in_words(how)} << ", " << ranks << " ranks, " << blocks

@@ -27,7 +27,8 @@ struct ring_sender_shared {
 /// A block that sends. Its `q`-th tile is in stage q % stages; the first `ring_given` are known,
 /// the others are by ticket, so that an SM with a better way to the link sends more.
 ///
-/// The fastest SMs send 8 tiles a microsecond: what can be said of a tile once is in its parcel.
+/// The fastest SMs send 8 tiles a microsecond, and one thread hands them out: when it took 0.5 us
+/// for each, 256 MiB between two H200 took 920 us, now 734.
 template <class T, int Ranks>
 class ring_sender : public ring_tiles<T> {
   using base = ring_tiles<T>;
