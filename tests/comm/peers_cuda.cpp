@@ -72,6 +72,13 @@ TEST_CASE("an operation too large for its scratch is refused with what would do"
                     contains("raise scratch_bytes (1048576)"));
 }
 
+TEST_CASE("ranks without room for both kinds of blocks are told so", "[comm]") {
+  comm::detail::require_two_kinds(2, 8);
+  CHECK_THROWS_WITH(
+      comm::detail::require_two_kinds(1, 8),
+      contains("8 ranks on one device") && contains("two blocks, as ring_push takes"));
+}
+
 TEST_CASE("slices begin on lines", "[comm]") {
   CHECK(comm::line_packs * comm::pack_bytes == comm::line_bytes);
 }

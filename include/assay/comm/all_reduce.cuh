@@ -233,16 +233,18 @@ class basic_all_reduce {
       to.threads = tuned.threads;
       to.shared_bytes = tuned.shared_bytes;
       auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
+      auto const in_ring =
+          std::min({most, layout_.ring_blocks, options_.blocks != 0 ? options_.blocks : most});
       if (how == algorithm::ring_push) {
-        detail::require_two_kinds(most, peers_);
+        detail::require_two_kinds(most, peers_.most_on_one());
         auto const shape =
-            shape_ring(call.grid.packs, ring_blocks(most), layout_.ring_slots, ring_block::groups);
+            shape_ring(call.grid.packs, in_ring, layout_.ring_slots, ring_block::groups);
         to.blocks = shape.blocks;
         call.ring = shape.plan;
       } else if (how == algorithm::ring_two_shot) {
         auto const packs = share_of(call.grid.packs, slices(how));
         // Shares begin on lines, and none is less than a pack for each thread that reduces.
-        auto const share = std::max(share_of(packs, ring_blocks(most)), tuned.least_packs);
+        auto const share = std::max(share_of(packs, in_ring), tuned.least_packs);
         call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
         to.blocks = static_cast<unsigned>(share_of(packs, call.block_packs));
       } else {
@@ -308,11 +310,6 @@ class basic_all_reduce {
     call.dependent = options_.dependent_launch;
     call.checked = options_.checked;
     call.timeout_nanoseconds = static_cast<std::uint64_t>(options_.timeout() * 1e9);
-  }
-
-  /// Blocks for tiles in slots, if a device holds so many.
-  unsigned ring_blocks(unsigned most) const {
-    return std::min({most, layout_.ring_blocks, options_.blocks != 0 ? options_.blocks : most});
   }
 
   /// Blocks of each rank that all ranks' devices hold at once.

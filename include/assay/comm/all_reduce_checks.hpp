@@ -126,9 +126,9 @@ inline void require_resident(unsigned blocks, peers const& who, unsigned threads
 }
 
 /// `ring_push` has blocks of two kinds.
-inline void require_two_kinds(unsigned blocks, peers const& who) {
+inline void require_two_kinds(unsigned blocks, int ranks_on_one) {
   if (blocks > 1) { return; }
-  throw std::invalid_argument("all_reduce: " + std::to_string(who.most_on_one()) +
+  throw std::invalid_argument("all_reduce: " + std::to_string(ranks_on_one) +
                               " ranks on one device leave no rank room for two blocks, as " +
                               "ring_push takes");
 }

@@ -240,8 +240,7 @@ class staged_block {
   __device__ std::uint64_t* freed(unsigned i) const { return loaded(i) + 3 * ring::stages; }
   /// Waits for the phase that tile `i` ends.
   __device__ static void wait(std::uint64_t* barrier, unsigned i) {
-    auto const turn = i / ring::stages % 2;
-    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, turn)) {}
+    ptx::await_parity(barrier, i / ring::stages % 2);
   }
 
   channel<T> const& here_;

@@ -14,12 +14,11 @@ template <class T, int Ranks>
 class ring_reducer : public ring_tiles<T> {
   using base = ring_tiles<T>;
   using base::before_, base::call_, base::here_;
-  using base::epoch, base::group, base::lane, base::loaded_flag, base::pack_of_thread,
-      base::reducers, base::slot, base::slot_after;
+  using base::begin, base::epoch, base::group, base::in_place, base::lane, base::loaded_flag,
+      base::pack_of_thread, base::number, base::packs, base::reducers, base::slot, base::slot_after,
+      base::tiles;
 
  public:
-  using base::begin, base::in_place, base::number, base::packs, base::tiles;
-
   /// `cleared`: `ring_open_periods` barriers in shared memory. Collective over the block.
   __device__ ring_reducer(channel<T> const& here, std::uint64_t* cleared)
       : base(here), cleared_(cleared) {

@@ -33,13 +33,12 @@ template <class T, int Ranks>
 class ring_sender : public ring_tiles<T> {
   using base = ring_tiles<T>;
   using base::before_, base::call_, base::here_;
-  using base::epoch, base::group, base::lane, base::loaded_flag, base::pack_of_thread,
-      base::reducers, base::slot, base::slot_after;
+  using base::begin, base::epoch, base::group, base::in_place, base::lane, base::loaded_flag,
+      base::pack_of_thread, base::number, base::packs, base::reducers, base::slot, base::slot_after,
+      base::tiles;
   static constexpr unsigned stages = ring_block::stages;
 
  public:
-  using base::begin, base::in_place, base::number, base::packs, base::tiles;
-
   /// Collective over the block.
   __device__ ring_sender(channel<T> const& here, ring_sender_shared& shared)
       : base(here), shared_(shared) {

@@ -26,11 +26,7 @@ namespace detail {
 
 /// Waits for the end of the phase of a barrier in shared memory that is the `turn`-th of its kind.
 __device__ inline void await_phase(std::uint64_t* barrier, unsigned turn) {
-  if constexpr (ptx::architecture >= 90) {
-    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, turn % 2)) {}
-  } else {
-    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, turn % 2)) {}
-  }
+  ptx::await_parity(barrier, turn % 2);
 }
 
 /// What the blocks of both kinds know of an operation: its tiles are [0, `tiles()`).

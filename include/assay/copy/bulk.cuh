@@ -95,10 +95,7 @@ class bulk_stages {
   static constexpr int warps = Group::threads / 32;
 
   __device__ static void wait_for(std::uint64_t* barrier, int phase) {
-    if constexpr (has_bulk) {
-      auto const parity = static_cast<std::uint32_t>(phase & 1);
-      while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {}
-    }
+    if constexpr (has_bulk) { ptx::await_parity(barrier, static_cast<unsigned>(phase & 1)); }
   }
 
   std::uint64_t* full_;

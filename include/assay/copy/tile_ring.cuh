@@ -29,20 +29,6 @@ struct ring_position {
   }
 };
 
-namespace detail {
-
-/// Until the phase of that parity is complete. From compute capability 9.0 the hardware suspends
-/// the thread meanwhile; on 8.0 it polls.
-__device__ inline void wait_parity(std::uint64_t* barrier, unsigned parity) {
-  if constexpr (ptx::architecture >= 90) {
-    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {}
-  } else {
-    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, parity)) {}
-  }
-}
-
-}  // namespace detail
-
 /// `Slots` slots of `SlotBytes`, each with two barriers: full, at which fillers arrive, and empty,
 /// at which readers do.
 ///
@@ -77,9 +63,9 @@ class tile_ring {
   __device__ std::byte* slot(position at) const { return slots_ + at.slot * SlotBytes; }
   __device__ std::uint64_t* full(position at) const { return barriers_ + at.slot; }
 
-  __device__ void await_full(position at) const { detail::wait_parity(full(at), at.round); }
+  __device__ void await_full(position at) const { ptx::await_parity(full(at), at.round); }
   /// A slot that was never filled is empty.
-  __device__ void await_empty(position at) const { detail::wait_parity(empty(at), at.round ^ 1U); }
+  __device__ void await_empty(position at) const { ptx::await_parity(empty(at), at.round ^ 1U); }
   __device__ void release(position at) const { ::cuda::ptx::mbarrier_arrive(empty(at)); }
 
  private:

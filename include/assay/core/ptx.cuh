@@ -18,6 +18,10 @@
 #include <cuda/ptx>
 #endif
 
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
 namespace assay::ptx {
 
 /// The compute capability that this pass compiles device code for, times ten; 0 in the pass for the
@@ -36,5 +40,15 @@ inline constexpr bool has_wgmma = true;
 #else
 inline constexpr bool has_wgmma = false;
 #endif
+
+/// Waits until the phase of that parity of a barrier in shared memory is complete. From compute
+/// capability 9.0 the hardware suspends the thread meanwhile; on 8.0 it polls.
+__device__ inline void await_parity(std::uint64_t* barrier, unsigned parity) {
+  if constexpr (architecture >= 90) {
+    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {}
+  } else {
+    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, parity)) {}
+  }
+}
 
 }  // namespace assay::ptx
