@@ -12,7 +12,6 @@
 #include <assay/comm/all_reduce_norm.cuh>
 #include <assay/comm/all_reduce_push.cuh>
 #include <assay/comm/all_reduce_ring.cuh>
-#include <assay/comm/all_reduce_ring_two_shot.cuh>
 #include <assay/comm/all_reduce_two_shot_push.cuh>
 #include <assay/comm/launch.cuh>
 #include <assay/comm/packs.cuh>
@@ -23,6 +22,7 @@
 #include <assay/comm/ring_reducer.cuh>
 #include <assay/comm/ring_sender.cuh>
 #include <assay/comm/ring_tiles.cuh>
+#include <assay/comm/ring_window.cuh>
 #include <assay/comm/wire.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/concepts.cuh>

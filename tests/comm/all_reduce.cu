@@ -203,33 +203,17 @@ TEST_CASE("where ranks share a device no kernel starts early", "[comm]") {
   CHECK(two.options().dependent_launch == (comm::detail::capability(on::device{0}) >= 90));
 }
 
-namespace {
-
-/// More elements than the slots of a ring hold twice, of which the last tile has few; of a few
-/// tiles for a sanitizer.
-std::size_t twice_round(comm::workspace_layout const& at, algorithm how, int ranks,
-                        unsigned blocks) {
-  bool const staged = how == algorithm::ring_two_shot;
-  auto const packs =
-      staged ? std::size_t{comm::staged_tile_packs(ranks)} * static_cast<unsigned>(ranks) * blocks
-             : std::size_t{comm::ring_tile_packs};
-  auto const slots = staged ? comm::protocol::staged_slots : at.ring_slots;
-  return 4 * packs * (test::small() ? 3U : 2 * slots + 2) + 37;
-}
-
-}  // namespace
-
 TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
   auto const seed = test::fresh_seed();
   for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
     for (int const ranks : {2, 4}) {
       for (unsigned const blocks : {1U, 3U, 0U}) {
-        // The ring of ring_push is for all its blocks, however many; others have one each.
-        if (blocks == 0 && how != algorithm::ring_push) { continue; }
         auto options = test::checked_options(how);
         options.blocks = blocks;
         test::world<float> few{ranks, 1, options};
-        auto const count = twice_round(few.engine.layout(), how, ranks, blocks);
+        // More than the slots hold twice, or a few for a sanitizer; the last tile has few elements.
+        auto const tiles = test::small() ? 3U : 2 * few.engine.layout().ring_slots + 2;
+        auto const count = std::size_t{4 * comm::ring_tile_packs} * tiles + 37;
         test::world<float> all{ranks, count, options};
         for (int run = 0; run < 3; ++run) {
           INFO(std::string{comm::in_words(how)} << ", " << ranks << " ranks, " << blocks
@@ -242,31 +226,26 @@ TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
   }
 }
 
-TEST_CASE("numbers of tiles wrap round", "[comm]") {
+TEST_CASE("numbers of items wrap round", "[comm]") {
   auto const seed = test::fresh_seed();
   for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
     INFO(std::string{comm::in_words(how)} << ", seed " << seed);
     constexpr std::size_t count = 200'000;
     test::world<float> all{2, count, test::checked_options(how)};
     auto const& at = all.engine.layout();
-    // As after so many tiles: what ranks have counted, and told each other.
+    // As after so many items: what ranks have counted, and told each other.
     constexpr unsigned before = 0xFFFFFFFDU;
     auto const set = [&](int rank, std::size_t offset) {
       check(cudaMemcpy(all.engine.workspace_of(rank) + offset, &before, sizeof before,
                        cudaMemcpyHostToDevice));
     };
     for (int rank = 0; rank < 2; ++rank) {
-      set(rank, at.ring_state_at + offsetof(comm::ring_state, tiles));
+      set(rank, at.ring_state_at + offsetof(comm::ring_state, items));
       for (unsigned from = 0; from < 2; ++from) {
         set(rank, at.ring_told_at + from * comm::line_bytes);
       }
       for (unsigned block = 0; block < at.ring_blocks; ++block) {
         set(rank, at.ring_cleared_at + block * sizeof before);
-        set(rank,
-            at.states_at + block * comm::line_bytes + offsetof(comm::block_state, ring_tiles));
-        for (unsigned from = 0; from < 2; ++from) {
-          set(rank, at.ring_flags_at + (block * comm::max_ranks + from) * comm::line_bytes);
-        }
       }
     }
     for (unsigned run = 0; run < 3; ++run) {
@@ -275,17 +254,19 @@ TEST_CASE("numbers of tiles wrap round", "[comm]") {
   }
 }
 
-TEST_CASE("the grid of ring_push may change from one operation to the next", "[comm]") {
+TEST_CASE("the grid of a ring may change from one operation to the next", "[comm]") {
   auto const seed = test::fresh_seed();
-  test::world<float> all{2, 3'000'000, test::checked_options(algorithm::ring_push)};
-  // Tiles have 896 elements: grids of 2 blocks, of a few, and of all that there are.
-  auto const counts = test::small() ? std::vector<std::size_t>{100, 5000, 900, 20'000}
-                                    : std::vector<std::size_t>{100, 3'000'000, 5000, 2'000'000,
-                                                               1,   2'500'000, 900,  40'000};
-  unsigned run = 0;
-  for (auto const count : counts) {
-    INFO(count << " elements, seed " << seed);
-    CHECK(all.run(count, 0, 0, ++run % 2 == 0, reduction::sum, seed + run) == "");
+  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+    test::world<float> all{2, 3'000'000, test::checked_options(how)};
+    // Tiles have 896 elements: grids of 2 blocks, of a few, and of all that there are.
+    auto const counts = test::small() ? std::vector<std::size_t>{100, 5000, 900, 20'000}
+                                      : std::vector<std::size_t>{100, 3'000'000, 5000, 2'000'000,
+                                                                 1,   2'500'000, 900,  40'000};
+    unsigned run = 0;
+    for (auto const count : counts) {
+      INFO(std::string{comm::in_words(how)} << ", " << count << " elements, seed " << seed);
+      CHECK(all.run(count, 0, 0, ++run % 2 == 0, reduction::sum, seed + run) == "");
+    }
   }
 }
 

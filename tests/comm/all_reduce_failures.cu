@@ -80,12 +80,9 @@ TEST_CASE("a flag that no rank can have written is found", "[comm]") {
     auto* const base = all.engine.workspace_of(0);
     if (how == algorithm::two_shot) {
       check(cudaMemset(base + layout.flags_at, 0x55, layout.agreement_at - layout.flags_at));
-    } else if (how == algorithm::ring_push) {
+    } else if (comm::is_ring(how)) {
       check(cudaMemset(base + layout.ring_told_at, 0x55,
                        layout.ring_cleared_at - layout.ring_told_at));
-    } else if (how == algorithm::ring_two_shot) {
-      check(cudaMemset(base + layout.ring_flags_at, 0x55,
-                       layout.ring_state_at - layout.ring_flags_at));
     } else {
       check(cudaMemset(base + layout.ll_at, 0x55, layout.lamport_at - layout.ll_at));
     }

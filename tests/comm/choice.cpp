@@ -96,26 +96,15 @@ TEST_CASE("an engine never goes from one ring to the other, whose slots lie else
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (std::size_t const scratch : {std::size_t{4096}, mib, 64 * mib}) {
       bool pushes = false;
-      bool stages = false;
+      bool two_shots = false;
       for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
         auto const how = choose({bytes, ranks, false}, scratch);
         pushes = pushes || how == algorithm::ring_push;
-        stages = stages || how == algorithm::ring_two_shot;
+        two_shots = two_shots || how == algorithm::ring_two_shot;
       }
-      CHECK(pushes != stages);
+      CHECK(pushes != two_shots);
     }
   }
-}
-
-TEST_CASE("devices without room for its stages never get ring_two_shot", "[comm]") {
-  for (int ranks = 2; ranks <= 8; ++ranks) {
-    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
-      CHECK(choose({.bytes = bytes, .ranks = ranks, .staged = false}, mib) !=
-            algorithm::ring_two_shot);
-    }
-  }
-  CHECK(choose({.bytes = 64 * mib, .ranks = 4, .staged = false}, mib) == algorithm::two_shot);
-  CHECK(choose({.bytes = 64 * mib, .ranks = 4}, mib) == algorithm::ring_two_shot);
 }
 
 TEST_CASE("options say what they are", "[comm]") {
@@ -131,23 +120,29 @@ TEST_CASE("options say what they are", "[comm]") {
   CHECK(options != all_reduce_options{});
 }
 
-TEST_CASE("ring_push has blocks of both kinds, and no more than tiles", "[comm]") {
-  for (unsigned const most : {1U, 2U, 3U, 33U, 132U}) {
-    for (std::uint64_t const packs : {1U, 224U, 225U, 2241U, 1'000'000U}) {
-      INFO(packs << " packs, " << most << " blocks");
-      auto const room = std::max(most, 2U) * ring_slots_per_block(8);
-      auto const shape = shape_ring(packs, most, room, 4);
-      auto const& plan = shape.plan;
-      CHECK(plan.tiles == share_of(packs, ring_tile_packs));
-      CHECK(shape.blocks >= 2);
-      CHECK(shape.blocks <= std::max({most, 2U}));
-      CHECK(shape.blocks <= std::max(plan.tiles, 2U));
-      CHECK(plan.senders >= 1);
-      CHECK(plan.senders < shape.blocks);
-      CHECK(plan.slots >= 2 * (shape.blocks - plan.senders) * 4);
+TEST_CASE("rings have blocks of both kinds, no more than tiles, and room for two rounds",
+          "[comm]") {
+  for (unsigned const slices : {1U, 2U, 4U, 8U}) {
+    // Of ring_two_shot, sums have half of the slots.
+    auto const each =
+        ring_slots_per_block(slices == 1 ? 8 : static_cast<int>(slices)) / (slices == 1 ? 1 : 2);
+    for (unsigned most = 1; most <= 160; ++most) {
+      for (std::uint64_t const packs : {1U, 224U, 225U, 2241U, 1'000'000U}) {
+        INFO(packs << " packs in " << slices << " slices, " << most << " blocks");
+        auto const shape = shape_ring(packs, slices, most, std::max(most, 2U) * each, 4);
+        auto const& plan = shape.plan;
+        REQUIRE(plan.tiles == share_of(packs, ring_tile_packs));
+        REQUIRE(plan.items == share_of(plan.tiles, slices));
+        REQUIRE(shape.blocks >= 2);
+        REQUIRE(shape.blocks <= std::max({most, 2U}));
+        REQUIRE(shape.blocks <= std::max(plan.tiles, 2U));
+        REQUIRE(plan.senders >= 1);
+        REQUIRE(plan.senders < shape.blocks);
+        REQUIRE(plan.slots >= 2 * (shape.blocks - plan.senders) * 4);
+      }
     }
   }
-  auto const whole = shape_ring(1'000'000, 132, 132 * ring_slots_per_block(2), 4);
+  auto const whole = shape_ring(1'000'000, 1, 132, 132 * ring_slots_per_block(2), 4);
   CHECK(whole.blocks == 132);
-  CHECK(whole.plan.senders == 44);
+  CHECK(whole.plan.senders == 39);
 }

@@ -52,11 +52,9 @@ TEST_CASE("an engine says what it is and what it takes", "[comm]") {
   CHECK(chooses.chosen(apart, 1000) == algorithm::lamport_push);
   CHECK(chooses.chosen(apart, 1'000'000'000) == algorithm::ring_push);
   comm::all_reduce const of_four{comm::peers::on_one(on::device{0}, 4), options};
-  bool const staged = comm::detail::capability(on::device{0}) >= 90;
   apart.in[2] = apart.in[3] = some.data();
   apart.out[2] = apart.out[3] = some.data() + 3;
-  CHECK(of_four.chosen(apart, 1'000'000'000) ==
-        (staged ? algorithm::ring_two_shot : algorithm::two_shot));
+  CHECK(of_four.chosen(apart, 1'000'000'000) == algorithm::ring_two_shot);
 
   options.how = algorithm::lamport_push;
   comm::all_reduce const pushes{comm::peers::on_one(on::device{0}, 2), options};

@@ -73,10 +73,10 @@ TEST_CASE("an operation too large for its scratch is refused with what would do"
 }
 
 TEST_CASE("ranks without room for both kinds of blocks are told so", "[comm]") {
-  comm::detail::require_two_kinds(2, 8);
+  comm::detail::require_two_kinds(2, comm::algorithm::ring_push, 8);
   CHECK_THROWS_WITH(
-      comm::detail::require_two_kinds(1, 8),
-      contains("8 ranks on one device") && contains("two blocks, as ring_push takes"));
+      comm::detail::require_two_kinds(1, comm::algorithm::ring_two_shot, 8),
+      contains("8 ranks on one device") && contains("two blocks, as ring_two_shot takes"));
 }
 
 TEST_CASE("slices begin on lines", "[comm]") {
@@ -93,10 +93,9 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
       CHECK(at.states_at >= at.failed_at + comm::line_bytes);
       CHECK(at.flags_at >= at.states_at + blocks * comm::line_bytes);
       CHECK(at.agreement_at >= at.flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
-      CHECK(at.ring_flags_at >= at.agreement_at + 2 * 8 * comm::line_bytes);
+      CHECK(at.ring_state_at >= at.agreement_at + 2 * 8 * comm::line_bytes);
       CHECK(at.ring_at == at.bytes);  // no blocks have slots
       auto const ring = comm::make_workspace_layout(ranks, blocks, scratch, 0, blocks);
-      CHECK(ring.ring_state_at >= ring.ring_flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
       CHECK(ring.ring_ticket_at >= ring.ring_state_at + sizeof(comm::ring_state));
       CHECK(ring.ring_told_at >= ring.ring_ticket_at + comm::line_bytes);
       CHECK(ring.ring_cleared_at >= ring.ring_told_at + 8 * comm::line_bytes);
@@ -104,11 +103,8 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
       CHECK(ring.ll_at >= ring.ring_loaded_at + std::size_t{ring.ring_slots} * sizeof(unsigned));
       // What is told by data begins with the pattern, which `reset` leaves from here on.
       CHECK(ring.ring_at >= ring.lamport_at);
-      CHECK(ring.ring_packs >= std::uint64_t{ring.ring_slots} * comm::ring_tile_packs);
-      CHECK(ring.ring_packs >=
-            std::uint64_t{blocks} * comm::protocol::staged_slots * comm::staged_tile_packs(ranks));
-      CHECK(ring.bytes >=
-            ring.ring_at + std::size_t{ring.sources} * ring.ring_packs * comm::pack_bytes);
+      CHECK(ring.bytes >= ring.ring_at + std::size_t{ring.sources} * ring.ring_slots *
+                                             comm::ring_tile_packs * comm::pack_bytes);
       CHECK(at.lamport_at >=
             at.ll_at + std::size_t{2} * at.sources * blocks * at.ll_slot_packs * 32);
       CHECK(at.bytes >= at.lamport_at + std::size_t{3} * at.sources * blocks * at.slot_packs *

@@ -270,30 +270,37 @@ std::string explore_operations(std::set<State>& seen, std::size_t ranks, std::si
   return wrong;
 }
 
-/// An operation of `ring_push`: its tiles, and the blocks of each kind; a reducer has one group.
+/// An operation of a ring: its items, and the blocks of each kind; a reducer has one group.
 struct ring_operation {
-  unsigned tiles, senders, reducers;
+  unsigned items, senders, reducers;
 };
 
 constexpr int none = -1;
 constexpr unsigned most_slots = 8;
 
-/// Ranks that send tiles by ticket and reduce what has come.
+/// The item whose tile or sum stands in each slot of a rank from another, of all operations, and
+/// one more; 0: the slot is clear.
+using slots_of_ranks =
+    std::array<std::array<std::array<unsigned char, most_slots>, most_ranks>, most_ranks>;
+
+/// Ranks that send items by ticket and reduce what has come.
 struct ring_model {
   std::array<unsigned char, most_ranks> operation{};
   std::array<unsigned char, most_ranks> taken{};  ///< tickets of this operation
-  of_warps<signed char> held{};                   ///< tile of each sender, less one; 0: none
-  of_warps<unsigned char> reduced{};              ///< tiles of each reducer
+  of_warps<signed char> held{};                   ///< item of each sender, less one; 0: none
+  of_warps<unsigned char> reduced{};              ///< items of each reducer
+  of_warps<unsigned char> awaits_sums{};          ///< each reducer of its next item
   std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};  ///< at a rank, another's
   std::array<unsigned char, most_ranks> told{};  ///< periods, and one for the begin
-  /// The tile that stands in a slot, of all operations, and one more; 0: it is clear.
-  std::array<std::array<std::array<unsigned char, most_slots>, most_ranks>, most_ranks> slot{};
+  slots_of_ranks tile{};
+  slots_of_ranks sum{};
   auto operator<=>(ring_model const&) const = default;
 };
 
 /// Explores operations by the rules of a plan; `Rules` changes them, to see that they are needed.
 struct ring_rules {
   unsigned room = 4;
+  bool two_shot = false;
   unsigned free_after = 0;  ///< slots taken for clear too early
   bool rounds_slots = true;
   bool heeds_grid = true;
@@ -319,22 +326,22 @@ class ring_explorer {
 
  private:
   protocol::ring_plan plan(ring_operation const& of) const {
-    auto made = protocol::plan_ring(of.tiles, rules_.room, of.senders, of.reducers);
+    auto made = protocol::plan_ring(of.items, 1, rules_.room, of.senders, of.reducers);
     if (!rules_.rounds_slots) { made.slots = rules_.room; }
     return made;
   }
   unsigned slots(ring_operation const& of) const { return plan(of).slots; }
-  /// Where a tile of this operation goes: on from where the last one ended.
-  unsigned slot_of(ring_model const& now, std::size_t r, unsigned tile) const {
+  /// Where an item of this operation goes: on from where the last one ended.
+  unsigned slot_of(ring_model const& now, std::size_t r, unsigned item) const {
     unsigned first = 0;
     for (std::size_t k = 0; k < now.operation[r]; ++k) {
-      first = (first + operations_[k].tiles) % slots(operations_[k]);
+      first = (first + operations_[k].items) % slots(operations_[k]);
     }
-    return (first + tile) % slots(operations_[now.operation[r]]);
+    return (first + item) % slots(operations_[now.operation[r]]);
   }
   unsigned before(ring_model const& now, std::size_t r) const {
     unsigned sum = 0;
-    for (std::size_t k = 0; k < now.operation[r]; ++k) { sum += operations_[k].tiles; }
+    for (std::size_t k = 0; k < now.operation[r]; ++k) { sum += operations_[k].items; }
     return sum;
   }
 
@@ -345,35 +352,32 @@ class ring_explorer {
     return w == 0 && tell(now, r, of);
   }
 
-  /// Takes a tile, or sends the one that it holds.
+  /// Takes an item, or sends the one that it holds.
   bool send(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
     auto& held = now.held[r][w];
     if (held == 0) {
-      if (now.taken[r] == of.tiles) { return false; }
+      if (now.taken[r] == of.items) { return false; }
       held = static_cast<signed char>(++now.taken[r]);
       return true;
     }
     auto const begun = before(now, r);
-    auto const tile = static_cast<unsigned>(held) - 1;
-    auto const number = begun + tile;
-    if (!protocol::reached(cleared(now, r, of, begun) + rules_.free_after,
-                           number + 1 - slots(of))) {
-      return false;
-    }
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p == r) { continue; }
-      auto& there = now.slot[p][r][slot_of(now, r, tile)];
-      if (there != 0) { wrong_ = "a tile was overwritten"; }
-      there = static_cast<unsigned char>(number + 1);
-    }
+    auto const item = static_cast<unsigned>(held) - 1;
+    auto const number = begun + item;
+    if (!may_send(now, r, number)) { return false; }
+    put(now.tile, r, slot_of(now, r, item), number, "a tile was overwritten");
     held = 0;
     return true;
   }
 
-  /// What a sender may take for cleared.
+  bool may_send(ring_model const& now, std::size_t r, unsigned number) const {
+    auto const& of = operations_[now.operation[r]];
+    return protocol::reached(cleared(now, r, of, before(now, r)) + rules_.free_after,
+                             number + 1 - slots(of));
+  }
+  /// What who sends may take for cleared.
   unsigned cleared(ring_model const& now, std::size_t r, ring_operation const& of,
                    unsigned begun) const {
-    unsigned least = begun + of.tiles;
+    unsigned least = begun + of.items;
     for (std::size_t p = 0; p < ranks_; ++p) {
       if (p != r) { least = std::min<unsigned>(least, now.flag[r][p]); }
     }
@@ -383,18 +387,43 @@ class ring_explorer {
     return least;
   }
 
+  /// Reduces a tile; of two shots sends the sum, and in another move takes those of the others.
   bool reduce(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
-    auto const tile = static_cast<unsigned>(now.reduced[r][w] * of.reducers + w);
-    if (tile >= of.tiles) { return false; }
-    auto const number = before(now, r) + tile;
+    auto const item = static_cast<unsigned>(now.reduced[r][w] * of.reducers + w);
+    if (item >= of.items) { return false; }
+    auto const number = before(now, r) + item;
+    auto const at = slot_of(now, r, item);
+    auto& awaits_sums = now.awaits_sums[r][w];
+    bool const sends = rules_.two_shot && awaits_sums == 0;
+    if (sends && !may_send(now, r, number)) { return false; }
+    if (!take(awaits_sums != 0 ? now.sum : now.tile, r, at, number)) { return false; }
+    if (sends) {
+      awaits_sums = 1;
+      put(now.sum, r, at, number, "a sum was overwritten");
+    } else {
+      awaits_sums = 0;
+      ++now.reduced[r][w];
+    }
+    return true;
+  }
+
+  /// Into a slot of all others.
+  void put(slots_of_ranks& slots, std::size_t r, unsigned at, unsigned number,
+           char const* if_there) {
     for (std::size_t p = 0; p < ranks_; ++p) {
       if (p == r) { continue; }
-      auto const there = now.slot[r][p][slot_of(now, r, tile)];
-      if (there == 0) { return false; }
-      if (there != number + 1) { wrong_ = "another tile was read"; }
+      if (slots[p][r][at] != 0) { wrong_ = if_there; }
+      slots[p][r][at] = static_cast<unsigned char>(number + 1);
     }
-    for (std::size_t p = 0; p < ranks_; ++p) { now.slot[r][p][slot_of(now, r, tile)] = 0; }
-    ++now.reduced[r][w];
+  }
+  /// From all others, once all are there.
+  bool take(slots_of_ranks& slots, std::size_t r, unsigned at, unsigned number) {
+    for (std::size_t p = 0; p < ranks_; ++p) {
+      if (p == r) { continue; }
+      if (slots[r][p][at] == 0) { return false; }
+      if (slots[r][p][at] != number + 1) { wrong_ = "another item was read"; }
+    }
+    for (std::size_t p = 0; p < ranks_; ++p) { slots[r][p][at] = 0; }
     return true;
   }
 
@@ -422,7 +451,7 @@ class ring_explorer {
       if (w >= of.reducers) { continue; }
       reduced += now.reduced[r][w];
     }
-    if (now.taken[r] != of.tiles || reduced != of.tiles) { return; }
+    if (now.taken[r] != of.items || reduced != of.items) { return; }
     if (now.told[r] <= plan(of).periods) { return; }
     ++now.operation[r];
     now.taken[r] = 0;
@@ -439,49 +468,62 @@ class ring_explorer {
 
 }  // namespace
 
-TEST_CASE("tiles by ticket lose nothing, within an operation and from one to the next", "[comm]") {
-  ring_explorer one_each{{.room = 4}, 2};
-  CHECK(one_each.run({{1, 1, 1}, {9, 1, 1}, {3, 1, 1}}) == "");
-  CHECK(one_each.states() > 500);
-  ring_explorer two_senders{{.room = 4}, 2};
-  CHECK(two_senders.run({{6, 2, 1}, {1, 2, 1}}) == "");
-  CHECK(two_senders.states() > 1000);
-  ring_explorer two_reducers{{.room = 4}, 2};
-  CHECK(two_reducers.run({{7, 1, 2}, {2, 1, 2}}) == "");
-  CHECK(two_reducers.states() > 1000);
-  ring_explorer more_room{{.room = 8}, 2};
-  CHECK(more_room.run({{9, 1, 2}}) == "");
-  CHECK(more_room.states() > 1000);
-  ring_explorer three_ranks{{.room = 2}, 3};
-  CHECK(three_ranks.run({{3, 1, 1}, {1, 1, 1}}) == "");
-  CHECK(three_ranks.states() > 1000);
-}
-
-TEST_CASE("tiles by ticket lose nothing as the grid changes", "[comm]") {
-  for (unsigned const room : {4U, 5U}) {
-    CHECK(ring_explorer({.room = room}, 2).run({{6, 1, 2}, {3, 1, 1}}) == "");
-    CHECK(ring_explorer({.room = room}, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
+TEST_CASE("items by ticket lose nothing, within an operation and from one to the next", "[comm]") {
+  for (bool const two_shot : {false, true}) {
+    INFO((two_shot ? "two shots" : "all to all"));
+    ring_explorer one_each{{.room = 4, .two_shot = two_shot}, 2};
+    CHECK(one_each.run({{1, 1, 1}, {9, 1, 1}, {3, 1, 1}}) == "");
+    CHECK(one_each.states() > 500);
+    ring_explorer two_senders{{.room = 4, .two_shot = two_shot}, 2};
+    CHECK(two_senders.run({{6, 2, 1}, {1, 2, 1}}) == "");
+    CHECK(two_senders.states() > 1000);
+    ring_explorer two_reducers{{.room = 4, .two_shot = two_shot}, 2};
+    CHECK(two_reducers.run({{7, 1, 2}, {2, 1, 2}}) == "");
+    CHECK(two_reducers.states() > 1000);
+    ring_explorer more_room{{.room = 8, .two_shot = two_shot}, 2};
+    CHECK(more_room.run({{9, 1, 2}}) == "");
+    CHECK(more_room.states() > 1000);
+    ring_explorer three_ranks{{.room = 2, .two_shot = two_shot}, 3};
+    CHECK(three_ranks.run({{3, 1, 1}, {1, 1, 1}}) == "");
+    CHECK(three_ranks.states() > 1000);
   }
 }
 
-TEST_CASE("each of the rules for tiles by ticket is needed", "[comm]") {
-  CHECK(ring_explorer({.room = 4, .free_after = 1}, 2).run({{9, 1, 1}}) ==
-        "a tile was overwritten");
+TEST_CASE("items by ticket lose nothing as the grid changes", "[comm]") {
+  for (unsigned const room : {4U, 5U}) {
+    for (bool const two_shot : {false, true}) {
+      ring_rules const rules{.room = room, .two_shot = two_shot};
+      CHECK(ring_explorer(rules, 2).run({{6, 1, 2}, {3, 1, 1}}) == "");
+      CHECK(ring_explorer(rules, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
+    }
+  }
+}
+
+TEST_CASE("each of the rules for items by ticket is needed", "[comm]") {
+  for (bool const two_shot : {false, true}) {
+    INFO((two_shot ? "two shots" : "all to all"));
+    auto const run = [&](ring_rules rules, std::vector<ring_operation> const& all) {
+      rules.two_shot = two_shot;
+      return ring_explorer(rules, 2).run(all);
+    };
+    CHECK(run({.room = 4, .free_after = 1}, {{9, 1, 1}}) == "a tile was overwritten");
+    CHECK(run({.room = 4, .tells_at_begin = false}, {{2, 1, 1}, {2, 1, 1}, {2, 1, 1}}) ==
+          "deadlock");
+    // As many slots as are reduced at once, of which half are not told of.
+    CHECK(run({.room = 2}, {{9, 1, 2}}) == "deadlock");
+  }
+  // These hold between two shots by themselves: sums keep the ranks' reducers together.
   CHECK(ring_explorer({.room = 5, .rounds_slots = false}, 2).run({{7, 1, 2}}) ==
-        "another tile was read");
+        "another item was read");
   CHECK(ring_explorer({.room = 5, .heeds_grid = false}, 2).run({{6, 1, 2}, {3, 1, 1}}) ==
         "a tile was overwritten");
-  CHECK(ring_explorer({.room = 4, .tells_at_begin = false}, 2)
-            .run({{2, 1, 1}, {2, 1, 1}, {2, 1, 1}}) == "deadlock");
-  // As many slots as are reduced at once, of which half are not told of.
-  CHECK(ring_explorer({.room = 2}, 2).run({{9, 1, 2}}) == "deadlock");
 }
 
 TEST_CASE("a plan's periods fit into the slots, and few are open at a time", "[comm]") {
   for (unsigned const room : {8U, 24U, 104U, 1716U, 6864U}) {
     for (unsigned at_once = 4; at_once <= room / 2; at_once += 4) {
       for (unsigned const tiles : {1U, room / 2, room, room + 1, 10 * room + 3}) {
-        auto const plan = protocol::plan_ring(tiles, room, 1, at_once);
+        auto const plan = protocol::plan_ring(tiles, 1, room, 1, at_once);
         INFO(tiles << " tiles, room for " << room << ", " << at_once << " at once");
         REQUIRE(plan.slots <= room);
         REQUIRE(plan.slots % at_once == 0);
@@ -494,145 +536,6 @@ TEST_CASE("a plan's periods fit into the slots, and few are open at a time", "[c
       }
     }
   }
-}
-
-namespace {
-
-/// Ranks that send tiles once their own stage is free, as `ring_two_shot`; of all operations.
-struct staged_state {
-  std::array<unsigned char, most_ranks> operation{};
-  std::array<unsigned char, most_ranks> sent{}, told{}, delivered{};
-  of_warps<unsigned char> reduced{};  ///< by each group
-  auto operator<=>(staged_state const&) const = default;
-};
-
-/// Explores operations of so many tiles each; groups take tiles in turn, each operation's first
-/// with its first.
-class staged_explorer {
- public:
-  staged_explorer(unsigned stages, unsigned slots, unsigned together, std::size_t ranks,
-                  std::size_t groups)
-      : stages_(stages), slots_(slots), together_(together), ranks_(ranks), groups_(groups) {}
-
-  std::string run(std::vector<unsigned> const& tiles) {
-    ends_.assign(1, 0);
-    for (auto const each : tiles) { ends_.push_back(ends_.back() + each); }
-    return explore_operations(seen_, ranks_, tiles.size(), 3 + groups_, wrong_,
-                              [this](staged_state& next, std::size_t r, std::size_t which) {
-                                if (!advance(next, r, which)) { return false; }
-                                end_operation(next, r);
-                                return true;
-                              });
-  }
-  std::size_t states() const { return seen_.size(); }
-
- private:
-  unsigned begin(staged_state const& now, std::size_t r) const { return ends_[now.operation[r]]; }
-  unsigned end(staged_state const& now, std::size_t r) const {
-    return ends_[now.operation[r] + 1U];
-  }
-
-  /// Whether a rank has reduced tile `t`, of all operations.
-  bool has_reduced(staged_state const& now, std::size_t r, unsigned t) const {
-    if (t < begin(now, r)) { return true; }
-    auto const of_operation = t - begin(now, r);
-    return now.reduced[r][of_operation % groups_] > of_operation / groups_;
-  }
-
-  bool advance(staged_state& now, std::size_t r, std::size_t step) {
-    if (step == 0) { return send(now, r); }
-    if (step == 1) { return tell(now, r); }
-    return step == 2 ? deliver(now, r) : reduce(now, r, step - 3);
-  }
-
-  bool send(staged_state& now, std::size_t r) {
-    unsigned const t = now.sent[r];
-    if (t == end(now, r)) { return false; }
-    // A stage is free once its last tile was told of, and delivered.
-    if (t >= begin(now, r) + stages_ &&
-        (now.told[r] <= t - stages_ || now.delivered[r] <= t - stages_)) {
-      return false;
-    }
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p != r && t >= slots_ && !has_reduced(now, p, t - slots_)) {
-        wrong_ = "a tile was overwritten";
-      }
-    }
-    ++now.sent[r];
-    return true;
-  }
-
-  bool tell(staged_state& now, std::size_t r) const {
-    auto const until = std::min(now.told[r] + together_, end(now, r));
-    if (now.told[r] == end(now, r) || now.sent[r] < until) { return false; }
-    now.told[r] = static_cast<unsigned char>(until);
-    return true;
-  }
-
-  bool reduce(staged_state& now, std::size_t r, std::size_t group) {
-    auto const t = begin(now, r) + now.reduced[r][group] * groups_ + group;
-    if (t >= end(now, r) || now.sent[r] <= t) { return false; }
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p == r) { continue; }
-      unsigned const wanted = static_cast<unsigned>(t) + 1U;
-      auto const groups = static_cast<unsigned>(groups_);
-      // Also of counts that are looked at too early.
-      if (slots_ == 2 * stages_ &&
-          !protocol::plausible_tiles(now.told[p], wanted, slots_, groups)) {
-        wrong_ = "a count that cannot be";
-      }
-      if (!protocol::reached(now.told[p], wanted)) { return false; }
-    }
-    ++now.reduced[r][group];
-    return true;
-  }
-
-  bool deliver(staged_state& now, std::size_t r) const {
-    if (now.delivered[r] == end(now, r) || !has_reduced(now, r, now.delivered[r])) { return false; }
-    ++now.delivered[r];
-    return true;
-  }
-
-  /// All that a rank's kernel waits for but its handshake, without which it must be right too.
-  void end_operation(staged_state& now, std::size_t r) const {
-    auto const last = end(now, r);
-    if (now.sent[r] != last || now.told[r] != last || now.delivered[r] != last) { return; }
-    ++now.operation[r];
-    now.reduced[r].fill(0);
-  }
-
-  unsigned stages_, slots_, together_;
-  std::size_t ranks_, groups_;
-  std::vector<unsigned> ends_;
-  std::set<staged_state> seen_;
-  std::string wrong_;
-};
-
-}  // namespace
-
-TEST_CASE("stages keep the slots of ring_two_shot apart, within an operation and between them",
-          "[comm]") {
-  constexpr auto stages = protocol::ring_stages;
-  constexpr auto slots = protocol::staged_slots;
-  constexpr auto together = protocol::told_together;
-  staged_explorer as_it_is{stages, slots, together, 2, protocol::staged_groups};
-  CHECK(as_it_is.run({1, 2 * slots + 1, 3}) == "");
-  CHECK(as_it_is.states() > 5000);
-  staged_explorer three_ranks{2, 4, 2, 3, 1};
-  CHECK(three_ranks.run({1, 9, 3}) == "");
-  CHECK(three_ranks.states() > 5000);
-  for (unsigned const fewer : {2U, 3U, 4U}) {
-    CHECK(staged_explorer(fewer, 2 * fewer, 1, 2, 1).run({2, 9, 1}) == "");
-    CHECK(staged_explorer(fewer, 2 * fewer, 2, 2, 2).run({2, 9, 1}) == "");
-  }
-}
-
-TEST_CASE("a slot less is not enough for ring_two_shot, nor a stage for two tiles told together",
-          "[comm]") {
-  for (unsigned const stages : {2U, 3U}) {
-    CHECK(staged_explorer(stages, 2 * stages - 1, 1, 2, 1).run({12}) == "a tile was overwritten");
-  }
-  CHECK(staged_explorer(1, 2, 2, 2, 1).run({4}) == "deadlock");
 }
 
 TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is made of", "[comm]") {

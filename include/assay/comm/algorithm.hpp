@@ -18,7 +18,7 @@ enum class algorithm {
   lamport_push,      ///< all to all; packets are data alone, over a pattern that no data has
   lamport_two_shot,  ///< as `lamport_push`, each slice to the rank that reduces it, then to all
   ring_push,         ///< all to all; tiles through slots in turn; SMs either send or reduce
-  ring_two_shot,     ///< so each slice to the rank that reduces it, then into all outputs
+  ring_two_shot,     ///< so each slice to the rank that reduces it, then to all
   pull,              ///< each rank reads all inputs; not in place
   two_shot,          ///< each rank reads its slice of all inputs and writes it to all outputs
 };
@@ -53,7 +53,7 @@ constexpr bool is_ring(algorithm which) noexcept {
 struct all_reduce_options {
   algorithm how = algorithm::automatic;
   /// Blocks for each rank; 0: as many as the size needs. Never more than are resident at once;
-  /// `ring_push` takes two at least.
+  /// rings take two at least.
   unsigned blocks = 0;
   /// Threads in a block, whole warps up to 512; 0: as many as the size needs.
   unsigned threads = 0;

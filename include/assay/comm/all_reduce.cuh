@@ -58,8 +58,6 @@ class basic_all_reduce {
       auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
       most = std::min(most, static_cast<unsigned>(sms));
       early = early && detail::capability(place) >= 90;
-      staged_ = staged_ &&
-                detail::can_stage(place, options_, tiled(algorithm::ring_two_shot).shared_bytes);
     }
     probe_peers(peers_);
     // Of kernels bounded to `most_push_threads` an SM holds at least one block.
@@ -139,7 +137,6 @@ class basic_all_reduce {
       device_guard const guard{place};
       for (int which = 1; which < algorithms; ++which) {
         auto const how = static_cast<algorithm>(which);
-        if (how == algorithm::ring_two_shot && !staged_) { continue; }
         load_kernel(kernels<T>::of(how, ranks()), is_push(how) ? 0 : tiled(how).shared_bytes);
       }
       load_kernel(kernels<T>::rms_norm(ranks()), 0);
@@ -152,7 +149,7 @@ class basic_all_reduce {
     bool const in_place = detail::in_place(buffers, ranks());
     auto const bytes = count * sizeof(T);
     if (options_.how == algorithm::automatic) {
-      return choose({bytes, ranks(), in_place, staged_}, options_.scratch_bytes);
+      return choose({bytes, ranks(), in_place}, options_.scratch_bytes);
     }
     if (options_.how == algorithm::pull && in_place) { return algorithm::two_shot; }
     detail::require_capacity(options_, bytes, ranks());
@@ -233,20 +230,16 @@ class basic_all_reduce {
       to.threads = tuned.threads;
       to.shared_bytes = tuned.shared_bytes;
       auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
-      auto const in_ring =
-          std::min({most, layout_.ring_blocks, options_.blocks != 0 ? options_.blocks : most});
-      if (how == algorithm::ring_push) {
-        detail::require_two_kinds(most, peers_.most_on_one());
+      if (is_ring(how)) {
+        detail::require_two_kinds(most, how, peers_.most_on_one());
+        auto const in_ring =
+            std::min({most, layout_.ring_blocks, options_.blocks != 0 ? options_.blocks : most});
+        bool const two_shot = how == algorithm::ring_two_shot;
         auto const shape =
-            shape_ring(call.grid.packs, in_ring, layout_.ring_slots, ring_block::groups);
+            shape_ring(call.grid.packs, static_cast<unsigned>(slices(how)), in_ring,
+                       layout_.ring_slots / (two_shot ? 2U : 1U), ring_block::groups);
         to.blocks = shape.blocks;
         call.ring = shape.plan;
-      } else if (how == algorithm::ring_two_shot) {
-        auto const packs = share_of(call.grid.packs, slices(how));
-        // Shares begin on lines, and none is less than a pack for each thread that reduces.
-        auto const share = std::max(share_of(packs, in_ring), tuned.least_packs);
-        call.block_packs = static_cast<unsigned>(share_of(share, line_packs) * line_packs);
-        to.blocks = static_cast<unsigned>(share_of(packs, call.block_packs));
       } else {
         call.to_all = how == algorithm::two_shot;
         auto const whole = slice_of(call.grid.packs, call.to_all ? ranks() : 1, 0);
@@ -336,8 +329,7 @@ class basic_all_reduce {
   peers peers_;
   all_reduce_options options_;
   workspace_layout layout_;
-  unsigned sure_ = 1;   ///< blocks of a rank that are resident on any account
-  bool staged_ = true;  ///< all devices can do `ring_two_shot`
+  unsigned sure_ = 1;  ///< blocks of a rank that are resident on any account
   std::vector<workspace> workspaces_;
   detail::failure_board failures_;
 };

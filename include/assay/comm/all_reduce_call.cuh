@@ -69,10 +69,8 @@ struct channel {
   /// Past L1, where an earlier kernel's lines may be.
   __device__ block_state counted() const {
     auto const now = __ldcg(reinterpret_cast<uint4 const*>(state()));
-    return {now.x, now.y, now.z, now.w, 0};
+    return {now.x, now.y, now.z, now.w};
   }
-  __device__ unsigned counted_tiles() const { return __ldcg(&state()->ring_tiles); }
-  __device__ unsigned next_slot() const { return __ldcg(&state()->ring_slot); }
   __device__ unsigned* flag(int rank, int from) const {
     auto const line = block * std::size_t{max_ranks} + static_cast<unsigned>(from);
     return reinterpret_cast<unsigned*>(of_rank(rank, call.at.flags_at + line * line_bytes));
@@ -92,12 +90,7 @@ struct channel {
     return reinterpret_cast<uint4*>(of_rank(rank, call.at.ll_at)) +
            std::size_t{slot} * 2 * call.at.ll_slot_packs;
   }
-  /// What `from` has counted of its tiles for this block of `rank`.
-  __device__ unsigned* ring_flag(int rank, int from) const {
-    auto const line = block * std::size_t{max_ranks} + static_cast<unsigned>(from);
-    return reinterpret_cast<unsigned*>(of_rank(rank, call.at.ring_flags_at + line * line_bytes));
-  }
-  /// Up to where `from` has told `rank` that it has cleared tiles.
+  /// Up to where `from` has told `rank` that it has cleared items.
   __device__ unsigned* ring_told(int rank, int from) const {
     auto const line = static_cast<unsigned>(from) * line_bytes;
     return reinterpret_cast<unsigned*>(of_rank(rank, call.at.ring_told_at + line));
@@ -105,12 +98,7 @@ struct channel {
   /// The slots for tiles that `from` sends to this rank.
   __device__ uint4* ring(int rank, int from) const {
     return reinterpret_cast<uint4*>(of_rank(rank, call.at.ring_at)) +
-           source(rank, from) * call.at.ring_packs;
-  }
-  /// Those of one block of `ring_two_shot`, of so many packs each.
-  __device__ uint4* staged_slot(int rank, int from, unsigned slot, unsigned packs) const {
-    return ring(rank, from) +
-           (std::size_t{block} * protocol::staged_slots + slot % protocol::staged_slots) * packs;
+           std::size_t{source(rank, from)} * call.at.ring_slots * ring_tile_packs;
   }
   __device__ unsigned* given_up() const {
     return reinterpret_cast<unsigned*>(of_rank(me, call.at.failed_at));
@@ -177,25 +165,6 @@ __device__ void meet(channel<T> const& here, unsigned count, bool release) {
     }
   }
   __syncthreads();
-}
-
-/// Waits until all others have sent so many tiles to this block: each warp by itself, a lane for
-/// each other rank. `seen` is what a lane saw last; `slots` and `groups` are the ring's.
-template <class T>
-__device__ void await_tiles(channel<T> const& here, unsigned& seen, unsigned count, unsigned slots,
-                            unsigned groups) {
-  auto const from = static_cast<int>(threadIdx.x % 32);
-  if (from < here.call.ranks && from != here.me && !wire::reached(seen, count)) {
-    auto const* const flag = here.ring_flag(here.me, from);
-    auto const wrong = [&](unsigned value) {
-      return here.call.checked && !wire::plausible_tiles(value, count, slots, groups);
-    };
-    seen = await(
-        here, from, count, [flag] { return wire::seen(flag); },
-        [&](unsigned value) { return wire::reached(value, count) || wrong(value); });
-    if (wrong(seen) && here.noted.kind == 0) { here.fail(failure_kind::corrupted, from, count); }
-  }
-  __syncwarp();
 }
 
 /// In checked calls the first block of each rank compares what the ranks were asked for.

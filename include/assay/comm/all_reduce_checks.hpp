@@ -65,23 +65,6 @@ inline int capability(on::device place) {
          attribute(place, cudaDevAttrComputeCapabilityMinor);
 }
 
-/// Whether a device has bulk copies, and room for the stages of `ring_two_shot`; throws where that
-/// is asked for and it has not.
-inline bool can_stage(on::device place, all_reduce_options const& options,
-                      std::size_t shared_bytes) {
-  auto const room = attribute(place, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  bool const can = capability(place) >= 90 && static_cast<std::size_t>(room) >= shared_bytes;
-  if (!can && options.how == algorithm::ring_two_shot) {
-    throw std::invalid_argument(
-        "all_reduce by ring_two_shot needs compute capability 9.0 and " +
-        std::to_string(shared_bytes) + " bytes of shared memory for a block, and device " +
-        std::to_string(place.id) + " has " + std::to_string(capability(place) / 10) + '.' +
-        std::to_string(capability(place) % 10) + " and " + std::to_string(room) +
-        ": use two_shot, or leave the choice of the algorithm");
-  }
-  return can;
-}
-
 inline void require_options(all_reduce_options const& options) {
   auto const refuse = [](std::string const& what) {
     throw std::invalid_argument("comm::all_reduce_options: " + what);
@@ -125,12 +108,12 @@ inline void require_resident(unsigned blocks, peers const& who, unsigned threads
                               std::to_string(threads) + " threads");
 }
 
-/// `ring_push` has blocks of two kinds.
-inline void require_two_kinds(unsigned blocks, int ranks_on_one) {
+/// Rings have blocks of two kinds.
+inline void require_two_kinds(unsigned blocks, algorithm how, int ranks_on_one) {
   if (blocks > 1) { return; }
   throw std::invalid_argument("all_reduce: " + std::to_string(ranks_on_one) +
                               " ranks on one device leave no rank room for two blocks, as " +
-                              "ring_push takes");
+                              std::string{in_words(how)} + " takes");
 }
 
 inline void require_one_device(peers const& who) {

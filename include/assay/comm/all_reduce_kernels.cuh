@@ -8,7 +8,6 @@
 #include <assay/comm/all_reduce_norm.cuh>
 #include <assay/comm/all_reduce_push.cuh>
 #include <assay/comm/all_reduce_ring.cuh>
-#include <assay/comm/all_reduce_ring_two_shot.cuh>
 #include <assay/comm/all_reduce_two_shot_push.cuh>
 
 #include <cstddef>
@@ -68,7 +67,6 @@ struct tiled_launch {
   unsigned threads;
   unsigned tile_packs;
   std::size_t shared_bytes;
-  std::uint64_t least_packs = 1;  ///< of a block's share
 };
 
 /// Of an algorithm that is no push of everything at once.
@@ -79,10 +77,8 @@ tiled_launch tiled_shape(algorithm how, int ranks) {
     using tuning = direct_tuning<Copy, Ranks, Threads>;
     switch (how) {
       case algorithm::ring_push:
-        return {ring_block::threads, ring_tile_packs, 0};
       case algorithm::ring_two_shot:
-        return {staged_ring<Ranks>::threads, staged_ring<Ranks>::tile_packs,
-                staged_ring<Ranks>::shared_bytes, staged_ring<Ranks>::reducers};
+        return {ring_block::threads, ring_tile_packs, 0};
       default:
         return {static_cast<unsigned>(tuning::threads), tuning::tile_packs, tuning::shared_bytes};
     }

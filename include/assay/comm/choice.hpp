@@ -20,16 +20,18 @@ struct choice {
 };
 
 /// At two ranks a push sends what every algorithm must, and waits for nobody. Measured on two H200:
-/// of 4 MiB both Lamport pushes took 14.8 us and `ring_push` 15.5; of 8 MiB `ring_push` 26.8 and
-/// `lamport_two_shot` 27.2; of 16 MiB `ring_push` 49.7, `lamport_two_shot` 51.8 and `lamport_push`
-/// 52.1.
+/// of 1 MiB `lamport_push` took 5.4 us and `ring_push` 6.0; of 4 MiB `ring_push` 14.6 and
+/// `lamport_push` 14.9; of 8 MiB 26.0, 27.1 and `lamport_two_shot` 27.7.
 ///
 /// From four ranks on a push to all sends more than a two-shot, which costs one more way through
 /// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
 /// 1 MiB `two_shot` 9.8, `lamport_two_shot` 10.1; of 4 MiB both 24.2; of 16 MiB `ring_two_shot` and
-/// `lamport_two_shot` 81, `two_shot` 84; of 64 MiB `ring_two_shot` 296, `two_shot` 322. The rows
-/// for more are derived from 0.7 us one way and 360 GB/s.
-inline constexpr choice choices_of_two[] = {{std::size_t{8} << 20U, algorithm::lamport_push},
+/// `lamport_two_shot` 81, `two_shot` 84; of 64 MiB `ring_two_shot` 296, `two_shot` 322. Those of
+/// `ring_two_shot` are from before some SMs sent and the others reduced: since then it was measured
+/// between two, where 16 and 64 MiB take 53.3 and 191 us in place of 55.7 and 195, and by four
+/// ranks on two devices, 101.5 and 378 us in place of 102.1 and 377. The rows for more are derived
+/// from 0.7 us one way and 360 GB/s.
+inline constexpr choice choices_of_two[] = {{std::size_t{3} << 20U, algorithm::lamport_push},
                                             {SIZE_MAX, algorithm::ring_push}};
 inline constexpr choice choices_of_four[] = {{std::size_t{256} << 10U, algorithm::lamport_push},
                                              {std::size_t{2} << 20U, algorithm::two_shot},
@@ -40,7 +42,7 @@ inline constexpr choice choices_of_many[] = {{std::size_t{96} << 10U, algorithm:
                                              {SIZE_MAX, algorithm::ring_two_shot}};
 
 /// Scratch for all that the table pushes.
-inline constexpr std::size_t default_scratch_bytes = std::size_t{8} << 20U;
+inline constexpr std::size_t default_scratch_bytes = std::size_t{6} << 20U;
 
 /// Whether an engine that is asked for an algorithm needs slots for tiles. None uses those of both
 /// rings, which would not heed each other's.
@@ -48,7 +50,7 @@ constexpr bool uses_ring(algorithm asked) noexcept {
   return asked == algorithm::automatic || is_ring(asked);
 }
 
-/// Of `ring_push`: a pack for each of the threads that move a tile. Small tiles, as senders take
+/// Of rings: a pack for each of the threads that move a tile. Small tiles, as senders take
 /// the next when they have sent one: SMs get shares of the link that differ by a factor of three,
 /// and with equal numbers of tiles the last SMs sent alone. Between two H200, of 64 MiB, with tiles
 /// of 3.5 KiB 186.3 us, of 7.5 KiB 187.0, of 16 KiB 187.7; with equal numbers 190.8 at best.
@@ -56,13 +58,7 @@ inline constexpr unsigned ring_tile_packs = 224;
 /// Its slots for each block: 21 MB on an H200, as much as its L2 cache holds beside other data.
 /// Between two, of 256 MiB, 21 MB took 733.6 us, 25 MB 736.5; and of 16 MiB 49.7 and 50.1.
 constexpr unsigned ring_slots_per_block(int ranks) noexcept {
-  return ranks <= 2 ? 44 : ranks <= 4 ? 24 : 12;
-}
-
-/// Of `ring_two_shot`: tiles as large as 32 KiB of shared memory for a stage allow, one of each
-/// slice. Between four H200, of 1 GiB, tiles of 8 KiB took 4576 us and of 4 KiB 4749.
-constexpr unsigned staged_tile_packs(int ranks) noexcept {
-  return ranks <= 2 ? 1024 : ranks <= 4 ? 512 : 256;
+  return ranks <= 2 ? 44 : ranks <= 4 ? 24 : 16;
 }
 
 /// The size of one operation, as far as its choice goes.
@@ -70,7 +66,6 @@ struct problem {
   std::size_t bytes = 0;
   int ranks = 1;
   bool in_place = false;
-  bool staged = true;  ///< the devices can do `ring_two_shot`
 };
 
 /// The largest operation for which an algorithm's scratch will do; that of the largest for
@@ -95,8 +90,7 @@ constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexc
     for (auto const& row : rows) {
       if (what.bytes <= row.up_to_bytes &&
           what.bytes <= capacity_bytes(row.how, scratch_bytes, what.ranks) &&
-          !(what.in_place && row.how == algorithm::pull) &&
-          (what.staged || row.how != algorithm::ring_two_shot)) {
+          !(what.in_place && row.how == algorithm::pull)) {
         return row.how;
       }
     }
@@ -148,20 +142,20 @@ inline shape push_shape(std::uint64_t packs, shape_limits const& limits) {
   return found;
 }
 
-/// The grid of `ring_push` and its plan.
+/// The grid of a ring and its plan.
 struct ring_shape {
   unsigned blocks = 2;
   protocol::ring_plan plan;
 };
 
-/// For so many packs, by as many blocks as there are tiles, of `most`; `groups` of a block reduce a
-/// tile each at once.
-constexpr ring_shape shape_ring(std::uint64_t packs, unsigned most, unsigned slots,
+/// For so many packs in so many slices, by as many blocks as there are tiles, of `most`; `groups`
+/// of a block take an item each at once. Each slice has slots of its own.
+constexpr ring_shape shape_ring(std::uint64_t packs, unsigned slices, unsigned most, unsigned slots,
                                 unsigned groups) noexcept {
   auto const tiles = static_cast<unsigned>(share_of(packs, ring_tile_packs));
   auto const blocks = std::clamp(tiles, 2U, std::max(most, 2U));
   auto const senders = protocol::ring_senders(blocks);
-  return {blocks, protocol::plan_ring(tiles, slots, senders, (blocks - senders) * groups)};
+  return {blocks, protocol::plan_ring(tiles, slices, slots, senders, (blocks - senders) * groups)};
 }
 
 /// Blocks for the algorithms on whole buffers: 64 of 512 threads with four loads in flight filled

@@ -22,63 +22,63 @@ inline constexpr unsigned ll_buffers = 2;
 inline constexpr unsigned lamport_buffers = 3;
 inline constexpr unsigned cleared_after = 1;
 
-/// `ring_push`: some blocks of a rank send tiles to all others, the rest reduce what has come.
-/// Tiles are numbered on from operation to operation, and go into slots of every receiver that come
-/// round again; as of `lamport_push`, the data itself says that it is there, so who reduces a tile
-/// clears its slot. Each rank tells all others, by a flag, up to where it has cleared tiles; a tile
-/// may be sent once the least of these numbers is less than a round of slots behind.
+/// `ring_push` and `ring_two_shot`: some blocks of a rank send to all others, the rest reduce what
+/// has come. An operation is cut into items, numbered on from operation to operation. Item k of
+/// `ring_push` is tile k, to all others. Item k of `ring_two_shot` is tile k of each slice, to the
+/// rank that reduces it, and its sum, by the blocks that reduce to all others.
 ///
-/// Ranks tell after periods of tiles, since telling takes longer than few of them (of half as
+/// What an item brings goes into slots of the receiver that come round again; as of `lamport_push`,
+/// the data itself says that it is there, so who takes it clears its slot. Each rank tells all
+/// others, by a flag, up to where it has cleared items; an item may be sent once the least of these
+/// numbers is less than a round of slots behind.
+///
+/// Ranks tell after periods of items, since telling takes longer than few of them (of half as
 /// long ones 256 MiB took 967 us in place of 734), and not of the last half of the slots, so that
 /// nobody waits for flags at the end: by its first flag the next operation tells of all before it.
 /// Between operations of different numbers of slots nothing else says which of them are clear.
+///
+/// Sums go into slots of their own, by the same rule. All is done in the order of items by each
+/// sender and each group that reduces, so the first item that is not over can go on.
 struct ring_plan {
-  unsigned tiles = 0;
+  unsigned tiles = 0;  ///< of the whole message
+  unsigned items = 0;
   unsigned slots = 0;
   unsigned senders = 0;  ///< blocks
-  unsigned period = 0;   ///< tiles, a multiple of those that the reducers do at once
+  unsigned period = 0;   ///< items, a multiple of those that the reducers do at once
   unsigned periods = 0;  ///< that are told of within the operation
   unsigned tickets = 0;  ///< that the senders take
 };
 
-/// Tiles that each sender has without a ticket, so that it can load while it learns of the rest.
+/// Items that each sender has without a ticket, so that it can load while it learns of the rest.
 inline constexpr unsigned ring_given = 2;
 /// Tickets that a sender has taken and not looked at.
-inline constexpr unsigned ring_tickets_ahead = 4;
+inline constexpr unsigned ring_tickets_ahead = 2;
 /// Periods that may have begun and not be over in one block at a time: those of a round of slots,
 /// less than 8, and one at each end.
 inline constexpr unsigned ring_open_periods = 10;
 
-/// Blocks that send. Of 132 SMs of an H200 44 filled the link: 64 MiB between two took 186.3 us,
-/// with 39 senders 188.8, with 36 208.8; by a probe of the same scheme with 56, 188.2.
-constexpr unsigned ring_senders(unsigned blocks) noexcept { return blocks < 6 ? 1 : blocks / 3; }
+/// Blocks that send, little more than fill the link: of 132 SMs of an H200 39, with which 16 and
+/// 256 MiB between two took 49.2 and 731 us; with 44 49.7 and 730, with 37 50.1 and 762, and with
+/// 33 up to 938.
+constexpr unsigned ring_senders(unsigned blocks) noexcept {
+  return blocks < 7 ? 1 : blocks * 3 / 10;
+}
 
-/// For `at_once` tiles that are reduced at once, and room for at least twice as many. The slots are
-/// a multiple of them, so that in an operation each slot is for one reducer: another could take
-/// what the first has not read yet for its own.
-constexpr ring_plan plan_ring(unsigned tiles, unsigned room, unsigned senders,
+/// For so many tiles in so many slices, `at_once` items that are reduced at once, and room for at
+/// least twice as many. The slots are a multiple of them, so that in an operation each slot is for
+/// one reducer: another could take what the first has not read yet for its own.
+constexpr ring_plan plan_ring(unsigned tiles, unsigned slices, unsigned room, unsigned senders,
                               unsigned at_once) noexcept {
+  auto const items = (tiles + slices - 1) / slices;
   auto const slots = room / at_once * at_once;
   auto const quarter = slots / (4 * at_once);
   auto const period = (quarter == 0 ? 1 : quarter) * at_once;
-  auto const told = tiles > slots / 2 ? (tiles - slots / 2 - 1) / period : 0;
+  auto const told = items > slots / 2 ? (items - slots / 2 - 1) / period : 0;
   auto const given = ring_given * senders;
   // The last tickets of each sender find nothing left.
-  auto const tickets = (tiles > given ? tiles - given : 0) + ring_tickets_ahead * senders;
-  return {tiles, slots, senders, period, told, tickets};
+  auto const tickets = (items > given ? items - given : 0) + ring_tickets_ahead * senders;
+  return {tiles, items, slots, senders, period, told, tickets};
 }
-
-/// `ring_two_shot`: a block sends its tiles t once it has reduced tile t - `ring_stages` of its own
-/// slice, whose stage they take. For that it had seen all others' t - `ring_stages`, and those had
-/// reduced t - 2 `ring_stages` before they sent them. As many stages as 192 KiB of shared memory
-/// hold.
-inline constexpr unsigned ring_stages = 6;
-inline constexpr unsigned staged_slots = 2 * ring_stages;
-/// Groups of threads that reduce tiles in turn, so that one loads while another stores.
-inline constexpr unsigned staged_groups = 2;
-/// Tiles that one flag tells of. Raising it holds the SM's copies up until all that it sent has
-/// arrived: between four H200, 1 GiB took 4742 us with a flag for each tile, 4576 with one for two.
-inline constexpr unsigned told_together = 2;
 
 /// Handshakes of one operation on whole buffers: one to begin, one to end. Flags only ever grow.
 inline constexpr unsigned handshakes = 2;
@@ -106,11 +106,5 @@ constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
 /// Whether a flag can be what a peer wrote, while `wanted` is waited for: the one before, this one,
 /// or the next, which a peer that is ahead has reached.
 constexpr bool plausible(unsigned seen, unsigned wanted) noexcept { return seen - wanted + 1 <= 2; }
-/// The same of a count of tiles of `ring_two_shot`: all slots may be full, or who waits is one of
-/// so many groups, of which the others may wait for tiles before.
-constexpr bool plausible_tiles(unsigned seen, unsigned wanted, unsigned slots,
-                               unsigned groups) noexcept {
-  return seen - wanted + groups < slots + groups;
-}
 
 }  // namespace assay::comm::protocol

@@ -1,37 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The blocks of `ring_push` that reduce.
+/// The blocks of `ring_push` and `ring_two_shot` that reduce.
 #pragma once
 
-#include <assay/comm/ring_tiles.cuh>
+#include <assay/comm/ring_window.cuh>
 
 #include <cstdint>
 
 namespace assay::comm::detail {
 
-/// A block that reduces: each group every `at_once()`-th tile.
-template <class T, int Ranks>
-class ring_reducer : public ring_tiles<T> {
-  using base = ring_tiles<T>;
+/// What the threads of a block that reduces share.
+struct ring_reducer_shared {
+  std::uint64_t cleared[protocol::ring_open_periods];
+  int first;  ///< of `ring_window`
+};
+
+/// A block that reduces: each group every `at_once()`-th item. Of two shots it also sends the sums.
+template <class T, int Ranks, bool TwoShot>
+class ring_reducer : public ring_window<T> {
+  using base = ring_window<T>;
   using base::before_, base::call_, base::here_;
-  using base::begin, base::epoch, base::group, base::in_place, base::lane, base::loaded_flag,
-      base::pack_of_thread, base::number, base::packs, base::reducers, base::slot, base::slot_after,
-      base::tiles;
+  using base::begin, base::epoch, base::group, base::in_place, base::items, base::lane,
+      base::loaded_flag, base::pack_of_thread, base::number, base::own_word, base::packs,
+      base::reducers, base::slot, base::slot_after, base::sum_at, base::tile_at, base::tile_of;
 
  public:
-  /// `cleared`: `ring_open_periods` barriers in shared memory. Collective over the block.
-  __device__ ring_reducer(channel<T> const& here, std::uint64_t* cleared)
-      : base(here), cleared_(cleared) {
+  /// Collective over the block.
+  __device__ ring_reducer(channel<T> const& here, ring_reducer_shared& shared)
+      : base(here, shared.first), shared_(shared) {
     if (threadIdx.x < protocol::ring_open_periods) {
-      ::cuda::ptx::mbarrier_init(cleared_ + threadIdx.x, ring_block::movers / 32);
+      ::cuda::ptx::mbarrier_init(shared_.cleared + threadIdx.x,
+                                 ring_block::groups * ring_block::group_warps);
     }
+    if (TwoShot && ring_block::in_flag_warp()) { base::look_first(); }
     __syncthreads();
   }
 
   /// By a warp: notes what this block has cleared. That of the first one tells all others what all
   /// have: at once of the operations before, then of each period.
   __device__ void tell() const {
-    if (me() == 0) { raise(before_.tiles); }
+    if (me() == 0) { raise(before_.items); }
     for (unsigned k = 0; k < call_.ring.periods; ++k) {
       auto const cleared = number((k + 1) * call_.ring.period);
       await_phase(barrier(k), k / protocol::ring_open_periods);
@@ -47,17 +55,19 @@ class ring_reducer : public ring_tiles<T> {
     }
   }
 
-  /// By the movers: each group its tiles. What is added to the next is loaded while one is awaited.
+  /// By the movers: each group its items. What is added to the next is loaded while one is awaited.
   __device__ void reduce() {
-    auto const j = pack_of_thread();
+    if constexpr (TwoShot) { base::begin_sending(); }
     auto const rounds = call_.ring.period / at_once();
-    auto tile = group() * reducers() + me();
-    auto at = slot(tile);
+    auto item = group() * reducers() + me();
+    auto at = slot(item);
     uint4 own[1];
-    load_own(own, tile);
-    for (unsigned round = rounds, period = 0; tile < tiles(); tile += at_once()) {
-      if (j < packs(tile)) { reduce_pack(own[0], tile, at); }
-      load_own(own, tile + at_once());
+    load_own(own, item);
+    for (unsigned round = rounds, period = 0; item < items(); item += at_once()) {
+      if constexpr (TwoShot) { base::await_sendable(item); }
+      reduce_pack(own[0], item, at);
+      load_own(own, item + at_once());
+      if constexpr (TwoShot) { take_sums(item, at); }
       at = slot_after(at, at_once());
       if (--round > 0) { continue; }
       round = rounds;
@@ -71,60 +81,105 @@ class ring_reducer : public ring_tiles<T> {
   __device__ unsigned me() const { return here_.block - call_.ring.senders; }
   __device__ unsigned at_once() const { return reducers() * ring_block::groups; }
   __device__ std::uint64_t* barrier(unsigned period) const {
-    return cleared_ + period % protocol::ring_open_periods;
+    return shared_.cleared + period % protocol::ring_open_periods;
   }
+  /// What this rank reduces in an item.
+  __device__ unsigned own_tile(unsigned item) const {
+    return TwoShot ? tile_of(here_.me, item) : item;
+  }
+  __device__ bool is_other(int rank) const { return rank < call_.ranks && rank != here_.me; }
 
   __device__ unsigned* noted(unsigned reducer) const {
-    auto const at = here_.of_rank(here_.me, call_.at.ring_cleared_at);
-    return reinterpret_cast<unsigned*>(at) + reducer;
+    return own_word(call_.at.ring_cleared_at) + reducer;
   }
   __device__ void raise(unsigned cleared) const {
     auto const to = static_cast<int>(lane());
-    if (to < call_.ranks && to != here_.me) {
-      wire::raise(here_.ring_told(to, here_.me), cleared, true);
-    }
+    if (is_other(to)) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
   }
 
-  __device__ void load_own(uint4 (&own)[1], unsigned tile) const {
-    if (tile >= tiles()) { return; }
+  __device__ void load_own(uint4 (&own)[1], unsigned item) const {
+    if (item >= items()) { return; }
+    auto const tile = own_tile(item);
     auto const at = begin(tile);
     load_packs(own, call_.in[here_.me], call_.grid, at + pack_of_thread(), 0, at + packs(tile));
   }
 
-  __device__ void reduce_pack(uint4 const& own, unsigned tile, unsigned slot) const {
+  /// Reduces a pack of a tile; of two shots sends the sum to all others.
+  __device__ void reduce_pack(uint4 const& own, unsigned item, unsigned slot) const {
+    auto const tile = own_tile(item);
     auto const j = pack_of_thread();
+    if (j >= packs(tile)) { return; }
     uint4 pack[Ranks];
-    auto const is_other = [&](int rank) { return rank < call_.ranks && rank != here_.me; };
-    auto const from = [&](int rank) {
-      return here_.ring(here_.me, rank) + slot * ring_tile_packs + j;
-    };
-#pragma unroll
-    for (int rank = 0; rank < Ranks; ++rank) {
-      if (is_other(rank)) { pack[rank] = wire::load(from(rank)); }
-    }
-    if (in_place()) {
+    auto const from = [&](int rank) { return tile_at(here_.me, rank, slot) + j; };
+    auto const has = [&](int rank) { return is_other(rank); };
+    load(pack, from, has);
+    if (!TwoShot && in_place()) {
       await(
           here_, here_.me, epoch(), [&] { return wire::look(loaded_flag(slot)); },
-          [&](unsigned loaded) { return loaded == number(tile) + 1; });
+          [&](unsigned loaded) { return loaded == number(item) + 1; });
     }
+    await_all(pack, from, has);
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
-      if (!is_other(rank)) {
-        pack[rank] = wire::disguised(own);
-      } else if (!wire::arrived(pack[rank])) {
+      if (!is_other(rank)) { pack[rank] = wire::disguised(own); }
+    }
+    auto sum = narrowed<T>(reduced<T>(pack, call_.ranks, call_.how));
+    if constexpr (TwoShot) {
+      sum = wire::disguised(sum);
+#pragma unroll
+      for (int step = 1; step < Ranks; ++step) {
+        if (step >= call_.ranks) { continue; }
+        wire::store(sum_at(here_.peer(step), here_.me, slot) + j, sum);
+      }
+    }
+    store_pack(call_.out[here_.me], call_.grid, begin(tile) + j, sum);
+    clear(from, has);
+  }
+
+  /// Brings what the others reduced of an item to the output.
+  __device__ void take_sums(unsigned item, unsigned slot) const {
+    auto const j = pack_of_thread();
+    uint4 pack[Ranks];
+    auto const from = [&](int rank) { return sum_at(here_.me, rank, slot) + j; };
+    auto const has = [&](int rank) { return is_other(rank) && j < packs(tile_of(rank, item)); };
+    load(pack, from, has);
+    await_all(pack, from, has);
+#pragma unroll
+    for (int rank = 0; rank < Ranks; ++rank) {
+      if (has(rank)) {
+        store_pack(call_.out[here_.me], call_.grid, begin(tile_of(rank, item)) + j, pack[rank]);
+      }
+    }
+    clear(from, has);
+  }
+
+  /// What all others of `has` sent: looks for all, before `await_all` waits for one.
+  template <class From, class Has>
+  __device__ void load(uint4 (&pack)[Ranks], From const& from, Has const& has) const {
+#pragma unroll
+    for (int rank = 0; rank < Ranks; ++rank) {
+      if (has(rank)) { pack[rank] = wire::load(from(rank)); }
+    }
+  }
+  template <class From, class Has>
+  __device__ void await_all(uint4 (&pack)[Ranks], From const& from, Has const& has) const {
+#pragma unroll
+    for (int rank = 0; rank < Ranks; ++rank) {
+      if (has(rank) && !wire::arrived(pack[rank])) {
         pack[rank] = await_lamport(here_, from(rank), rank, epoch());
       }
     }
-    store_pack(call_.out[here_.me], call_.grid, begin(tile) + j,
-               narrowed<T>(reduced<T>(pack, call_.ranks, call_.how)));
+  }
+  template <class From, class Has>
+  __device__ void clear(From const& from, Has const& has) const {
     auto const none = protocol::unwritten;
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
-      if (is_other(rank)) { wire::store(from(rank), uint4{none, none, none, none}); }
+      if (has(rank)) { wire::store(from(rank), uint4{none, none, none, none}); }
     }
   }
 
-  std::uint64_t* cleared_;
+  ring_reducer_shared& shared_;
 };
 
 }  // namespace assay::comm::detail

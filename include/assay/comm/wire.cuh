@@ -103,11 +103,6 @@ __host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
 __host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
   return value - wanted + 1U <= 2U;
 }
-__host__ __device__ constexpr bool plausible_tiles(unsigned value, unsigned wanted, unsigned slots,
-                                                   unsigned groups) {
-  return value - wanted + groups < slots + groups;
-}
-
 /// Whether the above are the rules that were proven.
 consteval bool as_proven() {
   for (unsigned const near : {0U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
@@ -118,12 +113,6 @@ consteval bool as_proven() {
                         next_epoch(epoch) == protocol::next_epoch(epoch);
       if (!same) { return false; }
       for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
-        for (unsigned const groups : {1U, protocol::staged_groups}) {
-          if (plausible_tiles(value, epoch, protocol::staged_slots, groups) !=
-              protocol::plausible_tiles(value, epoch, protocol::staged_slots, groups)) {
-            return false;
-          }
-        }
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
       }

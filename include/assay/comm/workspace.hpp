@@ -25,15 +25,12 @@ struct alignas(16) block_state {
   unsigned lamport_epoch;
   unsigned lamport_packs;  ///< packs for each source in the buffer of the last epoch
   unsigned handshakes;
-  unsigned ring_tiles;  ///< of `ring_two_shot`: tiles sent, and as many reduced
-  unsigned ring_slot;   ///< for the next of them
 };
 
-/// What a rank has counted in `ring_push`; its last block to read it writes it for the next
-/// operation.
+/// What a rank has counted in a ring; its last block to read it writes it for the next operation.
 struct alignas(16) ring_state {
-  unsigned tiles;
-  unsigned slot;     ///< for the next tile
+  unsigned items;
+  unsigned slot;     ///< for the next item
   unsigned tickets;  ///< that were taken
   unsigned blocks;   ///< of the last operation
   unsigned readers;  ///< blocks of this operation that have read it
@@ -42,13 +39,12 @@ struct alignas(16) ring_state {
 /// Where things are in every rank's workspace, in bytes from its beginning.
 ///
 /// `states[block]` and `flags[block][from]` on lines of their own; `agreement[turn][from]`, what a
-/// checked operation compares; `ring_flags[block][from]`, counts of tiles of
-/// `ring_two_shot`; of `ring_push` its state, a ticket, `ring_told[from]`, up to where that has
-/// cleared tiles, `ring_cleared[block]`, the same of this rank's blocks, and `ring_loaded[slot]`, a
-/// tile whose input is no longer needed; scratch
+/// checked operation compares; of a ring its state, a ticket, `ring_told[from]`, up to where that
+/// has cleared items, `ring_cleared[block]`, the same of this rank's blocks, and
+/// `ring_loaded[slot]`, an item whose input is no longer needed; scratch
 /// `lamport[buffer][source][block]` of `slot_packs`, `ll[buffer][source][block]` of `ll_slot_packs`
-/// packs in twice as many packets, and slots for tiles: `ring[source]` of `ring_slots`, or
-/// `ring[source][block]` of `staged_slots`. The sources of a rank are the other ranks in order.
+/// packs in twice as many packets, and slots for tiles: `ring[source]` of `ring_slots`, of which
+/// `ring_two_shot` has half for sums. The sources of a rank are the other ranks in order.
 struct workspace_layout {
   unsigned blocks = 0;
   unsigned sources = 0;
@@ -56,10 +52,9 @@ struct workspace_layout {
   unsigned ll_slot_packs = 0;
   unsigned ring_blocks = 0;
   unsigned ring_slots = 0;
-  std::uint64_t ring_packs = 0;  ///< of each source
   std::size_t states_at = 0, flags_at = 0, agreement_at = 0, failed_at = 0;
-  std::size_t ring_flags_at = 0, ring_state_at = 0, ring_ticket_at = 0;
-  std::size_t ring_told_at = 0, ring_cleared_at = 0, ring_loaded_at = 0;
+  std::size_t ring_state_at = 0, ring_ticket_at = 0, ring_told_at = 0;
+  std::size_t ring_cleared_at = 0, ring_loaded_at = 0;
   std::size_t lamport_at = 0, ll_at = 0, ring_at = 0, bytes = 0;
 };
 
@@ -85,7 +80,6 @@ inline workspace_layout make_workspace_layout(int ranks, unsigned blocks, std::s
   at.states_at = take(blocks * line_bytes);
   at.flags_at = take(blocks * std::size_t{max_ranks} * line_bytes);
   at.agreement_at = take(2 * std::size_t{max_ranks} * line_bytes);
-  at.ring_flags_at = take(ring_blocks * std::size_t{max_ranks} * line_bytes);
   at.ring_blocks = ring_blocks;
   at.ring_slots = ring_blocks * ring_slots_per_block(ranks);
   at.ring_state_at = take(line_bytes);
@@ -97,10 +91,7 @@ inline workspace_layout make_workspace_layout(int ranks, unsigned blocks, std::s
                   pack_bytes);
   at.lamport_at = take(std::size_t{protocol::lamport_buffers} * at.sources * blocks *
                        at.slot_packs * pack_bytes);
-  at.ring_packs =
-      std::max(std::uint64_t{at.ring_slots} * ring_tile_packs,
-               std::uint64_t{ring_blocks} * protocol::staged_slots * staged_tile_packs(ranks));
-  at.ring_at = take(at.sources * at.ring_packs * pack_bytes);
+  at.ring_at = take(std::size_t{at.sources} * at.ring_slots * ring_tile_packs * pack_bytes);
   at.bytes = end;
   return at;
 }

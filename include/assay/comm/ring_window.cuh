@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// How far ahead the blocks of `ring_push` and `ring_two_shot` may send.
+#pragma once
+
+#include <assay/comm/ring_tiles.cuh>
+
+namespace assay::comm::detail {
+
+/// A warp's view of the slots of all others. One warp looks for all at first; each looks again when
+/// it has come to the end of those that were clear, which is once in a round of slots.
+template <class T>
+class ring_window : public ring_tiles<T> {
+  using base = ring_tiles<T>;
+
+ protected:
+  using base::before_, base::call_, base::here_;
+  using base::epoch, base::items, base::lane;
+
+  /// `first`: a word of shared memory.
+  __device__ ring_window(channel<T> const& here, int& first) : base(here), first_(first) {}
+
+  /// By a warp, before the block's threads meet.
+  __device__ void look_first() {
+    look();
+    if (lane() == 0) { first_ = sendable_; }
+  }
+  /// By each thread that sends, after they have.
+  __device__ void begin_sending() { sendable_ = first_; }
+
+  /// By a warp: waits until an item may be sent.
+  __device__ void await_sendable(unsigned item) {
+    if (may_send(item)) { return; }
+    look();
+    for (auto patience = here_.patience(); !may_send(item); look()) {
+      if (!__any_sync(0xFFFFFFFFU, here_.noted.kind != 0 || !patience.more())) { continue; }
+      if (is_late_) { here_.fail(failure_kind::timed_out, static_cast<int>(lane()), epoch()); }
+      sendable_ = static_cast<int>(items());
+      return;
+    }
+  }
+
+ private:
+  __device__ bool may_send(unsigned item) const { return static_cast<int>(item) < sendable_; }
+
+  /// What all others have told, a lane for each. Items before the least of it, or those of
+  /// operations before, are cleared. Those of another grid had other slots: then only that all are
+  /// says which slots are clear.
+  __device__ void look() {
+    auto const from = static_cast<int>(lane());
+    bool const is_other = from < call_.ranks && from != here_.me;
+    auto cleared = static_cast<int>(items());
+    if (is_other) {
+      cleared = static_cast<int>(wire::seen(here_.ring_told(here_.me, from)) - before_.items);
+      if (call_.checked && cleared > static_cast<int>(items())) {
+        here_.fail(failure_kind::corrupted, from, epoch());
+      }
+    }
+    auto const least = __reduce_min_sync(0xFFFFFFFFU, cleared);
+    is_late_ = is_other && cleared == least;
+    bool const of_other_grid = least < 0 && before_.blocks != gridDim.x;
+    sendable_ = of_other_grid ? 0 : least + static_cast<int>(call_.ring.slots);
+    __syncwarp();
+  }
+
+  int& first_;
+  int sendable_ = 0;      ///< items before this one may be sent, as far as this warp knows
+  bool is_late_ = false;  ///< whom this lane looks at has told the least
+};
+
+}  // namespace assay::comm::detail
