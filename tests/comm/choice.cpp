@@ -145,4 +145,5 @@ TEST_CASE("rings have blocks of both kinds, no more than tiles, and room for two
   auto const whole = shape_ring(1'000'000, 1, 132, 132 * ring_slots_per_block(2), 4);
   CHECK(whole.blocks == 132);
   CHECK(whole.plan.senders == 39);
+  CHECK(shape_ring(1'000'000, 4, 132, 132 * ring_slots_per_block(4) / 2, 4).plan.senders == 29);
 }

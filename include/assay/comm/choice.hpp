@@ -27,9 +27,9 @@ struct choice {
 /// the wire. Between four H200: of 256 KiB `lamport_push` took 6.4 us and both two-shots 6.9; of
 /// 1 MiB `two_shot` 9.8, `lamport_two_shot` 10.1; of 4 MiB both 24.2; of 16 MiB `ring_two_shot` and
 /// `lamport_two_shot` 81, `two_shot` 84; of 64 MiB `ring_two_shot` 296, `two_shot` 322. Those of
-/// `ring_two_shot` are from before some SMs sent and the others reduced: since then it was measured
-/// between two, where 16 and 64 MiB take 53.3 and 191 us in place of 55.7 and 195, and by four
-/// ranks on two devices, 101.5 and 378 us in place of 102.1 and 377. The rows for more are derived
+/// `ring_two_shot` are from before some SMs sent and the others reduced. Since then it was measured
+/// between two, where 16 and 64 MiB take 52.5 and 189 us in place of 55.7 and 195, and by four
+/// ranks on two devices, 102.1 and 375 us in place of 102.1 and 377. The rows for more are derived
 /// from 0.7 us one way and 360 GB/s.
 inline constexpr choice choices_of_two[] = {{std::size_t{3} << 20U, algorithm::lamport_push},
                                             {SIZE_MAX, algorithm::ring_push}};
@@ -55,10 +55,12 @@ constexpr bool uses_ring(algorithm asked) noexcept {
 /// and with equal numbers of tiles the last SMs sent alone. Between two H200, of 64 MiB, with tiles
 /// of 3.5 KiB 186.3 us, of 7.5 KiB 187.0, of 16 KiB 187.7; with equal numbers 190.8 at best.
 inline constexpr unsigned ring_tile_packs = 224;
-/// Its slots for each block: 21 MB on an H200, as much as its L2 cache holds beside other data.
-/// Between two, of 256 MiB, 21 MB took 733.6 us, 25 MB 736.5; and of 16 MiB 49.7 and 50.1.
+/// Their slots for each block: of two ranks 21 MB on an H200, as much as its L2 cache holds beside
+/// other data; 256 MiB by `ring_push` took 733.6 us with them, and 736.5 with 25 MB. Of more ranks
+/// those of `ring_two_shot` have to come round late enough, which counts for more: four ranks on
+/// two devices took 5831 us of 1 GiB with 36, 5844 with 28, 5876 with 24 and 7040 with 16.
 constexpr unsigned ring_slots_per_block(int ranks) noexcept {
-  return ranks <= 2 ? 44 : ranks <= 4 ? 24 : 16;
+  return ranks <= 2 ? 44 : ranks <= 4 ? 36 : 28;
 }
 
 /// The size of one operation, as far as its choice goes.
@@ -154,7 +156,7 @@ constexpr ring_shape shape_ring(std::uint64_t packs, unsigned slices, unsigned m
                                 unsigned groups) noexcept {
   auto const tiles = static_cast<unsigned>(share_of(packs, ring_tile_packs));
   auto const blocks = std::clamp(tiles, 2U, std::max(most, 2U));
-  auto const senders = protocol::ring_senders(blocks);
+  auto const senders = protocol::ring_senders(blocks, slices > 1);
   return {blocks, protocol::plan_ring(tiles, slices, slots, senders, (blocks - senders) * groups)};
 }
 

@@ -57,11 +57,13 @@ inline constexpr unsigned ring_tickets_ahead = 2;
 /// less than 8, and one at each end.
 inline constexpr unsigned ring_open_periods = 10;
 
-/// Blocks that send, little more than fill the link: of 132 SMs of an H200 39, with which 16 and
-/// 256 MiB between two took 49.2 and 731 us; with 44 49.7 and 730, with 37 50.1 and 762, and with
-/// 33 up to 938.
-constexpr unsigned ring_senders(unsigned blocks) noexcept {
-  return blocks < 7 ? 1 : blocks * 3 / 10;
+/// Blocks that only send, little more than fill the link. Of 132 SMs of an H200 39: 16 and 256 MiB
+/// by `ring_push` between two took 49.2 and 731 us with them, 49.7 and 730 with 44, 50.1 and 762
+/// with 37, and with 33 up to 938. Of `ring_two_shot` they have half of the bytes, and more of them
+/// keep the rest from sending sums: 1 GiB between two took 2926 us with 29, 2934 with 33 and 2968
+/// with 39.
+constexpr unsigned ring_senders(unsigned blocks, bool two_shot) noexcept {
+  return blocks < 7 ? 1 : two_shot ? blocks * 2 / 9 : blocks * 3 / 10;
 }
 
 /// For so many tiles in so many slices, `at_once` items that are reduced at once, and room for at
