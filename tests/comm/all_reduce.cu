@@ -23,11 +23,6 @@ using test::contains;
 
 namespace {
 
-constexpr algorithm every_algorithm[] = {algorithm::ll_push,          algorithm::lamport_push,
-                                         algorithm::lamport_two_shot, algorithm::ring_push,
-                                         algorithm::ring_two_shot,    algorithm::pull,
-                                         algorithm::two_shot};
-
 std::vector<std::size_t> sizes(algorithm how) {
   if (test::small()) { return {1, 37, 777}; }
   if (how == algorithm::ll_push) { return {1, 3, 37, 1000, 4099, 16385}; }
@@ -38,7 +33,7 @@ std::vector<std::size_t> sizes(algorithm how) {
 
 TEST_CASE("every algorithm sums every element", "[comm]") {
   auto const seed = test::fresh_seed();
-  for (auto const how : every_algorithm) {
+  for (auto const how : test::all_algorithms) {
     for (int const ranks : test::rank_counts()) {
       test::require_right<float>(how, ranks, sizes(how), seed);
     }
@@ -79,7 +74,7 @@ TEST_CASE("large messages are right, whichever way they take", "[comm]") {
 
 TEST_CASE("results are the same bits in every run", "[comm]") {
   auto const seed = test::fresh_seed();
-  for (auto const how : every_algorithm) {
+  for (auto const how : test::all_algorithms) {
     test::world<float> all{3, 5000, test::checked_options(how)};
     auto const at = all.buffers(0, 0, false);
     std::size_t const count = test::small() ? 500 : 4999;
@@ -108,7 +103,7 @@ TEST_CASE("no value is lost: negative zero, infinities, NaNs, also the one that 
                                   -std::numeric_limits<float>::infinity(),
                                   std::numeric_limits<float>::denorm_min(),
                                   -1.5F};
-  for (auto const how : every_algorithm) {
+  for (auto const how : test::all_algorithms) {
     test::world<float> all{2, 64, test::checked_options(how)};
     auto const at = all.buffers(0, 0, false);
     std::vector<float> const zeros(values.size(), -0.0F);

@@ -18,16 +18,11 @@ comm::all_reduce_options impatient(algorithm how) {
   return options;
 }
 
-constexpr algorithm every_algorithm[] = {algorithm::ll_push,          algorithm::lamport_push,
-                                         algorithm::lamport_two_shot, algorithm::ring_push,
-                                         algorithm::ring_two_shot,    algorithm::pull,
-                                         algorithm::two_shot};
-
 }  // namespace
 
 TEST_CASE("a rank that is not asked is named, and the engine goes on after a reset", "[comm]") {
   if (test::small()) { return; }
-  for (auto const how : every_algorithm) {
+  for (auto const how : test::all_algorithms) {
     INFO(std::string{comm::in_words(how)});
     test::world<float> all{2, 5000, impatient(how)};
     auto const at = all.buffers(0, 0, false);
@@ -51,7 +46,7 @@ TEST_CASE("a rank that is not asked is named, and the engine goes on after a res
 
 TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
   if (test::small()) { return; }
-  for (auto const how : every_algorithm) {
+  for (auto const how : test::all_algorithms) {
     INFO(std::string{comm::in_words(how)});
     test::world<float> all{2, 5000, impatient(how)};
     auto const at = all.buffers(0, 0, false);

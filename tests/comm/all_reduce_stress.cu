@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <random>
 
 using namespace assay;
@@ -48,9 +49,9 @@ class stress {
         other_(test::peers_of(ranks), other_bytes),
         wrong_(test::peers_of(ranks), 256),
         random_(seed) {
-    for (auto const how : {algorithm::automatic, algorithm::ll_push, algorithm::lamport_push,
-                           algorithm::lamport_two_shot, algorithm::ring_push,
-                           algorithm::ring_two_shot, algorithm::pull, algorithm::two_shot}) {
+    std::vector<algorithm> engines{algorithm::automatic};
+    engines.insert(engines.end(), std::begin(test::all_algorithms), std::end(test::all_algorithms));
+    for (auto const how : engines) {
       comm::all_reduce_options options;
       options.how = how;
       options.timeout_seconds = 30;

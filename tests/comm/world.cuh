@@ -248,6 +248,12 @@ inline std::vector<int> rank_counts() {
   return {2, 3, 4};
 }
 
+/// All but `automatic`, which is one of them.
+inline constexpr comm::algorithm all_algorithms[] = {
+    comm::algorithm::ll_push,   comm::algorithm::lamport_push,  comm::algorithm::lamport_two_shot,
+    comm::algorithm::ring_push, comm::algorithm::ring_two_shot, comm::algorithm::pull,
+    comm::algorithm::two_shot};
+
 inline constexpr comm::reduction all_reductions[] = {comm::reduction::sum, comm::reduction::max,
                                                      comm::reduction::average};
 

@@ -51,7 +51,7 @@ class two_shot_block {
     load_packs(own, call_.in[here_.me], call_.grid, mine.begin + j, 0, mine.begin + mine.count);
     uint4 packs[Ranks];
     look(packs, wire::disguised(own[0]), j);
-    auto const sum = wire::disguised(narrowed<T>(reduced<T>(packs, call_.ranks, call_.how)));
+    auto const sum = narrowed<T>(reduced<T>(packs, call_.ranks, call_.how));
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call_.ranks) { continue; }

@@ -85,7 +85,9 @@ constexpr ring_plan plan_ring(unsigned tiles, unsigned slices, unsigned room, un
 /// Handshakes of one operation on whole buffers: one to begin, one to end. Flags only ever grow.
 inline constexpr unsigned handshakes = 2;
 
-/// The pattern: a NaN with a payload that no arithmetic makes. As two 16-bit floats it is two NaNs.
+/// The pattern: a NaN that no arithmetic makes (its NaNs are 0x7FFFFFFF, says the CUDA programming
+/// guide on compliance with IEEE 754, and 0x7FFF of 16 bits), so that sums need no disguise. As two
+/// 16-bit floats it is two NaNs.
 inline constexpr unsigned unwritten = 0xFFFFFFFFU;
 /// What is sent in its place: another NaN, in each of the three types.
 inline constexpr unsigned unwritten_sent_as = 0x7FFFFFFFU;

@@ -123,9 +123,8 @@ class ring_reducer : public ring_window<T> {
     for (int rank = 0; rank < Ranks; ++rank) {
       if (!is_other(rank)) { pack[rank] = wire::disguised(own); }
     }
-    auto sum = narrowed<T>(reduced<T>(pack, call_.ranks, call_.how));
+    auto const sum = narrowed<T>(reduced<T>(pack, call_.ranks, call_.how));
     if constexpr (TwoShot) {
-      sum = wire::disguised(sum);
 #pragma unroll
       for (int step = 1; step < Ranks; ++step) {
         if (step >= call_.ranks) { continue; }
