@@ -15,8 +15,6 @@ case $tool:$name in
   # Rings of the all-reduce have more barriers in a grid than synccheck keeps track of by default,
   # and it says so. Eight times as many would take half of an H200's memory, and 50 times as long.
   synccheck:test.comm.*) options='--num-cuda-barriers 8192' ;;
-  # One thread of a warp arrives for all, at a barrier that lets another use what they have read.
-  racecheck:test.comm.*) options='--racecheck-indirect-barrier-dependency' ;;
   # It does not see what other devices write, so NCCL's kernels may have but one rank.
   initcheck:test.comm.nccl.cu)
     visible=${CUDA_VISIBLE_DEVICES:-0}
