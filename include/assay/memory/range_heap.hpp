@@ -46,7 +46,6 @@ class basic_range_heap {
   bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
   std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
-  std::size_t chunk_count() const noexcept { return chunks_.size(); }
   std::size_t largest_range() const noexcept {
     return by_size_.empty() ? 0 : by_size_.rbegin()->first;
   }
