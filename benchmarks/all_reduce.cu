@@ -3,7 +3,8 @@
 // beside NCCL with plain buffers and with symmetric windows, in graphs of 20 operations?
 // Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
-// For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. On all GPUs; ASSAY_RANKS=N takes the first N.
+// For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. In place 2 % more. On all GPUs; ASSAY_RANKS=N
+// takes the first N.
 // Beside them kernels that push as many bytes as an all-reduce must and do nothing else: the limit.
 // assay-may-use: nccl
 
@@ -78,15 +79,18 @@ class bench {
   report::document row(std::size_t bytes) {
     auto const count = bytes / sizeof(float);
     std::vector<entrant> all;
-    for (auto& each : all_) { all.push_back(enter(each, count)); }
+    for (auto& each : all_) { all.push_back(enter(each, count, false)); }
+    all.push_back(enter(all_.front(), count, true));
     enter_pushes(all, bytes);
     measure_in_turn(all, bytes);
     auto const entrants = std::span<entrant const>{all}.first(all_.size());
-    auto const pushes = std::span<entrant const>{all}.subspan(all_.size());
+    auto const& in_place = all[all_.size()];
+    auto const pushes = std::span<entrant const>{all}.subspan(all_.size() + 1);
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
     made["ours_algorithm"] =
         std::string{comm::in_words(engine_->chosen(arrays_->out_of_place(), count))};
     for (auto const& each : entrants) { made.update(told(each, bytes)); }
+    made.update(told(in_place, bytes));
     std::printf("%12zu B", bytes);
     for (auto const& each : entrants) {
       auto const time = measure::summarise(each.seconds);
@@ -110,9 +114,10 @@ class bench {
       std::printf("  %.2fx the better", ratio.median);
     }
     made.update(limits(pushes, measure::summarise(entrants.front().seconds).median));
-    std::printf("  %.1f GB/s busbw, %s; pushed alone %.2f us (%s)\n",
+    std::printf("  %.1f GB/s busbw, %s; in place %.2f us; pushed alone %.2f us (%s)\n",
                 made["ours_busbw_gb_per_second"].get<double>(),
-                made["ours_algorithm"].get<std::string>().c_str(), made["pushed_us"].get<double>(),
+                made["ours_algorithm"].get<std::string>().c_str(),
+                made["ours_in_place_us"].get<double>(), made["pushed_us"].get<double>(),
                 made["pushed_how"].get<std::string>().c_str());
     std::fflush(stdout);
     return made;
@@ -132,7 +137,7 @@ class bench {
       auto one = examples::make_contender<float>(std::string{comm::in_words(options.how)}, engine,
                                                  arrays_);
       try {
-        entrants.push_back(enter(one, count));
+        entrants.push_back(enter(one, count, false));
         named.push_back(std::move(one));                    // lives as long as its graphs
       } catch (std::invalid_argument const&) { continue; }  // more than its scratch holds
     }
@@ -150,20 +155,21 @@ class bench {
   }
 
  private:
-  /// Checks one operation, records 20, and checks what a replay of them leaves.
-  entrant enter(contender<float>& what, std::size_t count) {
-    require_right(what, what.check(team_, count, comm::reduction::sum, false), count);
-    auto const buffers = what.arrays->out_of_place();
-    entrant made{what.name,
-                 team_.record(operations,
-                              [&](int rank, ::cuda::stream_ref on, int) {
-                                what.enqueue(rank, on, buffers, count, comm::reduction::sum);
-                              }),
-                 {}};
-    what.arrays->poison();
+  /// Checks one operation, records 20, and checks what a replay of them leaves. In place a sum
+  /// would be summed again, and a maximum stays.
+  entrant enter(contender<float>& what, std::size_t count, bool in_place) {
+    auto const reduction = in_place ? comm::reduction::max : comm::reduction::sum;
+    require_right(what, what.check(team_, count, reduction, in_place), count);
+    auto const buffers = in_place ? what.arrays->in_place() : what.arrays->out_of_place();
+    entrant made{
+        what.name + (in_place ? "_in_place" : ""),
+        team_.record(operations, [&](int rank, ::cuda::stream_ref on,
+                                     int) { what.enqueue(rank, on, buffers, count, reduction); }),
+        {}};
+    in_place ? what.arrays->fill_outputs() : what.arrays->poison();
     team_.run([&](int rank, ::cuda::stream_ref on) { made.graphs.launch(rank, on); });
     team_.synchronize();
-    require_right(what, what.arrays->wrong(count, comm::reduction::sum), count);
+    require_right(what, what.arrays->wrong(count, reduction), count);
     return made;
   }
 
@@ -247,7 +253,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   figures["gpus"] = gpus;
   figures["type"] = "float";
   figures["operation"] = "sum";
-  figures["placement"] = "out of place";
+  figures["placement"] = "out of place, but of ours_in_place, of which the operation is max";
   figures["nccl"] = with.modes();
   figures["multicast"] = false;
   figures["seed"] = seed;
