@@ -81,6 +81,21 @@ TEST_CASE("a fit finds the overheads of simulated engines", "[transfer]") {
   }
 }
 
+TEST_CASE("a fit is not caught in a valley beside the deepest", "[transfer]") {
+  auto truth = link();
+  truth.to_device_duplex_bytes_per_second = 49.4426e9;
+  truth.to_host_duplex_bytes_per_second = 32.1312e9;
+  truth.copy_overhead_seconds = 9.52526e-6;  // there is another at 9.83e-6
+  truth.start_seconds = 0.137e-6;
+  std::vector<transfer::timed_cut> cuts;
+  for (int const chunks : {6, 12, 20, 32}) {
+    cuts.push_back({chunks, simulated(truth, chunks, 6), 1e-6});
+  }
+  auto found = truth;
+  transfer::fit_overheads(found, size, 6, cuts);
+  CHECK(found.copy_overhead_seconds == Approx(truth.copy_overhead_seconds).margin(0.01e-6));
+}
+
 TEST_CASE("the interval of a fit holds the truth, and is steady where times are not",
           "[transfer]") {
   auto const seed = test::fresh_seed();

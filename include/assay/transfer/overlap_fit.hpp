@@ -114,19 +114,26 @@ void fit_overheads(Terms& of, overlap_size const& size, int slots,
     }
     return outcome{start, squares};
   };
-  // No chunk costs more than its share of the fastest cut. The recurrence has steps, so the valley
-  // is looked for first, and golden section finds its ground.
   constexpr int parts = 40;
+  // Where the two steps round the least of all begin.
+  auto const valley = [&](double from, double step) {
+    int lowest = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i <= parts; ++i) {
+      auto const squares = fitted(from + i * step).squares;
+      if (squares >= least) { continue; }
+      least = squares;
+      lowest = i;
+    }
+    return from + std::max(0, lowest - 1) * step;
+  };
+  // No chunk costs more than its share of the fastest cut. The recurrence has steps, so there are
+  // valleys in the valley: the deepest is looked for twice, and golden section finds its ground.
   double step = std::numeric_limits<double>::infinity();
   for (auto const& each : cuts) { step = std::min(step, each.seconds / each.chunks / parts); }
-  double low = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i <= parts; ++i) {
-    auto const squares = fitted(i * step).squares;
-    if (squares >= least) { continue; }
-    least = squares;
-    low = std::max(0, i - 1) * step;
-  }
+  double low = valley(0, step);
+  step *= 2.0 / parts;
+  low = valley(low, step);
   double high = low + 2 * step;
   constexpr double ratio = 0.6180339887498949;
   for (int i = 0; i < 25; ++i) {
@@ -139,9 +146,10 @@ void fit_overheads(Terms& of, overlap_size const& size, int slots,
     }
   }
   auto const best = (low + high) / 2;
-  // How each time follows the overhead, for the error of the fit.
+  // How each time follows the overhead, for the error of the fit: over a tenth of it, since the
+  // recurrence has flat stretches, which are shorter.
   std::vector<double> slopes;
-  auto const aside = std::max(1e-8, 0.01 * best);
+  auto const aside = std::max(1e-8, 0.1 * best);
   (void)fitted(best + aside);
   for (auto const& each : points) { slopes.push_back(each.said); }
   auto const [start, squares] = fitted(best);
