@@ -12,8 +12,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <limits>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -216,6 +219,40 @@ TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {
           CHECK(all.run(count, 1, 1, run == 1, reduction::sum, seed + static_cast<unsigned>(run)) ==
                 "");
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank that begins long after the others finds in place what it is to send", "[comm]") {
+  if (test::small()) { return; }  // all ranks are one launch
+  auto const seed = test::fresh_seed();
+  // A checked operation begins as all meet; then blocks get apart by less, and in other ways.
+  for (auto const& [ranks, checked] : std::vector<std::pair<int, bool>>{
+           {2, false}, {3, false}, {4, false}, {2, true}, {3, true}, {4, true}}) {
+    auto options = test::checked_options(algorithm::ring_push);
+    options.checked = checked;
+    options.blocks = 8;
+    test::world<float> few{ranks, 1, options};
+    auto const count = std::size_t{4 * comm::ring_tile_packs} * 3 * few.engine.layout().ring_slots;
+    test::world<float> all{ranks, count, options};
+    for (int late = 0; late < ranks; ++late) {
+      // Who is not in place reduces without regard to what it has sent, so it clears slots sooner.
+      for (int not_in_place = -1; not_in_place < ranks; ++not_in_place) {
+        INFO(ranks << " ranks, checked: " << checked << ", " << late << " late, " << not_in_place
+                   << " not in place, seed " << seed);
+        auto at = all.buffers(0, 0, true);
+        auto const apart = static_cast<std::size_t>(not_in_place);
+        if (not_in_place >= 0) { at.in[apart] = all.buffers(0, 0, false).in[apart]; }
+        all.fill(at, count, seed);
+        for (int step = 1; step <= ranks; ++step) {
+          auto const rank = (late + step) % ranks;
+          if (rank == late) { std::this_thread::sleep_for(std::chrono::milliseconds{2}); }
+          all.engine.enqueue(rank, all.streams[static_cast<std::size_t>(rank)], at, count,
+                             reduction::sum);
+        }
+        all.synchronize();
+        CHECK(all.wrong(at, count, reduction::sum) == "");
       }
     }
   }

@@ -41,6 +41,7 @@ TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]
     }
   };
   enough(choices_of_two, 2);
+  enough(choices_of_two_in_place, 2);
   enough(choices_of_four, 3);
   enough(choices_of_four, 4);
   enough(choices_of_many, 5);
@@ -53,6 +54,17 @@ TEST_CASE("small messages are all in scratch at once, and large ones are not", "
     CHECK_FALSE(is_push(choose({1024 * mib, ranks, false}, 4 * mib)));
   }
   CHECK_FALSE(is_push(choose({mib, 2, false}, 4096)));  // for want of scratch
+}
+
+TEST_CASE("between two, more is pushed through scratch in place than from one buffer to another",
+          "[comm]") {
+  auto const at = [](std::size_t bytes, bool in_place) {
+    return choose({bytes, 2, in_place}, default_scratch_bytes);
+  };
+  CHECK(at(4 * mib, false) == algorithm::ring_push);
+  CHECK(at(4 * mib, true) == algorithm::lamport_push);
+  CHECK(at(4 * mib + 1, true) == algorithm::ring_push);
+  CHECK(at(3 * mib, false) == algorithm::lamport_push);
 }
 
 TEST_CASE("a push's grid has a place for every pack, and no idle block", "[comm]") {

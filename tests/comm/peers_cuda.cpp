@@ -100,7 +100,7 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
       CHECK(ring.ring_told_at >= ring.ring_ticket_at + comm::line_bytes);
       CHECK(ring.ring_cleared_at >= ring.ring_told_at + 8 * comm::line_bytes);
       CHECK(ring.ring_loaded_at >= ring.ring_cleared_at + blocks * sizeof(unsigned));
-      CHECK(ring.ll_at >= ring.ring_loaded_at + std::size_t{ring.ring_slots} * sizeof(unsigned));
+      CHECK(ring.ll_at >= ring.ring_loaded_at + ring.ring_slots * comm::sector_bytes);
       // What is told by data begins with the pattern, which `reset` leaves from here on.
       CHECK(ring.ring_at >= ring.lamport_at);
       CHECK(ring.bytes >= ring.ring_at + std::size_t{ring.sources} * ring.ring_slots *

@@ -288,9 +288,11 @@ struct ring_model {
   std::array<unsigned char, most_ranks> operation{};
   std::array<unsigned char, most_ranks> taken{};  ///< tickets of this operation
   of_warps<signed char> held{};                   ///< item of each sender, less one; 0: none
+  of_warps<unsigned char> unflagged{};            ///< item that each has loaded, and one more
   of_warps<unsigned char> reduced{};              ///< items of each reducer
   of_warps<unsigned char> awaits_sums{};          ///< each reducer of its next item
-  std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};  ///< at a rank, another's
+  std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};    ///< at a rank, of each
+  std::array<std::array<unsigned char, most_slots>, most_ranks> loaded{};  ///< item, and one more
   std::array<unsigned char, most_ranks> told{};  ///< periods, and one for the begin
   slots_of_ranks tile{};
   slots_of_ranks sum{};
@@ -305,6 +307,10 @@ struct ring_rules {
   bool rounds_slots = true;
   bool heeds_grid = true;
   bool tells_at_begin = true;
+  std::set<std::size_t> in_place = {};  ///< ranks that overwrite what they send
+  bool awaits_loaded = true;
+  bool heeds_itself = true;   ///< in place: waits for its own reducers
+  bool flags_before = false;  ///< in place: flags what is loaded before it may be sent
 };
 
 class ring_explorer {
@@ -352,15 +358,23 @@ class ring_explorer {
     return w == 0 && tell(now, r, of);
   }
 
-  /// Takes an item, or sends the one that it holds.
+  /// Takes an item, sends the one that it holds, or says in place that it has loaded it.
   bool send(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
     auto& held = now.held[r][w];
+    auto& unflagged = now.unflagged[r][w];
+    auto const begun = before(now, r);
+    if (unflagged != 0 && (held == 0 || rules_.flags_before)) {
+      auto const item = unflagged - 1U;
+      now.loaded[r][slot_of(now, r, item)] = static_cast<unsigned char>(begun + item + 1);
+      unflagged = 0;
+      return true;
+    }
     if (held == 0) {
       if (now.taken[r] == of.items) { return false; }
       held = static_cast<signed char>(++now.taken[r]);
+      if (in_place(r)) { unflagged = now.taken[r]; }
       return true;
     }
-    auto const begun = before(now, r);
     auto const item = static_cast<unsigned>(held) - 1;
     auto const number = begun + item;
     if (!may_send(now, r, number)) { return false; }
@@ -368,6 +382,7 @@ class ring_explorer {
     held = 0;
     return true;
   }
+  bool in_place(std::size_t r) const { return rules_.in_place.contains(r); }
 
   bool may_send(ring_model const& now, std::size_t r, unsigned number) const {
     auto const& of = operations_[now.operation[r]];
@@ -379,7 +394,8 @@ class ring_explorer {
                    unsigned begun) const {
     unsigned least = begun + of.items;
     for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p != r) { least = std::min<unsigned>(least, now.flag[r][p]); }
+      if (p == r && !(in_place(r) && rules_.heeds_itself)) { continue; }
+      least = std::min<unsigned>(least, now.flag[r][p]);
     }
     bool const other_grid =
         now.operation[r] > 0 && operations_[now.operation[r] - 1U].reducers != of.reducers;
@@ -396,7 +412,9 @@ class ring_explorer {
     auto& awaits_sums = now.awaits_sums[r][w];
     bool const sends = rules_.two_shot && awaits_sums == 0;
     if (sends && !may_send(now, r, number)) { return false; }
+    if (in_place(r) && rules_.awaits_loaded && now.loaded[r][at] != number + 1) { return false; }
     if (!take(awaits_sums != 0 ? now.sum : now.tile, r, at, number)) { return false; }
+    if (in_place(r) && !is_loaded(now, r, item)) { wrong_ = "an input was overwritten"; }
     if (sends) {
       awaits_sums = 1;
       put(now.sum, r, at, number, "a sum was overwritten");
@@ -405,6 +423,13 @@ class ring_explorer {
       ++now.reduced[r][w];
     }
     return true;
+  }
+
+  bool is_loaded(ring_model const& now, std::size_t r, unsigned item) const {
+    for (auto const held : now.held[r]) {
+      if (static_cast<unsigned>(held) == item + 1 && !rules_.flags_before) { return false; }
+    }
+    return item < now.taken[r];
   }
 
   /// Into a slot of all others.
@@ -438,7 +463,7 @@ class ring_explorer {
     ++now.told[r];
     if (k == 0 && !rules_.tells_at_begin) { return true; }
     for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p != r) { now.flag[p][r] = static_cast<unsigned char>(before(now, r) + cleared); }
+      now.flag[p][r] = static_cast<unsigned char>(before(now, r) + cleared);
     }
     return true;
   }
@@ -447,7 +472,7 @@ class ring_explorer {
     auto const& of = operations_[now.operation[r]];
     unsigned reduced = 0;
     for (std::size_t w = 0; w < most_warps; ++w) {
-      if (now.held[r][w] != 0) { return; }
+      if (now.held[r][w] != 0 || now.unflagged[r][w] != 0) { return; }
       if (w >= of.reducers) { continue; }
       reduced += now.reduced[r][w];
     }
@@ -486,6 +511,26 @@ TEST_CASE("items by ticket lose nothing, within an operation and from one to the
     ring_explorer three_ranks{{.room = 2, .two_shot = two_shot}, 3};
     CHECK(three_ranks.run({{3, 1, 1}, {1, 1, 1}}) == "");
     CHECK(three_ranks.states() > 1000);
+  }
+}
+
+TEST_CASE("items by ticket lose nothing in place, whoever else is", "[comm]") {
+  for (auto const& in_place : {std::set<std::size_t>{0}, std::set<std::size_t>{0, 1}}) {
+    INFO(in_place.size() << " ranks in place");
+    ring_rules const rules{.room = 4, .in_place = in_place};
+    CHECK(ring_explorer(rules, 2).run({{9, 1, 1}, {3, 1, 1}}) == "");
+    CHECK(ring_explorer(rules, 2).run({{6, 2, 1}, {1, 2, 1}}) == "");
+    CHECK(ring_explorer(rules, 2).run({{7, 1, 2}, {2, 1, 2}}) == "");
+    CHECK(ring_explorer(rules, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
+    ring_rules const of_three{.room = 2, .in_place = in_place};
+    CHECK(ring_explorer(of_three, 3).run({{3, 1, 1}, {1, 1, 1}}) == "");
+    auto const run = [&](ring_rules other, std::vector<ring_operation> const& all) {
+      other.in_place = in_place;
+      return ring_explorer(other, 2).run(all);
+    };
+    CHECK(run({.room = 4, .awaits_loaded = false}, {{9, 1, 1}}) == "an input was overwritten");
+    CHECK(run({.room = 4, .heeds_itself = false}, {{9, 2, 1}}) == "deadlock");
+    CHECK(run({.room = 4, .flags_before = true}, {{9, 1, 1}}) == "deadlock");
   }
 }
 

@@ -37,6 +37,12 @@ inline constexpr unsigned cleared_after = 1;
 /// nobody waits for flags at the end: by its first flag the next operation tells of all before it.
 /// Between operations of different numbers of slots nothing else says which of them are clear.
 ///
+/// In place, who reduces an item of `ring_push` overwrites what its own rank sends, so it waits for
+/// a flag in the item's slot, which who sends raises to the item's number once it is loaded. So
+/// that it does not go on to the slot's next item before it was seen, senders then heed their own
+/// rank's cleared items as well, and raise it no sooner than the item may be sent. Without either a
+/// rank may wait for ever.
+///
 /// Sums go into slots of their own, by the same rule. All is done in the order of items by each
 /// sender and each group that reduces, so the first item that is not over can go on.
 struct ring_plan {

@@ -20,14 +20,14 @@ template <class T, int Ranks, bool TwoShot>
 class ring_reducer : public ring_window<T> {
   using base = ring_window<T>;
   using base::before_, base::call_, base::here_;
-  using base::begin, base::epoch, base::group, base::in_place, base::items, base::lane,
-      base::loaded_flag, base::pack_of_thread, base::number, base::own_word, base::packs,
-      base::reducers, base::slot, base::slot_after, base::sum_at, base::tile_at, base::tile_of;
+  using base::begin, base::epoch, base::group, base::items, base::lane, base::loaded_flag,
+      base::pack_of_thread, base::number, base::own_word, base::packs, base::reducers, base::slot,
+      base::slot_after, base::sum_at, base::tile_at, base::tile_of;
 
  public:
   /// Collective over the block.
   __device__ ring_reducer(channel<T> const& here, ring_reducer_shared& shared)
-      : base(here, shared.first), shared_(shared) {
+      : base(here, shared.first, false), shared_(shared) {
     if (threadIdx.x < protocol::ring_open_periods) {
       ::cuda::ptx::mbarrier_init(shared_.cleared + threadIdx.x,
                                  ring_block::groups * ring_block::group_warps);
@@ -94,7 +94,7 @@ class ring_reducer : public ring_window<T> {
   }
   __device__ void raise(unsigned cleared) const {
     auto const to = static_cast<int>(lane());
-    if (is_other(to)) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
+    if (to < call_.ranks) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
   }
 
   __device__ void load_own(uint4 (&own)[1], unsigned item) const {
@@ -112,13 +112,11 @@ class ring_reducer : public ring_window<T> {
     uint4 pack[Ranks];
     auto const from = [&](int rank) { return tile_at(here_.me, rank, slot) + j; };
     auto const has = [&](int rank) { return is_other(rank); };
+    bool const overwrites = overwrites_input<TwoShot>(here_);
     load(pack, from, has);
-    if (!TwoShot && in_place()) {
-      await(
-          here_, here_.me, epoch(), [&] { return wire::look(loaded_flag(slot)); },
-          [&](unsigned loaded) { return loaded == number(item) + 1; });
-    }
+    auto const loaded = overwrites ? wire::look(loaded_flag(slot)) : 0;
     await_all(pack, from, has);
+    if (overwrites && loaded != number(item) + 1) { await_loaded(item, slot); }
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       if (!is_other(rank)) { pack[rank] = wire::disguised(own); }
@@ -133,6 +131,14 @@ class ring_reducer : public ring_window<T> {
     }
     store_pack(call_.out[here_.me], call_.grid, begin(tile) + j, sum);
     clear(from, has);
+  }
+
+  /// Waits until this rank's own tile is loaded, which mostly it is when those of the others have
+  /// come: to wait for it before them cost 1 us of an operation.
+  __device__ void await_loaded(unsigned item, unsigned slot) const {
+    await(
+        here_, here_.me, epoch(), [&] { return wire::look(loaded_flag(slot)); },
+        [&](unsigned loaded) { return loaded == number(item) + 1; });
   }
 
   /// Brings what the others reduced of an item to the output.

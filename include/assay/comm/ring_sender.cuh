@@ -35,9 +35,9 @@ template <class T, int Ranks, bool TwoShot>
 class ring_sender : public ring_window<T> {
   using base = ring_window<T>;
   using base::before_, base::call_, base::here_;
-  using base::begin, base::group, base::in_place, base::items, base::lane, base::loaded_flag,
-      base::pack_of_thread, base::number, base::own_word, base::packs, base::reducers, base::slot,
-      base::slot_after, base::tile_at, base::tile_of, base::tiles;
+  using base::begin, base::group, base::items, base::lane, base::loaded_flag, base::pack_of_thread,
+      base::number, base::own_word, base::packs, base::reducers, base::slot, base::slot_after,
+      base::tile_at, base::tile_of, base::tiles;
   static constexpr unsigned stages = ring_block::stages;
   /// Of the last items of each sender fewer tiles are loaded ahead, so that a slow SM leaves them
   /// to a fast one: of 4 MiB between two H200 15.1 us without, 14.7 with it.
@@ -47,7 +47,7 @@ class ring_sender : public ring_window<T> {
  public:
   /// Collective over the block.
   __device__ ring_sender(channel<T> const& here, ring_sender_shared& shared)
-      : base(here, shared.first), shared_(shared) {
+      : base(here, shared.first, overwrites_input<TwoShot>(here)), shared_(shared) {
     if (threadIdx.x == ring_block::movers) {
       for (unsigned i = 0; i < stages; ++i) {
         ::cuda::ptx::mbarrier_init(shared_.loaded + i, 1U);
@@ -103,9 +103,9 @@ class ring_sender : public ring_window<T> {
       // After the stores, which had what was loaded: an arrival overtakes loads that are queued
       // behind the stores before them, and then the stage was filled anew before it was read.
       ::cuda::ptx::mbarrier_arrive(shared_.sent + stage);
-      if (tells() && !is_staged(parcel.tile)) {
+      if (overwrites_input<TwoShot>(here_) && pack_of_thread() == 0) {
         await_sent(q);
-        tell_loaded(parcel);
+        wire::raise(loaded_flag(parcel.slot), number(parcel.item) + 1, false);
       }
     }
   }
@@ -197,7 +197,6 @@ class ring_sender : public ring_window<T> {
     auto const end = packs(parcel.tile);
     uint4 pack[1];
     if (is_staged(parcel.tile)) {
-      if (tells()) { tell_loaded(parcel); }
       if (j < end) { pack[0] = staged[j]; }
     } else {
       auto const at = begin(parcel.tile);
@@ -215,11 +214,6 @@ class ring_sender : public ring_window<T> {
         wire::store(tile_at(here_.peer(step), here_.me, parcel.slot) + j, what);
       }
     }
-  }
-
-  __device__ bool tells() const { return !TwoShot && in_place() && pack_of_thread() == 0; }
-  __device__ void tell_loaded(ring_parcel const& parcel) const {
-    wire::raise(loaded_flag(parcel.slot), number(parcel.item) + 1, false);
   }
 
   ring_sender_shared& shared_;

@@ -34,6 +34,13 @@ __device__ inline void await_phase(std::uint64_t* barrier, unsigned turn) {
   ptx::await_parity(barrier, turn % 2);
 }
 
+/// Whether who reduces a tile overwrites what this rank sends, so that it waits until that is
+/// loaded: in place, but for two shots, where it reduces what is not sent.
+template <bool TwoShot, class T>
+__device__ bool overwrites_input(channel<T> const& here) {
+  return !TwoShot && here.call.in[here.me] == here.call.out[here.me];
+}
+
 /// What the blocks of both kinds know of an operation: its items are [0, `items()`), the tiles of
 /// the message [0, `tiles()`).
 template <class T>
@@ -75,11 +82,10 @@ class ring_tiles {
     return tile_at(rank, from, call_.ring.slots + slot);
   }
 
-  /// In place, who reduces a tile of `ring_push` overwrites what is sent: it waits until that is
-  /// loaded. Relaxed, as nothing is read that was written.
-  __device__ bool in_place() const { return call_.in[here_.me] == call_.out[here_.me]; }
+  /// Where `overwrites_input`: raised once the item in a slot is loaded. It orders nothing, as
+  /// nothing is read that was written.
   __device__ unsigned* loaded_flag(unsigned slot) const {
-    return own_word(call_.at.ring_loaded_at) + slot;
+    return own_word(call_.at.ring_loaded_at + slot * sector_bytes);
   }
 
   /// By a thread of each block, once all its threads have read the state: the last leaves what the

@@ -7,8 +7,8 @@
 
 namespace assay::comm::detail {
 
-/// A warp's view of the slots of all others. One warp looks for all at first; each looks again when
-/// it has come to the end of those that were clear, which is once in a round of slots.
+/// A warp's view of the slots that it sends to. One warp looks for all at first; each looks again
+/// when it has come to the end of those that were clear, which is once in a round of slots.
 template <class T>
 class ring_window : public ring_tiles<T> {
   using base = ring_tiles<T>;
@@ -17,8 +17,10 @@ class ring_window : public ring_tiles<T> {
   using base::before_, base::call_, base::here_;
   using base::epoch, base::items, base::lane;
 
-  /// `first`: a word of shared memory.
-  __device__ ring_window(channel<T> const& here, int& first) : base(here), first_(first) {}
+  /// `first`: a word of shared memory. With `own_too`, what this rank has not cleared itself is in
+  /// the way as well.
+  __device__ ring_window(channel<T> const& here, int& first, bool own_too)
+      : base(here), first_(first), own_too_(own_too) {}
 
   /// By a warp, before the block's threads meet.
   __device__ void look_first() {
@@ -43,27 +45,28 @@ class ring_window : public ring_tiles<T> {
  private:
   __device__ bool may_send(unsigned item) const { return static_cast<int>(item) < sendable_; }
 
-  /// What all others have told, a lane for each. Items before the least of it, or those of
+  /// What all have told, a lane for each. Items before the least of it, or those of
   /// operations before, are cleared. Those of another grid had other slots: then only that all are
   /// says which slots are clear.
   __device__ void look() {
     auto const from = static_cast<int>(lane());
-    bool const is_other = from < call_.ranks && from != here_.me;
+    bool const counts = from < call_.ranks && (from != here_.me || own_too_);
     auto cleared = static_cast<int>(items());
-    if (is_other) {
+    if (counts) {
       cleared = static_cast<int>(wire::seen(here_.ring_told(here_.me, from)) - before_.items);
       if (call_.checked && cleared > static_cast<int>(items())) {
         here_.fail(failure_kind::corrupted, from, epoch());
       }
     }
     auto const least = __reduce_min_sync(0xFFFFFFFFU, cleared);
-    is_late_ = is_other && cleared == least;
+    is_late_ = counts && cleared == least;
     bool const of_other_grid = least < 0 && before_.blocks != gridDim.x;
     sendable_ = of_other_grid ? 0 : least + static_cast<int>(call_.ring.slots);
     __syncwarp();
   }
 
   int& first_;
+  bool own_too_;
   int sendable_ = 0;      ///< items before this one may be sent, as far as this warp knows
   bool is_late_ = false;  ///< whom this lane looks at has told the least
 };
