@@ -1,6 +1,5 @@
-// assay-uses: cupti
-
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: cupti
 // What does it cost to be recorded: a range, a launch, a whole batch; and is anything lost of a
 // million kernels?
 // Predicts: a range idle below 1 ns and recorded near 60 ns, of which two reads of the processor's
