@@ -2,8 +2,9 @@
 // assay-test-timeout: 7200
 /// @file
 /// Operations back to back without the host's waiting: sizes, types, algorithms, placements and
-/// offsets change at random, other kernels run beside them, batches are recorded into graphs, and
-/// every element of every operation is checked. ASSAY_STRESS_SECONDS=N goes on for so long.
+/// offsets change at random, ranks come late, other kernels run beside them, batches are recorded
+/// into graphs, and every element of every operation is checked. ASSAY_STRESS_SECONDS=N goes on for
+/// so long.
 
 #include "comm/world.cuh"
 
@@ -19,6 +20,8 @@
 #include <deque>
 #include <iterator>
 #include <random>
+#include <utility>
+#include <vector>
 
 using namespace assay;
 using comm::algorithm;
@@ -31,7 +34,9 @@ struct operation {
   int engine;
   int type;
   std::size_t count, in_late, out_late;
-  bool in_place;
+  unsigned in_place;  ///< a bit for each rank
+  int late;           ///< the rank that has something else to do first
+  unsigned late_by;   ///< kernels of a few microseconds
   reduction what;
   std::uint64_t seed;
 };
@@ -49,14 +54,17 @@ class stress {
         other_(test::peers_of(ranks), other_bytes),
         wrong_(test::peers_of(ranks), 256),
         random_(seed) {
-    std::vector<algorithm> engines{algorithm::automatic};
-    engines.insert(engines.end(), std::begin(test::all_algorithms), std::end(test::all_algorithms));
-    for (auto const how : engines) {
+    // By few blocks the slots of rings come round within an operation.
+    std::vector<std::pair<algorithm, unsigned>> engines{
+        {algorithm::automatic, 0}, {algorithm::ring_push, 8}, {algorithm::ring_two_shot, 8}};
+    for (auto const how : test::all_algorithms) { engines.emplace_back(how, 0); }
+    for (auto const& [how, blocks] : engines) {
       comm::all_reduce_options options;
       options.how = how;
+      options.blocks = blocks;
       options.timeout_seconds = 30;
       options.scratch_bytes = std::size_t{1} << 20U;
-      options.checked = how == algorithm::automatic;
+      options.checked = how == algorithm::automatic || blocks != 0;
       options.dependent_launch = dependent;
       engines_.emplace_back(test::peers_of(ranks), options);
       engines_.back().prepare<float>();
@@ -96,7 +104,7 @@ class stress {
       // In pieces, so that no rank's thread runs ahead of the others' by more launches than a
       // stream takes: it would block, and could keep the others from launching what its kernels
       // wait for.
-      constexpr std::size_t piece = 50;
+      constexpr std::size_t piece = 25;
       for (std::size_t begin = 0; begin < batch.size(); begin += piece) {
         auto const end = std::min(batch.size(), begin + piece);
         team_.run([&](int rank, ::cuda::stream_ref on) {
@@ -144,7 +152,11 @@ class stress {
       one.count = 1 + below(most / element);
       one.in_late = below(4) == 0 ? below(8) : 0;
       one.out_late = below(4) == 0 ? below(8) : one.in_late;
-      one.in_place = below(3) == 0;
+      unsigned const all = (1U << static_cast<unsigned>(team_.ranks())) - 1;
+      auto const placement = below(6);
+      one.in_place = placement < 3 ? 0 : placement < 5 ? all : static_cast<unsigned>(below(all));
+      one.late = static_cast<int>(below(static_cast<std::uint64_t>(team_.ranks())));
+      one.late_by = below(8) == 0 ? static_cast<unsigned>(below(30)) : 0;
       one.what = static_cast<reduction>(below(3));
       one.seed = random_();
       batch.push_back(one);
@@ -164,15 +176,17 @@ class stress {
     for (int each = 0; each < team_.ranks(); ++each) {
       auto const e = static_cast<std::size_t>(each);
       at.out[e] = reinterpret_cast<T*>(out_.at(each)) + what.out_late;
-      at.in[e] = what.in_place ? at.out[e] : reinterpret_cast<T*>(in_.at(each)) + what.in_late;
+      bool const in_place = (what.in_place >> e & 1U) != 0;
+      at.in[e] = in_place ? at.out[e] : reinterpret_cast<T*>(in_.at(each)) + what.in_late;
     }
     auto const r = static_cast<std::size_t>(rank);
-    if (!what.in_place) {
+    if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
     comm::fill_predictable(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, what.seed,
                            rank);
     if (reduce) {
+      for (unsigned i = 0; rank == what.late && i < what.late_by; ++i) { be_busy(rank, on); }
       engines_[static_cast<std::size_t>(what.engine)].enqueue(rank, on, at, what.count, what.what);
       if (rank == 0 && damage_) {
         check(cudaMemsetAsync(at.out[0] + what.count / 2, 0x7F, sizeof(T), on.get()));
@@ -185,9 +199,10 @@ class stress {
   }
 
   /// Work of somebody else on the same device.
-  void disturb(int rank) {
-    comm::fill_predictable(team_.place(rank), beside_[static_cast<std::size_t>(rank)],
-                           reinterpret_cast<float*>(other_.at(rank)), other_bytes / 4, 1, rank);
+  void disturb(int rank) { be_busy(rank, beside_[static_cast<std::size_t>(rank)]); }
+  void be_busy(int rank, ::cuda::stream_ref on) {
+    comm::fill_predictable(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
+                           other_bytes / 4, 1, rank);
   }
 
   comm::rank_team team_;
