@@ -288,7 +288,7 @@ struct ring_model {
   std::array<unsigned char, most_ranks> operation{};
   std::array<unsigned char, most_ranks> taken{};  ///< tickets of this operation
   of_warps<signed char> held{};                   ///< item of each sender, less one; 0: none
-  of_warps<unsigned char> unflagged{};            ///< item that each has loaded, and one more
+  of_warps<unsigned char> unflagged{};            ///< item of each sender whose flag is to come, so
   of_warps<unsigned char> reduced{};              ///< items of each reducer
   of_warps<unsigned char> awaits_sums{};          ///< each reducer of its next item
   std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};    ///< at a rank, of each
@@ -425,9 +425,11 @@ class ring_explorer {
     return true;
   }
 
+  /// At the latest when it is sent, or flagged.
   bool is_loaded(ring_model const& now, std::size_t r, unsigned item) const {
-    for (auto const held : now.held[r]) {
-      if (static_cast<unsigned>(held) == item + 1 && !rules_.flags_before) { return false; }
+    for (std::size_t w = 0; w < most_warps; ++w) {
+      auto const held = static_cast<unsigned>(now.held[r][w]);
+      if (held == item + 1 && now.unflagged[r][w] != 0) { return false; }
     }
     return item < now.taken[r];
   }

@@ -21,11 +21,11 @@ class ring_reducer : public ring_window<T> {
   using base = ring_window<T>;
   using base::before_, base::call_, base::here_;
   using base::begin, base::epoch, base::group, base::items, base::lane, base::loaded_flag,
-      base::pack_of_thread, base::number, base::own_word, base::packs, base::reducers, base::slot,
-      base::slot_after, base::sum_at, base::tile_at, base::tile_of;
+      base::loaded_number, base::pack_of_thread, base::number, base::own_word, base::packs,
+      base::reducers, base::slot, base::slot_after, base::sum_at, base::tile_at, base::tile_of;
 
  public:
-  /// Collective over the block.
+  /// Collective over the block. It need not heed itself: no flag is raised for sums.
   __device__ ring_reducer(channel<T> const& here, ring_reducer_shared& shared)
       : base(here, shared.first, false), shared_(shared) {
     if (threadIdx.x < protocol::ring_open_periods) {
@@ -116,7 +116,7 @@ class ring_reducer : public ring_window<T> {
     load(pack, from, has);
     auto const loaded = overwrites ? wire::look(loaded_flag(slot)) : 0;
     await_all(pack, from, has);
-    if (overwrites && loaded != number(item) + 1) { await_loaded(item, slot); }
+    if (overwrites && loaded != loaded_number(item)) { await_loaded(item, slot); }
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       if (!is_other(rank)) { pack[rank] = wire::disguised(own); }
@@ -138,7 +138,7 @@ class ring_reducer : public ring_window<T> {
   __device__ void await_loaded(unsigned item, unsigned slot) const {
     await(
         here_, here_.me, epoch(), [&] { return wire::look(loaded_flag(slot)); },
-        [&](unsigned loaded) { return loaded == number(item) + 1; });
+        [&](unsigned loaded) { return loaded == loaded_number(item); });
   }
 
   /// Brings what the others reduced of an item to the output.

@@ -82,11 +82,14 @@ class ring_tiles {
     return tile_at(rank, from, call_.ring.slots + slot);
   }
 
-  /// Where `overwrites_input`: raised once the item in a slot is loaded. It orders nothing, as
-  /// nothing is read that was written.
+  /// Where `overwrites_input`: raised to `loaded_number` once the item in a slot is loaded. It
+  /// orders nothing, as nothing is read that was written. Numbers come again after 2^32 items, 43 s
+  /// at the rate of the link: a flag that has stood for just so many, with nothing in place in its
+  /// slot since, looks raised.
   __device__ unsigned* loaded_flag(unsigned slot) const {
     return own_word(call_.at.ring_loaded_at + slot * sector_bytes);
   }
+  __device__ unsigned loaded_number(unsigned item) const { return number(item) + 1; }
 
   /// By a thread of each block, once all its threads have read the state: the last leaves what the
   /// next operation begins with.

@@ -17,10 +17,10 @@ class ring_window : public ring_tiles<T> {
   using base::before_, base::call_, base::here_;
   using base::epoch, base::items, base::lane;
 
-  /// `first`: a word of shared memory. With `own_too`, what this rank has not cleared itself is in
-  /// the way as well.
-  __device__ ring_window(channel<T> const& here, int& first, bool own_too)
-      : base(here), first_(first), own_too_(own_too) {}
+  /// `first`: a word of shared memory. With `heeds_itself`, what this rank has not cleared is in
+  /// the way too: so that flags of its slots do not go on before it has seen them.
+  __device__ ring_window(channel<T> const& here, int& first, bool heeds_itself)
+      : base(here), first_(first), heeds_itself_(heeds_itself) {}
 
   /// By a warp, before the block's threads meet.
   __device__ void look_first() {
@@ -45,28 +45,28 @@ class ring_window : public ring_tiles<T> {
  private:
   __device__ bool may_send(unsigned item) const { return static_cast<int>(item) < sendable_; }
 
-  /// What all have told, a lane for each. Items before the least of it, or those of
+  /// What all whom it heeds have told, a lane for each. Items before the least of it, or those of
   /// operations before, are cleared. Those of another grid had other slots: then only that all are
   /// says which slots are clear.
   __device__ void look() {
     auto const from = static_cast<int>(lane());
-    bool const counts = from < call_.ranks && (from != here_.me || own_too_);
+    bool const heeded = from < call_.ranks && (from != here_.me || heeds_itself_);
     auto cleared = static_cast<int>(items());
-    if (counts) {
+    if (heeded) {
       cleared = static_cast<int>(wire::seen(here_.ring_told(here_.me, from)) - before_.items);
       if (call_.checked && cleared > static_cast<int>(items())) {
         here_.fail(failure_kind::corrupted, from, epoch());
       }
     }
     auto const least = __reduce_min_sync(0xFFFFFFFFU, cleared);
-    is_late_ = counts && cleared == least;
+    is_late_ = heeded && cleared == least;
     bool const of_other_grid = least < 0 && before_.blocks != gridDim.x;
     sendable_ = of_other_grid ? 0 : least + static_cast<int>(call_.ring.slots);
     __syncwarp();
   }
 
   int& first_;
-  bool own_too_;
+  bool heeds_itself_;
   int sendable_ = 0;      ///< items before this one may be sent, as far as this warp knows
   bool is_late_ = false;  ///< whom this lane looks at has told the least
 };
