@@ -133,22 +133,6 @@ TEST_CASE("no value is lost: negative zero, infinities, NaNs, also the one that 
   }
 }
 
-TEST_CASE("scratch full of packets of the past does not matter", "[comm]") {
-  test::world<float> all{2, 2000, test::checked_options(algorithm::ll_push)};
-  auto const& layout = all.engine.layout();
-  for (int rank = 0; rank < 2; ++rank) {
-    // As an epoch, half the way round back from the first.
-    device_guard const guard{all.engine.device(rank)};
-    check(cudaMemset(all.engine.workspace_of(rank) + layout.ll_at, 0x80,
-                     layout.lamport_at - layout.ll_at));
-    check(cudaDeviceSynchronize());
-  }
-  for (int i = 0; i < 5; ++i) {
-    CHECK(all.run(test::small() ? 300 : 2000, 0, 0, false, reduction::sum, test::fresh_seed()) ==
-          "");
-  }
-}
-
 TEST_CASE("nothing is nothing", "[comm]") {
   test::world<float> all{2, 16, test::checked_options()};
   all.enqueue(all.buffers(0, 0, false), 0, reduction::sum);
@@ -254,34 +238,6 @@ TEST_CASE("a rank that begins long after the others finds in place what it is to
         all.synchronize();
         CHECK(all.wrong(at, count, reduction::sum) == "");
       }
-    }
-  }
-}
-
-TEST_CASE("numbers of items wrap round", "[comm]") {
-  auto const seed = test::fresh_seed();
-  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
-    INFO(std::string{comm::in_words(how)} << ", seed " << seed);
-    constexpr std::size_t count = 200'000;
-    test::world<float> all{2, count, test::checked_options(how)};
-    auto const& at = all.engine.layout();
-    // As after so many items: what ranks have counted, and told each other.
-    constexpr unsigned before = 0xFFFFFFFDU;
-    auto const set = [&](int rank, std::size_t offset) {
-      check(cudaMemcpy(all.engine.workspace_of(rank) + offset, &before, sizeof before,
-                       cudaMemcpyHostToDevice));
-    };
-    for (int rank = 0; rank < 2; ++rank) {
-      set(rank, at.ring_state_at + offsetof(comm::ring_state, items));
-      for (unsigned from = 0; from < 2; ++from) {
-        set(rank, at.ring_told_at + from * comm::line_bytes);
-      }
-      for (unsigned block = 0; block < at.ring_blocks; ++block) {
-        set(rank, at.ring_cleared_at + block * sizeof before);
-      }
-    }
-    for (unsigned run = 0; run < 3; ++run) {
-      CHECK(all.run(count, 0, 0, run == 1, reduction::sum, seed + run) == "");
     }
   }
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Every interleaving of a few ranks and operations: no packet is lost, none is read twice, no rank
-/// waits for ever. A model of one block's channel, by the rules of comm/protocol.hpp.
+/// waits for ever. A model of one block's channel, by the rules of comm/protocol.hpp; that of rings
+/// is in comm/ring_protocol.cpp.
 
 #include "catch.hpp"
 
 #include <assay/comm/protocol.hpp>
 
 #include <array>
-#include <numeric>
+#include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace assay::comm;
@@ -19,14 +21,16 @@ namespace {
 
 constexpr int most_ranks = 3;
 constexpr unsigned most_buffers = 4;
+constexpr unsigned most_packs = 2;
 constexpr int no_data = -1;
 
-enum class step : unsigned char { send, clear, receive };
+enum class step : unsigned char { renew, send, clear, receive };
 
-/// What a rank does in one operation, for each of its peers.
+/// What a rank does in one operation, for each of its peers and packs.
 struct action {
   step what;
   int peer;
+  unsigned pack;
 };
 
 /// Ranks of a model: `Rules` says which buffer an epoch has, whether buffers are cleared, and what
@@ -34,26 +38,36 @@ struct action {
 struct state {
   std::array<unsigned char, most_ranks> operation{};
   std::array<unsigned char, most_ranks> position{};
-  /// What stands in `buffer` of a rank for a source: the epoch it was written in, or `no_data`.
-  std::array<std::array<std::array<signed char, most_buffers>, most_ranks>, most_ranks> slot{};
+  /// What stands in `buffer` of a rank for a source: of each pack the epoch it was written in, or
+  /// `no_data`.
+  using packs = std::array<signed char, most_packs>;
+  std::array<std::array<std::array<packs, most_buffers>, most_ranks>, most_ranks> slot{};
   auto operator<=>(state const&) const = default;
 };
 
 struct rules {
   unsigned buffers;
-  unsigned cleared_after;  ///< 0: readers know the epoch by itself
+  unsigned cleared_after;       ///< 0: readers know the epoch by itself
+  unsigned epochs = 256;        ///< that packets tell apart, a power of two
+  unsigned renewal_period = 0;  ///< 0: nothing is renewed
+  bool clears_own_buffer = false;
 };
 
-/// Explores all interleavings of `ranks` ranks that each do `operations`; returns what went wrong.
+/// Explores all interleavings of `ranks` ranks that each do operations of so many packs; returns
+/// what went wrong.
 class explorer {
  public:
+  explorer(rules of, int ranks, std::vector<unsigned> packs)
+      : rules_(of), ranks_(ranks), packs_(std::move(packs)) {}
   explorer(rules of, int ranks, int operations)
-      : rules_(of), ranks_(ranks), operations_(operations) {}
+      : explorer(of, ranks, std::vector<unsigned>(static_cast<std::size_t>(operations), 1)) {}
 
   std::string run() {
     state first;
     for (auto& rank : first.slot) {
-      for (auto& source : rank) { source.fill(no_data); }
+      for (auto& source : rank) {
+        for (auto& buffer : source) { buffer.fill(no_data); }
+      }
     }
     std::vector<state> open{first};
     seen_.insert(first);
@@ -64,7 +78,7 @@ class explorer {
       bool all_done = true;
       for (int rank = 0; rank < ranks_; ++rank) {
         auto const r = static_cast<std::size_t>(rank);
-        if (now.operation[r] == operations_) { continue; }
+        if (now.operation[r] == packs_.size()) { continue; }
         all_done = false;
         auto next = now;
         if (!advance(next, rank)) { continue; }
@@ -78,29 +92,53 @@ class explorer {
   std::size_t states() const { return seen_.size(); }
 
  private:
-  /// The order within a kernel: all sends, all clears, all receipts.
-  std::vector<action> program(int rank) const {
+  /// The order within a kernel: all sends, all clears, all receipts; first of all what is renewed.
+  std::vector<action> program(int rank, unsigned epoch) const {
     std::vector<action> all;
-    for (auto const what : {step::send, step::clear, step::receive}) {
-      if (what == step::clear && rules_.cleared_after == 0) { continue; }
+    for (auto const what : {step::renew, step::send, step::clear, step::receive}) {
+      auto packs = packs_of(epoch);
+      if (what == step::renew) { packs = renews(epoch) ? most_packs : 0; }
+      if (what == step::clear) {
+        bool const is_any = rules_.cleared_after != 0 && epoch > rules_.cleared_after;
+        packs = is_any ? packs_of(epoch - rules_.cleared_after) : 0;
+      }
       for (int peer = 0; peer < ranks_; ++peer) {
-        if (peer != rank) { all.push_back({what, peer}); }
+        for (unsigned pack = 0; peer != rank && pack < packs; ++pack) {
+          all.push_back({what, peer, pack});
+        }
       }
     }
     return all;
   }
 
+  unsigned packs_of(unsigned epoch) const { return packs_[epoch - 1]; }
   unsigned buffer_of(unsigned epoch) const { return epoch % rules_.buffers; }
+  bool renews(unsigned epoch) const {
+    auto const period = rules_.renewal_period;
+    return period != 0 && epoch % period >= period - rules_.buffers;
+  }
+  /// By how much a packet is ahead of an epoch, as far as epochs can say.
+  int ahead(int there, unsigned epoch) const {
+    auto const by = static_cast<int>((static_cast<unsigned>(there) - epoch) % rules_.epochs);
+    auto const half = static_cast<int>(rules_.epochs / 2);
+    return by < half ? by : by - 2 * half;
+  }
 
   /// Does the next action of a rank; false where it has to wait.
   bool advance(state& now, int rank) {
     auto const r = static_cast<std::size_t>(rank);
     auto const epoch = static_cast<unsigned>(now.operation[r]) + 1;
-    auto const all = program(rank);
-    auto const [what, peer] = all[now.position[r]];
+    auto const all = program(rank, epoch);
+    auto const [what, peer, pack] = all[now.position[r]];
     auto const p = static_cast<std::size_t>(peer);
-    if (what == step::send) {
-      auto& there = now.slot[p][r][buffer_of(epoch)];
+    if (what == step::renew) {
+      auto& there = now.slot[r][p][buffer_of(epoch + (rules_.clears_own_buffer ? 0 : 1))][pack];
+      if (there != no_data && static_cast<unsigned>(there) >= epoch) {
+        wrong_ = "a packet was cleared before it was read";
+      }
+      there = no_data;
+    } else if (what == step::send) {
+      auto& there = now.slot[p][r][buffer_of(epoch)][pack];
       // Overwriting what the peer has not read yet loses it.
       if (there != no_data && now.operation[p] < there) { wrong_ = "a packet was overwritten"; }
       if (rules_.cleared_after != 0 && there != no_data) { wrong_ = "a buffer was not clear"; }
@@ -108,15 +146,19 @@ class explorer {
     } else if (what == step::clear) {
       auto const to_clear =
           (epoch % rules_.buffers + rules_.buffers - rules_.cleared_after) % rules_.buffers;
-      auto& there = now.slot[r][p][to_clear];
+      auto& there = now.slot[r][p][to_clear][pack];
       if (there != no_data && static_cast<unsigned>(there) >= epoch) {
         wrong_ = "a packet was cleared before it was read";
       }
       there = no_data;
     } else {
-      auto const there = now.slot[r][p][buffer_of(epoch)];
+      auto const there = now.slot[r][p][buffer_of(epoch)][pack];
       bool const by_epoch = rules_.cleared_after == 0;
-      if (by_epoch ? there != static_cast<signed char>(epoch) : there == no_data) { return false; }
+      if (there == no_data) { return false; }
+      if (by_epoch && ahead(there, epoch) > 0) {
+        wrong_ = "a packet seems to be of an epoch to come";
+      }
+      if (by_epoch && ahead(there, epoch) != 0) { return false; }
       if (there != static_cast<signed char>(epoch)) { wrong_ = "another operation's was read"; }
     }
     if (++now.position[r] == all.size()) {
@@ -128,7 +170,7 @@ class explorer {
 
   rules rules_;
   int ranks_;
-  int operations_;
+  std::vector<unsigned> packs_;  ///< of each operation
   std::set<state> seen_;
   std::string wrong_;
 };
@@ -154,6 +196,32 @@ TEST_CASE("three buffers, cleared one operation later, are enough for bare data"
     CHECK(model.run() == "");
     CHECK(model.states() > 50);
   }
+}
+
+TEST_CASE("epochs come again, and packets of the past are not taken for new ones", "[comm]") {
+  // Large messages, and after small ones, and as many epochs as packets tell apart, large ones.
+  auto const large_after = [](std::size_t epochs) {
+    std::vector<unsigned> packs(epochs + 2, 1);
+    for (auto const large : {0U, 1U}) { packs[large] = packs[epochs + large] = 2; }
+    return packs;
+  };
+  rules of{protocol::ll_buffers, 0, 16};
+  CHECK(explorer(of, 2, large_after(16)).run() == "another operation's was read");
+  CHECK(explorer(of, 2, large_after(10)).run() == "a packet seems to be of an epoch to come");
+  of.renewal_period = 4;
+  for (std::size_t epochs = 2; epochs < 20; ++epochs) {
+    INFO(epochs << " epochs apart");
+    CHECK(explorer(of, 2, large_after(epochs)).run() == "");
+  }
+  CHECK(explorer(of, 3, {2, 2, 1, 2, 2}).run() == "");
+  of.clears_own_buffer = true;
+  CHECK(explorer(of, 2, large_after(4)).run() == "a packet was cleared before it was read");
+}
+
+TEST_CASE("three buffers are enough as messages change their size", "[comm]") {
+  rules const of{protocol::lamport_buffers, protocol::cleared_after};
+  CHECK(explorer(of, 2, {1, 2, 1, 1, 2, 2, 1, 2}).run() == "");
+  CHECK(explorer(of, 3, {2, 1, 2}).run() == "");
 }
 
 TEST_CASE("two buffers are not, nor another order of clearing", "[comm]") {
@@ -235,356 +303,6 @@ TEST_CASE("between its two handshakes a rank has the use of all buffers, also as
   }
 }
 
-namespace {
-
-constexpr int most_warps = 2;
-template <class Count>
-using of_warps = std::array<std::array<Count, most_warps>, most_ranks>;
-
-/// Explores all orders of moves from `first`, by ranks that run so many operations: `move(state,
-/// rank, which)` makes one of `moves` moves, and says whether the rank could. Returns "deadlock",
-/// or what a move put into `wrong`, or nothing.
-template <class State, class Move>
-std::string explore_operations(std::set<State>& seen, std::size_t ranks, std::size_t operations,
-                               std::size_t moves, std::string& wrong, Move const& move) {
-  State const first{};
-  seen = {first};
-  std::vector<State> open{first};
-  while (!open.empty() && wrong.empty()) {
-    auto const now = open.back();
-    open.pop_back();
-    bool moved = false;
-    bool done = true;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      if (now.operation[r] == operations) { continue; }
-      done = false;
-      for (std::size_t which = 0; which < moves; ++which) {
-        auto next = now;
-        if (!move(next, r, which)) { continue; }
-        moved = true;
-        if (seen.insert(next).second) { open.push_back(next); }
-      }
-    }
-    if (!moved && !done && wrong.empty()) { wrong = "deadlock"; }
-  }
-  return wrong;
-}
-
-/// An operation of a ring: its items, and the blocks of each kind; a reducer has one group.
-struct ring_operation {
-  unsigned items, senders, reducers;
-};
-
-constexpr int none = -1;
-constexpr unsigned most_slots = 8;
-
-/// The item whose tile or sum stands in each slot of a rank from another, of all operations, and
-/// one more; 0: the slot is clear.
-using slots_of_ranks =
-    std::array<std::array<std::array<unsigned char, most_slots>, most_ranks>, most_ranks>;
-
-/// Ranks that send items by ticket and reduce what has come.
-struct ring_model {
-  std::array<unsigned char, most_ranks> operation{};
-  std::array<unsigned char, most_ranks> taken{};  ///< tickets of this operation
-  of_warps<signed char> held{};                   ///< item of each sender, less one; 0: none
-  of_warps<unsigned char> unflagged{};            ///< item of each sender whose flag is to come, so
-  of_warps<unsigned char> reduced{};              ///< items of each reducer
-  of_warps<unsigned char> awaits_sums{};          ///< each reducer of its next item
-  std::array<std::array<unsigned char, most_ranks>, most_ranks> flag{};    ///< at a rank, of each
-  std::array<std::array<unsigned char, most_slots>, most_ranks> loaded{};  ///< item, and one more
-  std::array<unsigned char, most_ranks> told{};  ///< periods, and one for the begin
-  slots_of_ranks tile{};
-  slots_of_ranks sum{};
-  auto operator<=>(ring_model const&) const = default;
-};
-
-/// Explores operations by the rules of a plan; `Rules` changes them, to see that they are needed.
-struct ring_rules {
-  unsigned room = 4;
-  bool two_shot = false;
-  unsigned free_after = 0;  ///< slots taken for clear too early
-  bool rounds_slots = true;
-  bool heeds_grid = true;
-  bool tells_at_begin = true;
-  std::set<std::size_t> in_place = {};  ///< ranks that overwrite what they send
-  bool awaits_loaded = true;
-  bool heeds_itself = true;   ///< in place: waits for its own reducers
-  bool flags_before = false;  ///< in place: flags what is loaded before it may be sent
-};
-
-class ring_explorer {
- public:
-  ring_explorer(ring_rules of, std::size_t ranks) : rules_(of), ranks_(ranks) {}
-
-  std::string run(std::vector<ring_operation> const& all) {
-    operations_ = all;
-    return explore_operations(seen_, ranks_, all.size(), 3 * most_warps, wrong_,
-                              [this](ring_model& next, std::size_t r, std::size_t which) {
-                                if (!advance(next, r, which % most_warps, which / most_warps)) {
-                                  return false;
-                                }
-                                end_operation(next, r);
-                                return true;
-                              });
-  }
-  std::size_t states() const { return seen_.size(); }
-
- private:
-  protocol::ring_plan plan(ring_operation const& of) const {
-    auto made = protocol::plan_ring(of.items, 1, rules_.room, of.senders, of.reducers);
-    if (!rules_.rounds_slots) { made.slots = rules_.room; }
-    return made;
-  }
-  unsigned slots(ring_operation const& of) const { return plan(of).slots; }
-  /// Where an item of this operation goes: on from where the last one ended.
-  unsigned slot_of(ring_model const& now, std::size_t r, unsigned item) const {
-    unsigned first = 0;
-    for (std::size_t k = 0; k < now.operation[r]; ++k) {
-      first = (first + operations_[k].items) % slots(operations_[k]);
-    }
-    return (first + item) % slots(operations_[now.operation[r]]);
-  }
-  unsigned before(ring_model const& now, std::size_t r) const {
-    unsigned sum = 0;
-    for (std::size_t k = 0; k < now.operation[r]; ++k) { sum += operations_[k].items; }
-    return sum;
-  }
-
-  bool advance(ring_model& now, std::size_t r, std::size_t w, std::size_t what) {
-    auto const& of = operations_[now.operation[r]];
-    if (what == 0) { return w < of.senders && send(now, r, w, of); }
-    if (what == 1) { return w < of.reducers && reduce(now, r, w, of); }
-    return w == 0 && tell(now, r, of);
-  }
-
-  /// Takes an item, sends the one that it holds, or says in place that it has loaded it.
-  bool send(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
-    auto& held = now.held[r][w];
-    auto& unflagged = now.unflagged[r][w];
-    auto const begun = before(now, r);
-    if (unflagged != 0 && (held == 0 || rules_.flags_before)) {
-      auto const item = unflagged - 1U;
-      now.loaded[r][slot_of(now, r, item)] = static_cast<unsigned char>(begun + item + 1);
-      unflagged = 0;
-      return true;
-    }
-    if (held == 0) {
-      if (now.taken[r] == of.items) { return false; }
-      held = static_cast<signed char>(++now.taken[r]);
-      if (in_place(r)) { unflagged = now.taken[r]; }
-      return true;
-    }
-    auto const item = static_cast<unsigned>(held) - 1;
-    auto const number = begun + item;
-    if (!may_send(now, r, number)) { return false; }
-    put(now.tile, r, slot_of(now, r, item), number, "a tile was overwritten");
-    held = 0;
-    return true;
-  }
-  bool in_place(std::size_t r) const { return rules_.in_place.contains(r); }
-
-  bool may_send(ring_model const& now, std::size_t r, unsigned number) const {
-    auto const& of = operations_[now.operation[r]];
-    return protocol::reached(cleared(now, r, of, before(now, r)) + rules_.free_after,
-                             number + 1 - slots(of));
-  }
-  /// What who sends may take for cleared.
-  unsigned cleared(ring_model const& now, std::size_t r, ring_operation const& of,
-                   unsigned begun) const {
-    unsigned least = begun + of.items;
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p == r && !(in_place(r) && rules_.heeds_itself)) { continue; }
-      least = std::min<unsigned>(least, now.flag[r][p]);
-    }
-    bool const other_grid =
-        now.operation[r] > 0 && operations_[now.operation[r] - 1U].reducers != of.reducers;
-    if (rules_.heeds_grid && other_grid && least < begun) { return begun - slots(of); }
-    return least;
-  }
-
-  /// Reduces a tile; of two shots sends the sum, and in another move takes those of the others.
-  bool reduce(ring_model& now, std::size_t r, std::size_t w, ring_operation const& of) {
-    auto const item = static_cast<unsigned>(now.reduced[r][w] * of.reducers + w);
-    if (item >= of.items) { return false; }
-    auto const number = before(now, r) + item;
-    auto const at = slot_of(now, r, item);
-    auto& awaits_sums = now.awaits_sums[r][w];
-    bool const sends = rules_.two_shot && awaits_sums == 0;
-    if (sends && !may_send(now, r, number)) { return false; }
-    if (in_place(r) && rules_.awaits_loaded && now.loaded[r][at] != number + 1) { return false; }
-    if (!take(awaits_sums != 0 ? now.sum : now.tile, r, at, number)) { return false; }
-    if (in_place(r) && !is_loaded(now, r, item)) { wrong_ = "an input was overwritten"; }
-    if (sends) {
-      awaits_sums = 1;
-      put(now.sum, r, at, number, "a sum was overwritten");
-    } else {
-      awaits_sums = 0;
-      ++now.reduced[r][w];
-    }
-    return true;
-  }
-
-  /// At the latest when it is sent, or flagged.
-  bool is_loaded(ring_model const& now, std::size_t r, unsigned item) const {
-    for (std::size_t w = 0; w < most_warps; ++w) {
-      auto const held = static_cast<unsigned>(now.held[r][w]);
-      if (held == item + 1 && now.unflagged[r][w] != 0) { return false; }
-    }
-    return item < now.taken[r];
-  }
-
-  /// Into a slot of all others.
-  void put(slots_of_ranks& slots, std::size_t r, unsigned at, unsigned number,
-           char const* if_there) {
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p == r) { continue; }
-      if (slots[p][r][at] != 0) { wrong_ = if_there; }
-      slots[p][r][at] = static_cast<unsigned char>(number + 1);
-    }
-  }
-  /// From all others, once all are there.
-  bool take(slots_of_ranks& slots, std::size_t r, unsigned at, unsigned number) {
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      if (p == r) { continue; }
-      if (slots[r][p][at] == 0) { return false; }
-      if (slots[r][p][at] != number + 1) { wrong_ = "another item was read"; }
-    }
-    for (std::size_t p = 0; p < ranks_; ++p) { slots[r][p][at] = 0; }
-    return true;
-  }
-
-  bool tell(ring_model& now, std::size_t r, ring_operation const& of) const {
-    auto const of_plan = plan(of);
-    unsigned const k = now.told[r];
-    auto const cleared = k * of_plan.period;
-    if (k > of_plan.periods) { return false; }
-    for (std::size_t w = 0; w < of.reducers; ++w) {
-      if (now.reduced[r][w] * of.reducers < cleared) { return false; }
-    }
-    ++now.told[r];
-    if (k == 0 && !rules_.tells_at_begin) { return true; }
-    for (std::size_t p = 0; p < ranks_; ++p) {
-      now.flag[p][r] = static_cast<unsigned char>(before(now, r) + cleared);
-    }
-    return true;
-  }
-
-  void end_operation(ring_model& now, std::size_t r) const {
-    auto const& of = operations_[now.operation[r]];
-    unsigned reduced = 0;
-    for (std::size_t w = 0; w < most_warps; ++w) {
-      if (now.held[r][w] != 0 || now.unflagged[r][w] != 0) { return; }
-      if (w >= of.reducers) { continue; }
-      reduced += now.reduced[r][w];
-    }
-    if (now.taken[r] != of.items || reduced != of.items) { return; }
-    if (now.told[r] <= plan(of).periods) { return; }
-    ++now.operation[r];
-    now.taken[r] = 0;
-    now.reduced[r].fill(0);
-    now.told[r] = 0;
-  }
-
-  ring_rules rules_;
-  std::size_t ranks_;
-  std::vector<ring_operation> operations_;
-  std::set<ring_model> seen_;
-  std::string wrong_;
-};
-
-}  // namespace
-
-TEST_CASE("items by ticket lose nothing, within an operation and from one to the next", "[comm]") {
-  for (bool const two_shot : {false, true}) {
-    INFO((two_shot ? "two shots" : "all to all"));
-    ring_explorer one_each{{.room = 4, .two_shot = two_shot}, 2};
-    CHECK(one_each.run({{1, 1, 1}, {9, 1, 1}, {3, 1, 1}}) == "");
-    CHECK(one_each.states() > 500);
-    ring_explorer two_senders{{.room = 4, .two_shot = two_shot}, 2};
-    CHECK(two_senders.run({{6, 2, 1}, {1, 2, 1}}) == "");
-    CHECK(two_senders.states() > 1000);
-    ring_explorer two_reducers{{.room = 4, .two_shot = two_shot}, 2};
-    CHECK(two_reducers.run({{7, 1, 2}, {2, 1, 2}}) == "");
-    CHECK(two_reducers.states() > 1000);
-    ring_explorer more_room{{.room = 8, .two_shot = two_shot}, 2};
-    CHECK(more_room.run({{9, 1, 2}}) == "");
-    CHECK(more_room.states() > 1000);
-    ring_explorer three_ranks{{.room = 2, .two_shot = two_shot}, 3};
-    CHECK(three_ranks.run({{3, 1, 1}, {1, 1, 1}}) == "");
-    CHECK(three_ranks.states() > 1000);
-  }
-}
-
-TEST_CASE("items by ticket lose nothing in place, whoever else is", "[comm]") {
-  for (auto const& in_place : {std::set<std::size_t>{0}, std::set<std::size_t>{0, 1}}) {
-    INFO(in_place.size() << " ranks in place");
-    ring_rules const rules{.room = 4, .in_place = in_place};
-    CHECK(ring_explorer(rules, 2).run({{9, 1, 1}, {3, 1, 1}}) == "");
-    CHECK(ring_explorer(rules, 2).run({{6, 2, 1}, {1, 2, 1}}) == "");
-    CHECK(ring_explorer(rules, 2).run({{7, 1, 2}, {2, 1, 2}}) == "");
-    CHECK(ring_explorer(rules, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
-    ring_rules const of_three{.room = 2, .in_place = in_place};
-    CHECK(ring_explorer(of_three, 3).run({{3, 1, 1}, {1, 1, 1}}) == "");
-    auto const run = [&](ring_rules other, std::vector<ring_operation> const& all) {
-      other.in_place = in_place;
-      return ring_explorer(other, 2).run(all);
-    };
-    CHECK(run({.room = 4, .awaits_loaded = false}, {{9, 1, 1}}) == "an input was overwritten");
-    CHECK(run({.room = 4, .heeds_itself = false}, {{9, 2, 1}}) == "deadlock");
-    CHECK(run({.room = 4, .flags_before = true}, {{9, 1, 1}}) == "deadlock");
-  }
-}
-
-TEST_CASE("items by ticket lose nothing as the grid changes", "[comm]") {
-  for (unsigned const room : {4U, 5U}) {
-    for (bool const two_shot : {false, true}) {
-      ring_rules const rules{.room = room, .two_shot = two_shot};
-      CHECK(ring_explorer(rules, 2).run({{6, 1, 2}, {3, 1, 1}}) == "");
-      CHECK(ring_explorer(rules, 2).run({{2, 1, 1}, {5, 1, 2}, {1, 1, 1}}) == "");
-    }
-  }
-}
-
-TEST_CASE("each of the rules for items by ticket is needed", "[comm]") {
-  for (bool const two_shot : {false, true}) {
-    INFO((two_shot ? "two shots" : "all to all"));
-    auto const run = [&](ring_rules rules, std::vector<ring_operation> const& all) {
-      rules.two_shot = two_shot;
-      return ring_explorer(rules, 2).run(all);
-    };
-    CHECK(run({.room = 4, .free_after = 1}, {{9, 1, 1}}) == "a tile was overwritten");
-    CHECK(run({.room = 4, .tells_at_begin = false}, {{2, 1, 1}, {2, 1, 1}, {2, 1, 1}}) ==
-          "deadlock");
-    // As many slots as are reduced at once, of which half are not told of.
-    CHECK(run({.room = 2}, {{9, 1, 2}}) == "deadlock");
-  }
-  // These hold between two shots by themselves: sums keep the ranks' reducers together.
-  CHECK(ring_explorer({.room = 5, .rounds_slots = false}, 2).run({{7, 1, 2}}) ==
-        "another item was read");
-  CHECK(ring_explorer({.room = 5, .heeds_grid = false}, 2).run({{6, 1, 2}, {3, 1, 1}}) ==
-        "a tile was overwritten");
-}
-
-TEST_CASE("a plan's periods fit into the slots, and few are open at a time", "[comm]") {
-  for (unsigned const room : {8U, 24U, 104U, 1716U, 6864U}) {
-    for (unsigned at_once = 4; at_once <= room / 2; at_once += 4) {
-      for (unsigned const tiles : {1U, room / 2, room, room + 1, 10 * room + 3}) {
-        auto const plan = protocol::plan_ring(tiles, 1, room, 1, at_once);
-        INFO(tiles << " tiles, room for " << room << ", " << at_once << " at once");
-        REQUIRE(plan.slots <= room);
-        REQUIRE(plan.slots % at_once == 0);
-        REQUIRE(plan.period % at_once == 0);
-        REQUIRE(plan.period <= plan.slots / 2);
-        REQUIRE(plan.slots / plan.period + 2 <= protocol::ring_open_periods);
-        // Told of within the operation: all that the last tile needs, and never its last half.
-        REQUIRE(plan.periods * plan.period + plan.slots >= tiles);
-        REQUIRE((plan.periods == 0 || plan.periods * plan.period + plan.slots / 2 < tiles));
-      }
-    }
-  }
-}
-
 TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is made of", "[comm]") {
   unsigned epoch = 0xFFFFFFF0U;
   for (int i = 0; i < 40; ++i) {
@@ -597,6 +315,28 @@ TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is mad
     epoch = next;
   }
   CHECK(epoch < 100);
+}
+
+TEST_CASE("each renewal is in time for numbers of 32 bits", "[comm]") {
+  constexpr auto period = protocol::renewal_period;
+  // What is left by an operation just after one renewal waits for the next, of which one is lost
+  // where epochs step over the last ones, and is looked at by operations of up to a period.
+  CHECK(4 * std::uint64_t{period} < std::uint64_t{1} << 31U);
+  for (unsigned k = 0; k < 16; ++k) {
+    auto const end = (k + 1) * period;
+    INFO("up to " << end);
+    CHECK(protocol::renews(end - 3, end + 2));
+    CHECK(protocol::renews(end - 1, end));
+    CHECK_FALSE(protocol::renews(end - 3, end - 1));
+    CHECK_FALSE(protocol::renews(end, end + period - 1));
+    CHECK_FALSE(protocol::renews_ll(end - 3));
+    CHECK_FALSE(protocol::renews_ll(end));
+    CHECK_FALSE(protocol::renews_ll(end + 1));
+    // One that clears each buffer.
+    CHECK(protocol::renews_ll(end - 2));
+    CHECK(protocol::renews_ll(end - 1));
+    CHECK(protocol::ll_buffer(end - 1) != protocol::ll_buffer(end - 2));
+  }
 }
 
 TEST_CASE("a flag far off is no peer's", "[comm]") {

@@ -22,11 +22,27 @@ struct ll_packet {
   __device__ static bool is(uint4 const& packet, unsigned epoch) {
     return packet.y == epoch && packet.w == epoch;
   }
-  /// Whether a packet carries an epoch that is yet to come.
+  /// Whether a packet carries an epoch that is yet to come; 0 is what scratch is made of.
   __device__ static bool corrupted(uint4 const& packet, unsigned epoch) {
-    return static_cast<int>(packet.y - epoch) > 0 || static_cast<int>(packet.w - epoch) > 0;
+    auto const is_ahead = [=](unsigned word) {
+      return word != 0 && static_cast<int>(word - epoch) > 0;
+    };
+    return is_ahead(packet.y) || is_ahead(packet.w);
   }
 };
+
+/// By a block, before it sends: where an operation clears the other buffer, does so.
+template <class T>
+__device__ void renew_ll(channel<T> const& here, unsigned epoch) {
+  if (!wire::renews_ll(epoch)) { return; }
+  auto const packets = 2 * here.call.at.ll_slot_packs;
+  for (int step = 1; step < here.call.ranks; ++step) {
+    auto* const slot = here.ll_slot(here.me, here.peer(step), wire::ll_buffer(epoch + 1));
+    for (unsigned j = threadIdx.x; j < packets; j += blockDim.x) { wire::store(slot + j, uint4{}); }
+  }
+  __threadfence_system();
+  __syncthreads();
+}
 
 /// One half of a pack as a rank sent it.
 template <class T>
@@ -74,11 +90,11 @@ __global__ void __launch_bounds__(most_push_threads, 1)
   auto const mine = detail::share_at(call, std::uint64_t{here.block} * call.block_packs);
   auto const buffer = wire::ll_buffer(epoch);
   auto const half = call.at.ll_slot_packs;
-  auto const* const in = call.in[here.me];
   require_agreement(here);
+  detail::renew_ll(here, epoch);
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
     uint4 own[1];
-    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    load_packs(own, call.in[here.me], call.grid, mine.begin + j, 0, mine.begin + mine.count);
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call.ranks) { continue; }
@@ -91,7 +107,7 @@ __global__ void __launch_bounds__(most_push_threads, 1)
   if (threadIdx.x == 0) { here.state()->ll_epoch = epoch; }
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
     uint4 own[1];
-    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    load_packs(own, call.in[here.me], call.grid, mine.begin + j, 0, mine.begin + mine.count);
     uint4 packs[Ranks];
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {

@@ -10,9 +10,22 @@
 
 namespace assay::comm::protocol {
 
+/// Epochs and items are numbered by 32 bits. After 2^32 a number comes again, and of two that are
+/// 2^31 apart the later looks like the earlier. So whatever may stand for long with a number in it,
+/// since only some operations write it, is written anew as numbers pass a multiple of this: what is
+/// read is never older than two of these periods and one operation.
+///
+/// 2^28 epochs of `ll_push` take 9 minutes; so many items are 962 GB, 2.6 s at the rate of the link
+/// of two H200, and more than one operation can have.
+inline constexpr unsigned renewal_period = 1U << 28U;
+
 /// `ll_push` tells an operation's packets by the epoch in them. Two buffers in turn are enough: who
 /// ends operation k has packets of k from all ranks, which have all ended k - 1 then; so nobody
 /// reads k - 1 any more when k + 1 is written.
+///
+/// A large message's packets stand there until the next large one. Before it sends, a block has the
+/// other buffer to itself: what it got there in k - 1 it has read, and nobody sends k + 1 before it
+/// has this block's k. So at the end of each renewal period two operations clear a buffer each.
 inline constexpr unsigned ll_buffers = 2;
 
 /// `lamport_push` tells packets by their difference from a pattern, so each buffer must have the
@@ -42,6 +55,12 @@ inline constexpr unsigned cleared_after = 1;
 /// that it does not go on to the slot's next item before it was seen, senders then heed their own
 /// rank's cleared items as well, and raise it no sooner than the item may be sent. Without either a
 /// rank may wait for ever.
+///
+/// What reducers note of periods, and flags in place, may stand for long: the first since the last
+/// operation with periods, the others since their slot's last one in place. So where the items of
+/// an operation pass a multiple of the renewal period, who told of its last period sets the notes,
+/// which have all been seen then, and the flags of slots that it does not use in place, to a number
+/// of now.
 ///
 /// Sums go into slots of their own, by the same rule. All is done in the order of items by each
 /// sender and each group that reduces, so the first item that is not over can go on.
@@ -98,6 +117,14 @@ inline constexpr unsigned unwritten = 0xFFFFFFFFU;
 /// What is sent in its place: another NaN, in each of the three types.
 inline constexpr unsigned unwritten_sent_as = 0x7FFFFFFFU;
 
+/// Whether a multiple of the renewal period is in (`before`, `after`].
+constexpr bool renews(unsigned before, unsigned after) noexcept {
+  return before / renewal_period != after / renewal_period;
+}
+/// Whether an operation clears the other buffer; not the first of all.
+constexpr bool renews_ll(unsigned epoch) noexcept {
+  return epoch % renewal_period >= renewal_period - ll_buffers;
+}
 constexpr unsigned ll_buffer(unsigned epoch) noexcept { return epoch % ll_buffers; }
 constexpr unsigned lamport_buffer(unsigned epoch) noexcept { return epoch % lamport_buffers; }
 constexpr unsigned buffer_to_clear(unsigned epoch) noexcept {

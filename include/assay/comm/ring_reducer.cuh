@@ -53,6 +53,7 @@ class ring_reducer : public ring_window<T> {
       __syncwarp();
       raise(cleared);
     }
+    if (me() == 0 && wire::renews(before_.items, number(items()))) { renew(); }
   }
 
   /// By the movers: each group its items. What is added to the next is loaded while one is awaited.
@@ -95,6 +96,22 @@ class ring_reducer : public ring_window<T> {
   __device__ void raise(unsigned cleared) const {
     auto const to = static_cast<int>(lane());
     if (to < call_.ranks) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
+  }
+
+  /// By a warp, when all have noted all periods: sets what they noted, and the flags that this
+  /// operation does not use, to a number of now.
+  __device__ void renew() const {
+    auto const now = before_.items;
+#pragma unroll 1
+    for (auto i = lane(); i < call_.at.ring_blocks; i += 32) { wire::raise(noted(i), now, false); }
+    auto const slots = call_.ring.slots;
+    auto const first = slot(0);
+#pragma unroll 1
+    for (auto i = lane(); i < call_.at.ring_slots; i += 32) {
+      bool const has_item = i < slots && slot_after(i, slots - first) < items();
+      if (has_item && overwrites_input<TwoShot>(here_)) { continue; }
+      wire::raise(loaded_flag(i), now, false);
+    }
   }
 
   __device__ void load_own(uint4 (&own)[1], unsigned item) const {

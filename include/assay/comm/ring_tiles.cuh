@@ -83,9 +83,7 @@ class ring_tiles {
   }
 
   /// Where `overwrites_input`: raised to `loaded_number` once the item in a slot is loaded. It
-  /// orders nothing, as nothing is read that was written. Numbers come again after 2^32 items, 43 s
-  /// at the rate of the link: a flag that has stood for just so many, with nothing in place in its
-  /// slot since, looks raised.
+  /// orders nothing, as nothing is read that was written.
   __device__ unsigned* loaded_flag(unsigned slot) const {
     return own_word(call_.at.ring_loaded_at + slot * sector_bytes);
   }

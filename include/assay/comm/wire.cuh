@@ -94,6 +94,12 @@ __host__ __device__ constexpr unsigned buffer_to_clear(unsigned epoch) {
   return (epoch % protocol::lamport_buffers + protocol::lamport_buffers - protocol::cleared_after) %
          protocol::lamport_buffers;
 }
+__host__ __device__ constexpr bool renews(unsigned before, unsigned after) {
+  return before / protocol::renewal_period != after / protocol::renewal_period;
+}
+__host__ __device__ constexpr bool renews_ll(unsigned epoch) {
+  return epoch % protocol::renewal_period >= protocol::renewal_period - protocol::ll_buffers;
+}
 __host__ __device__ constexpr unsigned next_epoch(unsigned epoch) {
   return epoch == 0xFFFFFFFCU ? 1U : epoch + 1U;
 }
@@ -105,16 +111,18 @@ __host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
 }
 /// Whether the above are the rules that were proven.
 consteval bool as_proven() {
-  for (unsigned const near : {0U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
+  for (unsigned const near : {0U, protocol::renewal_period - 5U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
     for (unsigned epoch = near; epoch != near + 10U; ++epoch) {
       bool const same = ll_buffer(epoch) == protocol::ll_buffer(epoch) &&
                         lamport_buffer(epoch) == protocol::lamport_buffer(epoch) &&
                         buffer_to_clear(epoch) == protocol::buffer_to_clear(epoch) &&
-                        next_epoch(epoch) == protocol::next_epoch(epoch);
+                        next_epoch(epoch) == protocol::next_epoch(epoch) &&
+                        renews_ll(epoch) == protocol::renews_ll(epoch);
       if (!same) { return false; }
       for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
+        if (renews(value, epoch) != protocol::renews(value, epoch)) { return false; }
       }
     }
   }
