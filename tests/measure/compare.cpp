@@ -70,11 +70,24 @@ measure::options quick() {
 
 measure::finding const& primary(measure::comparison const& of) { return of.findings.front(); }
 
+/// What `compare_once` finds, up to three times until no guard objects: the hidden control does in
+/// one of a hundred comparisons where nothing is wrong, and in more where the machine is loaded.
+template <class Compare>
+measure::comparison unopposed(Compare const& compare_once) {
+  auto found = compare_once();
+  for (int more = 2; more > 0 && primary(found).outcome == measure::verdict::unproven; --more) {
+    WARN("compared again: " << primary(found).reason);
+    found = compare_once();
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("a variant that does four times the work is slower", "[compare]") {
   pipeline const control{spinning{}, on::host{}, submit::sequential{.items = 2}};
-  auto const found = compare(control, control.with(spinning{.microseconds = 200}), quick());
+  auto const found = unopposed(
+      [&] { return compare(control, control.with(spinning{.microseconds = 200}), quick()); });
   REQUIRE(found.failure == "");
   CHECK(primary(found).outcome == measure::verdict::slower);
   CHECK(primary(found).effect.low > 2);
@@ -147,9 +160,11 @@ TEST_CASE("two changed axes are confounded", "[compare]") {
 
 TEST_CASE("a factorial names its variants and finds both main effects", "[compare]") {
   pipeline const control{spinning{.microseconds = 20}, on::host{}};
-  auto const found =
-      factorial(control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
-                levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}}, quick());
+  auto const found = unopposed([&] {
+    return factorial(control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
+                     levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}},
+                     quick());
+  });
   REQUIRE(found.failure == "");
   REQUIRE(found.arms.size() == 4);
   std::set<std::string> labels;
