@@ -3,7 +3,7 @@
 /// Epochs and items have numbers of 32 bits, which an engine that lives for long comes to the end
 /// of: what stands in a workspace from long ago is never taken for what is awaited.
 
-#include "comm/world.cuh"
+#include "comm/numbers.cuh"
 
 #include <cstddef>
 #include <string>
@@ -12,76 +12,11 @@
 using namespace assay;
 using comm::algorithm;
 using comm::reduction;
+using test::numbers;
 
 namespace {
 
 constexpr unsigned period = comm::protocol::renewal_period;
-
-/// What an engine's workspaces hold, to be read and set while no operation runs.
-class numbers {
- public:
-  explicit numbers(comm::all_reduce const& engine) : engine_(engine), at_(engine.layout()) {}
-
-  /// As after so many items: what ranks have counted, and told each other. What reducers noted, and
-  /// flags in place, are `long_ago`.
-  void set_items(unsigned items, unsigned long_ago) const {
-    for (int rank = 0; rank < engine_.ranks(); ++rank) {
-      set(rank, at_.ring_state_at + offsetof(comm::ring_state, items), items);
-      for (int from = 0; from < engine_.ranks(); ++from) {
-        set(rank, at_.ring_told_at + static_cast<unsigned>(from) * comm::line_bytes, items);
-      }
-      for (auto const offset : standing()) { set(rank, offset, long_ago); }
-    }
-  }
-  unsigned items(int rank) const {
-    return get(rank, at_.ring_state_at + offsetof(comm::ring_state, items));
-  }
-  /// What reducers noted, and flags in place.
-  std::vector<unsigned> stand(int rank) const {
-    std::vector<unsigned> all;
-    for (auto const offset : standing()) { all.push_back(get(rank, offset)); }
-    return all;
-  }
-
-  /// As after so many operations by `ll_push`, of which all packets are as of `packets_of`.
-  void set_ll(unsigned epoch, unsigned packets_of) const {
-    std::vector<unsigned> const packets((at_.lamport_at - at_.ll_at) / sizeof(unsigned),
-                                        packets_of);
-    for (int rank = 0; rank < engine_.ranks(); ++rank) {
-      for (unsigned block = 0; block < at_.blocks; ++block) {
-        set(rank, at_.states_at + block * comm::line_bytes + offsetof(comm::block_state, ll_epoch),
-            epoch);
-      }
-      check(cudaMemcpy(engine_.workspace_of(rank) + at_.ll_at, packets.data(),
-                       packets.size() * sizeof(unsigned), cudaMemcpyHostToDevice));
-    }
-  }
-
- private:
-  std::vector<std::size_t> standing() const {
-    std::vector<std::size_t> all;
-    for (unsigned block = 0; block < at_.ring_blocks; ++block) {
-      all.push_back(at_.ring_cleared_at + block * sizeof(unsigned));
-    }
-    for (unsigned slot = 0; slot < at_.ring_slots; ++slot) {
-      all.push_back(at_.ring_loaded_at + slot * comm::sector_bytes);
-    }
-    return all;
-  }
-  void set(int rank, std::size_t offset, unsigned value) const {
-    check(cudaMemcpy(engine_.workspace_of(rank) + offset, &value, sizeof value,
-                     cudaMemcpyHostToDevice));
-  }
-  unsigned get(int rank, std::size_t offset) const {
-    unsigned value = 0;
-    check(cudaMemcpy(&value, engine_.workspace_of(rank) + offset, sizeof value,
-                     cudaMemcpyDeviceToHost));
-    return value;
-  }
-
-  comm::all_reduce const& engine_;
-  comm::workspace_layout const& at_;
-};
 
 }  // namespace
 

@@ -3,10 +3,10 @@
 /// @file
 /// Operations back to back without the host's waiting: sizes, types, algorithms, placements and
 /// offsets change at random, ranks come late, other kernels run beside them, batches are recorded
-/// into graphs, and every element of every operation is checked. ASSAY_STRESS_SECONDS=N goes on for
-/// so long.
+/// into graphs, numbers that stand for long are renewed, and every element of every operation is
+/// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
-#include "comm/world.cuh"
+#include "comm/numbers.cuh"
 
 #include <assay/comm/predictable.cuh>
 #include <assay/comm/rank_team.cuh>
@@ -71,6 +71,7 @@ class stress {
       engines_.back().prepare<__half>();
       engines_.back().prepare<__nv_bfloat16>();
     }
+    begin_before_renewals();
     for (int rank = 0; rank < ranks; ++rank) {
       beside_.emplace_back(team_.place(rank));
       wrong_.set(rank, 0, 0, 8);
@@ -130,11 +131,40 @@ class stress {
     return sum;
   }
 
+  /// Between batches: each engine goes on from some numbers before a renewal, any, so also where
+  /// numbers wrap round (epochs do at four less); packets, notes and flags are as old as most are.
+  void begin_before_renewals() {
+    constexpr unsigned period = comm::protocol::renewal_period;
+    count_renewals();
+    for (auto const& engine : engines_) {
+      auto const renewal = static_cast<unsigned>(random_()) / period * period;
+      auto const before = renewal - 4 - static_cast<unsigned>(random_() % 100);
+      test::numbers const at{engine};
+      at.set_items(before, before - period / 2);
+      at.set_ll(before, before - period / 2);
+      begun_.push_back(before);
+    }
+  }
+  /// Of items, in the rings, and of epochs, in `ll_push`.
+  int renewals() {
+    count_renewals();
+    return renewals_;
+  }
+
   /// Damages one element between an operation and its check.
   void damage_next() { damage_ = true; }
 
  private:
   static constexpr std::size_t other_bytes = std::size_t{1} << 20U;
+
+  void count_renewals() {
+    for (std::size_t i = 0; i < begun_.size(); ++i) {
+      test::numbers const at{engines_[i]};
+      if (comm::protocol::renews(begun_[i], at.items(0))) { ++renewals_; }
+      if (comm::protocol::renews(begun_[i], at.ll_epoch(0))) { ++renewals_; }
+    }
+    begun_.clear();
+  }
 
   std::vector<operation> make(int operations) {
     std::vector<operation> batch;
@@ -209,6 +239,8 @@ class stress {
   test::rank_blocks in_, out_, other_, wrong_;
   std::vector<stream> beside_;
   std::deque<comm::all_reduce> engines_;
+  std::vector<unsigned> begun_;  ///< at which numbers
+  int renewals_ = 0;
   std::mt19937_64 random_;
   bool damage_ = false;
 };
@@ -234,12 +266,16 @@ TEST_CASE("operations of changing kind, back to back, never lose an element", "[
             static_cast<std::uint64_t>(all.run_batch(batch % 2 == 1 ? 100 : 500, batch % 2 == 1));
         INFO("after batch " << batch);
         REQUIRE(all.wrong() == 0);
+        if (batch % 3 == 2) { all.begin_before_renewals(); }
         elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
       }
-      std::printf("%d ranks%s: %llu operations in %.1f s, every element right (seed %llu)\n", ranks,
-                  dependent ? ", dependent launch" : "",
-                  static_cast<unsigned long long>(operations), elapsed,
-                  static_cast<unsigned long long>(seed));
+      int const renewals = all.renewals();
+      CHECK(renewals >= 20);
+      std::printf(
+          "%d ranks%s: %llu operations, %d renewals in %.1f s, every element right (seed "
+          "%llu)\n",
+          ranks, dependent ? ", dependent launch" : "", static_cast<unsigned long long>(operations),
+          renewals, elapsed, static_cast<unsigned long long>(seed));
     }
   }
 }
