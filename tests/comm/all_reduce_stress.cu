@@ -142,7 +142,7 @@ class stress {
       test::numbers const at{engine};
       at.set_items(before, before - period / 2);
       at.set_ll(before, before - period / 2);
-      begun_.push_back(before);
+      begun_at_.push_back(before);
     }
   }
   /// Of items, in the rings, and of epochs, in `ll_push`.
@@ -158,12 +158,12 @@ class stress {
   static constexpr std::size_t other_bytes = std::size_t{1} << 20U;
 
   void count_renewals() {
-    for (std::size_t i = 0; i < begun_.size(); ++i) {
+    for (std::size_t i = 0; i < begun_at_.size(); ++i) {
       test::numbers const at{engines_[i]};
-      if (comm::protocol::renews(begun_[i], at.items(0))) { ++renewals_; }
-      if (comm::protocol::renews(begun_[i], at.ll_epoch(0))) { ++renewals_; }
+      if (comm::protocol::renews(begun_at_[i], at.items(0))) { ++renewals_; }
+      if (comm::protocol::renews(begun_at_[i], at.ll_epoch(0))) { ++renewals_; }
     }
-    begun_.clear();
+    begun_at_.clear();
   }
 
   std::vector<operation> make(int operations) {
@@ -239,7 +239,7 @@ class stress {
   test::rank_blocks in_, out_, other_, wrong_;
   std::vector<stream> beside_;
   std::deque<comm::all_reduce> engines_;
-  std::vector<unsigned> begun_;  ///< at which numbers
+  std::vector<unsigned> begun_at_;  ///< the number of each engine
   int renewals_ = 0;
   std::mt19937_64 random_;
   bool damage_ = false;
@@ -266,16 +266,16 @@ TEST_CASE("operations of changing kind, back to back, never lose an element", "[
             static_cast<std::uint64_t>(all.run_batch(batch % 2 == 1 ? 100 : 500, batch % 2 == 1));
         INFO("after batch " << batch);
         REQUIRE(all.wrong() == 0);
+        // Of an odd number of batches, so that renewals fall into recorded ones and others.
         if (batch % 3 == 2) { all.begin_before_renewals(); }
         elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
       }
       int const renewals = all.renewals();
-      CHECK(renewals >= 20);
-      std::printf(
-          "%d ranks%s: %llu operations, %d renewals in %.1f s, every element right (seed "
-          "%llu)\n",
-          ranks, dependent ? ", dependent launch" : "", static_cast<unsigned long long>(operations),
-          renewals, elapsed, static_cast<unsigned long long>(seed));
+      CHECK(renewals >= 20);  // ll_push and four rings by name begin before one some nine times
+      std::printf("%d ranks%s: %llu operations, %d renewals in %.1f s, all right (seed %llu)\n",
+                  ranks, dependent ? ", dependent launch" : "",
+                  static_cast<unsigned long long>(operations), renewals, elapsed,
+                  static_cast<unsigned long long>(seed));
     }
   }
 }

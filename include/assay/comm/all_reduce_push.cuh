@@ -31,7 +31,8 @@ struct ll_packet {
   }
 };
 
-/// By a block, before it sends: where an operation clears the other buffer, does so.
+/// By a block, before it sends: where an operation clears the other buffer, does so. What it sends
+/// then lets the others write there, so all of it is clear before any of that goes.
 template <class T>
 __device__ void renew_ll(channel<T> const& here, unsigned epoch) {
   if (!wire::renews_ll(epoch)) { return; }
@@ -88,17 +89,17 @@ __global__ void __launch_bounds__(most_push_threads, 1)
   channel<T> const here{call};
   auto const epoch = wire::next_epoch(here.counted().ll_epoch);
   auto const mine = detail::share_at(call, std::uint64_t{here.block} * call.block_packs);
-  auto const buffer = wire::ll_buffer(epoch);
   auto const half = call.at.ll_slot_packs;
+  auto const* const in = call.in[here.me];
   require_agreement(here);
   detail::renew_ll(here, epoch);
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
     uint4 own[1];
-    load_packs(own, call.in[here.me], call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call.ranks) { continue; }
-      auto* const to = here.ll_slot(here.peer(step), here.me, buffer) + j;
+      auto* const to = here.ll_slot(here.peer(step), here.me, wire::ll_buffer(epoch)) + j;
       wire::store(to, detail::ll_packet::of(own[0].x, own[0].y, epoch));
       wire::store(to + half, detail::ll_packet::of(own[0].z, own[0].w, epoch));
     }
@@ -107,13 +108,13 @@ __global__ void __launch_bounds__(most_push_threads, 1)
   if (threadIdx.x == 0) { here.state()->ll_epoch = epoch; }
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
     uint4 own[1];
-    load_packs(own, call.in[here.me], call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
     uint4 packs[Ranks];
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       packs[rank] = own[0];
       if (rank >= call.ranks || rank == here.me) { continue; }
-      auto const* const from = here.ll_slot(here.me, rank, buffer) + j;
+      auto const* const from = here.ll_slot(here.me, rank, wire::ll_buffer(epoch)) + j;
       auto const first = detail::await_ll(here, from, rank, epoch);
       auto const second = detail::await_ll(here, from + half, rank, epoch);
       packs[rank] = {first.x, first.z, second.x, second.z};

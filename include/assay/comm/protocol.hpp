@@ -25,7 +25,8 @@ inline constexpr unsigned renewal_period = 1U << 28U;
 ///
 /// A large message's packets stand there until the next large one. Before it sends, a block has the
 /// other buffer to itself: what it got there in k - 1 it has read, and nobody sends k + 1 before it
-/// has this block's k. So at the end of each renewal period two operations clear a buffer each.
+/// has this block's k. So the last two operations of each renewal period clear a buffer each; but
+/// of the last period, whose last epochs no operation has (`next_epoch`).
 inline constexpr unsigned ll_buffers = 2;
 
 /// `lamport_push` tells packets by their difference from a pattern, so each buffer must have the
@@ -121,7 +122,7 @@ inline constexpr unsigned unwritten_sent_as = 0x7FFFFFFFU;
 constexpr bool renews(unsigned before, unsigned after) noexcept {
   return before / renewal_period != after / renewal_period;
 }
-/// Whether an operation clears the other buffer; not the first of all.
+/// Whether an operation of `ll_push` clears the other buffer.
 constexpr bool renews_ll(unsigned epoch) noexcept {
   return epoch % renewal_period >= renewal_period - ll_buffers;
 }

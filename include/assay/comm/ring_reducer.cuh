@@ -54,7 +54,8 @@ class ring_reducer : public ring_window<T> {
       raise(cleared);
     }
     if (me() == 0 && wire::renews(before_.items, number(items()))) {
-      renew(call_, here_.me, before_.items, slot(0));
+      auto const flagged = overwrites_input<TwoShot>(here_) ? items() : 0;
+      renew(call_, noted(0), loaded_flag(0), flagged, slot(0), before_.items);
     }
   }
 
@@ -100,27 +101,23 @@ class ring_reducer : public ring_window<T> {
     if (to < call_.ranks) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
   }
 
-  /// By a warp, when all have noted all periods: sets what they noted, and the flags that this
-  /// operation does not use, to a number of now, that of its first item.
+  /// By a warp, when all have noted all periods: sets what they noted, and the flags of all slots
+  /// but those of the operation's first `flagged` items, to a number of now.
   ///
   /// Not inlined, and of values alone, so that the loops of the movers are compiled as if it were
   /// not there: with it among them 256 MiB between four ranks that shared an H200 took
   /// `ring_two_shot` 0.9 % longer.
-  __device__ __noinline__ static void renew(all_reduce_call<T> const& call, int me, unsigned now,
-                                            unsigned first_slot) {
-    auto const word = [&](std::size_t offset) {
-      return reinterpret_cast<unsigned*>(call.workspaces[me] + offset);
-    };
-    auto* const notes = word(call.at.ring_cleared_at);
+  __device__ __noinline__ static void renew(all_reduce_call<T> const& call, unsigned* notes,
+                                            unsigned* flags, unsigned flagged, unsigned first_slot,
+                                            unsigned now) {
 #pragma unroll 1
     for (auto i = lane(); i < call.at.ring_blocks; i += 32) { wire::raise(notes + i, now, false); }
     auto const slots = call.ring.slots;
-    bool const uses = overwrites_input<TwoShot>(call, me);
 #pragma unroll 1
     for (auto i = lane(); i < call.at.ring_slots; i += 32) {
       auto const item = i >= first_slot ? i - first_slot : i + slots - first_slot;
-      if (uses && i < slots && item < call.ring.items) { continue; }
-      wire::raise(word(call.at.ring_loaded_at + i * sector_bytes), now, false);
+      if (i < slots && item < flagged) { continue; }
+      wire::raise(flags + i * (sector_bytes / sizeof(unsigned)), now, false);
     }
   }
 
@@ -139,7 +136,7 @@ class ring_reducer : public ring_window<T> {
     uint4 pack[Ranks];
     auto const from = [&](int rank) { return tile_at(here_.me, rank, slot) + j; };
     auto const has = [&](int rank) { return is_other(rank); };
-    bool const overwrites = overwrites_input<TwoShot>(call_, here_.me);
+    bool const overwrites = overwrites_input<TwoShot>(here_);
     load(pack, from, has);
     auto const loaded = overwrites ? wire::look(loaded_flag(slot)) : 0;
     await_all(pack, from, has);

@@ -47,7 +47,7 @@ class ring_sender : public ring_window<T> {
  public:
   /// Collective over the block.
   __device__ ring_sender(channel<T> const& here, ring_sender_shared& shared)
-      : base(here, shared.first, overwrites_input<TwoShot>(here.call, here.me)), shared_(shared) {
+      : base(here, shared.first, overwrites_input<TwoShot>(here)), shared_(shared) {
     if (threadIdx.x == ring_block::movers) {
       for (unsigned i = 0; i < stages; ++i) {
         ::cuda::ptx::mbarrier_init(shared_.loaded + i, 1U);
@@ -103,7 +103,7 @@ class ring_sender : public ring_window<T> {
       // After the stores, which had what was loaded: an arrival overtakes loads that are queued
       // behind the stores before them, and then the stage was filled anew before it was read.
       ::cuda::ptx::mbarrier_arrive(shared_.sent + stage);
-      if (overwrites_input<TwoShot>(call_, here_.me) && pack_of_thread() == 0) {
+      if (overwrites_input<TwoShot>(here_) && pack_of_thread() == 0) {
         await_sent(q);
         wire::raise(loaded_flag(parcel.slot), loaded_number(parcel.item), false);
       }

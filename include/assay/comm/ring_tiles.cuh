@@ -34,11 +34,11 @@ __device__ inline void await_phase(std::uint64_t* barrier, unsigned turn) {
   ptx::await_parity(barrier, turn % 2);
 }
 
-/// Whether who reduces a tile overwrites what its rank sends, so that it waits until that is
+/// Whether who reduces a tile overwrites what this rank sends, so that it waits until that is
 /// loaded: in place, but for two shots, where it reduces what is not sent.
 template <bool TwoShot, class T>
-__device__ bool overwrites_input(all_reduce_call<T> const& call, int rank) {
-  return !TwoShot && call.in[rank] == call.out[rank];
+__device__ bool overwrites_input(channel<T> const& here) {
+  return !TwoShot && here.call.in[here.me] == here.call.out[here.me];
 }
 
 /// What the blocks of both kinds know of an operation: its items are [0, `items()`), the tiles of
