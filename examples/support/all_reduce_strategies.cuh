@@ -7,18 +7,14 @@
 #include "all_reduce_files.hpp"
 #include "collective_trace.hpp"
 #include "strategy_rows.hpp"
+#include "strategy_variants.cuh"
 #include "traces.hpp"
 
-#include <assay/measure/collective_subject.cuh>
-#include <assay/measure/instruments.cuh>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/summary.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -28,33 +24,23 @@
 
 namespace assay::examples {
 
-/// One strategy at one number of stages, for `float`.
-struct strategy_engine {
-  std::string strategy, stages;
-  contender<float> run;  ///< its arrays are those of the first arena
-};
-
 /// Runs the strategies on the devices of `peers`.
 class strategy_bench {
  public:
   strategy_bench(all_reduce_parameters const& given, cli::options const& chosen,
                  comm::peers const& peers)
-      : given_(given), chosen_(chosen), peers_(peers), team_(peers.devices()), seed_(chosen.seed) {
-    auto const sizes = given.compared_bytes();
-    auto most = given.sweep_bytes();
-    for (auto const each : sizes) { most = std::max(most, each); }
-    for (auto& each : arenas_) {
-      each = std::make_shared<comm::rank_arrays<float>>(team_, most / sizeof(float), seed_);
-    }
-  }
+      : given_(given),
+        chosen_(chosen),
+        peers_(peers),
+        strategies_(staged_strategies(peers)),
+        team_(peers.devices()) {}
 
   /// Verdicts at every size, and where each row of the table came from.
   measure::comparison compare(strategy_findings& into) {
-    auto engines = all_engines(0);
     measure::comparison all;
     bool first = true;
     for (auto const bytes : given_.compared_bytes()) {
-      auto one = compare_at(bytes, engines, into);
+      auto one = compare_at(bytes, into);
       if (first) { all = std::move(one); }
       if (!first) { append(all, std::move(one)); }
       first = false;
@@ -71,6 +57,7 @@ class strategy_bench {
   /// Busbw at the sweep's size with every number of blocks, each on an SM of its own.
   void sweep(strategy_findings& into) {
     into.sweep_bytes = static_cast<double>(given_.sweep_bytes());
+    auto const arrays = arrays_of(given_.sweep_bytes());
     auto const sms = attribute(peers_.device(0), cudaDevAttrMultiProcessorCount);
     auto const most = sms / peers_.most_on_one();
     std::vector<int> counts;
@@ -78,8 +65,10 @@ class strategy_bench {
     counts.push_back(most);
     for (int const blocks : counts) {
       say(blocks, most, "busbw by SMs");
-      for (auto& each : all_engines(static_cast<unsigned>(blocks))) {
-        into.blocks.push_back(block_row_of(each, blocks));
+      for (auto const& each : strategies_) {
+        contender<float> run{each.strategy, arrays,
+                             each.make_engine(static_cast<unsigned>(blocks))};
+        into.blocks.push_back(block_row_of(each, run, blocks));
       }
     }
   }
@@ -88,20 +77,23 @@ class strategy_bench {
   void trace(strategy_findings& into) {
     auto const bytes = given_.compared_bytes().front();
     auto const count = bytes / sizeof(float);
-    std::vector<strategy_engine> variants = all_engines(0);
+    auto const arrays = arrays_of(bytes);
+    auto const buffers = arrays->out_of_place();
+    std::vector<std::pair<std::string, enqueue_function<float>>> variants;
+    for (auto const& each : strategies_) {
+      variants.emplace_back(each.strategy + ", " + each.stages, each.make_engine(0));
+    }
     for (bool const early : {false, true}) {
       if (early && peers_.most_on_one() > 1) { continue; }  // refused where ranks share a device
       comm::all_reduce_options options;
       options.dependent_launch = early;
-      variants.push_back({early ? "automatic, dependent launch" : "automatic", "any",
-                          engine_of<copy::regular<>>(options, "automatic")});
+      variants.emplace_back(early ? "automatic, dependent launch, any" : "automatic, any",
+                            engine_function<copy::regular<>>(peers_, options));
     }
-    for (auto& each : variants) {
-      say(0, 1, "tracing " + each.strategy);
-      auto const name = each.strategy + ", " + each.stages;
-      auto const buffers = each.run.arrays->out_of_place();
+    for (auto const& [name, enqueue] : variants) {
+      say(0, 1, "tracing " + name);
       auto const once = [&](int rank, ::cuda::stream_ref on) {
-        each.run.enqueue(rank, on, buffers, count, comm::reduction::sum);
+        enqueue(rank, on, buffers, count, comm::reduction::sum);
       };
       constexpr int operations = 50;
       auto const total = static_cast<std::size_t>(operations * peers_.ranks());
@@ -133,88 +125,54 @@ class strategy_bench {
     if (chosen_.progress) { (*chosen_.progress)(step, of, what); }
   }
 
-  template <class Copy>
-  contender<float> engine_of(comm::all_reduce_options const& options, std::string name) {
-    auto engine = std::make_shared<comm::basic_all_reduce<Copy>>(peers_, options);
-    engine->template prepare<float>();
-    return make_contender<float>(std::move(name), engine, arenas_[0]);
+  std::shared_ptr<comm::rank_arrays<float>> arrays_of(std::size_t bytes) {
+    return std::make_shared<comm::rank_arrays<float>>(team_, bytes / sizeof(float), chosen_.seed);
   }
 
-  std::vector<strategy_engine> all_engines(unsigned blocks) {
-    std::vector<strategy_engine> all;
-    for (auto const how : {comm::algorithm::pull, comm::algorithm::two_shot}) {
-      each_strategy([&](auto const& strategy) {
-        comm::all_reduce_options options;
-        options.how = how;
-        options.blocks = blocks;
-        auto const name = describe(strategy);
-        all.push_back({name, how == comm::algorithm::pull ? "1" : "2",
-                       engine_of<std::remove_cvref_t<decltype(strategy)>>(options, name)});
-      });
-    }
-    return all;
-  }
-
-  measure::comparison compare_at(std::size_t bytes, std::vector<strategy_engine>& engines,
-                                 strategy_findings& into) {
+  measure::comparison compare_at(std::size_t bytes, strategy_findings& into) {
     auto const size = report::byte_size(static_cast<double>(bytes));
+    auto const count = bytes / sizeof(float);
+    epoch_arrays arrays{team_, count};
     std::vector<measure::variant> variants;
     std::vector<measure::contrast> contrasts;
-    for (std::size_t i = 0; i < engines.size(); ++i) {
-      auto& each = engines[i];
+    for (std::size_t i = 0; i < strategies_.size(); ++i) {
+      auto const& each = strategies_[i];
       auto const stages = each.stages + (each.stages == "1" ? " stage" : " stages");
       variants.push_back(measure::collective_variant(
           size + ", " + stages + ", " + each.strategy,
           {{"size", size}, {"stages", each.stages}, {"strategy", each.strategy}},
-          work_of(each.run, bytes)));
+          [&](measure::epoch const& now) {
+            return work_of(each, peers_, operations_at(bytes), count, arrays.of(now));
+          }));
       variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes);
       auto const control = i / 3 * 3;  // the first strategy at these stages
       if (i == control) { continue; }
       measure::contrast one{
-          size + ", " + stages + ": " + each.strategy + " against " + engines[control].strategy,
-          measure::contrast::kind::difference, std::vector<double>(engines.size(), 0.0)};
+          size + ", " + stages + ": " + each.strategy + " against " + strategies_[control].strategy,
+          measure::contrast::kind::difference, std::vector<double>(strategies_.size(), 0.0)};
       one.weights[control] = -1;
       one.weights[i] = 1;
       contrasts.push_back(std::move(one));
     }
     auto options = chosen_.measuring();
     if (!given_.clock_named) { options.primary = measure::clock::gpu; }
-    auto watch = measure::instruments<on::device>::watch(peers_.device(0));
+    auto const watch = watch_of(peers_);
     options.at_epoch_begin = [&watch](measure::epoch const&) { watch.settle(); };
     options.at_epoch_end = [&watch](measure::epoch const&) { return watch.vetoes(); };
     auto found = measure::run(variants, contrasts, options);
     watch.describe(found);
-    add_rows(found, bytes, engines, into);
+    add_rows(found, bytes, into);
     return found;
   }
 
-  measure::collective_work work_of(contender<float> const& run, std::size_t bytes) {
-    auto const count = bytes / sizeof(float);
-    auto const& arenas = arenas_;
-    auto const at = [arenas](int arena) { return arenas[static_cast<std::size_t>(arena)]; };
-    measure::collective_work work;
-    work.places = peers_.devices();
-    work.operations = operations_at(bytes);
-    work.enqueue = [run, at, count](int rank, ::cuda::stream_ref on, int arena) {
-      run.enqueue(rank, on, at(arena)->out_of_place(), count, comm::reduction::sum);
-    };
-    work.poison = [at](int rank, ::cuda::stream_ref on, int arena) { at(arena)->poison(rank, on); };
-    work.verify = [at, count](int arena) -> std::optional<std::string> {
-      auto const wrong = at(arena)->wrong(count, comm::reduction::sum);
-      if (wrong == 0) { return std::nullopt; }
-      return std::to_string(wrong) + " elements are wrong";
-    };
-    return work;
-  }
-
   void add_rows(measure::comparison const& found, std::size_t bytes,
-                std::vector<strategy_engine> const& engines, strategy_findings& into) const {
+                strategy_findings& into) const {
     std::size_t next = 0;
-    for (std::size_t i = 0; i < engines.size() && i < found.arms.size(); ++i) {
+    for (std::size_t i = 0; i < strategies_.size() && i < found.arms.size(); ++i) {
       strategy_row row;
       row.bytes = static_cast<double>(bytes);
-      row.stages = engines[i].stages;
-      row.strategy = engines[i].strategy;
+      row.stages = strategies_[i].stages;
+      row.strategy = strategies_[i].strategy;
       row.seconds = found.arms[i].on(measure::clock::gpu).median / operations_at(bytes);
       row.busbw = bus_gigabytes(row.bytes, row.seconds, peers_.ranks());
       if (i % 3 != 0 && next < found.findings.size()) {  // the primary findings come first
@@ -226,14 +184,14 @@ class strategy_bench {
     }
   }
 
-  block_row block_row_of(strategy_engine& of, int blocks) {
+  block_row block_row_of(staged_strategy const& of, contender<float>& run, int blocks) {
     auto const bytes = given_.sweep_bytes();
     auto const count = bytes / sizeof(float);
-    auto const buffers = of.run.arrays->out_of_place();
+    auto const buffers = run.arrays->out_of_place();
     auto const once = [&](int rank, ::cuda::stream_ref on) {
-      of.run.enqueue(rank, on, buffers, count, comm::reduction::sum);
+      run.enqueue(rank, on, buffers, count, comm::reduction::sum);
     };
-    if (auto const wrong = of.run.check(team_, count, comm::reduction::sum, false)) {
+    if (auto const wrong = run.check(team_, count, comm::reduction::sum, false)) {
       throw std::runtime_error(of.strategy + " with " + std::to_string(blocks) +
                                " blocks: " + std::to_string(wrong) + " elements are wrong");
     }
@@ -253,9 +211,8 @@ class strategy_bench {
   all_reduce_parameters const& given_;
   cli::options const& chosen_;
   comm::peers const& peers_;
+  std::vector<staged_strategy> strategies_;
   comm::rank_team team_;
-  std::uint64_t seed_;
-  std::array<std::shared_ptr<comm::rank_arrays<float>>, 2> arenas_;
 };
 
 /// What remains when the experiment is over.

@@ -16,15 +16,18 @@
 
 namespace assay::examples {
 
+/// An engine as a function, which has a share in it: as `all_reduce_engine` has it, but that ranks
+/// count from the first of this process.
+template <class T>
+using enqueue_function = std::function<void(int, ::cuda::stream_ref, comm::rank_buffers<T> const&,
+                                            std::size_t, comm::reduction)>;
+
 /// One engine, its buffers, and how it is called. Copies share them.
 template <class T>
 struct contender {
   std::string name;
   std::shared_ptr<comm::rank_arrays<T>> arrays;
-  /// As `all_reduce_engine`, but that ranks count from the first of this process.
-  std::function<void(int, ::cuda::stream_ref, comm::rank_buffers<T> const&, std::size_t,
-                     comm::reduction)>
-      enqueue;
+  enqueue_function<T> enqueue;
 
   /// Runs one operation over poisoned outputs, and says how many elements came out wrong.
   std::uint64_t check(comm::rank_team& team, std::size_t count, comm::reduction what,
@@ -38,15 +41,20 @@ struct contender {
   }
 };
 
-/// A contender of an engine that runs all its ranks in this process.
+/// An engine that runs all its ranks in this process.
+template <class T, class Engine>
+enqueue_function<T> enqueue_of(std::shared_ptr<Engine> engine) {
+  return
+      [engine = std::move(engine)](
+          int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers, std::size_t count,
+          comm::reduction what) { engine->template enqueue<T>(rank, on, buffers, count, what); };
+}
+
+/// A contender of such an engine.
 template <class T, class Engine>
 contender<T> make_contender(std::string name, std::shared_ptr<Engine> engine,
                             std::shared_ptr<comm::rank_arrays<T>> arrays) {
-  return {std::move(name), std::move(arrays),
-          [engine](int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers,
-                   std::size_t count, comm::reduction what) {
-            engine->template enqueue<T>(rank, on, buffers, count, what);
-          }};
+  return {std::move(name), std::move(arrays), enqueue_of<T>(std::move(engine))};
 }
 
 }  // namespace assay::examples

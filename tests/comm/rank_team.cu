@@ -302,6 +302,31 @@ TEST_CASE("a collective subject launches graphs in its arena, and verifies once"
   CHECK(measure::collective_subject<>{work}.verify(0) == "counted 2");
 }
 
+TEST_CASE("what a collective variant measures is made anew for each epoch", "[measure]") {
+  counters count;
+  std::vector<measure::epoch> made_for;
+  auto const variant = measure::collective_variant(
+      "counting", {{"work", "counting"}}, [&](measure::epoch const& now) {
+        made_for.push_back(now);
+        measure::collective_work work;
+        work.places = places(1);
+        work.operations = 1;
+        work.enqueue = [&count, which = now.number](int, ::cuda::stream_ref on, int) {
+          count.add(which, on);
+        };
+        return work;
+      });
+  CHECK(variant.label == "counting");
+  CHECK(made_for.empty());
+  CHECK_FALSE(variant.build({3, 33})->verify(0));
+  CHECK_FALSE(variant.build({5, 55})->verify(1));
+  REQUIRE(made_for.size() == 2);
+  CHECK((made_for[0].number == 3 && made_for[0].seed == 33));
+  CHECK((made_for[1].number == 5 && made_for[1].seed == 55));
+  CHECK(count[3] == 3);  // once in each arena before they are recorded, and verified
+  CHECK(count[5] == 3);
+}
+
 TEST_CASE("a collective subject refuses what it cannot measure", "[measure]") {
   measure::collective_work work;
   CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }), contains("places is empty"));

@@ -2,11 +2,16 @@
 #include "catch.hpp"
 
 #include <assay/measure/environment.hpp>
+#include <assay/measure/instruments.hpp>
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 using namespace assay;
 using Catch::Matchers::Contains;
@@ -83,4 +88,22 @@ TEST_CASE("what is known stays, what is unknown is filled, throttle reasons add 
   CHECK(to.temperature_celsius == 50);
   CHECK(to.host_threads == 16);
   CHECK(to.throttle_reasons == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("places watched together are all waited for, and any of them objects") {
+  int waited = 0;
+  auto const place = [&](std::string device, std::vector<std::string> reasons) {
+    return measure::environment_watch{
+        [&] { ++waited; }, [reasons] { return reasons; },
+        [device](measure::comparison& into) { into.where.device = device; }};
+  };
+  auto const both = measure::watch_together(
+      {{"device 0", place("first", {})}, {"device 3", place("second", {"too hot", "too slow"})}});
+  both.settle();
+  CHECK(waited == 2);
+  CHECK(both.vetoes() == std::vector<std::string>{"device 3: too hot", "device 3: too slow"});
+  measure::comparison found;
+  both.describe(found);
+  CHECK(found.where.device == "first");
+  CHECK_THROWS_AS(measure::watch_together({}), std::invalid_argument);
 }

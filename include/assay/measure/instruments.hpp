@@ -13,8 +13,11 @@
 #include <concepts>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace assay::measure {
@@ -26,6 +29,25 @@ struct environment_watch {
   std::function<std::vector<std::string>()> vetoes;
   std::function<void(comparison&)> describe;  ///< adds what is known of the place
 };
+
+/// Watches several places, each by its name, as one: waits for all, is told what any objects to,
+/// and describes the first.
+inline environment_watch watch_together(
+    std::vector<std::pair<std::string, environment_watch>> all) {
+  if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
+  auto const places = std::make_shared<decltype(all)>(std::move(all));
+  return {[places] {
+            for (auto const& [name, place] : *places) { place.settle(); }
+          },
+          [places] {
+            std::vector<std::string> reasons;
+            for (auto const& [name, place] : *places) {
+              for (auto const& reason : place.vetoes()) { reasons.push_back(name + ": " + reason); }
+            }
+            return reasons;
+          },
+          [places](comparison& into) { places->front().second.describe(into); }};
+}
 
 /// The instruments of a place, specialised for each:
 /// `batch_timer{place, lanes}` times batches on the clocks that only the place has: its `probe()`

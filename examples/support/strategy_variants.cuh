@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The copy strategies of an all-reduce as variants of a comparison.
+#pragma once
+
+#include "all_reduce_device.cuh"
+
+#include <assay/measure/collective_subject.cuh>
+#include <assay/measure/instruments.cuh>
+#include <assay/measure/pipeline_subject.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay::examples {
+
+/// One strategy at one number of stages, for `float`.
+struct staged_strategy {
+  std::string strategy, stages;
+  /// Makes an engine; of 0 blocks: as many as the size needs.
+  std::function<enqueue_function<float>(unsigned blocks)> make_engine;
+};
+
+/// An engine with this strategy, ready to be recorded.
+template <class Copy>
+enqueue_function<float> engine_function(comm::peers const& peers,
+                                        comm::all_reduce_options const& options) {
+  auto const engine = std::make_shared<comm::basic_all_reduce<Copy>>(peers, options);
+  engine->template prepare<float>();
+  return enqueue_of<float>(engine);
+}
+
+/// All strategies at one stage, then all at two.
+inline std::vector<staged_strategy> staged_strategies(comm::peers const& peers) {
+  std::vector<staged_strategy> all;
+  for (auto const how : {comm::algorithm::pull, comm::algorithm::two_shot}) {
+    each_strategy([&](auto const& strategy) {
+      using copy_type = std::remove_cvref_t<decltype(strategy)>;
+      all.push_back({describe(strategy), how == comm::algorithm::pull ? "1" : "2",
+                     [peers, how](unsigned blocks) {
+                       comm::all_reduce_options options;
+                       options.how = how;
+                       options.blocks = blocks;
+                       return engine_function<copy_type>(peers, options);
+                     }});
+    });
+  }
+  return all;
+}
+
+/// Watches the devices of all ranks.
+inline measure::environment_watch watch_of(comm::peers const& peers) {
+  std::vector<std::pair<std::string, measure::environment_watch>> all;
+  for (auto const place : peers.distinct()) {
+    all.emplace_back("device " + std::to_string(place.id),
+                     measure::instruments<on::device>::watch(place));
+  }
+  return measure::watch_together(std::move(all));
+}
+
+/// The arrays of an epoch in two arenas, which all its variants share.
+class epoch_arrays {
+ public:
+  using arrays = comm::rank_arrays<float>;
+
+  /// `count` elements each way for each rank of `team`, which must live longer.
+  epoch_arrays(comm::rank_team& team, std::size_t count) : team_(team), count_(count) {}
+
+  std::shared_ptr<arenas<arrays>> of(measure::epoch const& now) {
+    return cache_.get(now, [&] {
+      return std::make_shared<arenas<arrays>>(
+          arenas<arrays>{made(now.seed, now.seed), made(now.seed, ~now.seed)});
+    });
+  }
+
+ private:
+  /// Memory of ranks from some bytes on.
+  struct padded_memory {
+    comm::rank_memory all;
+    std::size_t padding_bytes;
+    void* data(int rank) const { return static_cast<std::byte*>(all.data(rank)) + padding_bytes; }
+  };
+
+  /// Up to 1 MiB of padding, in pages, so that an epoch's addresses are not the last one's.
+  arrays made(std::uint64_t seed, std::uint64_t padding_seed) const {
+    std::size_t const padding = (padding_seed >> 20U) % 256 * 4096;
+    std::vector<on::device> places;
+    for (int rank = 0; rank < team_.ranks(); ++rank) { places.push_back(team_.place(rank)); }
+    auto memory = std::make_shared<padded_memory>(
+        padded_memory{{places, arrays::bytes(count_) + padding}, padding});
+    return {team_, count_, seed, team_.ranks(), 0, std::move(memory)};
+  }
+
+  comm::rank_team& team_;
+  std::size_t count_;
+  measure::arena_cache<arrays> cache_;
+};
+
+/// Sums of `count` elements by an engine of its own, over the arrays of an epoch.
+inline measure::collective_work work_of(staged_strategy const& what, comm::peers const& peers,
+                                        int operations, std::size_t count,
+                                        std::shared_ptr<arenas<epoch_arrays::arrays>> const& in) {
+  auto const at = [in](int arena) -> epoch_arrays::arrays& {
+    return (*in)[static_cast<std::size_t>(arena)];
+  };
+  measure::collective_work work;
+  work.places = peers.devices();
+  work.operations = operations;
+  work.enqueue = [enqueue = what.make_engine(0), at, count](int rank, ::cuda::stream_ref on,
+                                                            int arena) {
+    enqueue(rank, on, at(arena).out_of_place(), count, comm::reduction::sum);
+  };
+  work.poison = [at](int rank, ::cuda::stream_ref on, int arena) { at(arena).poison(rank, on); };
+  work.verify = [at, count](int arena) -> std::optional<std::string> {
+    auto const wrong = at(arena).wrong(count, comm::reduction::sum);
+    if (wrong == 0) { return std::nullopt; }
+    return std::to_string(wrong) + " elements are wrong";
+  };
+  return work;
+}
+
+}  // namespace assay::examples
