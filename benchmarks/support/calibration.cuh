@@ -4,7 +4,7 @@
 #pragma once
 
 #include "result.hpp"
-#include "rules.hpp"
+#include "trials.hpp"
 
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
@@ -167,16 +167,6 @@ inline std::size_t vectors_for(on::device place, double seconds) {
                                   (marks[1].seconds_since(marks[0]) / 10));
 }
 
-/// One comparison and what it said on the GPU clock.
-struct trial {
-  measure::verdict outcome = measure::verdict::inconclusive;
-  measure::estimate effect;
-  std::string reason;
-  int epochs = 0;
-  double seconds = 0;
-  std::vector<double> control, variant;  ///< seconds per launch of every cell
-};
-
 /// How calibration compares: as every comparison does, decided on the GPU clock, cells of five
 /// launches of 100 us.
 inline measure::options calibration_options(bool resolve) {
@@ -194,69 +184,8 @@ inline trial compare_copies(on::device place, std::size_t count, std::size_t slo
   std::vector const variants{copy_variant("control", place, count, capacity, cache),
                              copy_variant("variant", place, slower, capacity, cache)};
   std::vector<std::string> const labels{"control", "variant"};
-  auto const found =
-      measure::run(variants, measure::against_first(labels), calibration_options(resolve));
-  if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
-  auto const primary = std::ranges::find_if(found.findings, &measure::finding::primary);
-  constexpr auto gpu = static_cast<std::size_t>(measure::clock::gpu);
-  return {primary->outcome, primary->effect,          primary->reason,         found.epochs,
-          found.seconds,    found.arms[0].cells[gpu], found.arms[1].cells[gpu]};
-}
-
-inline bool says_different(trial const& one) {
-  return one.outcome == measure::verdict::faster || one.outcome == measure::verdict::slower;
-}
-
-/// The upper end of Clopper and Pearson's 95 % interval (one-sided) for `hits` of `trials`.
-inline double clopper_pearson_upper(int hits, int trials) {
-  auto const at_most = [&](double p) {
-    double sum = 0;
-    for (int k = 0; k <= hits; ++k) {
-      sum +=
-          std::exp(std::lgamma(trials + 1.0) - std::lgamma(k + 1.0) -
-                   std::lgamma(trials - k + 1.0) + k * std::log(p) + (trials - k) * std::log1p(-p));
-    }
-    return sum;
-  };
-  if (hits >= trials) { return 1; }
-  double low = 0;
-  double high = 1;
-  for (int i = 0; i < 60; ++i) {
-    double const middle = (low + high) / 2;
-    (at_most(middle) > 0.05 ? low : high) = middle;
-  }
-  return high;
-}
-
-inline double median_of(std::vector<double> values) {
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-/// What all trials said, for the record: one row each of verdict, ratio, interval, epochs.
-inline report::document rows_of(std::vector<trial> const& trials) {
-  auto rows = report::document::array();
-  for (auto const& one : trials) {
-    rows.push_back(
-        {to_string(one.outcome), one.effect.ratio, one.effect.low, one.effect.high, one.epochs});
-  }
-  return rows;
-}
-
-/// How often each of the other rules says "different" of the same cells.
-inline report::document other_rules(std::vector<trial> const& trials) {
-  report::document all;
-  for (auto const& each : rules::all) {
-    int different = 0;
-    for (auto const& one : trials) {
-      auto const said = each.judge(one.control, one.variant);
-      different += said == rules::answer::faster || said == rules::answer::slower ? 1 : 0;
-    }
-    all[std::string{each.name}] =
-        static_cast<double>(different) / static_cast<double>(trials.size());
-  }
-  return all;
+  return trial_of(
+      measure::run(variants, measure::against_first(labels), calibration_options(resolve)));
 }
 
 }  // namespace assay::benchmark

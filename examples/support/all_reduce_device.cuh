@@ -5,13 +5,12 @@
 
 #include "all_reduce_options.hpp"
 #include "contender.cuh"
+#include "strategy_variants.cuh"
 
 #include <nccl_contenders.cuh>
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/process_rank.hpp>
-#include <assay/copy/bulk.cuh>
-#include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 
 #include <cuda_bf16.h>
@@ -33,14 +32,6 @@
 #include <vector>
 
 namespace assay::examples {
-
-/// The strategies that are compared: one of each kind, at the stages of the published test.
-template <class Visit>
-void each_strategy(Visit const& visit) {
-  visit(copy::regular<>{});
-  visit(copy::cp_async<2>{});
-  visit(copy::bulk<4>{});
-}
 
 /// `cp_async` of `copy::cp_async`.
 inline std::string short_name(std::string_view name) {

@@ -10,6 +10,7 @@
 #include "strategy_variants.cuh"
 #include "traces.hpp"
 
+#include <assay/measure/collective_subject.cuh>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/summary.hpp>
 
@@ -142,7 +143,8 @@ class strategy_bench {
           size + ", " + stages + ", " + each.strategy,
           {{"size", size}, {"stages", each.stages}, {"strategy", each.strategy}},
           [&](measure::epoch const& now) {
-            return work_of(each, peers_, operations_at(bytes), count, arrays.of(now));
+            return work_of(each.make_engine(0), peers_, operations_at(bytes), count,
+                           arrays.of(now));
           }));
       variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes);
       auto const control = i / 3 * 3;  // the first strategy at these stages

@@ -3,8 +3,12 @@
 /// The copy strategies of an all-reduce as variants of a comparison.
 #pragma once
 
-#include "all_reduce_device.cuh"
+#include "contender.cuh"
 
+#include <assay/comm/all_reduce.cuh>
+#include <assay/copy/bulk.cuh>
+#include <assay/copy/cp_async.cuh>
+#include <assay/copy/regular.cuh>
 #include <assay/measure/collective_subject.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
@@ -20,6 +24,14 @@
 #include <vector>
 
 namespace assay::examples {
+
+/// The strategies that are compared: one of each kind, at the stages of the published test.
+template <class Visit>
+void each_strategy(Visit const& visit) {
+  visit(copy::regular<>{});
+  visit(copy::cp_async<2>{});
+  visit(copy::bulk<4>{});
+}
 
 /// One strategy at one number of stages, for `float`.
 struct staged_strategy {
@@ -103,8 +115,8 @@ class epoch_arrays {
   measure::arena_cache<arrays> cache_;
 };
 
-/// Sums of `count` elements by an engine of its own, over the arrays of an epoch.
-inline measure::collective_work work_of(staged_strategy const& what, comm::peers const& peers,
+/// Sums of `count` elements over the arrays of an epoch.
+inline measure::collective_work work_of(enqueue_function<float> engine, comm::peers const& peers,
                                         int operations, std::size_t count,
                                         std::shared_ptr<arenas<epoch_arrays::arrays>> const& in) {
   auto const at = [in](int arena) -> epoch_arrays::arrays& {
@@ -113,9 +125,9 @@ inline measure::collective_work work_of(staged_strategy const& what, comm::peers
   measure::collective_work work;
   work.places = peers.devices();
   work.operations = operations;
-  work.enqueue = [enqueue = what.make_engine(0), at, count](int rank, ::cuda::stream_ref on,
-                                                            int arena) {
-    enqueue(rank, on, at(arena).out_of_place(), count, comm::reduction::sum);
+  work.enqueue = [engine = std::move(engine), at, count](int rank, ::cuda::stream_ref on,
+                                                         int arena) {
+    engine(rank, on, at(arena).out_of_place(), count, comm::reduction::sum);
   };
   work.poison = [at](int rank, ::cuda::stream_ref on, int arena) { at(arena).poison(rank, on); };
   work.verify = [at, count](int arena) -> std::optional<std::string> {
