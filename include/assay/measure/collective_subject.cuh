@@ -120,9 +120,9 @@ class collective_subject final : public subject {
   std::vector<graphs> graphs_;
 };
 
-/// A variant that measures what `make` returns for each epoch. An engine that differs from variant
-/// to variant belongs into it: two engines of the same code, one of which had other memory,
-/// differed by 1 to 2 % on an H200, which is a difference between labels unless epochs renew them.
+/// A variant that measures what `make` returns for each epoch: with an engine of its own, where
+/// labels have such. Two engines of the same code in different memory differed by 1 to 2 % on an
+/// H200; kept through all epochs that is a difference between labels.
 template <class Team = comm::rank_team>
 variant collective_variant(std::string label, std::vector<std::pair<std::string, std::string>> axes,
                            std::function<collective_work(epoch const&)> make) {
