@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ using namespace assay::benchmark;
 
 constexpr std::size_t bytes = std::size_t{1} << 20U;
 constexpr int operations = 20;  ///< of one launch
+using engine_type = examples::enqueue_function<float>;
 
 class self_comparison {
  public:
@@ -42,18 +44,20 @@ class self_comparison {
     std::vector<std::string> const labels{"control", "variant"};
     std::vector<measure::variant> variants;
     for (auto const& label : labels) {
-      auto const first = kept ? engine() : examples::enqueue_function<float>{};
+      std::function<engine_type()> make = [this] { return engine(); };
+      if (kept) {
+        make = [one = engine()] { return one; };
+      }
       variants.push_back(measure::collective_variant(
-          label, {{"engine", label}}, [this, &arrays, first](measure::epoch const& now) {
-            return examples::work_of(first ? first : engine(), peers_, operations,
-                                     bytes / sizeof(float), arrays.of(now));
+          label, {{"engine", label}}, [this, &arrays, make](measure::epoch const& now) {
+            return examples::work_of(make(), peers_, operations, bytes / sizeof(float),
+                                     arrays.of(now));
           }));
     }
     measure::options chosen;
     chosen.primary = measure::clock::gpu;
-    chosen.at_epoch_begin = [this](measure::epoch const&) { watch_.settle(); };
-    chosen.at_epoch_end = [this](measure::epoch const&) { return watch_.vetoes(); };
-    return trial_of(measure::run(variants, measure::against_first(labels), chosen));
+    return trial_of(
+        measure::run(variants, measure::against_first(labels), measure::watched(chosen, watch_)));
   }
 
   report::document compare_often(std::string const& name, int trials, bool kept) {
@@ -68,7 +72,7 @@ class self_comparison {
   }
 
  private:
-  examples::enqueue_function<float> engine() const {
+  engine_type engine() const {
     return examples::engine_function<copy::regular<>>(peers_, options_);
   }
 

@@ -6,6 +6,7 @@
 #include "rules.hpp"
 
 #include <assay/measure/comparison.hpp>
+#include <assay/measure/summary.hpp>
 #include <assay/report/json_parts.hpp>
 
 #include <algorithm>
@@ -22,7 +23,6 @@ namespace assay::benchmark {
 struct trial {
   measure::verdict outcome = measure::verdict::inconclusive;
   measure::estimate effect;
-  std::string reason;
   int epochs = 0;
   double seconds = 0;
   std::vector<double> control, variant;  ///< seconds per launch of every cell
@@ -33,7 +33,7 @@ inline trial trial_of(measure::comparison const& found) {
   if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
   auto const primary = std::ranges::find_if(found.findings, &measure::finding::primary);
   constexpr auto gpu = static_cast<std::size_t>(measure::clock::gpu);
-  return {primary->outcome, primary->effect,          primary->reason,         found.epochs,
+  return {primary->outcome, primary->effect,          found.epochs,
           found.seconds,    found.arms[0].cells[gpu], found.arms[1].cells[gpu]};
 }
 
@@ -60,12 +60,6 @@ inline double clopper_pearson_upper(int hits, int trials) {
     (at_most(middle) > 0.05 ? low : high) = middle;
   }
   return high;
-}
-
-inline double median_of(std::vector<double> values) {
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 /// What all trials said, for the record: one row each of verdict, ratio, interval, epochs.
@@ -107,19 +101,21 @@ inline report::document false_alarms_of(std::string const& name, std::vector<tri
     half_widths.push_back(std::log(one.effect.high / one.effect.low) / 2);
     seconds.push_back(one.seconds);
   }
+  auto const half_width = measure::summarise(half_widths).median;
+  auto const verdict_seconds = measure::summarise(seconds);
   std::printf(
       "%s: %d false alarms of %d (at most %.2f %%), %d unproven, %.2f s a verdict, "
       "half-width %.3f %%\n",
-      name.c_str(), alarms, trials, 100 * upper_bound, unproven, median_of(seconds),
-      100 * median_of(half_widths));
+      name.c_str(), alarms, trials, 100 * upper_bound, unproven, verdict_seconds.median,
+      100 * half_width);
   report::document found;
   found["trials"] = trials;
   found["false_alarms"] = alarms;
   found["unproven"] = unproven;
   found["rate_upper_bound"] = upper_bound;
-  found["median_half_width"] = median_of(half_widths);
-  found["median_seconds_per_verdict"] = median_of(seconds);
-  found["max_seconds_per_verdict"] = std::ranges::max(seconds);
+  found["median_half_width"] = half_width;
+  found["median_seconds_per_verdict"] = verdict_seconds.median;
+  found["max_seconds_per_verdict"] = verdict_seconds.max;
   found["false_alarm_rate_of_other_rules_on_the_same_cells"] = other_rules(all);
   found["rows"] = rows_of(all);
   return found;

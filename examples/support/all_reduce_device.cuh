@@ -4,14 +4,13 @@
 #pragma once
 
 #include "all_reduce_options.hpp"
+#include "compared_strategies.cuh"
 #include "contender.cuh"
-#include "strategy_variants.cuh"
 
 #include <nccl_contenders.cuh>
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/process_rank.hpp>
-#include <assay/copy/regular.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -43,7 +42,7 @@ inline std::string short_name(std::string_view name) {
 template <class T, class Visit>
 void with_strategy(std::string const& name, Visit const& visit) {
   if constexpr (std::is_same_v<T, float>) {
-    each_strategy([&](auto const& strategy) {
+    each_compared_strategy([&](auto const& strategy) {
       if (short_name(strategy.name) == name) { visit(strategy); }
     });
   } else {

@@ -130,6 +130,13 @@ class strategy_bench {
     return std::make_shared<comm::rank_arrays<float>>(team_, bytes / sizeof(float), chosen_.seed);
   }
 
+  /// The strategy that one is held against: the first at as many stages.
+  std::size_t control_of(std::size_t i) const {
+    auto const first =
+        std::ranges::find(strategies_, strategies_[i].stages, &staged_strategy::stages);
+    return static_cast<std::size_t>(first - strategies_.begin());
+  }
+
   measure::comparison compare_at(std::size_t bytes, strategy_findings& into) {
     auto const size = report::byte_size(static_cast<double>(bytes));
     auto const count = bytes / sizeof(float);
@@ -147,7 +154,7 @@ class strategy_bench {
                            arrays.of(now));
           }));
       variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes);
-      auto const control = i / 3 * 3;  // the first strategy at these stages
+      auto const control = control_of(i);
       if (i == control) { continue; }
       measure::contrast one{
           size + ", " + stages + ": " + each.strategy + " against " + strategies_[control].strategy,
@@ -159,9 +166,7 @@ class strategy_bench {
     auto options = chosen_.measuring();
     if (!given_.clock_named) { options.primary = measure::clock::gpu; }
     auto const watch = watch_of(peers_);
-    options.at_epoch_begin = [&watch](measure::epoch const&) { watch.settle(); };
-    options.at_epoch_end = [&watch](measure::epoch const&) { return watch.vetoes(); };
-    auto found = measure::run(variants, contrasts, options);
+    auto found = measure::run(variants, contrasts, measure::watched(options, watch));
     watch.describe(found);
     add_rows(found, bytes, into);
     return found;
@@ -177,7 +182,7 @@ class strategy_bench {
       row.strategy = strategies_[i].strategy;
       row.seconds = found.arms[i].on(measure::clock::gpu).median / operations_at(bytes);
       row.busbw = bus_gigabytes(row.bytes, row.seconds, peers_.ranks());
-      if (i % 3 != 0 && next < found.findings.size()) {  // the primary findings come first
+      if (i != control_of(i) && next < found.findings.size()) {  // the primary findings come first
         row.effect = found.findings[next].effect;
         row.verdict = measure::to_string(found.findings[next].outcome);
         ++next;
@@ -248,7 +253,7 @@ inline all_reduce_outcome all_reduce_as_rank(all_reduce_parameters const& given,
 inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& given,
                                                 cli::options const& chosen) {
   if (chosen.list) {
-    each_strategy([](auto const& strategy) { std::cout << describe(strategy) << '\n'; });
+    each_compared_strategy([](auto const& strategy) { std::cout << describe(strategy) << '\n'; });
     for (auto const& each : given.algorithm_names()) { std::cout << each << '\n'; }
     return {};
   }

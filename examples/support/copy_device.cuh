@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cli.hpp"
+#include "compared_strategies.cuh"
 #include "copy_rows.hpp"
 #include "explaining.hpp"
 
@@ -85,14 +86,6 @@ void each_strategy(Visit const& visit) {
   visit(copy::cp_async<4>{});
   visit(copy::bulk<4>{});
   visit(copy::bulk<8>{});
-}
-
-/// Calls `visit` with the strategies between which there are verdicts, the control first.
-template <class Visit>
-void each_contender(Visit const& visit) {
-  visit(copy::regular<>{});
-  visit(copy::cp_async<2>{});
-  visit(copy::bulk<4>{});
 }
 
 /// What a block of a workload has in flight, at most, and the shared memory that it takes.
@@ -217,7 +210,7 @@ class copy_bench {
     measure::line_up all;
     auto traced = explain_.variants();
     std::vector<std::string> labels;
-    each_contender([&](auto how) {
+    each_compared_strategy([&](auto how) {
       if (!runs_here(how)) { return; }
       labels.push_back(describe(how));
       all.add(made(work, how), labels.back());

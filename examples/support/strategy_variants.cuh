@@ -3,12 +3,10 @@
 /// The copy strategies of an all-reduce as variants of a comparison.
 #pragma once
 
+#include "compared_strategies.cuh"
 #include "contender.cuh"
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/copy/bulk.cuh>
-#include <assay/copy/cp_async.cuh>
-#include <assay/copy/regular.cuh>
 #include <assay/measure/collective_subject.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
@@ -24,14 +22,6 @@
 #include <vector>
 
 namespace assay::examples {
-
-/// The strategies that are compared: one of each kind, at the stages of the published test.
-template <class Visit>
-void each_strategy(Visit const& visit) {
-  visit(copy::regular<>{});
-  visit(copy::cp_async<2>{});
-  visit(copy::bulk<4>{});
-}
 
 /// One strategy at one number of stages, for `float`.
 struct staged_strategy {
@@ -53,7 +43,7 @@ enqueue_function<float> engine_function(comm::peers const& peers,
 inline std::vector<staged_strategy> staged_strategies(comm::peers const& peers) {
   std::vector<staged_strategy> all;
   for (auto const how : {comm::algorithm::pull, comm::algorithm::two_shot}) {
-    each_strategy([&](auto const& strategy) {
+    each_compared_strategy([&](auto const& strategy) {
       using copy_type = std::remove_cvref_t<decltype(strategy)>;
       all.push_back({describe(strategy), how == comm::algorithm::pull ? "1" : "2",
                      [peers, how](unsigned blocks) {
@@ -103,10 +93,8 @@ class epoch_arrays {
   /// Up to 1 MiB of padding, in pages, so that an epoch's addresses are not the last one's.
   arrays made(std::uint64_t seed, std::uint64_t padding_seed) const {
     std::size_t const padding = (padding_seed >> 20U) % 256 * 4096;
-    std::vector<on::device> places;
-    for (int rank = 0; rank < team_.ranks(); ++rank) { places.push_back(team_.place(rank)); }
     auto memory = std::make_shared<padded_memory>(
-        padded_memory{{places, arrays::bytes(count_) + padding}, padding});
+        padded_memory{{team_.places(), arrays::bytes(count_) + padding}, padding});
     return {team_, count_, seed, team_.ranks(), 0, std::move(memory)};
   }
 

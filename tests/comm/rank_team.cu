@@ -293,7 +293,8 @@ TEST_CASE("a collective subject launches graphs in its arena, and verifies once"
     if (count[2 * arena] == 1 && count[2 * arena + 1] == 1) { return std::nullopt; }
     return "counted " + std::to_string(count[2 * arena]);
   };
-  auto const made = measure::collective_variant("counting", {{"work", "counting"}}, work);
+  auto const made = measure::collective_variant("counting", {{"work", "counting"}},
+                                                [&](measure::epoch const&) { return work; });
   CHECK_FALSE(made.build({})->verify(1));
   work.enqueue = [&](int rank, ::cuda::stream_ref on, int arena) {
     count.add(2 * arena + rank, on);

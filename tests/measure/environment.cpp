@@ -107,3 +107,26 @@ TEST_CASE("places watched together are all waited for, and any of them objects")
   CHECK(found.where.device == "first");
   CHECK_THROWS_AS(measure::watch_together({}), std::invalid_argument);
 }
+
+TEST_CASE("a watched comparison waits and asks at each epoch, and what was asked for follows") {
+  std::vector<std::string> done;
+  measure::environment_watch const place{[&] { done.emplace_back("settled"); },
+                                         [] { return std::vector<std::string>{"too hot"}; },
+                                         [](measure::comparison&) {}};
+  measure::options chosen;
+  auto plain = measure::watched(chosen, place);
+  plain.at_epoch_begin({});
+  CHECK(done == std::vector<std::string>{"settled"});
+  CHECK(plain.at_epoch_end({}) == std::vector<std::string>{"too hot"});
+
+  chosen.at_epoch_begin = [&](measure::epoch const& now) {
+    done.push_back("epoch " + std::to_string(now.number));
+  };
+  chosen.at_epoch_end = [](measure::epoch const& now) {
+    return std::vector<std::string>{"at " + std::to_string(now.number)};
+  };
+  auto const both = measure::watched(chosen, place);
+  both.at_epoch_begin({3, 33});
+  CHECK(done == std::vector<std::string>{"settled", "settled", "epoch 3"});
+  CHECK(both.at_epoch_end({3, 33}) == std::vector<std::string>{"too hot", "at 3"});
+}

@@ -30,12 +30,6 @@ inline std::string nccl_name(nccl_buffers how) {
 
 namespace detail {
 
-inline std::vector<on::device> places_of(comm::rank_team const& team) {
-  std::vector<on::device> places;
-  for (int rank = 0; rank < team.ranks(); ++rank) { places.push_back(team.place(rank)); }
-  return places;
-}
-
 template <class T>
 contender<T> nccl_contender_of(std::shared_ptr<comm::nccl> engine, comm::rank_team& team,
                                std::size_t count, std::uint64_t seed, nccl_buffers how) {
@@ -48,7 +42,7 @@ contender<T> nccl_contender_of(std::shared_ptr<comm::nccl> engine, comm::rank_te
   // Plain buffers are what most programs have: memory of cudaMalloc, and not of NCCL's allocator.
   auto arrays = how == nccl_buffers::windows
                     ? arrays_in(std::make_shared<comm::nccl_memory>(engine->allocate(bytes)))
-                    : arrays_in(std::make_shared<comm::rank_memory>(places_of(team), bytes, first));
+                    : arrays_in(std::make_shared<comm::rank_memory>(team.places(), bytes, first));
   return {nccl_name(how), std::move(arrays),
           [engine, first](int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers,
                           std::size_t many, comm::reduction what) {
@@ -68,7 +62,7 @@ inline comm::nccl_options options_of(nccl_buffers how) {
 template <class T>
 std::optional<contender<T>> nccl_contender(comm::rank_team& team, std::size_t count,
                                            std::uint64_t seed, nccl_buffers how) {
-  auto engine = std::make_shared<comm::nccl>(detail::places_of(team), detail::options_of(how));
+  auto engine = std::make_shared<comm::nccl>(team.places(), detail::options_of(how));
   return detail::nccl_contender_of<T>(std::move(engine), team, count, seed, how);
 }
 

@@ -58,7 +58,7 @@ class rank_arrays {
   /// `count` elements each way in memory of `cudaMalloc`.
   rank_arrays(Team& team, std::size_t count, std::uint64_t seed)
       : rank_arrays(team, count, seed, team.ranks(), 0,
-                    std::make_shared<rank_memory>(places_of(team), 2 * stride(count))) {}
+                    std::make_shared<rank_memory>(team.places(), 2 * stride(count))) {}
 
   /// In `memory`, whose `data(rank)` has `bytes(count)` bytes for each rank from `first` on; they
   /// are `team.ranks()` of `ranks`.
@@ -111,7 +111,7 @@ class rank_arrays {
   /// How many of the first `count` elements of all outputs are wrong.
   std::uint64_t wrong(std::size_t count, reduction what) {
     range const scope{"check", category::measurement, count * sizeof(T)};
-    rank_memory const counters{places_of(*team_), sizeof(unsigned long long)};
+    rank_memory const counters{team_->places(), sizeof(unsigned long long)};
     std::vector<unsigned long long> found(static_cast<std::size_t>(team_->ranks()), 0);
     team_->run([&](int rank, ::cuda::stream_ref on) {
       auto const r = static_cast<std::size_t>(rank);
@@ -132,12 +132,6 @@ class rank_arrays {
   static std::size_t stride(std::size_t count) {
     constexpr std::size_t page = 4096;
     return (count * sizeof(T) + page - 1) / page * page;
-  }
-
-  static std::vector<on::device> places_of(Team const& team) {
-    std::vector<on::device> places;
-    for (int rank = 0; rank < team.ranks(); ++rank) { places.push_back(team.place(rank)); }
-    return places;
   }
 
   void fill(std::array<T*, max_ranks> const& to) {

@@ -92,6 +92,7 @@ class basic_rank_team {
 
   int ranks() const noexcept { return static_cast<int>(places_.size()); }
   on::device place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+  std::vector<on::device> const& places() const noexcept { return places_; }
   stream const& on(int rank) const { return streams_[static_cast<std::size_t>(rank)]; }
 
   /// Calls `work(rank, stream)` on each rank's thread, all at once, and returns when all have.

@@ -135,14 +135,4 @@ variant collective_variant(std::string label, std::vector<std::pair<std::string,
   return made;
 }
 
-/// A variant that measures `work` as it is: epochs renew its threads, streams and graphs, the
-/// caller keeps its engine and buffers.
-template <class Team = comm::rank_team>
-variant collective_variant(std::string label, std::vector<std::pair<std::string, std::string>> axes,
-                           collective_work work) {
-  return collective_variant<Team>(
-      std::move(label), std::move(axes),
-      std::function{[work = std::move(work)](epoch const&) { return work; }});
-}
-
 }  // namespace assay::measure

@@ -7,6 +7,7 @@
 #include <assay/measure/ceilings.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/environment.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/submit/concepts.hpp>
 
 #include <algorithm>
@@ -47,6 +48,23 @@ inline environment_watch watch_together(
             return reasons;
           },
           [places](comparison& into) { places->front().second.describe(into); }};
+}
+
+/// Options whose epochs begin when `place` has settled, and end with what it objects to; what they
+/// have asked for already comes after.
+inline options watched(options chosen, environment_watch const& place) {
+  chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
+    place.settle();
+    if (asked) { asked(now); }
+  };
+  chosen.at_epoch_end = [place, asked = chosen.at_epoch_end](epoch const& now) {
+    auto reasons = place.vetoes();
+    for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {
+      reasons.push_back(std::move(more));
+    }
+    return reasons;
+  };
+  return chosen;
 }
 
 /// The instruments of a place, specialised for each:

@@ -52,19 +52,8 @@ class line_up {
   /// Measures, then measures the ceilings and profiles each variant, unless it failed before.
   template <class Clock = std::chrono::steady_clock>
   comparison run(std::vector<contrast> const& contrasts, options chosen) const {
-    auto watch = watch_();
-    chosen.at_epoch_begin = [&watch, asked = chosen.at_epoch_begin](epoch const& now) {
-      watch.settle();
-      if (asked) { asked(now); }
-    };
-    chosen.at_epoch_end = [&watch, asked = chosen.at_epoch_end](epoch const& now) {
-      auto reasons = watch.vetoes();
-      for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {
-        reasons.push_back(std::move(more));
-      }
-      return reasons;
-    };
-    auto result = measure::run<Clock>(variants_, contrasts, chosen);
+    auto const watch = watch_();
+    auto result = measure::run<Clock>(variants_, contrasts, watched(chosen, watch));
     watch.describe(result);
     if (!result.failure.empty()) { return result; }
     result.ceilings = ceilings_();
