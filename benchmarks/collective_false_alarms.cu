@@ -94,8 +94,8 @@ int main(int argc, char** argv) {
         self_comparison both{peers};
         figures["engine"] = both.describe();
         figures["bytes"] = bytes;
-        figures["kept"] = both.compare_often("kept", chosen.quick ? 3 : 40, true);
+        figures["kept"] = both.compare_often("kept", chosen.quick ? 3 : 100, true);
         chosen.save(figures);
-        figures["renewed"] = both.compare_often("renewed", chosen.quick ? 5 : 100, false);
+        figures["renewed"] = both.compare_often("renewed", chosen.quick ? 5 : 500, false);
       });
 }
