@@ -126,9 +126,9 @@ int main(int argc, char** argv) {
           auto& found = figures[std::string{in_words(each.how)}];
           found["engine"] = itself.describe();
           found["bytes"] = each.bytes;
-          found["kept"] = itself.compare_often(lifetime::kept, chosen.quick ? 3 : 60);
+          found["kept"] = itself.compare_often(lifetime::kept, chosen.quick ? 3 : 50);
           chosen.save(figures);
-          found["renewed"] = itself.compare_often(lifetime::renewed, chosen.quick ? 3 : 150);
+          found["renewed"] = itself.compare_often(lifetime::renewed, chosen.quick ? 3 : 200);
           chosen.save(figures);
         }
       });
