@@ -5,6 +5,8 @@
 
 #include "comm/world.cuh"
 
+#include <assay/kernel/launch.cuh>
+
 using namespace assay;
 using comm::algorithm;
 using comm::reduction;
@@ -17,6 +19,41 @@ comm::all_reduce_options impatient(algorithm how) {
   options.timeout_seconds = 0.3;
   return options;
 }
+
+/// Writes a value to some words until it is told to stop, or after a minute.
+template <class Word>
+__global__ void keep_writing(Word volatile* words, unsigned count, unsigned value,
+                             unsigned const volatile* stop) {
+  auto const begin = ::cuda::ptx::get_sreg_globaltimer();
+  while (*stop == 0 && ::cuda::ptx::get_sreg_globaltimer() - begin < 60'000'000'000U) {
+    for (auto i = threadIdx.x; i < count; i += blockDim.x) { words[i] = value; }
+  }
+}
+
+/// Somebody who writes to what is not theirs, for as long as this lives.
+class vandal {
+ public:
+  vandal(on::device place, std::byte* words, unsigned count, unsigned value) : stream_(place) {
+    void* block = nullptr;
+    check(cudaHostAlloc(&block, sizeof(unsigned), cudaHostAllocMapped | cudaHostAllocPortable));
+    stop_ = static_cast<unsigned*>(block);
+    *stop_ = 0;
+    device_guard const guard{place};
+    kernel::launch(keep_writing<unsigned>, 1, 128, 0, stream_, reinterpret_cast<unsigned*>(words),
+                   count, value, stop_);
+  }
+  vandal(vandal const&) = delete;
+  vandal& operator=(vandal const&) = delete;
+  ~vandal() {
+    *static_cast<unsigned volatile*>(stop_) = 1;
+    check_noexcept(cudaStreamSynchronize(stream_.get()));
+    check_noexcept(cudaFreeHost(stop_));
+  }
+
+ private:
+  unsigned* stop_ = nullptr;
+  stream stream_;
+};
 
 }  // namespace
 
@@ -90,5 +127,41 @@ TEST_CASE("a flag that no rank can have written is found", "[comm]") {
     CHECK_THAT(text, contains("rank 0 found a flag of rank 1"));
     all.engine.reset();
     CHECK(all.run(count, 0, 0, false, reduction::sum, 9) == "");
+  }
+}
+
+TEST_CASE("notes that are overwritten end with an error, not with a hang", "[comm]") {
+  if (test::small()) { return; }
+  // As of so long ago that nobody can have written them, and as if nothing were cleared yet.
+  struct overwriting {
+    unsigned value;
+    char const* error;
+  };
+  constexpr overwriting cases[] = {{0xAAAAAAAAU, "rank 0 found a flag of its own blocks"},
+                                   {0, " waited "}};
+  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+    for (auto const& each : cases) {
+      INFO(std::string{comm::in_words(how)} << ", overwritten by " << each.value);
+      auto options = impatient(how);
+      options.blocks = 8;  // so that there are many periods
+      test::world<float> few{2, 1, options};
+      auto const count =
+          std::size_t{4 * comm::ring_tile_packs} * 8 * few.engine.layout().ring_slots;
+      test::world<float> all{2, count, options};
+      auto const& layout = all.engine.layout();
+      auto const at = all.buffers(0, 0, false);
+      CHECK(all.run(count, 0, 0, false, reduction::sum, 10) == "");
+      all.engine.reset();
+      {
+        vandal const writing{all.engine.device(0),
+                             all.engine.workspace_of(0) + layout.ring_cleared_at,
+                             layout.ring_blocks, each.value};
+        all.enqueue(at, count, reduction::sum);
+        for (auto const& on : all.streams) { check(cudaStreamSynchronize(on.get())); }
+      }
+      CHECK_THAT(test::message_of([&] { all.synchronize(); }), contains(each.error));
+      all.engine.reset();
+      CHECK(all.run(count, 0, 0, false, reduction::sum, 11) == "");
+    }
   }
 }

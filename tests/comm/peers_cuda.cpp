@@ -52,6 +52,17 @@ TEST_CASE("a failure names its rank, peer, block and epoch", "[comm]") {
   CHECK_THAT(text(failure_kind::disagreement), contains("asked for different operations"));
 }
 
+TEST_CASE("a rank that waited for its own blocks is not told of a peer", "[comm]") {
+  using comm::failure_kind;
+  auto const text = [](failure_kind kind) {
+    return std::string{comm::all_reduce_error{2, {static_cast<int>(kind), 2, 7, 42}, 0.5}.what()};
+  };
+  CHECK_THAT(text(failure_kind::timed_out),
+             contains("rank 2 waited at least 0.5") && contains("for its own blocks: what they"));
+  CHECK_THAT(text(failure_kind::corrupted),
+             contains("rank 2 found a flag of its own blocks that they cannot have written"));
+}
+
 TEST_CASE("a buffer is refused by its rank and role", "[comm]") {
   alignas(16) float some[8] = {};
   auto const refuse = [&](void const* data) {

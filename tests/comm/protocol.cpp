@@ -347,3 +347,15 @@ TEST_CASE("a flag far off is no peer's", "[comm]") {
   CHECK_FALSE(protocol::plausible(7, 5));
   CHECK_FALSE(protocol::plausible(0xDEADBEEF, 5));
 }
+
+TEST_CASE("what stands is no later than the last and not older than renewals let it be", "[comm]") {
+  constexpr auto oldest = 4 * protocol::renewal_period - 1;
+  for (unsigned const last : {0U, 5U, oldest, 0x80000000U, 0xFFFFFFFFU}) {
+    INFO("last " << last);
+    CHECK(protocol::can_stand(last, last));
+    CHECK(protocol::can_stand(last - 1, last));
+    CHECK(protocol::can_stand(last - oldest, last));
+    CHECK_FALSE(protocol::can_stand(last + 1, last));
+    CHECK_FALSE(protocol::can_stand(last - oldest - 1, last));
+  }
+}

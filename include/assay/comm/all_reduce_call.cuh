@@ -103,7 +103,10 @@ struct channel {
   __device__ unsigned* given_up() const {
     return reinterpret_cast<unsigned*>(of_rank(me, call.at.failed_at));
   }
-  __device__ wire::patience patience() const { return {call.timeout_nanoseconds, given_up()}; }
+  /// For one wait, or for one on threads that may have so many, one after the other.
+  __device__ wire::patience patience(unsigned waits = 1) const {
+    return {call.timeout_nanoseconds * waits, given_up()};
+  }
 
   /// The `step`-th rank after this one, so that not all send to the same.
   __device__ int peer(int step) const {
@@ -128,13 +131,14 @@ struct channel {
   }
 };
 
-/// Waits until `there(looked)` of `look()`, and returns it; gives up when the call's patience ends.
+/// Waits until `there(looked)` of `look()`, and returns it; gives up when the call's patience ends,
+/// for so many `waits`.
 template <class T, class Look, class There>
 __device__ auto await(channel<T> const& here, int from, unsigned epoch, Look const& look,
-                      There const& there) {
+                      There const& there, unsigned waits = 1) {
   auto found = look();
   if (there(found)) { return found; }
-  auto patience = here.patience();
+  auto patience = here.patience(waits);
   do {
     if (here.noted.kind != 0 || !patience.more()) {
       here.fail(failure_kind::timed_out, from, epoch);

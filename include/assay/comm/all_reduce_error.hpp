@@ -26,7 +26,7 @@ class all_reduce_error : public std::runtime_error {
  public:
   all_reduce_error(int rank, failure const& what, double timeout_seconds)
       : std::runtime_error("all_reduce: rank " + std::to_string(rank) + " " +
-                           in_words(what, timeout_seconds) + " (block " +
+                           in_words(rank, what, timeout_seconds) + " (block " +
                            std::to_string(what.block) + ", epoch " + std::to_string(what.epoch) +
                            "); reset() makes the engine usable again"),
         rank_(rank),
@@ -39,14 +39,18 @@ class all_reduce_error : public std::runtime_error {
   failure_kind kind() const noexcept { return static_cast<failure_kind>(what_.kind); }
 
  private:
-  static std::string in_words(failure const& what, double timeout_seconds) {
-    auto const peer = "rank " + std::to_string(what.peer);
+  static std::string in_words(int rank, failure const& what, double timeout_seconds) {
+    bool const own = what.peer == rank;
+    auto const peer = own ? "its own blocks" : "rank " + std::to_string(what.peer);
     switch (static_cast<failure_kind>(what.kind)) {
       case failure_kind::timed_out:
-        return "waited " + std::to_string(timeout_seconds) + " s for " + peer +
-               ": it was not asked for the operation, or could not start";
+        return "waited " + std::string{own ? "at least " : ""} + std::to_string(timeout_seconds) +
+               " s for " + peer + ": " +
+               (own ? "what they wrote was overwritten, or other ranks keep them waiting"
+                    : "it was not asked for the operation, or could not start");
       case failure_kind::corrupted:
-        return "found a flag of " + peer + " that " + peer + " cannot have written";
+        return "found a flag of " + peer + " that " + (own ? "they" : peer) +
+               " cannot have written";
       case failure_kind::disagreement:
         return "and " + peer +
                " were asked for different operations: count, type, reduction and placement must "

@@ -144,5 +144,9 @@ constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
 /// Whether a flag can be what a peer wrote, while `wanted` is waited for: the one before, this one,
 /// or the next, which a peer that is ahead has reached.
 constexpr bool plausible(unsigned seen, unsigned wanted) noexcept { return seen - wanted + 1 <= 2; }
+/// Whether what is renewed can have been written, by now up to `last`.
+constexpr bool can_stand(unsigned seen, unsigned last) noexcept {
+  return last - seen < 4 * renewal_period;
+}
 
 }  // namespace assay::comm::protocol

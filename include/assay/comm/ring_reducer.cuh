@@ -47,10 +47,9 @@ class ring_reducer : public ring_window<T> {
         if (lane() == 0) { wire::raise(noted(me()), cleared, true); }
         continue;
       }
-      for (auto other = 1 + lane(); other < reducers(); other += 32) {
-        while (!wire::reached(wire::seen(noted(other)), cleared)) {}
-      }
+      for (auto other = 1 + lane(); other < reducers(); other += 32) { await_note(other, cleared); }
       __syncwarp();
+      if (__any_sync(0xFFFFFFFFU, here_.noted.kind != 0)) { return; }
       raise(cleared);
     }
     if (me() == 0 && wire::renews(before_.items, number(items()))) {
@@ -99,6 +98,20 @@ class ring_reducer : public ring_window<T> {
   __device__ void raise(unsigned cleared) const {
     auto const to = static_cast<int>(lane());
     if (to < call_.ranks) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
+  }
+
+  /// Waits for another reducer's note of a period. Its movers wait for each item less than twice
+  /// for each rank; while they may, this goes on, since they know for which rank it is.
+  __device__ void await_note(unsigned other, unsigned cleared) const {
+    auto const waits = 2 * static_cast<unsigned>(call_.ranks) * (call_.ring.period / at_once());
+    auto const last = number(call_.ring.periods * call_.ring.period);
+    auto const can_be = [&](unsigned note) {
+      return !call_.checked || wire::can_stand(note, last);
+    };
+    auto const found = await(
+        here_, here_.me, epoch(), [&] { return wire::seen(noted(other)); },
+        [&](unsigned note) { return wire::reached(note, cleared) || !can_be(note); }, waits);
+    if (!can_be(found)) { here_.fail(failure_kind::corrupted, here_.me, epoch()); }
   }
 
   /// By a warp, when all have noted all periods: sets what they noted, and the flags of all slots

@@ -109,6 +109,9 @@ __host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
 __host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
   return value - wanted + 1U <= 2U;
 }
+__host__ __device__ constexpr bool can_stand(unsigned value, unsigned last) {
+  return last - value < 4U * protocol::renewal_period;
+}
 /// Whether the above are the rules that were proven.
 consteval bool as_proven() {
   for (unsigned const near : {0U, protocol::renewal_period - 5U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
@@ -123,6 +126,7 @@ consteval bool as_proven() {
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
         if (renews(value, epoch) != protocol::renews(value, epoch)) { return false; }
+        if (can_stand(value, epoch) != protocol::can_stand(value, epoch)) { return false; }
       }
     }
   }
