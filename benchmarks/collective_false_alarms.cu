@@ -3,10 +3,10 @@
 // code between two GPUs, or two ranks that share one: made anew for each epoch, as experiments have
 // them, and, to show what that is worth, kept from the first epoch to the last, each behind other
 // memory of some size. Predicts: of renewed ones at most 5 % of the comparisons; of kept ones most.
-// What that missed, on one H200: kept at the same addresses in every comparison, engines of
-// two_shot differed in 5 of 100, by 0.3 % at most. Wherever they happen to lie, in a fifth, and
-// those of ll_push in half, by up to 1.7 %. Rings are left out: with all SMs taken twice over,
-// epochs of theirs scatter so much that a verdict takes 3.4 s.
+// What that missed, on one H200: kept engines of two_shot differed in a quarter, those of ll_push
+// in two thirds, by up to 1.7 %; at the same addresses in every comparison, two_shot in 5 of 100.
+// Rings are left out: with all SMs taken twice over, epochs of theirs scatter so much that a
+// verdict takes 3.4 s.
 
 #include "support/result.hpp"
 #include "support/trials.hpp"
