@@ -34,6 +34,7 @@
 #include <assay/core/ptx.cuh>
 #include <assay/kernel/block_sum.cuh>
 #include <assay/kernel/clock_probe.cuh>
+#include <assay/kernel/compiled.cuh>
 #include <assay/kernel/gate.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>

@@ -5,6 +5,7 @@
 
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
+#include <assay/kernel/shared_memory.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -74,26 +75,35 @@ struct launch_shape {
   bool operator==(launch_shape const&) const = default;
 };
 
-/// As many blocks as are resident on the whole device at once, by its occupancy and SM count; asked
-/// of the driver once per thread and combination, so it is cheap enough to call per launch.
+/// Blocks of a kernel that a whole device holds at once, 0 where no SM can hold one; asked of the
+/// driver once per thread and combination, so it is cheap enough to call per launch. Loads the
+/// kernel, and lets it have so much shared memory (see `allow_shared`).
 template <class... Parameters>
-launch_shape resident_shape(void (*kernel)(Parameters...), on::device place, unsigned threads,
-                            std::size_t shared_bytes = 0) {
+unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsigned threads,
+                         std::size_t shared_bytes = 0) {
   using key = std::tuple<void const*, int, unsigned, std::size_t>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
   thread_local std::map<key, unsigned> known;
   auto const entry = reinterpret_cast<void const*>(kernel);
-  unsigned& blocks = known[key{entry, place.id, threads, shared_bytes}];
-  if (blocks == 0) {
-    device_guard const guard{place};
-    int per_sm = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, entry, static_cast<int>(threads),
-                                                        shared_bytes));
-    int const sms = attribute(place, cudaDevAttrMultiProcessorCount);
-    // A shape that no SM can hold still gets a grid, so that the launch itself says what is wrong.
-    blocks = static_cast<unsigned>(std::max(1, per_sm) * sms);
-  }
-  return {blocks, threads};
+  key const asked{entry, place.id, threads, shared_bytes};
+  if (auto const found = known.find(asked); found != known.end()) { return found->second; }
+  allow_shared(kernel, place, shared_bytes);
+  device_guard const guard{place};
+  int per_sm = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, entry, static_cast<int>(threads),
+                                                      shared_bytes));
+  auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
+  return known.emplace(asked, static_cast<unsigned>(per_sm * sms)).first->second;
+}
+
+/// As many blocks as are resident on the whole device at once. A shape that no SM can hold gets one
+/// for each, so that the launch itself says what is wrong.
+template <class... Parameters>
+launch_shape resident_shape(void (*kernel)(Parameters...), on::device place, unsigned threads,
+                            std::size_t shared_bytes = 0) {
+  auto const held = resident_blocks(kernel, place, threads, shared_bytes);
+  if (held > 0) { return {held, threads}; }
+  return {static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount)), threads};
 }
 
 /// The shape for a grid-stride loop over `count` indices: one thread for each, but no more blocks

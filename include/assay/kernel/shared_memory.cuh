@@ -6,6 +6,7 @@
 #include <assay/core/device.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
+#include <assay/kernel/compiled.cuh>
 
 #include <cuda_runtime.h>
 
@@ -28,11 +29,14 @@ __device__ inline std::byte* dynamic_shared() {
 /// device give shared memory the room that L1 would have; asked of the driver once per thread and
 /// combination. Throws `std::invalid_argument` that names what there is, if it is not enough.
 ///
-/// To be called before the occupancy of such a launch is asked for. Up to 48 KiB need no leave.
+/// To be called before the occupancy of such a launch is asked for. Up to 48 KiB, with what the
+/// kernel has of its own, need no leave.
 template <class... Parameters>
 void allow_shared(void (*kernel)(Parameters...), on::device place, std::size_t bytes) {
+  if (bytes == 0) { return; }
   constexpr std::size_t without_leave = std::size_t{48} << 10U;
-  if (bytes <= without_leave) { return; }
+  auto const own = compiled(kernel, place).static_shared_bytes;
+  if (own + bytes <= without_leave) { return; }
   using key = std::tuple<void const*, int>;
   thread_local std::map<key, std::size_t> allowed;
   auto const entry = reinterpret_cast<void const*>(kernel);
@@ -40,8 +44,8 @@ void allow_shared(void (*kernel)(Parameters...), on::device place, std::size_t b
   if (bytes <= most) { return; }
   auto const limit =
       static_cast<std::size_t>(attribute(place, cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  if (bytes > limit) {
-    throw std::invalid_argument("a block of this kernel needs " + std::to_string(bytes) +
+  if (own + bytes > limit) {
+    throw std::invalid_argument("a block of this kernel needs " + std::to_string(own + bytes) +
                                 " bytes of shared memory, and " + place.describe() + " has " +
                                 std::to_string(limit) + ": use fewer stages or threads");
   }
