@@ -182,7 +182,7 @@ TEST_CASE("where ranks share a device no kernel starts early", "[comm]") {
   CHECK_FALSE(one.options().dependent_launch);
   if (test::one_device(2)) { return; }
   comm::all_reduce const two{comm::peers::first(2), options};
-  CHECK(two.options().dependent_launch == (comm::detail::capability(on::device{0}) >= 90));
+  CHECK(two.options().dependent_launch == (comm::code_of(comm::peers::first(2)) >= 90));
 }
 
 TEST_CASE("a ring of slots comes round, also with few blocks", "[comm]") {

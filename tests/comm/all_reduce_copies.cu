@@ -14,7 +14,7 @@ namespace {
 
 template <class Copy, int Threads = 512>
 void require_strategy() {
-  if (comm::detail::capability(on::device{0}) < Copy::capability) { return; }
+  if (place_traits<on::device>::capability(on::device{0}) < Copy::capability) { return; }
   auto const seed = test::fresh_seed();
   for (auto const how : {algorithm::pull, algorithm::two_shot}) {
     for (int const ranks : {2, 4}) {

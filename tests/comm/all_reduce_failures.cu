@@ -81,6 +81,40 @@ TEST_CASE("a rank that is not asked is named, and the engine goes on after a res
   }
 }
 
+TEST_CASE("a rank that is not asked for a large message is named, too, and nothing hangs",
+          "[comm]") {
+  if (test::small()) { return; }
+  // Blocks that have given up go through a hundred periods of the slots without heeding each other.
+  constexpr std::size_t count = std::size_t{64} << 20U;
+  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot, algorithm::two_shot}) {
+    test::world<float> all{2, count, impatient(how)};
+    for (bool const in_place : {false, true}) {
+      INFO(std::string{comm::in_words(how)} << (in_place ? ", in place" : ""));
+      auto const at = all.buffers(0, 0, in_place);
+      all.engine.enqueue(1, all.streams[1], at, count, reduction::sum);
+      CHECK_THAT(test::message_of([&] { all.engine.synchronize(1, all.streams[1]); }),
+                 contains("rank 1 waited 0.3") && contains("s for rank 0"));
+      all.engine.reset();
+    }
+    CHECK(all.run(5000, 0, 0, false, reduction::sum, 7) == "");
+  }
+}
+
+TEST_CASE("without the others nothing is written to their outputs", "[comm]") {
+  if (test::small()) { return; }
+  constexpr std::size_t count = 50'000;
+  for (auto const how : {algorithm::two_shot, algorithm::pull}) {
+    INFO(std::string{comm::in_words(how)});
+    test::world<float> all{2, count, impatient(how)};
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, count, 1);
+    auto const before = std::pair{all.out.read(0), all.out.read(1)};
+    all.engine.enqueue(1, all.streams[1], at, count, reduction::sum);
+    CHECK_THROWS_AS(all.engine.synchronize(1, all.streams[1]), comm::all_reduce_error);
+    CHECK((std::pair{all.out.read(0), all.out.read(1)} == before));
+  }
+}
+
 TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
   if (test::small()) { return; }
   for (auto const how : test::all_algorithms) {

@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 
 #include <array>
+#include <vector>
 
 using namespace assay;
 
@@ -188,6 +189,39 @@ TEST_CASE("rows of bfloat16s are reduced and normalised", "[comm]") {
 TEST_CASE("fused and plain operations follow each other in the same scratch", "[comm]") {
   norm_world<float> all{2, 3, 64, false, test::fresh_seed(), 0};
   for (int i = 0; i < 7; ++i) { REQUIRE(all.run() == ""); }
+}
+
+TEST_CASE("ranks that are asked for other rows of as many elements are told so", "[comm]") {
+  if (test::small()) { return; }
+  auto options = test::checked_options();
+  options.timeout_seconds = 0.3;
+  options.scratch_bytes = std::size_t{16} << 20U;
+  comm::all_reduce engine{test::peers_of(2), options};
+  engine.prepare<float>();
+  test::rank_blocks blocks{test::peers_of(2), 5 * 8192 * sizeof(float)};
+  comm::norm_buffers<float> rows;
+  std::vector<stream> streams;
+  for (int rank = 0; rank < 2; ++rank) {
+    auto const r = static_cast<std::size_t>(rank);
+    auto* const at = reinterpret_cast<float*>(blocks.at(rank));
+    rows.in[r] = at;
+    rows.residual[r] = at + 8192;
+    rows.gamma[r] = at + 2 * 8192;
+    rows.out[r] = at + 3 * 8192;
+    rows.residual_out[r] = at + 4 * 8192;
+    streams.emplace_back(engine.device(rank));
+  }
+  auto const told = [&](std::size_t tokens, std::size_t hidden, float epsilon) {
+    engine.enqueue_rms_norm(0, streams[0], rows, 2, 4096, 1e-5F);
+    engine.enqueue_rms_norm(1, streams[1], rows, tokens, hidden, epsilon);
+    for (auto const& on : streams) { on.synchronize(); }
+    auto text = test::message_of([&] { engine.synchronize(0, streams[0]); });
+    engine.reset();
+    return text;
+  };
+  CHECK(told(2, 4096, 1e-5F) == "nothing was thrown");
+  CHECK_THAT(told(1, 8192, 1e-5F), test::contains("different operations"));
+  CHECK_THAT(told(2, 4096, 1e-6F), test::contains("different operations"));
 }
 
 TEST_CASE("rows too long for a block are refused", "[comm]") {

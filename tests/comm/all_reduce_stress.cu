@@ -213,7 +213,8 @@ class stress {
     if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
-    comm::fill_predictable(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, what.seed,
+    auto const inputs = comm::predictable_of<T>(what.seed, team_.ranks());
+    comm::fill_predictable(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
                            rank);
     if (reduce) {
       for (unsigned i = 0; rank == what.late && i < what.late_by; ++i) { be_busy(rank, on); }
@@ -224,15 +225,15 @@ class stress {
       }
     }
     auto* const counter = reinterpret_cast<unsigned long long*>(wrong_.at(rank));
-    comm::count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]), what.count,
-                      what.seed, team_.ranks(), what.what, counter);
+    comm::count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]), what.count, inputs,
+                      what.what, counter);
   }
 
   /// Work of somebody else on the same device.
   void disturb(int rank) { be_busy(rank, beside_[static_cast<std::size_t>(rank)]); }
   void be_busy(int rank, ::cuda::stream_ref on) {
     comm::fill_predictable(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
-                           other_bytes / 4, 1, rank);
+                           other_bytes / 4, comm::predictable{.seed = 1}, rank);
   }
 
   comm::rank_team team_;

@@ -32,6 +32,15 @@ TEST_CASE("every size has an algorithm whose scratch it fits", "[comm]") {
   }
 }
 
+TEST_CASE("code without rings has another algorithm for every size", "[comm]") {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
+      problem const what{bytes, ranks, false, false};
+      REQUIRE_FALSE(is_ring(choose(what, default_scratch_bytes)));
+    }
+  }
+}
+
 TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]") {
   auto const enough = [](auto const& rows, int ranks) {
     for (auto const& row : rows) {
@@ -128,7 +137,7 @@ TEST_CASE("options say what they are", "[comm]") {
   options.blocks = 64;
   options.threads = 512;
   options.checked = true;
-  CHECK(options.describe() == "{two_shot, 64 blocks of 512 threads, checked}");
+  CHECK(options.describe() == "{two_shot, 64 blocks, pushes by blocks of 512 threads, checked}");
   CHECK(options != all_reduce_options{});
 }
 

@@ -21,6 +21,13 @@ TEST_CASE("all GPUs are peers, or the pair that is not is named", "[comm]") {
   }
 }
 
+TEST_CASE("a device that is not there is named before anything is enabled", "[comm]") {
+  int const missing = device_count();
+  if (missing >= comm::max_ranks) { return; }
+  CHECK_THAT(test::message_of([&] { (void)comm::peers::first(missing + 1); }),
+             test::contains("device " + std::to_string(missing) + " does not exist"));
+}
+
 TEST_CASE("ranks may share a device", "[comm]") {
   auto const all = comm::peers::on_one(on::device{0}, 3);
   CHECK(all.ranks() == 3);

@@ -58,9 +58,35 @@ TEST_CASE("a rank that waited for its own blocks is not told of a peer", "[comm]
     return std::string{comm::all_reduce_error{2, {static_cast<int>(kind), 2, 7, 42}, 0.5}.what()};
   };
   CHECK_THAT(text(failure_kind::timed_out),
-             contains("rank 2 waited at least 0.5") && contains("for its own blocks: what they"));
+             contains("rank 2 waited at least 0.5") && contains("for its own blocks: some could"));
   CHECK_THAT(text(failure_kind::corrupted),
              contains("rank 2 found a flag of its own blocks that they cannot have written"));
+}
+
+TEST_CASE("rings are refused where the program has no code for them", "[comm]") {
+  comm::all_reduce_options options;
+  options.how = comm::algorithm::ring_push;
+  CHECK_NOTHROW(comm::detail::require_options(options, 80));
+  CHECK_THROWS_WITH(comm::detail::require_options(options, 75),
+                    contains("ring_push needs code for compute capability 8.0") &&
+                        contains("built for 7.5: build it for the device"));
+  options.how = comm::algorithm::automatic;
+  CHECK_NOTHROW(comm::detail::require_options(options, 75));
+}
+
+TEST_CASE("what ranks were asked for has another signature where any part differs", "[comm]") {
+  using comm::detail::signature;
+  std::array<float*, comm::max_ranks> some{};
+  auto others = some;
+  float value = 0;
+  others[3] = &value;
+  void (*const kernel)(int) = nullptr;
+  auto const one = signature(kernel, 2UL, 4096UL, 1e-5F, comm::reduction::sum, some);
+  CHECK(one == signature(kernel, 2UL, 4096UL, 1e-5F, comm::reduction::sum, some));
+  CHECK(one != signature(kernel, 1UL, 8192UL, 1e-5F, comm::reduction::sum, some));
+  CHECK(one != signature(kernel, 2UL, 4096UL, 1e-6F, comm::reduction::sum, some));
+  CHECK(one != signature(kernel, 2UL, 4096UL, 1e-5F, comm::reduction::max, some));
+  CHECK(one != signature(kernel, 2UL, 4096UL, 1e-5F, comm::reduction::sum, others));
 }
 
 TEST_CASE("a buffer is refused by its rank and role", "[comm]") {

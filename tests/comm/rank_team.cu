@@ -70,11 +70,12 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
   auto memory = std::make_shared<comm::rank_memory>(places(1), comm::rank_arrays<T>::bytes(count));
   comm::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
   auto* const out = arrays.out_of_place().out[0];
+  auto const inputs = comm::predictable_of<T>(seed, ranks);
 
   std::vector<T> host(count);
   check(cudaMemcpy(host.data(), arrays.out_of_place().in[0], count * sizeof(T), cudaMemcpyDefault));
   for (std::size_t i = 0; i < count; ++i) {
-    REQUIRE(static_cast<float>(host[i]) == comm::predictable_input(seed, 0, i));
+    REQUIRE(static_cast<float>(host[i]) == inputs.input(0, i));
   }
   arrays.poison();
   CHECK(arrays.wrong(count, what) == count);
@@ -82,7 +83,7 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
     double sum = 0;
     double most = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-      double const each = comm::predictable_input(seed, rank, i);
+      double const each = inputs.input(rank, i);
       sum += each;
       most = std::max(most, each);
     }
@@ -227,7 +228,7 @@ TEST_CASE("a team that throws while it is timed can be used again", "[comm]") {
 TEST_CASE("wrong elements are counted, and only they", "[comm]") {
   auto const seed = test::fresh_seed();
   for (auto const what : {comm::reduction::sum, comm::reduction::max, comm::reduction::average}) {
-    for (int const ranks : {1, 2, 3, 8}) {
+    for (int const ranks : {1, 2, 3, 8, 9, 16, 128}) {
       check_counting<float>(10'007, ranks, what, seed);
       check_counting<__half>(1'001, ranks, what, seed);
       check_counting<__nv_bfloat16>(1, ranks, what, seed);
@@ -237,17 +238,32 @@ TEST_CASE("wrong elements are counted, and only they", "[comm]") {
 }
 
 TEST_CASE("averages may be rounded where the number of ranks has no exact reciprocal", "[comm]") {
-  using comm::predictable_tolerance;
-  CHECK(predictable_tolerance<float>(4, comm::reduction::average) == 0);
-  CHECK(predictable_tolerance<float>(3, comm::reduction::sum) == 0);
-  CHECK(predictable_tolerance<float>(3, comm::reduction::average) == 5 * 0x1p-24);
-  CHECK(predictable_tolerance<__half>(6, comm::reduction::average) == 8 * 0x1p-11);
-  CHECK(predictable_tolerance<__nv_bfloat16>(7, comm::reduction::average) == 9 * 0x1p-8);
-  // Sums over all ranks stay what bfloat16 has.
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    auto const sum = comm::predictable_output(7, comm::max_ranks, comm::reduction::sum, i);
-    CHECK(static_cast<float>(static_cast<__nv_bfloat16>(sum)) == sum);
+  using comm::predictable;
+  CHECK(predictable{.ranks = 4}.tolerance<float>(comm::reduction::average) == 0);
+  CHECK(predictable{.ranks = 3}.tolerance<float>(comm::reduction::sum) == 0);
+  CHECK(predictable{.ranks = 3}.tolerance<float>(comm::reduction::average) == 5 * 0x1p-24);
+  CHECK(predictable{.ranks = 6}.tolerance<__half>(comm::reduction::average) == 8 * 0x1p-11);
+  CHECK(predictable{.ranks = 7}.tolerance<__nv_bfloat16>(comm::reduction::average) == 9 * 0x1p-8);
+}
+
+TEST_CASE("sums over all ranks stay what the type has, or the check is refused", "[comm]") {
+  CHECK(comm::predictable_of<__nv_bfloat16>(7, 8).most == 31);
+  CHECK(comm::predictable_of<__nv_bfloat16>(7, 9).most == 15);
+  CHECK(comm::predictable_of<__nv_bfloat16>(7, 128).most == 1);
+  CHECK(comm::predictable_of<__half>(7, 128).most == 15);
+  CHECK(comm::predictable_of<float>(7, 4096).most == 31);
+  for (int const ranks : {8, 9, 16, 33, 128}) {
+    auto const inputs = comm::predictable_of<__nv_bfloat16>(7, ranks);
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      for (auto const what : {comm::reduction::sum, comm::reduction::average}) {
+        if (inputs.tolerance<__nv_bfloat16>(what) > 0) { continue; }
+        auto const result = inputs.output(what, i);
+        REQUIRE(static_cast<float>(static_cast<__nv_bfloat16>(result)) == result);
+      }
+    }
   }
+  CHECK_THAT(message_of([] { (void)comm::predictable_of<__nv_bfloat16>(7, 129); }),
+             contains("sums over 129 ranks") && contains("go to 256") && contains("with float"));
 }
 
 TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
@@ -261,7 +277,7 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   arrays.fill_outputs();
   float seen = -1;
   check(cudaMemcpy(&seen, same.in[1] + 999, sizeof seen, cudaMemcpyDefault));
-  CHECK(seen == comm::predictable_input(3, 1, 999));
+  CHECK(seen == comm::predictable_of<float>(3, 2).input(1, 999));
 }
 
 TEST_CASE("a collective subject launches graphs in its arena, and verifies once", "[measure]") {

@@ -9,6 +9,15 @@
 
 namespace assay::comm {
 
+/// Ranks that one process reduces over at most: the GPUs that one switch joins.
+inline constexpr int max_ranks = 8;
+
+/// Bytes that a ring has to carry for an all-reduce of so many, and the least that each rank must
+/// send: over a time they are its bus bandwidth, which compares between numbers of ranks.
+constexpr double bus_bytes(double bytes, int ranks) noexcept {
+  return bytes * 2 * (ranks - 1) / ranks;
+}
+
 /// How the bytes travel. "Push" writes them into the peers' scratch: no rank waits for another
 /// before it starts or after it ends. The rest work on the buffers themselves, between two
 /// handshakes.
@@ -44,6 +53,10 @@ constexpr bool is_two_shot(algorithm which) noexcept {
          which == algorithm::two_shot;
 }
 
+/// The compute capability (times ten) from which on there is what rings are made of: barriers in
+/// shared memory, and a warp's least of its numbers.
+inline constexpr int ring_capability = 80;
+
 /// Whether tiles go through a few slots in turn.
 constexpr bool is_ring(algorithm which) noexcept {
   return which == algorithm::ring_push || which == algorithm::ring_two_shot;
@@ -55,11 +68,13 @@ struct all_reduce_options {
   /// Blocks for each rank; 0: as many as the size needs. Never more than are resident at once;
   /// rings take two at least.
   unsigned blocks = 0;
-  /// Threads in a block, whole warps up to 512; 0: as many as the size needs.
+  /// Threads in a block of a push or of the fused form, whole warps up to 512; 0: as many as the
+  /// size needs. The other algorithms have numbers of their own.
   unsigned threads = 0;
   /// The largest message that `lamport_push` takes; the scratch of a rank is 9 (n - 1) times it:
-  /// three buffers, in each of which a third of the blocks can hold it. 0: as much as the table of
-  /// comm/choice.hpp makes use of. A fused row has to fit into a block's share.
+  /// three buffers, in each of which a third of the blocks can hold it; more where `blocks` is more
+  /// than three for each SM. 0: as much as the table of comm/choice.hpp makes use of. A fused row
+  /// has to fit into a block's share.
   std::size_t scratch_bytes = 0;
   /// Lets the next kernel of the stream start while this one ends (programmatic dependent launch),
   /// where that was launched so and then waits by `cudaGridDependencySynchronize`, as ours does.
@@ -70,7 +85,8 @@ struct all_reduce_options {
   /// Looks up whose memory the buffers are, and has the ranks compare what they were asked for,
   /// which costs another handshake.
   bool checked = false;
-  /// Ends waits that take longer: the error is thrown by the next `enqueue` or `synchronize` of any
+  /// Ends waits for another rank that take longer, and waits for blocks of the same rank that take
+  /// twice as long for each rank: the error is thrown by the next `enqueue` or `synchronize` of any
   /// rank. 0: none, but 10 s where checked.
   double timeout_seconds = 0;
 
@@ -78,7 +94,7 @@ struct all_reduce_options {
   std::string describe() const {
     std::string text = "{" + std::string{in_words(how)};
     if (blocks != 0) { text += ", " + std::to_string(blocks) + " blocks"; }
-    if (threads != 0) { text += " of " + std::to_string(threads) + " threads"; }
+    if (threads != 0) { text += ", pushes by blocks of " + std::to_string(threads) + " threads"; }
     if (dependent_launch) { text += ", dependent launch"; }
     if (checked) { text += ", checked"; }
     return text + "}";

@@ -13,6 +13,7 @@
 #include <assay/comm/peers.hpp>
 #include <assay/comm/workspace.hpp>
 #include <assay/copy/regular.cuh>
+#include <assay/copy/require_code.cuh>
 
 #include <algorithm>
 #include <array>
@@ -42,29 +43,30 @@ class basic_all_reduce {
   static constexpr std::string_view name = "comm::all_reduce";
 
   /// Takes memory on each device for its peers to write to, and probes that they can; throws
-  /// `peer_error` where one cannot, `std::invalid_argument` for options that cannot be.
+  /// `peer_error` where one cannot, `std::invalid_argument` for options that cannot be, or not with
+  /// the code that the program was built with.
   explicit basic_all_reduce(peers who, all_reduce_options options = {})
       : peers_(std::move(who)), options_(options) {
     range const here{"all_reduce set up", category::transfer, peers_.devices().size()};
-    detail::require_options(options_);
-    if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes; }
     unsigned most = ~0U;
-    auto& early = options_.dependent_launch;
-    early = early && peers_.most_on_one() == 1;
     for (auto const place : peers_.distinct()) {
-      copy::require_capability(
-          Copy{}, detail::capability(place),
-          on::device::name.data() + std::string{' '} + std::to_string(place.id));
+      copy::require_code<Copy>(reverse_remotely<uint4>, place);
       auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
       most = std::min(most, static_cast<unsigned>(sms));
-      early = early && detail::capability(place) >= 90;
     }
+    auto const code = code_of(peers_);
+    detail::require_options(options_, code);
+    has_rings_ = code >= ring_capability;
+    if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes; }
+    // Code for less does not wait for the kernel before.
+    options_.dependent_launch =
+        options_.dependent_launch && peers_.most_on_one() == 1 && code >= 90;
     probe_peers(peers_);
     // Of kernels bounded to `most_push_threads` an SM holds at least one block.
     sure_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
-    layout_ =
-        make_workspace_layout(ranks(), std::max(3 * sure_, options_.blocks), options_.scratch_bytes,
-                              sure_, uses_ring(options_.how) ? std::max(sure_, 2U) : 0);
+    layout_ = make_workspace_layout(
+        ranks(), std::max(3 * sure_, options_.blocks), options_.scratch_bytes, sure_,
+        has_rings_ && uses_ring(options_.how) ? std::max(sure_, 2U) : 0);
     for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
   }
 
@@ -83,11 +85,7 @@ class basic_all_reduce {
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction what) {
     range const here{"all_reduce", category::gpu, count * sizeof(T)};
-    auto const place = device(rank);
-    auto const planned = plan(buffers, count, what);
-    if (planned.blocks == 0) { return; }
-    device_guard const guard{place};
-    launch(planned, rank, 1, stream);
+    launch(plan(buffers, count, what), device(rank), rank, 1, stream);
   }
 
   /// All ranks by one launch, where they share a device: kernels of one launch run side by side
@@ -97,10 +95,7 @@ class basic_all_reduce {
                         std::size_t count, reduction what) {
     range const here{"all_reduce together", category::gpu, count * sizeof(T)};
     detail::require_one_device(peers_);
-    auto const planned = plan(buffers, count, what);
-    if (planned.blocks == 0) { return; }
-    device_guard const guard{device(0)};
-    launch(planned, 0, static_cast<unsigned>(ranks()), stream);
+    launch(plan(buffers, count, what), device(0), 0, ranks(), stream);
   }
 
   /// The sum, plus `residual`, of `tokens` rows of `hidden` elements, and its RMSNorm: one launch
@@ -111,21 +106,14 @@ class basic_all_reduce {
   void enqueue_rms_norm(int rank, ::cuda::stream_ref stream, norm_buffers<T> const& buffers,
                         std::size_t tokens, std::size_t hidden, float epsilon) {
     range const here{"all_reduce rms_norm", category::gpu, tokens * hidden * sizeof(T)};
-    auto const place = device(rank);
-    auto const planned = plan_norm(buffers, tokens, hidden, epsilon);
-    if (planned.blocks == 0) { return; }
-    device_guard const guard{place};
-    launch(planned, rank, 1, stream);
+    launch(plan_norm(buffers, tokens, hidden, epsilon), device(rank), rank, 1, stream);
   }
   template <element T>
   void enqueue_rms_norm_together(::cuda::stream_ref stream, norm_buffers<T> const& buffers,
                                  std::size_t tokens, std::size_t hidden, float epsilon) {
     range const here{"all_reduce rms_norm together", category::gpu, tokens * hidden * sizeof(T)};
     detail::require_one_device(peers_);
-    auto const planned = plan_norm(buffers, tokens, hidden, epsilon);
-    if (planned.blocks == 0) { return; }
-    device_guard const guard{device(0)};
-    launch(planned, 0, static_cast<unsigned>(ranks()), stream);
+    launch(plan_norm(buffers, tokens, hidden, epsilon), device(0), 0, ranks(), stream);
   }
 
   /// Loads the kernels for `T` on all devices, which their first launch does otherwise: before a
@@ -137,9 +125,11 @@ class basic_all_reduce {
       device_guard const guard{place};
       for (int which = 1; which < algorithms; ++which) {
         auto const how = static_cast<algorithm>(which);
-        load_kernel(kernels<T>::of(how, ranks()), is_push(how) ? 0 : tiled(how).shared_bytes);
+        auto const kernel = kernels<T>::of(how, ranks());
+        (void)kernel::compiled(kernel, place);
+        kernel::allow_shared(kernel, place, is_push(how) ? 0 : tiled(how).shared_bytes);
       }
-      load_kernel(kernels<T>::rms_norm(ranks()), 0);
+      (void)kernel::compiled(kernels<T>::rms_norm(ranks()), place);
     }
   }
 
@@ -149,14 +139,15 @@ class basic_all_reduce {
     bool const in_place = detail::in_place(buffers, ranks());
     auto const bytes = count * sizeof(T);
     if (options_.how == algorithm::automatic) {
-      return choose({bytes, ranks(), in_place}, options_.scratch_bytes);
+      return choose({bytes, ranks(), in_place, has_rings_}, options_.scratch_bytes);
     }
     if (options_.how == algorithm::pull && in_place) { return algorithm::two_shot; }
     detail::require_capacity(options_, bytes, ranks());
     return options_.how;
   }
 
-  /// Waits for the rank's stream, then throws what a checked operation failed with.
+  /// Waits for the rank's stream, then throws what an operation whose waits are bounded failed
+  /// with.
   void synchronize(int rank, ::cuda::stream_ref stream) const {
     range const here{"all_reduce synchronize", category::cpu, static_cast<std::uint64_t>(rank)};
     device_guard const guard{device(rank)};
@@ -242,14 +233,13 @@ class basic_all_reduce {
         call.ring = shape.plan;
       } else {
         call.to_all = how == algorithm::two_shot;
-        auto const whole = slice_of(call.grid.packs, call.to_all ? ranks() : 1, 0);
-        call.slice_packs = call.to_all ? whole.end : call.grid.packs;
+        call.slice_packs = slice_packs(call.grid.packs, call.to_all ? ranks() : 1);
         auto const wanted = options_.blocks != 0 ? options_.blocks : direct_blocks;
         to.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
             share_of(call.slice_packs, tuned.tile_packs), 1, std::min(wanted, most)));
       }
     }
-    call.signature = detail::signature(to.kernel, buffers, count, what);
+    call.signature = detail::signature(to.kernel, count, what, buffers.in, buffers.out);
     return to;
   }
 
@@ -258,7 +248,6 @@ class basic_all_reduce {
                                          std::size_t hidden, float epsilon) {
     failures_.require_none(options_.timeout());
     if (tokens == 0 || hidden == 0) { return {}; }
-    auto const all = tokens * hidden;
     for (auto const& each : buffers.spans(tokens, hidden, ranks())) {
       detail::require_buffer(peers_, each, options_.checked);
     }
@@ -287,7 +276,8 @@ class basic_all_reduce {
     call.block_packs = rows * call.row_packs;
     detail::require_norm(call.block_packs, layout_.slot_packs, call.row_packs, tokens, hidden,
                          most_row_packs);
-    call.signature = detail::signature(to.kernel, buffers, all, reduction::sum);
+    call.signature = detail::signature(to.kernel, tokens, hidden, epsilon, buffers.in,
+                                       buffers.residual, buffers.gamma, buffers.out, own_out);
     return to;
   }
 
@@ -311,25 +301,30 @@ class basic_all_reduce {
     unsigned most = layout_.blocks;
     auto const share = static_cast<unsigned>(peers_.most_on_one());
     for (auto const place : peers_.devices()) {
-      auto const all = resident_blocks(kernel, place, threads, shared_bytes);
+      auto const all = kernel::resident_blocks(kernel, place, threads, shared_bytes);
       most = std::min(most, all / share);
     }
     detail::require_resident(most, peers_, threads);
     return most;
   }
 
+  /// Of so many ranks from `first` on.
   template <class Call>
-  void launch(planned_launch<Call> planned, int first, unsigned ranks_of_launch,
+  void launch(planned_launch<Call> planned, on::device place, int first, int count,
               ::cuda::stream_ref stream) {
+    if (planned.blocks == 0) { return; }
     planned.call.first_rank = first;
-    launch_early(planned.kernel, dim3(planned.blocks, ranks_of_launch), planned.threads,
-                 planned.shared_bytes, stream, options_.dependent_launch, planned.call);
+    device_guard const guard{place};
+    launch_early(planned.kernel, dim3(planned.blocks, static_cast<unsigned>(count)),
+                 planned.threads, planned.shared_bytes, stream, options_.dependent_launch,
+                 planned.call);
   }
 
   peers peers_;
   all_reduce_options options_;
   workspace_layout layout_;
   unsigned sure_ = 1;  ///< blocks of a rank that are resident on any account
+  bool has_rings_ = true;
   std::vector<workspace> workspaces_;
   detail::failure_board failures_;
 };

@@ -103,9 +103,11 @@ struct channel {
   __device__ unsigned* given_up() const {
     return reinterpret_cast<unsigned*>(of_rank(me, call.at.failed_at));
   }
-  /// For one wait, or for one on threads that may have so many, one after the other.
-  __device__ wire::patience patience(unsigned waits = 1) const {
-    return {call.timeout_nanoseconds * waits, given_up()};
+  __device__ wire::patience patience() const { return {call.timeout_nanoseconds, given_up()}; }
+  /// For a wait for threads of this rank, each of which may wait for what other ranks send and for
+  /// leave to send to them, one after the other.
+  __device__ wire::patience patience_with_own() const {
+    return {call.timeout_nanoseconds * 2U * static_cast<unsigned>(call.ranks), given_up()};
   }
 
   /// The `step`-th rank after this one, so that not all send to the same.
@@ -131,14 +133,12 @@ struct channel {
   }
 };
 
-/// Waits until `there(looked)` of `look()`, and returns it; gives up when the call's patience ends,
-/// for so many `waits`.
+/// Waits until `there(looked)` of `look()`, and returns it; gives up when the patience ends.
 template <class T, class Look, class There>
 __device__ auto await(channel<T> const& here, int from, unsigned epoch, Look const& look,
-                      There const& there, unsigned waits = 1) {
+                      There const& there, wire::patience patience) {
   auto found = look();
   if (there(found)) { return found; }
-  auto patience = here.patience(waits);
   do {
     if (here.noted.kind != 0 || !patience.more()) {
       here.fail(failure_kind::timed_out, from, epoch);
@@ -149,10 +149,22 @@ __device__ auto await(channel<T> const& here, int from, unsigned epoch, Look con
   return found;
 }
 
+/// For another rank, and for threads of this one.
+template <class T, class Look, class There>
+__device__ auto await(channel<T> const& here, int from, unsigned epoch, Look const& look,
+                      There const& there) {
+  return await(here, from, epoch, look, there, here.patience());
+}
+template <class T, class Look, class There>
+__device__ auto await_own(channel<T> const& here, unsigned epoch, Look const& look,
+                          There const& there) {
+  return await(here, here.me, epoch, look, there, here.patience_with_own());
+}
+
 /// Meets this block of all other ranks: all threads, once each has raised its flag to `count`. With
-/// `release`, what each block wrote before is then visible to the others.
+/// `release`, what each block wrote before is then visible to the others. Whether all have come.
 template <class T>
-__device__ void meet(channel<T> const& here, unsigned count, bool release) {
+__device__ bool meet(channel<T> const& here, unsigned count, bool release) {
   __syncthreads();
   auto const from = static_cast<int>(threadIdx.x);
   if (from < here.call.ranks && from != here.me) {
@@ -168,7 +180,11 @@ __device__ void meet(channel<T> const& here, unsigned count, bool release) {
       here.fail(failure_kind::corrupted, from, count);
     }
   }
-  __syncthreads();
+  if (here.call.timeout_nanoseconds == 0) {  // no wait ends before they have
+    __syncthreads();
+    return true;
+  }
+  return __syncthreads_or(here.noted.kind != 0) == 0;
 }
 
 /// In checked calls the first block of each rank compares what the ranks were asked for.

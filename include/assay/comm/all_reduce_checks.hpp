@@ -9,9 +9,13 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/norm_buffers.hpp>
 #include <assay/comm/peers.hpp>
+#include <assay/copy/concepts.hpp>
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,46 +30,37 @@ class failure_board {
     void* block = nullptr;
     check(cudaHostAlloc(&block, max_ranks * sizeof(failure),
                         cudaHostAllocMapped | cudaHostAllocPortable));
-    notes_ = static_cast<failure*>(block);
+    notes_.reset(static_cast<failure*>(block));
     clear();
   }
-  failure_board(failure_board&& other) noexcept : notes_(std::exchange(other.notes_, nullptr)) {}
-  failure_board& operator=(failure_board&& other) noexcept {
-    std::swap(notes_, other.notes_);
-    return *this;
-  }
-  ~failure_board() {
-    if (notes_ != nullptr) { check_noexcept(cudaFreeHost(notes_)); }
-  }
 
-  failure* get() const noexcept { return notes_; }
+  failure* get() const noexcept { return notes_.get(); }
   void clear() noexcept {
-    for (int rank = 0; rank < max_ranks; ++rank) { notes_[rank] = {}; }
+    for (int rank = 0; rank < max_ranks; ++rank) { get()[rank] = {}; }
   }
   /// Throws the failure of the lowest rank that has one, a disagreement before what followed of it.
   void require_none(double timeout_seconds) const {
     int found = -1;
     for (int rank = 0; rank < max_ranks; ++rank) {
-      auto const kind = static_cast<int const volatile&>(notes_[rank].kind);
+      auto const kind = static_cast<int const volatile&>(get()[rank].kind);
       if (kind == 0) { continue; }
       bool const cause = kind != static_cast<int>(failure_kind::timed_out);
-      if (found < 0 || (cause && notes_[found].kind == static_cast<int>(failure_kind::timed_out))) {
+      if (found < 0 || (cause && get()[found].kind == static_cast<int>(failure_kind::timed_out))) {
         found = rank;
       }
     }
-    if (found >= 0) { throw all_reduce_error(found, notes_[found], timeout_seconds); }
+    if (found >= 0) { throw all_reduce_error(found, get()[found], timeout_seconds); }
   }
 
  private:
-  failure* notes_ = nullptr;
+  struct release {
+    void operator()(failure* notes) const noexcept { check_noexcept(cudaFreeHost(notes)); }
+  };
+  std::unique_ptr<failure, release> notes_;
 };
 
-inline int capability(on::device place) {
-  return 10 * attribute(place, cudaDevAttrComputeCapabilityMajor) +
-         attribute(place, cudaDevAttrComputeCapabilityMinor);
-}
-
-inline void require_options(all_reduce_options const& options) {
+/// `code`: the compute capability, times ten, that the program was built for.
+inline void require_options(all_reduce_options const& options, int code) {
   auto const refuse = [](std::string const& what) {
     throw std::invalid_argument("comm::all_reduce_options: " + what);
   };
@@ -81,6 +76,10 @@ inline void require_options(all_reduce_options const& options) {
   }
   if (!(options.timeout_seconds >= 0)) {
     refuse("timeout_seconds " + std::to_string(options.timeout_seconds) + ": 0 or more");
+  }
+  if (is_ring(options.how)) {
+    copy::require_built_for("comm::all_reduce by " + std::string{in_words(options.how)},
+                            ring_capability, code);
   }
 }
 
@@ -225,16 +224,30 @@ inline void require_norm(unsigned block_packs, unsigned most, unsigned row_packs
   }
 }
 
-/// What ranks must agree on, in 32 bits; `kernel` stands for type and algorithm.
-template <class Kernel, class Buffers>
-unsigned signature(Kernel kernel, Buffers const& buffers, std::size_t count, reduction what) {
+/// Takes a part into a hash (FNV-1a, of words).
+inline void mix(std::uint64_t& hash, std::uint64_t part) { hash = (hash ^ part) * 0x100000001B3U; }
+inline void mix(std::uint64_t& hash, float part) {
+  mix(hash, std::uint64_t{std::bit_cast<std::uint32_t>(part)});
+}
+inline void mix(std::uint64_t& hash, reduction part) {
+  mix(hash, static_cast<std::uint64_t>(part));
+}
+template <class... Parameters>
+void mix(std::uint64_t& hash, void (*kernel)(Parameters...)) {
+  mix(hash, std::uint64_t{reinterpret_cast<std::uintptr_t>(kernel)});
+}
+template <class T>
+void mix(std::uint64_t& hash, std::array<T*, max_ranks> const& buffers) {
+  for (auto const* each : buffers) {
+    mix(hash, std::uint64_t{reinterpret_cast<std::uintptr_t>(each)});
+  }
+}
+
+/// What ranks must agree on, in 32 bits; a kernel stands for type and algorithm.
+template <class... Parts>
+unsigned signature(Parts const&... parts) {
   std::uint64_t hash = 0xCBF29CE484222325U;
-  auto const add = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001B3U; };
-  add(reinterpret_cast<std::uintptr_t>(kernel));
-  add(count);
-  add(static_cast<std::uint64_t>(what));
-  for (auto const* each : buffers.in) { add(reinterpret_cast<std::uintptr_t>(each)); }
-  for (auto const* each : buffers.out) { add(reinterpret_cast<std::uintptr_t>(each)); }
+  (mix(hash, parts), ...);
   return static_cast<unsigned>(hash ^ hash >> 32U);
 }
 

@@ -224,8 +224,8 @@ class direct_block {
 }  // namespace detail
 
 /// Reads the inputs of all ranks and writes sums: of one slice to all outputs, or of everything to
-/// this rank's. Between two handshakes: inputs are ready and outputs free after the first; the
-/// second publishes what was written, and gives the inputs back.
+/// this rank's. Between two handshakes: inputs are ready and outputs free after the first, without
+/// which nothing is written; the second publishes what was, and gives the inputs back.
 template <class T, int Ranks, class Copy, int Threads>
 __global__ void __launch_bounds__(direct_tuning<Copy, Ranks, Threads>::threads, 1)
     all_reduce_direct(__grid_constant__ all_reduce_call<T> const call) {
@@ -236,11 +236,12 @@ __global__ void __launch_bounds__(direct_tuning<Copy, Ranks, Threads>::threads, 
   detail::rank_readers<tuning, Ranks> readers{shared};
   detail::direct_block<T, Ranks, tuning> const block{here, shared};
   require_agreement(here);
-  meet(here, before + 1, false);
-  if constexpr (tuning::bulk_stores) { ::cuda::ptx::fence_proxy_async(); }  // before copies read
-  block.reduce_tiles(readers);
-  block.reduce_edges();
-  meet(here, before + protocol::handshakes, true);
+  if (meet(here, before + 1, false)) {
+    if constexpr (tuning::bulk_stores) { ::cuda::ptx::fence_proxy_async(); }  // before copies read
+    block.reduce_tiles(readers);
+    block.reduce_edges();
+    meet(here, before + protocol::handshakes, true);
+  }
   if (threadIdx.x == 0) { here.state()->handshakes = before + protocol::handshakes; }
   here.report();
 }

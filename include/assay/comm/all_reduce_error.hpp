@@ -8,8 +8,8 @@
 
 namespace assay::comm {
 
-/// What a kernel found: a peer that never came, a flag that no peer can have written, ranks that
-/// were asked for different operations.
+/// What a kernel found: a peer, or blocks of its own rank, that never came, a flag that no peer can
+/// have written, ranks that were asked for different operations.
 enum class failure_kind : int { none, timed_out, corrupted, disagreement };
 
 /// A failure as a kernel leaves it in host memory; `kind` is written last.
@@ -46,7 +46,8 @@ class all_reduce_error : public std::runtime_error {
       case failure_kind::timed_out:
         return "waited " + std::string{own ? "at least " : ""} + std::to_string(timeout_seconds) +
                " s for " + peer + ": " +
-               (own ? "what they wrote was overwritten, or other ranks keep them waiting"
+               (own ? "some could not start, other ranks keep them waiting, or what they wrote "
+                      "was overwritten"
                     : "it was not asked for the operation, or could not start");
       case failure_kind::corrupted:
         return "found a flag of " + peer + " that " + (own ? "they" : peer) +

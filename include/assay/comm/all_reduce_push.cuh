@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/comm/all_reduce_call.cuh>
+#include <assay/core/ptx.cuh>
 
 #include <cstdint>
 
@@ -94,25 +95,23 @@ __global__ void __launch_bounds__(most_push_threads, 1)
   require_agreement(here);
   detail::renew_ll(here, epoch);
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
-    uint4 own[1];
-    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    auto const own = load_pack(in, call.grid, mine.begin + j);
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call.ranks) { continue; }
       auto* const to = here.ll_slot(here.peer(step), here.me, wire::ll_buffer(epoch)) + j;
-      wire::store(to, detail::ll_packet::of(own[0].x, own[0].y, epoch));
-      wire::store(to + half, detail::ll_packet::of(own[0].z, own[0].w, epoch));
+      wire::store(to, detail::ll_packet::of(own.x, own.y, epoch));
+      wire::store(to + half, detail::ll_packet::of(own.z, own.w, epoch));
     }
   }
   __syncthreads();  // all have read the state
   if (threadIdx.x == 0) { here.state()->ll_epoch = epoch; }
   for (unsigned j = threadIdx.x; j < mine.count; j += blockDim.x) {
-    uint4 own[1];
-    load_packs(own, in, call.grid, mine.begin + j, 0, mine.begin + mine.count);
+    auto const own = load_pack(in, call.grid, mine.begin + j);
     uint4 packs[Ranks];
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
-      packs[rank] = own[0];
+      packs[rank] = own;
       if (rank >= call.ranks || rank == here.me) { continue; }
       auto const* const from = here.ll_slot(here.me, rank, wire::ll_buffer(epoch)) + j;
       auto const first = detail::await_ll(here, from, rank, epoch);
@@ -161,9 +160,7 @@ template <int Ranks, class T>
 __device__ uint4 push_one(channel<T> const& here, block_share const& mine, unsigned j,
                           unsigned buffer) {
   auto const& call = here.call;
-  uint4 own[1];
-  load_packs(own, call.in[here.me], call.grid, mine.begin + j, 0, mine.begin + mine.count);
-  auto const pack = wire::disguised(own[0]);
+  auto const pack = wire::disguised(load_pack(call.in[here.me], call.grid, mine.begin + j));
 #pragma unroll
   for (int step = 1; step < Ranks; ++step) {
     if (step >= call.ranks) { continue; }
@@ -200,7 +197,7 @@ __device__ void reduce_one(uint4 const& own, channel<T> const& here, block_share
 /// its next pack before it waits for the last, so that the wire never idles, and no more of them:
 /// an SM's loads queue behind its stores, which wait for the link.
 template <class T, int Ranks>
-__global__ void __launch_bounds__(most_push_threads, Ranks == 2 ? 3 : 1)
+__global__ void __launch_bounds__(most_push_threads, Ranks == 2 && ptx::architecture >= 80 ? 3 : 1)
     lamport_push(__grid_constant__ all_reduce_call<T> const call) {
   channel<T> const here{call};
   auto const last = here.counted();

@@ -15,7 +15,7 @@ namespace detail {
 /// Some SMs send and the others reduce, since the loads of an SM queue behind its stores, which
 /// wait for the link; an SM holds one block, by registers.
 template <class T, int Ranks, bool TwoShot>
-__device__ void go_round(channel<T> const& here) {
+__device__ void go_round_blocks(channel<T> const& here) {
   require_agreement(here);
   bool const first_of_warp = threadIdx.x % 32 == 0;
   if (here.block < here.call.ring.senders) {
@@ -32,6 +32,15 @@ __device__ void go_round(channel<T> const& here) {
     if (ring_block::in_loading_warp() && first_of_warp) { block.count(); }
   }
   here.report();
+}
+
+template <class T, int Ranks, bool TwoShot>
+__device__ void go_round(channel<T> const& here) {
+  if constexpr (ptx::architecture >= ring_capability) {
+    go_round_blocks<T, Ranks, TwoShot>(here);
+  } else {
+    __trap();  // the check on the host keeps it from being launched
+  }
 }
 
 }  // namespace detail

@@ -27,19 +27,20 @@ class two_shot_block {
 
   /// Sends pack `j` of all others' slices; all are loaded before the first is sent.
   __device__ void scatter(unsigned j) const {
-    uint4 packs[Ranks][1];
+    uint4 packs[Ranks];
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call_.ranks) { continue; }
       auto const part = slice(here_.peer(step));
-      load_packs(packs[step], call_.in[here_.me], call_.grid, part.begin + j, 0,
-                 part.begin + part.count);
+      if (j < part.count) {
+        packs[step] = load_pack(call_.in[here_.me], call_.grid, part.begin + j);
+      }
     }
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {
       if (step >= call_.ranks || j >= slice(here_.peer(step)).count) { continue; }
       wire::store(here_.lamport_slot(here_.peer(step), here_.me, buffer_) + j,
-                  wire::disguised(packs[step][0]));
+                  wire::disguised(packs[step]));
     }
   }
 
@@ -47,10 +48,9 @@ class two_shot_block {
   __device__ void reduce(unsigned j) const {
     auto const mine = slice(here_.me);
     if (j >= mine.count) { return; }
-    uint4 own[1];
-    load_packs(own, call_.in[here_.me], call_.grid, mine.begin + j, 0, mine.begin + mine.count);
+    auto const own = load_pack(call_.in[here_.me], call_.grid, mine.begin + j);
     uint4 packs[Ranks];
-    look(packs, wire::disguised(own[0]), j);
+    look(packs, wire::disguised(own), j);
     auto const sum = narrowed<T>(reduced<T>(packs, call_.ranks, call_.how));
 #pragma unroll
     for (int step = 1; step < Ranks; ++step) {

@@ -66,11 +66,12 @@ constexpr unsigned ring_slots_per_block(int ranks) noexcept {
   return ranks <= 2 ? 44 : ranks <= 4 ? 36 : 28;
 }
 
-/// The size of one operation, as far as its choice goes.
+/// One operation, as far as its choice goes.
 struct problem {
   std::size_t bytes = 0;
   int ranks = 1;
   bool in_place = false;
+  bool rings = true;  ///< its code has them
 };
 
 /// The largest operation for which an algorithm's scratch will do; that of the largest for
@@ -95,7 +96,7 @@ constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexc
     for (auto const& row : rows) {
       if (what.bytes <= row.up_to_bytes &&
           what.bytes <= capacity_bytes(row.how, scratch_bytes, what.ranks) &&
-          !(what.in_place && row.how == algorithm::pull)) {
+          !(what.in_place && row.how == algorithm::pull) && (what.rings || !is_ring(row.how))) {
         return row.how;
       }
     }

@@ -3,6 +3,7 @@
 /// What an all-reduce is: its elements and buffers, and the engines that run it.
 #pragma once
 
+#include <assay/comm/algorithm.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/named.hpp>
 #include <assay/core/place.hpp>
@@ -23,9 +24,6 @@ constexpr std::string_view in_words(reduction what) noexcept {
   constexpr std::string_view words[] = {"sum", "max", "average"};
   return words[static_cast<int>(what)];
 }
-
-/// Ranks that one process reduces over at most: the GPUs that one switch joins.
-inline constexpr int max_ranks = 8;
 
 /// What can be reduced: `float`, and floating-point types of 16 bits that convert to it and back,
 /// as

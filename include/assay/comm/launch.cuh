@@ -6,43 +6,8 @@
 #include <assay/kernel/launch.cuh>
 
 #include <cstddef>
-#include <map>
-#include <tuple>
 
 namespace assay::comm {
-
-/// Loads a kernel on the current device, and lets it have so much shared memory.
-template <class... Parameters>
-void load_kernel(void (*kernel)(Parameters...), std::size_t shared_bytes) {
-  auto const entry = reinterpret_cast<void const*>(kernel);
-  cudaFuncAttributes found{};
-  check(cudaFuncGetAttributes(&found, entry));
-  constexpr std::size_t without_asking = 48 * 1024;
-  if (shared_bytes > without_asking) {
-    check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared_bytes)));
-  }
-}
-
-/// Blocks of a kernel that a device holds at once, 0 if not even one; asked of the driver once per
-/// thread and combination. Loads the kernel.
-template <class... Parameters>
-unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsigned threads,
-                         std::size_t shared_bytes) {
-  using key = std::tuple<void const*, int, unsigned, std::size_t>;
-  thread_local std::map<key, unsigned> known;
-  auto const entry = reinterpret_cast<void const*>(kernel);
-  auto const [at, is_new] = known.try_emplace(key{entry, place.id, threads, shared_bytes}, 0U);
-  if (is_new) {
-    device_guard const guard{place};
-    load_kernel(kernel, shared_bytes);
-    int per_sm = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, entry, static_cast<int>(threads),
-                                                        shared_bytes));
-    at->second = static_cast<unsigned>(per_sm * attribute(place, cudaDevAttrMultiProcessorCount));
-  }
-  return at->second;
-}
 
 /// `kernel::launch`; with `early`, the kernel may start while the one before it on the stream still
 /// runs (programmatic dependent launch), which graphs keep when it is recorded into one.

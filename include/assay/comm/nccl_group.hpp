@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -232,11 +233,14 @@ class nccl_group {
     throw nccl_error{code, call, of(rank), detail};
   }
 
+  /// Where something was thrown the others may never come to this, and ranks of a machine destroy
+  /// together, by NCCL's documentation: then it is aborted.
   void destroy() noexcept {
-    bool const failed = failed_.load(std::memory_order_relaxed);
+    bool const alone =
+        failed_.load(std::memory_order_relaxed) || std::uncaught_exceptions() > unwinding_;
     for (auto*& each : comms_) {
       if (each == nullptr) { continue; }
-      (void)(failed ? ncclCommAbort(each) : ncclCommDestroy(each));
+      (void)(alone ? ncclCommAbort(each) : ncclCommDestroy(each));
       each = nullptr;
     }
   }
@@ -247,6 +251,7 @@ class nccl_group {
   nccl_options how_;
   std::vector<ncclComm_t> comms_;
   std::atomic<bool> failed_ = false;
+  int unwinding_ = std::uncaught_exceptions();  ///< when this was made
 };
 
 }  // namespace detail

@@ -110,7 +110,7 @@ __device__ inline bool is_wide(pack_grid const& grid, std::uint64_t k) {
   return grid.wide && k >= grid.first_whole && k < grid.end_whole;
 }
 
-/// Pack k, element by element; what is outside the buffer reads as zero.
+/// Pack `k`, element by element; what is outside the buffer reads as zero.
 template <class T>
 __device__ uint4 load_elements(T const* buffer, pack_grid const& grid, std::uint64_t k) {
   constexpr int in_word = static_cast<int>(4 / sizeof(T));
@@ -139,26 +139,10 @@ __device__ void store_elements(T* buffer, pack_grid const& grid, std::uint64_t k
   }
 }
 
-/// Packs `first`, `first + step`, ...: those of them below `end`, the others are left alone. All
-/// wide loads are in flight before the first is used.
-template <class T, int Batch>
-__device__ void load_packs(uint4 (&into)[Batch], T const* buffer, pack_grid const& grid,
-                           std::uint64_t first, unsigned step, std::uint64_t end) {
-  // That the batch may go beyond `end_whole` does not matter where it ends before.
-  auto const last = first + std::uint64_t{step} * (Batch - 1U);
-  if (grid.wide && first >= grid.first_whole && (last < end ? last : end - 1) < grid.end_whole) {
-    auto const* const packs = reinterpret_cast<uint4 const*>(grid_origin(buffer, grid)) + first;
-#pragma unroll
-    for (int u = 0; u < Batch; ++u) {
-      if (first + u * step < end) { into[u] = packs[u * step]; }
-    }
-    return;
-  }
-#pragma unroll
-  for (int u = 0; u < Batch; ++u) {
-    auto const k = first + u * step;
-    if (k < end) { into[u] = load_elements(buffer, grid, k); }
-  }
+template <class T>
+__device__ uint4 load_pack(T const* buffer, pack_grid const& grid, std::uint64_t k) {
+  if (is_wide(grid, k)) { return reinterpret_cast<uint4 const*>(grid_origin(buffer, grid))[k]; }
+  return load_elements(buffer, grid, k);
 }
 
 template <class T>

@@ -8,7 +8,9 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,16 @@ void probe_peers(peers const& who) {
       }
     }
   }
+}
+
+/// The compute capability (times ten) that this program's code for the peers is of: the least.
+template <class Pack = uint4>
+int code_of(peers const& who) {
+  int least = std::numeric_limits<int>::max();
+  for (auto const place : who.distinct()) {
+    least = std::min(least, kernel::compiled(reverse_remotely<Pack>, place).capability);
+  }
+  return least;
 }
 
 }  // namespace assay::comm

@@ -36,6 +36,15 @@ class peer_error : public std::runtime_error {
   on::device from_, to_;
 };
 
+/// Whether two of the ranks are on one device.
+inline bool shares_a_device(std::vector<on::device> const& places) {
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    auto const before = places.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(places.begin(), before, places[i]) != before) { return true; }
+  }
+  return false;
+}
+
 /// The devices of the ranks in rank order. Peer access is enabled between all of them, and shown to
 /// work by copying a pattern each way; it stays enabled, since the process may use it otherwise.
 ///
@@ -50,14 +59,15 @@ class peers {
       : devices_(std::move(devices)) {
     require_ranks(devices_, how);
     range const here{"peer access", category::transfer, devices_.size()};
-    for (auto const from : devices_) {
-      require_device(from);
-      for (auto const to : devices_) {
+    auto const each = distinct();
+    for (auto const place : each) { require_device(place); }
+    for (auto const from : each) {
+      for (auto const to : each) {
         if (from != to) { enable(from, to); }
       }
     }
-    for (auto const from : distinct()) {
-      for (auto const to : distinct()) {
+    for (auto const from : each) {
+      for (auto const to : each) {
         if (from != to) { copy_a_pattern(from, to); }
       }
     }

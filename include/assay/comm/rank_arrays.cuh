@@ -50,8 +50,8 @@ using rank_memory = basic_rank_memory<>;
 
 /// An input and an output for each rank of this process, in memory that it shares the ownership of.
 ///
-/// Inputs are `predictable_input`s of a seed; `wrong` counts the elements of outputs that are not
-/// what comes of them. All of it happens on the streams of a team, and blocks.
+/// Inputs are `predictable`; `wrong` counts the elements of outputs that are not what comes of
+/// them. All of it happens on the streams of a team, and blocks.
 template <element T, class Team = rank_team>
 class rank_arrays {
  public:
@@ -65,7 +65,11 @@ class rank_arrays {
   template <class Memory>
   rank_arrays(Team& team, std::size_t count, std::uint64_t seed, int ranks, int first,
               std::shared_ptr<Memory> memory)
-      : team_(&team), count_(count), seed_(seed), ranks_(ranks), first_(first), memory_(memory) {
+      : team_(&team),
+        count_(count),
+        inputs_(predictable_of<T>(seed, ranks)),
+        first_(first),
+        memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
       auto* const at = static_cast<std::byte*>(memory->data(first + i));
       in_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at);
@@ -117,8 +121,8 @@ class rank_arrays {
       auto const r = static_cast<std::size_t>(rank);
       auto* const counter = static_cast<unsigned long long*>(counters.data(rank));
       check(cudaMemsetAsync(counter, 0, sizeof *counter, on.get()));
-      count_wrong(team_->place(rank), on, static_cast<T const*>(out_[r]), count, seed_, ranks_,
-                  what, counter);
+      count_wrong(team_->place(rank), on, static_cast<T const*>(out_[r]), count, inputs_, what,
+                  counter);
       check(cudaMemcpyAsync(&found[r], counter, sizeof *counter, cudaMemcpyDeviceToHost, on.get()));
     });
     team_->synchronize();
@@ -136,7 +140,7 @@ class rank_arrays {
 
   void fill(std::array<T*, max_ranks> const& to) {
     team_->run([&](int rank, ::cuda::stream_ref on) {
-      fill_predictable(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, seed_,
+      fill_predictable(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
                        first_ + rank);
     });
     team_->synchronize();
@@ -144,8 +148,7 @@ class rank_arrays {
 
   Team* team_;
   std::size_t count_;
-  std::uint64_t seed_;
-  int ranks_;
+  predictable inputs_;
   int first_;
   std::shared_ptr<void> memory_;
   std::array<T*, max_ranks> in_{}, out_{};

@@ -42,15 +42,16 @@ class ring_reducer : public ring_window<T> {
     if (me() == 0) { raise(before_.items); }
     for (unsigned k = 0; k < call_.ring.periods; ++k) {
       auto const cleared = number((k + 1) * call_.ring.period);
-      await_phase(barrier(k), k / protocol::ring_open_periods);
-      if (me() != 0) {
-        if (lane() == 0) { wire::raise(noted(me()), cleared, true); }
-        continue;
+      await_movers(k);
+      for (auto other = 1 + lane(); me() == 0 && other < reducers(); other += 32) {
+        await_note(other, cleared);
       }
-      for (auto other = 1 + lane(); other < reducers(); other += 32) { await_note(other, cleared); }
-      __syncwarp();
       if (__any_sync(0xFFFFFFFFU, here_.noted.kind != 0)) { return; }
-      raise(cleared);
+      if (me() == 0) {
+        raise(cleared);
+      } else if (lane() == 0) {
+        wire::raise(noted(me()), cleared, true);
+      }
     }
     if (me() == 0 && wire::renews(before_.items, number(items()))) {
       auto const flagged = overwrites_input<TwoShot>(here_) ? items() : 0;
@@ -64,12 +65,11 @@ class ring_reducer : public ring_window<T> {
     auto const rounds = call_.ring.period / at_once();
     auto item = group() * reducers() + me();
     auto at = slot(item);
-    uint4 own[1];
-    load_own(own, item);
+    auto own = load_own(item);
     for (unsigned round = rounds, period = 0; item < items(); item += at_once()) {
       if constexpr (TwoShot) { base::await_sendable(item); }
-      reduce_pack(own[0], item, at);
-      load_own(own, item + at_once());
+      reduce_pack(own, item, at);
+      own = load_own(item + at_once());
       if constexpr (TwoShot) { take_sums(item, at); }
       at = slot_after(at, at_once());
       if (--round > 0) { continue; }
@@ -100,17 +100,24 @@ class ring_reducer : public ring_window<T> {
     if (to < call_.ranks) { wire::raise(here_.ring_told(to, here_.me), cleared, true); }
   }
 
-  /// Waits for another reducer's note of a period. Its movers wait for each item less than twice
-  /// for each rank; while they may, this goes on, since they know for which rank it is.
+  /// Waits until this block has cleared a period. Movers that have given up go on without heeding
+  /// how far this warp is: the barrier may then be two phases further, which looks like none.
+  __device__ void await_movers(unsigned k) const {
+    auto const parity = k / protocol::ring_open_periods % 2;
+    await_own(
+        here_, epoch(), [&] { return ptx::is_complete(barrier(k), parity); },
+        [](bool over) { return over; });
+  }
+
+  /// Waits for another reducer's note of a period.
   __device__ void await_note(unsigned other, unsigned cleared) const {
-    auto const waits = 2 * static_cast<unsigned>(call_.ranks) * (call_.ring.period / at_once());
     auto const last = number(call_.ring.periods * call_.ring.period);
     auto const can_be = [&](unsigned note) {
       return !call_.checked || wire::can_stand(note, last);
     };
-    auto const found = await(
-        here_, here_.me, epoch(), [&] { return wire::seen(noted(other)); },
-        [&](unsigned note) { return wire::reached(note, cleared) || !can_be(note); }, waits);
+    auto const found = await_own(
+        here_, epoch(), [&] { return wire::seen(noted(other)); },
+        [&](unsigned note) { return wire::reached(note, cleared) || !can_be(note); });
     if (!can_be(found)) { here_.fail(failure_kind::corrupted, here_.me, epoch()); }
   }
 
@@ -134,11 +141,12 @@ class ring_reducer : public ring_window<T> {
     }
   }
 
-  __device__ void load_own(uint4 (&own)[1], unsigned item) const {
-    if (item >= items()) { return; }
+  /// This thread's pack of what this rank reduces in an item; any where there is none.
+  __device__ uint4 load_own(unsigned item) const {
     auto const tile = own_tile(item);
-    auto const at = begin(tile);
-    load_packs(own, call_.in[here_.me], call_.grid, at + pack_of_thread(), 0, at + packs(tile));
+    auto const j = pack_of_thread();
+    if (item >= items() || j >= packs(tile)) { return {}; }
+    return load_pack(call_.in[here_.me], call_.grid, begin(tile) + j);
   }
 
   /// Reduces a pack of a tile; of two shots sends the sum to all others.
@@ -173,8 +181,8 @@ class ring_reducer : public ring_window<T> {
   /// Waits until this rank's own tile is loaded, which mostly it is when those of the others have
   /// come: to wait for it before them cost 1 us of an operation.
   __device__ void await_loaded(unsigned item, unsigned slot) const {
-    await(
-        here_, here_.me, epoch(), [&] { return wire::look(loaded_flag(slot)); },
+    await_own(
+        here_, epoch(), [&] { return wire::look(loaded_flag(slot)); },
         [&](unsigned loaded) { return loaded == loaded_number(item); });
   }
 

@@ -195,16 +195,15 @@ class ring_sender : public ring_window<T> {
   __device__ void send(ring_parcel const& parcel, uint4 const* staged) {
     auto const j = pack_of_thread();
     auto const end = packs(parcel.tile);
-    uint4 pack[1];
-    if (is_staged(parcel.tile)) {
-      if (j < end) { pack[0] = staged[j]; }
-    } else {
-      auto const at = begin(parcel.tile);
-      load_packs(pack, call_.in[here_.me], call_.grid, at + j, 0, at + end);
+    uint4 pack;
+    if (j < end) {
+      pack = is_staged(parcel.tile)
+                 ? staged[j]
+                 : load_pack(call_.in[here_.me], call_.grid, begin(parcel.tile) + j);
     }
     base::await_sendable(parcel.item);
     if (j >= end) { return; }
-    auto const what = wire::disguised(pack[0]);
+    auto const what = wire::disguised(pack);
     if constexpr (TwoShot) {
       wire::store(tile_at(parcel.to, here_.me, parcel.slot) + j, what);
     } else {

@@ -92,7 +92,9 @@ class ring_tiles {
   /// By a thread of each block, once all its threads have read the state: the last leaves what the
   /// next operation begins with.
   __device__ void count() const {
+    __threadfence();
     if (atomicAdd(&state()->readers, 1U) + 1 != gridDim.x) { return; }
+    __threadfence();
     *state() = {before_.items + items(), slot(items()), before_.tickets + call_.ring.tickets,
                 gridDim.x, 0};
   }

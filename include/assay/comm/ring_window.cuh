@@ -7,6 +7,12 @@
 
 namespace assay::comm::detail {
 
+/// A template, so that what older architectures do not have is not looked for there.
+template <class Int>
+__device__ Int least_of_warp(Int value) {
+  return __reduce_min_sync(0xFFFFFFFFU, value);
+}
+
 /// A warp's view of the slots that it sends to. One warp looks for all at first; each looks again
 /// when it has come to the end of those that were clear, which is once in a round of slots.
 template <class T>
@@ -36,7 +42,11 @@ class ring_window : public ring_tiles<T> {
     look();
     for (auto patience = here_.patience(); !may_send(item); look()) {
       if (!__any_sync(0xFFFFFFFFU, here_.noted.kind != 0 || !patience.more())) { continue; }
-      if (is_late_) { here_.fail(failure_kind::timed_out, static_cast<int>(lane()), epoch()); }
+      // Its own blocks are named where no other rank is late: they may wait for that one.
+      auto const who = static_cast<int>(lane());
+      bool const other = is_late_ && who != here_.me;
+      bool const others = __any_sync(0xFFFFFFFFU, other);
+      if (other || (is_late_ && !others)) { here_.fail(failure_kind::timed_out, who, epoch()); }
       sendable_ = static_cast<int>(items());
       return;
     }
@@ -58,7 +68,7 @@ class ring_window : public ring_tiles<T> {
         here_.fail(failure_kind::corrupted, from, epoch());
       }
     }
-    auto const least = __reduce_min_sync(0xFFFFFFFFU, cleared);
+    auto const least = least_of_warp(cleared);
     is_late_ = heeded && cleared == least;
     bool const of_other_grid = least < 0 && before_.blocks != gridDim.x;
     sendable_ = of_other_grid ? 0 : least + static_cast<int>(call_.ring.slots);

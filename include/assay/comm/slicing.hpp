@@ -56,22 +56,15 @@ constexpr std::uint64_t share_of(std::uint64_t total, std::uint64_t parts) noexc
   return (total + parts - 1) / parts;
 }
 
-/// Packs [begin, end) of one rank's slice: equal shares but for the last ranks'.
-struct pack_span {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  bool operator==(pack_span const&) const = default;
-};
-
 /// Slices begin at multiples of `line_packs`, a line of 128 bytes, so that no two ranks write to
 /// parts of one.
 inline constexpr std::uint64_t line_packs = 8;
 
-constexpr pack_span slice_of(std::uint64_t packs, int ranks, int rank) noexcept {
-  auto const each =
-      share_of(share_of(packs, static_cast<std::uint64_t>(ranks)), line_packs) * line_packs;
-  auto const at = each * static_cast<std::uint64_t>(rank);
-  return {std::min(packs, at), std::min(packs, at + each)};
+/// The packs of each rank's slice, which begins at as many times its rank; the last ranks have less
+/// or none.
+constexpr std::uint64_t slice_packs(std::uint64_t packs, int ranks) noexcept {
+  auto const share = share_of(packs, static_cast<std::uint64_t>(ranks));
+  return std::min(share_of(share, line_packs) * line_packs, packs);
 }
 
 }  // namespace assay::comm

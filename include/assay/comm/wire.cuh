@@ -126,7 +126,12 @@ consteval bool as_proven() {
         if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
         if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
         if (renews(value, epoch) != protocol::renews(value, epoch)) { return false; }
-        if (can_stand(value, epoch) != protocol::can_stand(value, epoch)) { return false; }
+      }
+      for (unsigned const age : {0U, 1U, 2U, 3U, 4U, 5U}) {
+        for (unsigned const late : {0U, 1U}) {
+          auto const value = epoch - age * protocol::renewal_period + late;
+          if (can_stand(value, epoch) != protocol::can_stand(value, epoch)) { return false; }
+        }
       }
     }
   }

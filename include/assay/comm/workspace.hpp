@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace assay::comm {
@@ -108,36 +109,28 @@ class workspace {
     device_guard const guard{place};
     void* block = nullptr;
     check(cudaMalloc(&block, at.bytes));
-    base_ = static_cast<std::byte*>(block);
+    base_.reset(static_cast<std::byte*>(block));
     reset();
-  }
-  workspace(workspace&& other) noexcept
-      : place_(other.place_), layout_(other.layout_), base_(std::exchange(other.base_, nullptr)) {}
-  workspace& operator=(workspace&& other) noexcept {
-    std::swap(place_, other.place_);
-    std::swap(layout_, other.layout_);
-    std::swap(base_, other.base_);
-    return *this;
-  }
-  ~workspace() {
-    if (base_ != nullptr) { check_noexcept(cudaFree(base_)); }
   }
 
   /// As new; waits for the device.
   void reset() {
     device_guard const guard{place_};
-    check(cudaMemset(base_, 0, layout_.lamport_at));
-    check(cudaMemset(base_ + layout_.lamport_at, protocol::unwritten & 0xFFU,
+    check(cudaMemset(base(), 0, layout_.lamport_at));
+    check(cudaMemset(base() + layout_.lamport_at, protocol::unwritten & 0xFFU,
                      layout_.bytes - layout_.lamport_at));
     check(cudaDeviceSynchronize());
   }
 
-  std::byte* base() const noexcept { return base_; }
+  std::byte* base() const noexcept { return base_.get(); }
 
  private:
+  struct release {
+    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
+  };
   on::device place_;
   workspace_layout layout_;
-  std::byte* base_ = nullptr;
+  std::unique_ptr<std::byte, release> base_;
 };
 
 }  // namespace assay::comm

@@ -15,7 +15,8 @@ namespace assay::copy {
 namespace detail {
 
 /// Whether this pass compiles for an architecture that has bulk copies. Where it has not, kernels
-/// that use them end at once: the check on the host keeps them from being launched there.
+/// that use them trap: `require_code` on the host keeps this code from being launched, also on a
+/// newer device that runs it.
 inline constexpr bool has_bulk = ptx::architecture >= 90;
 
 /// The two barriers of each stage in shared memory: `full` ends a phase when a tile is there,

@@ -23,7 +23,8 @@ concept copy_strategy = policy<P> && requires {
 };
 
 /// A workload whose kernels take a copy strategy on the device; it says so by
-/// `static constexpr bool takes_copy = true` and finds the strategy in `lane.copy`.
+/// `static constexpr bool takes_copy = true` and finds the strategy in `lane.copy`. What it throws
+/// by `require_on(place, work, strategy)`, if it has that, keeps a rig from being made.
 template <class W>
 concept takes_copy_strategy = requires { requires W::takes_copy; };
 
@@ -43,6 +44,16 @@ void require_capability(Strategy strategy, int found, std::string const& where) 
                               capability_text(Strategy::capability) + " or higher, and " + where +
                               " has " + capability_text(found) +
                               ": use copy::regular, which runs everywhere");
+}
+
+/// Throws `std::invalid_argument` that names `what`, the compute capability (times ten) that its
+/// code needs and the one that there is code for, unless it is as high.
+inline void require_built_for(std::string const& what, int needed, int built) {
+  if (built >= needed) { return; }
+  throw std::invalid_argument(
+      what + " needs code for compute capability " + capability_text(needed) +
+      " or higher, and this program was built for " + capability_text(built) +
+      ": build it for the device (CMAKE_CUDA_ARCHITECTURES=native, nvcc -arch=native)");
 }
 
 }  // namespace copy

@@ -41,14 +41,19 @@ inline constexpr bool has_wgmma = true;
 inline constexpr bool has_wgmma = false;
 #endif
 
-/// Waits until the phase of that parity of a barrier in shared memory is complete. From compute
-/// capability 9.0 the hardware suspends the thread meanwhile; on 8.0 it polls.
-__device__ inline void await_parity(std::uint64_t* barrier, unsigned parity) {
+/// Whether the phase of that parity of a barrier in shared memory is complete. From compute
+/// capability 9.0 the hardware may suspend the thread for a while before it says that it is not.
+__device__ inline bool is_complete(std::uint64_t* barrier, unsigned parity) {
   if constexpr (architecture >= 90) {
-    while (!::cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {}
+    return ::cuda::ptx::mbarrier_try_wait_parity(barrier, parity);
   } else {
-    while (!::cuda::ptx::mbarrier_test_wait_parity(barrier, parity)) {}
+    return ::cuda::ptx::mbarrier_test_wait_parity(barrier, parity);
   }
+}
+
+/// Waits until it is.
+__device__ inline void await_parity(std::uint64_t* barrier, unsigned parity) {
+  while (!is_complete(barrier, parity)) {}
 }
 
 }  // namespace assay::ptx
