@@ -9,6 +9,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 set(has_cuda OFF)
 if(ASSAY_CUDA AND NOT CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit)
+  if(NOT CMAKE_CUDA_COMPILER)
+    unset(CMAKE_CUDA_COMPILER CACHE)  # that there was none once is no answer
+  endif()
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     find_program(ASSAY_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
     if(ASSAY_NVCC)
@@ -33,8 +36,13 @@ if(ASSAY_CUDA AND NOT CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit)
       set(has_cuda ON)
     else()
       message(WARNING "assay needs CUDA 13 or newer, and ${CMAKE_CUDA_COMPILER} is "
-                      "${CMAKE_CUDA_COMPILER_VERSION}: name a newer one in CUDACXX")
+                      "${CMAKE_CUDA_COMPILER_VERSION}: name a newer one in CUDACXX, and configure "
+                      "with --fresh; without it there is the host half only")
     endif()
+  elseif(DEFINED ENV{CUDACXX} OR ASSAY_NVCC)
+    message(FATAL_ERROR "CMake refuses the CUDA compiler $ENV{CUDACXX}${ASSAY_NVCC} (its reason is in "
+                        "${CMAKE_BINARY_DIR}/CMakeFiles): name another in CUDACXX or a host compiler that it "
+                        "takes in CUDAHOSTCXX, or configure with -DASSAY_CUDA=OFF for the host half")
   endif()
 endif()
 set(ASSAY_HAS_CUDA ${has_cuda} CACHE INTERNAL "whether programs are built with CUDA")

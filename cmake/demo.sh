@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 . cmake/setup.sh
 
 check_machine() {
-  need have_cmake cmake 'CMake 3.25 or newer; https://cmake.org/download has it for older systems'
+  need have_cmake cmake 'CMake 3.25 or newer; where the distribution has an older one, pip install cmake'
   need have_cxx g++ 'a C++20 compiler: GCC 11 or newer, named in CXX if it is not the default'
   need have_make ninja-build 'or make'
   if have_cmake; then

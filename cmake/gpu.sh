@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What only a machine with a GPU can show:  sh cmake/gpu.sh [--out DIR] [STEP...]
-# Steps, all of them by default, in this order:
+# Steps:
 #   build      everything, for the GPU of this machine
 #   test       the tests that need a GPU
 #   sanitize   the same at small sizes under compute-sanitizer's four tools, ASSAY_JOBS at a time (4),
 #              but for initcheck
-#   benchmark  every benchmark, its JSON into DIR (default: benchmarks/results)
-# Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS. Exit code 1 when a step failed.
+#   benchmark  what benchmarks/results has of GPUs, into DIR (default: there), as far as they suffice
+#   tune       the benchmarks that choose tuning constants, into DIR
+# Without a step all but tune. Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS: for the
+# peers of mr::pool -DASSAY_RMM_DIR=PREFIXES. Exit code 1 when a step failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . cmake/setup.sh
@@ -17,8 +19,8 @@ steps=''
 while [ $# -gt 0 ]; do
   case $1 in
     --out) [ $# -ge 2 ] || die '--out needs a folder'; out=$2; shift 2 ;;
-    build | test | sanitize | benchmark) steps="$steps $1"; shift ;;
-    *) sed -n '3,11s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
+    build | test | sanitize | benchmark | tune) steps="$steps $1"; shift ;;
+    *) sed -n '3,13s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
   esac
 done
 [ -n "$steps" ] || steps='build test sanitize benchmark'
@@ -31,13 +33,20 @@ failed=''
 build_all() {
   # shellcheck disable=SC2086  # a list of words
   configure release ${ASSAY_CMAKE_ARGS:-}
+  grep -q '^ASSAY_HAS_CUDA:INTERNAL=ON' "$folder/CMakeCache.txt" ||
+    die "$folder is configured without CUDA: remove it, and see what CMake says of the compiler"
   build release
+}
+require_built() {
+  [ -d "$folder/$1" ] || die "there is no $folder/$1: run the step build before"
 }
 
 gpu_tests() { find "$folder/tests" -maxdepth 1 -type f -perm -u+x -name 'test.*.cu' | sort; }
 
 test_all() {
-  ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$' </dev/null || failed="$failed test"
+  require_built tests
+  ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$|^examples/|^structure/readme/' \
+    </dev/null || failed="$failed test"
 }
 
 sanitize_with() {
@@ -50,6 +59,8 @@ sanitize_with() {
 
 sanitize_all() {
   have compute-sanitizer || die 'compute-sanitizer is not on PATH; it comes with the CUDA toolkit'
+  require_built tests
+  [ -n "$(gpu_tests)" ] || die "no test for a GPU in $folder/tests: run the step build before"
   logs=$out/sanitize
   mkdir -p "$logs" && rm -f "$logs"/*.log || die "cannot clear the folder $logs"
   sanitize_with "${ASSAY_JOBS:-4}" synccheck racecheck memcheck
@@ -66,24 +77,50 @@ sanitize_all() {
   rmdir "$logs" 2>/dev/null || true
 }
 
+gpu_count() { nvidia-smi -L | grep -c '^GPU '; }
+
+# result NAME COMMAND...: runs a command that writes NAME's result.
+result() {
+  name=$1
+  shift
+  say "$name"
+  "$@" </dev/null || failed="$failed benchmark:$name"
+}
+
+# result_of GPUS NAME COMMAND...: the same where there are so many.
+result_of() {
+  if [ "$(gpu_count)" -lt "$1" ]; then
+    echo "left out, as it takes $1 GPUs: $2"
+    return
+  fi
+  shift
+  result "$@"
+}
+
 benchmark_all() {
+  require_built benchmarks
   for program in "$folder"/benchmarks/*; do
     [ -f "$program" ] && [ -x "$program" ] || continue
     name=${program##*/}
-    say "$name"
     case $name in
-      # The committed result of this name is of two GPUs.
-      all_reduce) ASSAY_RANKS=2 "$program" --json "$out/$name.json" </dev/null ;;
-      *) "$program" --json "$out/$name.json" </dev/null ;;
-    esac || failed="$failed benchmark:$name"
-    if [ "$name" = all_reduce ] && [ "$(nvidia-smi -L | wc -l)" -ge 4 ]; then
-      ASSAY_RANKS=4 "$program" --json "$out/all_reduce_4_gpus.json" </dev/null ||
-        failed="$failed benchmark:$name"
-    fi
+      *_tune) ;;
+      all_reduce)
+        result_of 2 "$name" env ASSAY_RANKS=2 "$program" --json "$out/$name.json"
+        result_of 4 "${name}_4_gpus" env ASSAY_RANKS=4 "$program" --json "$out/${name}_4_gpus.json"
+        ;;
+      *) result "$name" "$program" --json "$out/$name.json" ;;
+    esac
   done
-  say 'null_cast, the experiment'
-  "$folder/examples/null_cast" --json "$out/null_cast_experiment.json" \
-    --text "$out/null_cast_experiment.txt" </dev/null || failed="$failed experiment"
+  result_of 2 all_reduce_strategies "$folder/examples/all_reduce" -g 2 -b 1K -e 64M -f 4 -G 3 \
+    --json "$out/all_reduce_strategies.json" --text "$out/all_reduce_strategies.txt"
+  result null_cast_experiment "$folder/examples/null_cast" --explain --stats \
+    --json "$out/null_cast_experiment.json" --text "$out/null_cast_experiment.txt"
+}
+
+tune_all() {
+  require_built benchmarks
+  result null_cast_tune "$folder/benchmarks/null_cast_tune" --json "$out/null_cast_tune.json"
+  result_of 2 all_reduce_tune "$folder/benchmarks/all_reduce_tune" --json "$out/all_reduce_tune.json"
 }
 
 for step in $steps; do

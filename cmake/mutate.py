@@ -49,8 +49,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tree, build = pathlib.Path(folder, "tree"), pathlib.Path(folder, "build")
         shutil.copytree(root, tree, ignore=shutil.ignore_patterns("build", ".git", "out"))
-        header = tree / options.header
-        original = header.read_text()
+        try:  # in the copy, wherever it was named
+            header = tree / options.header.resolve().relative_to(root)
+            original = header.read_text()
+        except (OSError, ValueError):
+            sys.exit(f"{options.header} is no header of {root}")
         targets = [f"test.{name.replace('/', '.')}" for name in options.test]
         quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         subprocess.run(["cmake", "-S", tree, "-B", build, "-DASSAY_CUDA=OFF"], check=True, **quiet)
@@ -64,6 +67,10 @@ def main():
                                   "--no-tests=error"], check=False, **quiet)
             return "test" if run.returncode else None
 
+        known = subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, **quiet).stdout
+        for name in options.test:
+            if not re.search(rf": {re.escape(name)}$", known, re.MULTILINE):
+                sys.exit(f"--test {name}: ctest has no entry of that name without a toolkit")
         if notices():
             sys.exit("these tests fail before anything is broken")
         caught, lived = 0, 0

@@ -76,7 +76,7 @@ require() {
   check_machine
   [ -z "$packages" ] && return 0
   die "this machine lacks, by the names of Debian's packages:$advice
-Install them (apt-get install$packages) and run this again."
+Install them, by apt-get install$packages or as said above, and run this again."
 }
 
 # nvcc on PATH, in CUDACXX or at /usr/local/cuda; what was found goes into CUDACXX.

@@ -4,10 +4,13 @@
 # Installs what is missing where it can. Without a GPU its tests are skipped, and listed as such.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+case ${1:-} in
+  -h | --help) sed -n '3,4s/^# \{0,1\}//p' cmake/test.sh; exit 0 ;;
+esac
 . cmake/setup.sh
 
 check_machine() {
-  need have_cmake cmake 'CMake 3.25 or newer; https://cmake.org/download has it for older systems'
+  need have_cmake cmake 'CMake 3.25 or newer; where the distribution has an older one, pip install cmake'
   need have_cxx g++ 'a C++20 compiler: GCC 11 or newer, named in CXX if it is not the default'
   need have_make ninja-build 'or make'
   need 'have python3' python3 'Python 3.9 or newer'

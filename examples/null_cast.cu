@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
       "Which allocator, submitted how? On a GPU; without one, or with --host, on the CPU.",
       [&](examples::null_cast_parameters const& given, cli::options const& chosen) {
         bool const host = chosen.host || (!chosen.device_named && device_count() == 0);
+        if (host && !chosen.host) { std::cerr << "no GPU: the host half is run\n"; }
         if (host) { explaining.check_host(); }
         return host ? examples::null_cast_on_host(given, chosen) : compare_on_device(given, chosen);
       },

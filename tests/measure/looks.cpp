@@ -3,6 +3,7 @@
 /// When one may look, and what it costs.
 #include <assay/measure/looks.hpp>
 
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -69,7 +70,17 @@ TEST_CASE(
 
 TEST_CASE("looks that cannot be are refused, saying what would do") {
   CHECK_THROWS_WITH(draw_up_looks(4, 0.05, 1),
-                    assay::test::contains("max_epochs = 4 can prove nothing"));
+                    assay::test::contains("max_epochs = 4 can prove nothing") &&
+                        assay::test::contains("allow 6 epochs or more"));
+  for (std::size_t const family : {1U, 4U, 28U}) {
+    for (double const alpha : {0.05, 0.01, 0.05 / 7}) {
+      auto const text = assay::test::message_of([&] { draw_up_looks(1, alpha, family); });
+      auto const least = std::stoi(text.substr(text.find("allow ") + 6));
+      INFO(text);
+      CHECK_THROWS(draw_up_looks(least - 1, alpha, family));
+      CHECK_NOTHROW(draw_up_looks(least, alpha, family));
+    }
+  }
   CHECK_THROWS_WITH(draw_up_looks(0, 0.05, 1), assay::test::contains("not 0"));
   CHECK_THROWS_WITH(draw_up_looks(1001, 0.05, 1), assay::test::contains("1001"));
   CHECK_THROWS_WITH(draw_up_looks(24, 1.0, 1), assay::test::contains("alpha"));

@@ -8,7 +8,7 @@ import unittest
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from generate_docs import NOTHING_YET, filled  # noqa: E402
+from generate_docs import NOTHING_YET, filled, missed  # noqa: E402
 
 REPORT = "title\n=====\nmargin 1 %\n\nVerdicts\n  FASTER: yes\n\nFindings (all)\n  a  b\n"
 
@@ -46,6 +46,26 @@ class GenerateDocs(unittest.TestCase):
     def test_without_a_result_it_says_so(self):
         self.assertIn(NOTHING_YET, filled(self.part("report x head"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("figures"), self.results))
+
+    def test_a_missed_target_is_seen(self):
+        for target, measured, wanted in (
+                ("<= 9 us, >= 1.35x", "9.71 us, 162 GB/s; NCCL 16.74 us: 1.724x", True),
+                ("<= 9 us, >= 1.35x", "8.99 us, 162 GB/s; NCCL 16.74 us: 1.350x", False),
+                ("<= 9 us, >= 1.35x", "8.99 us, 162 GB/s; NCCL 9.74 us: 1.083x", True),
+                ("360 GB/s, >= 1x", "4,575.25 us, 352 GB/s: 0.996x", True),
+                (">= 352 GB/s", "186.08 us, 361 GB/s; NCCL 248.20 us", False),
+                ("p50 <= 30 ns, p99 <= 150 ns", "12 ns, 151 ns", True),
+                ("p50 <= 30 ns, p99 <= 150 ns", "12 ns, 150 ns", False),
+                ("<= 2 us", "1,157 ns", False), ("<= 2 us", "2,157 ns", True),
+                (">= 95 % of the bound", "94.4%; T(N) allows 95.9%", True),
+                (">= 90 % of min(pinned link, host memcpy), >= 2.5x pageable", "116.4%, 2.49x", True),
+                ("<= 38", "39", True), ("<= 38", "2", False),
+                ("<= 15, as 5 % give in 95 of 100 runs", "16 of 200; kept 12 of 50", True),
+                ("<= 15, as 5 % give in 95 of 100 runs", "6 of 200; kept 34 of 50", False),
+                ("<= 1.25x `<cub/cub.cuh>`", "1.19x (14.5 s)", False),
+                ("<= 3 s, <= 1 GiB", "1.91 s, 290,754,560 bytes", False),
+                ("as before", "1.0004x [0.9975, 1.0035], EQUIVALENT", False), ("", "1.00x", False)):
+            self.assertEqual(missed(target, measured), wanted, f"{target} | {measured}")
 
     def test_figures_are_taken_from_the_results_that_there_are(self):
         rows = [{"kernel": kernel, "type": kind, "rows": 2**28, "share_of_memcpy": share}

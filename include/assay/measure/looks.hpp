@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -55,10 +56,13 @@ inline std::vector<look> draw_up_looks(int max_epochs, double alpha, std::size_t
     unspent = 0;
   }
   if (looks.empty()) {
+    // Signs that all agree have a probability of 2^(1 - n).
+    auto const least =
+        static_cast<int>(std::ceil(1 + std::log2(static_cast<double>(family) / alpha)));
     throw std::invalid_argument("max_epochs = " + std::to_string(max_epochs) +
                                 " can prove nothing at alpha = " + std::to_string(alpha) +
-                                " over " + std::to_string(family) +
-                                " contrasts: allow more epochs");
+                                " over " + std::to_string(family) + " contrasts: allow " +
+                                std::to_string(least) + " epochs or more");
   }
   return looks;
 }
