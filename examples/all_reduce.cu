@@ -4,7 +4,7 @@
 // strategy matter at the link's limit, and against NCCL? Predicts: with all SMs within 1 % at any
 // size, as 16-byte loads already keep the link full; with 2 to 8 SMs bulk copies reach twice the
 // busbw of plain loads or more, and the link from 16 SMs on. 64 KiB to 16 MiB 1.4x to 2x NCCL.
-// assay-test-args: --quick --same-device 2 --epochs 8 -n 5
+// assay-test-args: --quick --same-device 2 --epochs 12 -n 5
 // assay-may-use: nccl
 
 #include "support/all_reduce_strategies.cuh"
@@ -24,15 +24,17 @@ int main(int argc, char** argv) {
       "change",
       [&](examples::all_reduce_parameters const& given,
           cli::options const& chosen) -> std::optional<measure::comparison> {
-        if (device_count() == 0 && !chosen.device_named) {
+        if (chosen.list) {
+          examples::list_strategies(given);
+          return {};
+        }
+        if (device_count() == 0 && !chosen.asks_for_results()) {
           std::cerr << "no GPU: nothing is reduced\n";
           return {};
         }
-        auto const me = comm::process_rank_of_environment();
-        auto outcome = me && me->ranks > 1 ? examples::all_reduce_as_rank(given, chosen, *me)
-                                           : examples::all_reduce_on_devices(given, chosen);
-        right = outcome.right;
-        return std::move(outcome.found);
+        if (!given.job) { return examples::all_reduce_on_devices(given, chosen, right); }
+        examples::all_reduce_as_rank(given, chosen, right);
+        return {};
       },
       [&] { return !right; });
 }

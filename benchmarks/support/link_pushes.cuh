@@ -3,7 +3,6 @@
 /// How fast ranks can push to each other and do nothing else: what an all-reduce is held against.
 #pragma once
 
-#include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/rank_team.cuh>
 #include <assay/comm/slicing.hpp>
@@ -104,7 +103,8 @@ class link_pushes {
 
   /// The ways that the devices have, of which the fastest at a size is the link's.
   std::span<push_way const> ways() const {
-    bool const bulk = comm::detail::capability(team_.place(0)) >= 90;
+    auto const by_bulk = std::prev(std::end(push_ways));
+    bool const bulk = kernel::compiled(by_bulk->kernel, team_.place(0)).capability >= 90;
     return std::span{push_ways}.first(std::size(push_ways) - (bulk ? 0 : 1));
   }
 

@@ -74,7 +74,7 @@ inline comm::peers peers_of(all_reduce_parameters const& given, cli::options con
     return comm::peers::on_one(place, given.same_device);
   }
   int const seen = device_count();
-  int const wanted = given.devices > 0 ? given.ranks() : std::min(seen, most_ranks);
+  int const wanted = given.devices > 0 ? given.ranks() : std::min(seen, comm::max_ranks);
   if (wanted < 2 || wanted > seen) {
     throw std::invalid_argument(
         "an all-reduce between GPUs needs 2 or more, and this process sees " +
@@ -102,7 +102,7 @@ inline std::vector<all_reduce_heading::rank_line> rank_lines(comm::rank_team con
 }
 
 /// Times and checks contenders as nccl-tests does: by the host's clock round all iterations, on a
-/// thread of each rank.
+/// thread of each rank, which then waits for its stream and for errors of the engine.
 template <class T>
 class table_bench {
  public:
@@ -113,7 +113,8 @@ class table_bench {
       : given_(given),
         team_(team),
         over_all_(std::move(over_all)),
-        what_(reduction_of(given.operation)) {}
+        what_(reduction_of(given.operation)),
+        ended_(static_cast<std::size_t>(team.ranks())) {}
 
   all_reduce_row row(contender<T>& of, std::size_t bytes) {
     all_reduce_row made;
@@ -132,13 +133,12 @@ class table_bench {
     auto const once = [&](int rank, ::cuda::stream_ref on) {
       of.enqueue(rank, on, buffers, count, what_);
     };
-    team_.run([&](int rank, ::cuda::stream_ref on) {
-      for (int i = 0; i < std::max(1, given_.warm_up); ++i) { once(rank, on); }
-    });
-    team_.synchronize();
+    (void)timed(of, std::max(1, given_.warm_up), 1, once);
     placement_result found;
     found.seconds =
-        over_all_(given_.graphs > 0 ? replayed(once) : launched(once), comm::reduction::max);
+        over_all_(given_.graphs > 0 ? replayed(of, once) : timed(of, given_.iterations, 1, once),
+                  comm::reduction::max) /
+        given_.iterations;
     if (given_.check > 0) {
       std::uint64_t wrong = 0;
       for (int i = 0; i < given_.check; ++i) { wrong += of.check(team_, count, what_, in_place); }
@@ -148,41 +148,47 @@ class table_bench {
     return found;
   }
 
+  /// Seconds of one replay.
   template <class Once>
-  double launched(Once const& once) {
-    auto const begin = team_.run([&](int rank, ::cuda::stream_ref on) {
-      for (int i = 0; i < given_.iterations; ++i) {
-        once(rank, on);
-        if (given_.blocking != 0) { check(cudaStreamSynchronize(on.get())); }
-      }
-    });
-    return since(begin) / given_.iterations;
-  }
-
-  template <class Once>
-  double replayed(Once const& once) {
+  double replayed(contender<T> const& of, Once const& once) {
     auto const graphs = team_.record(given_.iterations,
                                      [&](int rank, ::cuda::stream_ref on, int) { once(rank, on); });
-    team_.run([&](int rank, ::cuda::stream_ref on) { graphs.launch(rank, on); });
-    team_.synchronize();
-    auto const begin = team_.run([&](int rank, ::cuda::stream_ref on) {
-      for (int i = 0; i < given_.graphs; ++i) {
-        graphs.launch(rank, on);
-        if (given_.blocking != 0) { check(cudaStreamSynchronize(on.get())); }
-      }
-    });
-    return since(begin) / given_.graphs / given_.iterations;
+    auto const replay = [&](int rank, ::cuda::stream_ref on) { graphs.launch(rank, on); };
+    (void)timed(of, 1, given_.iterations, replay);
+    return timed(of, given_.graphs, given_.iterations, replay) / given_.graphs;
   }
 
-  double since(submit::host_clock::time_point begin) {
-    team_.synchronize();
-    return submit::seconds_between(begin, submit::host_clock::now());
+  /// Seconds from when all ranks' threads begin until the last has waited for its stream; `once` is
+  /// so many `launches`.
+  template <class Once>
+  double timed(contender<T> const& of, int times, int launches, Once const& once) {
+    // On a shared device a rank that is far ahead would fill its queue, and keep the rank that its
+    // kernels wait for from launching: there they begin again every few hundred launches.
+    constexpr int room = 400;
+    bool const shared = comm::shares_a_device(team_.places());
+    int const at_once = shared ? std::max(1, room / launches) : times;
+    submit::host_clock::time_point begin;
+    for (int done = 0; done < times; done += at_once) {
+      int const now = std::min(at_once, times - done);
+      auto const began = team_.run([&](int rank, ::cuda::stream_ref on) {
+        for (int i = 0; i < now; ++i) {
+          once(rank, on);
+          if (given_.blocking != 0) { of.synchronize(rank, on); }
+        }
+        if (done + now < times) { return; }
+        of.synchronize(rank, on);
+        ended_[static_cast<std::size_t>(rank)] = submit::host_clock::now();
+      });
+      if (done == 0) { begin = began; }
+    }
+    return submit::seconds_between(begin, *std::ranges::max_element(ended_));
   }
 
   all_reduce_parameters const& given_;
   comm::rank_team& team_;
   agreement over_all_;
   comm::reduction what_;
+  std::vector<submit::host_clock::time_point> ended_;
 };
 
 /// Ours, and NCCL's modes where there is NCCL, each with buffers for the largest size.
@@ -198,7 +204,8 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
     options.how = given.chosen_algorithm();
     options.blocks = static_cast<unsigned>(given.blocks);
     if (comm::is_push(options.how)) {
-      options.scratch_bytes = std::max(options.scratch_bytes, most_bytes);
+      auto const share = options.how == comm::algorithm::ll_push ? comm::ll_share : 1;
+      options.scratch_bytes = std::max(comm::default_scratch_bytes, most_bytes * share);
     }
     auto engine = std::make_shared<engine_type>(peers, options);
     engine->template prepare<T>();
@@ -207,6 +214,10 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
   });
   // NCCL takes one rank on a device.
   if (given.no_nccl || given.same_device > 0) { return all; }
+  if (!has_nccl && given.register_windows != 0) {
+    throw std::invalid_argument("-R " + std::to_string(given.register_windows) +
+                                ": this program was built without NCCL, whose windows they are");
+  }
   for (auto const how : {nccl_buffers::plain, nccl_buffers::windows}) {
     if (given.register_windows == 0 && how == nccl_buffers::windows) { continue; }
     if (auto theirs = nccl_contender<T>(team, count, seed, how)) { all.push_back(*theirs); }
@@ -225,8 +236,9 @@ std::vector<all_reduce_table> measure_tables(all_reduce_parameters const& given,
   std::vector<all_reduce_table> tables(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     tables[i].heading = given.heading(all[i].name);
-    tables[i].heading.devices = std::max(1, ranks / given.threads);
+    tables[i].heading.devices = std::max(1, team.ranks() / given.threads);
     tables[i].heading.ranks = rank_lines(team, first);
+    tables[i].heading.other_ranks = ranks - team.ranks();
     tables[i].ranks = ranks;
   }
   auto const sizes = given.sizes();

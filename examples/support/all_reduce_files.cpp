@@ -8,15 +8,13 @@
 
 namespace assay::examples {
 
-std::vector<std::filesystem::path> all_reduce_outputs(cli::options const& of) {
-  std::vector<std::filesystem::path> paths;
+void require_all_reduce_outputs(cli::options const& of) {
   if (!of.csv.empty()) {
     for (auto const* part : {"table", "strategies", "blocks"}) {
-      paths.push_back(cli::beside(of.csv, part));
+      report::require_writable(cli::beside(of.csv, part));
     }
   }
-  if (!of.json.empty()) { paths.push_back(cli::beside(of.json, "table")); }
-  return paths;
+  if (!of.json.empty()) { report::require_writable(cli::beside(of.json, "table")); }
 }
 
 void write_all_reduce(cli::options const& of, std::vector<all_reduce_table> const& tables,

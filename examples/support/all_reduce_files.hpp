@@ -7,13 +7,12 @@
 #include "options.hpp"
 #include "strategy_rows.hpp"
 
-#include <filesystem>
 #include <vector>
 
 namespace assay::examples {
 
-/// Files beside those of the comparison.
-std::vector<std::filesystem::path> all_reduce_outputs(cli::options const& of);
+/// Throws unless the files beside those of the comparison can be written.
+void require_all_reduce_outputs(cli::options const& of);
 
 void write_all_reduce(cli::options const& of, std::vector<all_reduce_table> const& tables,
                       strategy_findings const& found);

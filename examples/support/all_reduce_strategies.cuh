@@ -39,23 +39,27 @@ class strategy_bench {
   /// Verdicts at every size, and where each row of the table came from.
   measure::comparison compare(strategy_findings& into) {
     measure::comparison all;
-    bool first = true;
-    for (auto const bytes : given_.compared_bytes()) {
-      auto one = compare_at(bytes, into);
-      if (first) { all = std::move(one); }
-      if (!first) { append(all, std::move(one)); }
-      first = false;
+    auto const sizes = given_.compared_bytes();
+    for (auto const bytes : sizes) {
+      auto one = compare_at(bytes, chosen_.alpha / static_cast<double>(sizes.size()), into);
+      if (all.arms.empty()) {
+        all = std::move(one);
+        all.alpha = chosen_.alpha;
+      } else {
+        append(all, std::move(one));
+      }
     }
     all.title = "All-reduce over " + std::to_string(peers_.ranks()) + " ranks: what do copy " +
                 "strategies change?";
     all.changed = "strategy";
     all.notes.emplace_back(
-        "each size is a comparison of its own, with the confidence above; times are of one graph "
-        "launch, the slowest rank's");
+        "each size is a comparison of its own, and together they have the confidence above: each "
+        "is tested at its share of alpha; times are of one graph launch, the slowest rank's");
     return all;
   }
 
-  /// Busbw at the sweep's size with every number of blocks, each on an SM of its own.
+  /// Busbw at the sweep's size with every number of blocks, each on an SM of its own; of a
+  /// strategy no more blocks than there are tiles for.
   void sweep(strategy_findings& into) {
     into.sweep_bytes = static_cast<double>(given_.sweep_bytes());
     auto const arrays = arrays_of(given_.sweep_bytes());
@@ -67,6 +71,8 @@ class strategy_bench {
     for (int const blocks : counts) {
       say(blocks, most, "busbw by SMs");
       for (auto const& each : strategies_) {
+        auto const reduced = given_.sweep_bytes() / (each.stages == "1" ? 1U : ranks());
+        if (reduced / each.tile_bytes < static_cast<unsigned>(blocks)) { continue; }
         contender<float> run{each.strategy, arrays,
                              each.make_engine(static_cast<unsigned>(blocks))};
         into.blocks.push_back(block_row_of(each, run, blocks));
@@ -122,6 +128,8 @@ class strategy_bench {
     return bytes >= long_bytes ? 5 : 20;
   }
 
+  unsigned ranks() const { return static_cast<unsigned>(peers_.ranks()); }
+
   void say(int step, int of, std::string const& what) const {
     if (chosen_.progress) { (*chosen_.progress)(step, of, what); }
   }
@@ -137,7 +145,7 @@ class strategy_bench {
     return static_cast<std::size_t>(first - strategies_.begin());
   }
 
-  measure::comparison compare_at(std::size_t bytes, strategy_findings& into) {
+  measure::comparison compare_at(std::size_t bytes, double alpha, strategy_findings& into) {
     auto const size = report::byte_size(static_cast<double>(bytes));
     auto const count = bytes / sizeof(float);
     epoch_arrays arrays{team_, count};
@@ -165,6 +173,7 @@ class strategy_bench {
     }
     auto options = chosen_.measuring();
     if (!given_.clock_named) { options.primary = measure::clock::gpu; }
+    options.alpha = alpha;
     auto const watch = watch_of(peers_);
     auto found = measure::run(variants, contrasts, measure::watched(options, watch));
     watch.describe(found);
@@ -184,6 +193,7 @@ class strategy_bench {
       row.busbw = bus_gigabytes(row.bytes, row.seconds, peers_.ranks());
       if (i != control_of(i) && next < found.findings.size()) {  // the primary findings come first
         row.effect = found.findings[next].effect;
+        row.effect.confidence = 1 - chosen_.alpha;
         row.verdict = measure::to_string(found.findings[next].outcome);
         ++next;
       }
@@ -222,12 +232,7 @@ class strategy_bench {
   comm::rank_team team_;
 };
 
-/// What remains when the experiment is over.
-struct all_reduce_outcome {
-  std::optional<measure::comparison> found;
-  bool right = true;  ///< nothing wrong, and fast enough where that was asked for
-};
-
+/// Whether nothing is wrong, and all fast enough where that was asked for.
 inline bool all_right(std::vector<all_reduce_table> const& tables) {
   return std::ranges::all_of(tables, [](all_reduce_table const& each) {
     auto const sum = footer_of(each.rows, each.ranks, least_bandwidth_of_environment());
@@ -235,29 +240,32 @@ inline bool all_right(std::vector<all_reduce_table> const& tables) {
   });
 }
 
-/// One of several processes: NCCL's table, printed by the first.
-inline all_reduce_outcome all_reduce_as_rank(all_reduce_parameters const& given,
-                                             cli::options const& chosen,
-                                             comm::process_rank const& me) {
-  auto const tables = tables_of_processes(given, chosen, me);
-  if (me.rank == 0) {
-    if (!chosen.quiet) {
-      for (auto const& each : tables) { print_table(std::cout, each); }
-    }
-    write_all_reduce(chosen, tables, {});
-  }
-  return {std::nullopt, all_right(tables)};
+inline void list_strategies(all_reduce_parameters const& given) {
+  each_compared_strategy([](auto const& strategy) { std::cout << describe(strategy) << '\n'; });
+  for (auto const& each : given.algorithm_names()) { std::cout << each << '\n'; }
 }
 
-/// The whole experiment in this process.
-inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& given,
-                                                cli::options const& chosen) {
-  if (chosen.list) {
-    each_compared_strategy([](auto const& strategy) { std::cout << describe(strategy) << '\n'; });
-    for (auto const& each : given.algorithm_names()) { std::cout << each << '\n'; }
-    return {};
+/// One of several processes: NCCL's table, printed by the first. Whether `all_right` in `right`.
+inline void all_reduce_as_rank(all_reduce_parameters const& given, cli::options const& chosen,
+                               bool& right) {
+  auto const& me = *given.job;
+  if (me.rank == 0) { require_all_reduce_outputs(chosen); }
+  auto const tables = tables_of_processes(given, chosen, me);
+  right = all_right(tables);
+  if (me.rank != 0) { return; }
+  if (!chosen.quiet) {
+    for (auto const& each : tables) { print_table(std::cout, each); }
   }
-  for (auto const& path : all_reduce_outputs(chosen)) { report::require_writable(path); }
+  strategy_findings none;
+  none.ranks = me.ranks;
+  write_all_reduce(chosen, tables, none);
+}
+
+/// The whole experiment in this process. Whether its tables are `all_right` in `right`.
+inline std::optional<measure::comparison> all_reduce_on_devices(all_reduce_parameters const& given,
+                                                                cli::options const& chosen,
+                                                                bool& right) {
+  require_all_reduce_outputs(chosen);
   cli::check_traces(given.traces);
   auto const peers = peers_of(given, chosen);
   auto const tables = tables_of_process(given, chosen, peers);
@@ -267,11 +275,11 @@ inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& giv
   }
   strategy_findings found;
   found.ranks = peers.ranks();
-  all_reduce_outcome outcome;
-  outcome.right = all_right(tables);
+  right = all_right(tables);
+  std::optional<measure::comparison> compared;
   if (!given.table_only) {
     strategy_bench bench{given, chosen, peers};
-    outcome.found = bench.compare(found);
+    compared = bench.compare(found);
     bench.sweep(found);
     if (given.traces.wants_traces()) { bench.trace(found); }
     if (!chosen.quiet) {
@@ -281,7 +289,7 @@ inline all_reduce_outcome all_reduce_on_devices(all_reduce_parameters const& giv
     }
   }
   write_all_reduce(chosen, tables, found);
-  return outcome;
+  return compared;
 }
 
 }  // namespace assay::examples

@@ -48,6 +48,9 @@ void print_heading(std::ostream& out, all_reduce_heading const& of) {
                      static_cast<unsigned>(each.domain), static_cast<unsigned>(each.bus),
                      static_cast<unsigned>(each.slot), each.name.c_str());
   }
+  if (of.other_ranks > 0) {
+    out << formatted("#  and %d ranks of other processes\n", of.other_ranks);
+  }
   out << "#\n";
   auto const titles = [&](std::array<char const*, 13> const& words) {
     out << formatted("# %10s  %12s  %8s  %6s  %6s", words[0], words[1], words[2], words[3],

@@ -3,6 +3,7 @@
 /// The table that nccl-tests prints, column for column, so that what reads one reads the other.
 #pragma once
 
+#include <assay/comm/algorithm.hpp>
 #include <assay/report/document.hpp>
 
 #include <algorithm>
@@ -34,9 +35,8 @@ struct all_reduce_row {
   double algorithm_bandwidth(placement_result const& of) const {
     return of.seconds > 0 ? static_cast<double>(bytes) / of.seconds * 1e-9 : 0;
   }
-  /// What a ring would have to carry: 2 (n - 1) / n of that; comparable between numbers of ranks.
   double bus_bandwidth(placement_result const& of, int ranks) const {
-    return algorithm_bandwidth(of) * 2 * (ranks - 1) / ranks;
+    return comm::bus_bytes(algorithm_bandwidth(of), ranks);
   }
 };
 
@@ -55,6 +55,7 @@ struct all_reduce_heading {
   bool step_is_factor = true;
   int warm_up = 1, iterations = 20, aggregated = 1, check = 1, graphs = 0;
   std::vector<rank_line> ranks;
+  int other_ranks = 0;  ///< of other processes, of which there are no lines
 };
 
 /// A number in so many columns: with 2, 1 or 0 decimals, as fits.

@@ -28,6 +28,10 @@ struct contender {
   std::string name;
   std::shared_ptr<comm::rank_arrays<T>> arrays;
   enqueue_function<T> enqueue;
+  /// Waits for a rank's stream, and throws what the engine has failed with.
+  std::function<void(int, ::cuda::stream_ref)> synchronize = [](int, ::cuda::stream_ref on) {
+    assay::check(cudaStreamSynchronize(on.get()));
+  };
 
   /// Runs one operation over poisoned outputs, and says how many elements came out wrong.
   std::uint64_t check(comm::rank_team& team, std::size_t count, comm::reduction what,
@@ -35,8 +39,10 @@ struct contender {
     if (in_place) { arrays->fill_outputs(); }
     if (!in_place) { arrays->poison(); }
     auto const buffers = in_place ? arrays->in_place() : arrays->out_of_place();
-    team.run([&](int rank, ::cuda::stream_ref on) { enqueue(rank, on, buffers, count, what); });
-    team.synchronize();
+    team.run([&](int rank, ::cuda::stream_ref on) {
+      enqueue(rank, on, buffers, count, what);
+      synchronize(rank, on);
+    });
     return arrays->wrong(count, what);
   }
 };
@@ -54,7 +60,8 @@ enqueue_function<T> enqueue_of(std::shared_ptr<Engine> engine) {
 template <class T, class Engine>
 contender<T> make_contender(std::string name, std::shared_ptr<Engine> engine,
                             std::shared_ptr<comm::rank_arrays<T>> arrays) {
-  return {std::move(name), std::move(arrays), enqueue_of<T>(std::move(engine))};
+  return {std::move(name), std::move(arrays), enqueue_of<T>(engine),
+          [engine](int rank, ::cuda::stream_ref on) { engine->synchronize(rank, on); }};
 }
 
 }  // namespace assay::examples

@@ -38,6 +38,11 @@ struct options {
   measure::environment where;  ///< host, compiler, commit and command line, for the report
   std::shared_ptr<report::progress_line> progress;
 
+  /// Whether somebody relies on what comes of it: a file, or a gate, or on a device by its number.
+  bool asks_for_results() const {
+    return device_named || !json.empty() || !csv.empty() || !text.empty() || !fail_if.empty();
+  }
+
   /// What `measure` is to be told; an example sets only what is its own, such as the title.
   measure::options measuring() const;
 };

@@ -66,6 +66,7 @@ void append(measure::comparison& into, measure::comparison&& more) {
     found.weights.insert(found.weights.begin(), before, 0.0);
     into.findings.push_back(std::move(found));
   }
+  for (auto& found : into.findings) { found.effect.confidence = 1 - into.alpha; }
   for (auto& arm : more.arms) { into.arms.push_back(std::move(arm)); }
   for (auto& note : more.notes) { add_distinct(into.notes, note); }
   if (into.failure.empty()) { into.failure = more.failure; }
@@ -74,9 +75,13 @@ void append(measure::comparison& into, measure::comparison&& more) {
 }
 
 void print_strategies(std::ostream& out, strategy_findings const& of) {
-  report::table table{{"size", "stages", "strategy", "us per operation", "busbw GB/s",
-                       "against the first", "95 % interval", "verdict"},
-                      {2, 7}};
+  auto const judged =
+      std::ranges::find_if(of.rows, [](auto const& row) { return !row.verdict.empty(); });
+  auto const confidence = judged == of.rows.end() ? 0.0 : judged->effect.confidence;
+  report::table table{
+      {"size", "stages", "strategy", "us per operation", "busbw GB/s", "against the first",
+       report::percent(confidence, 0) + " interval", "verdict"},
+      {2, 7}};
   for (auto const& row : of.rows) {
     bool const first = row.verdict.empty();
     table.add({report::byte_size(row.bytes), row.stages, row.strategy,
@@ -124,7 +129,13 @@ void print_launches(std::ostream& out, strategy_findings const& of) {
   if (of.launches.empty()) { return; }
   report::table table{{"variant", "launches per operation", "host us per launch", "kernel us",
                        "gap us", "overlapping launches"}};
+  std::vector<std::string> lacking;
   for (auto const& each : of.launches) {
+    if (each.kernels == 0) {
+      table.add({each.variant, "-", "-", "-", "-", "-"});
+      add_distinct(lacking, each.lacks.empty() ? std::string{"no kernel"} : each.lacks);
+      continue;
+    }
     table.add(
         {each.variant, report::fixed(each.launches(), 2), report::fixed(each.call_seconds * 1e6, 2),
          report::fixed(each.kernel_seconds * 1e6, 2), report::fixed(each.gap_seconds * 1e6, 2),
@@ -132,6 +143,7 @@ void print_launches(std::ostream& out, strategy_findings const& of) {
   }
   out << "\nWhat a trace shows of successive launches on a stream (a negative gap is an overlap)\n";
   table.print(out, 120);
+  for (auto const& why : lacking) { out << "-: the trace has no kernels: " << why << '\n'; }
 }
 
 std::string strategies_csv(strategy_findings const& of) {
@@ -183,6 +195,10 @@ report::document strategies_json(strategy_findings const& of) {
   }
   all["launches"] = report::document::array();
   for (auto const& row : of.launches) {
+    if (row.kernels == 0) {
+      all["launches"].push_back({{"variant", row.variant}, {"lacks", row.lacks}});
+      continue;
+    }
     all["launches"].push_back({{"variant", row.variant},
                                {"launches_per_operation", row.launches()},
                                {"call_seconds", row.call_seconds},

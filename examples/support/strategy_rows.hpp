@@ -4,6 +4,7 @@
 /// what a trace shows of their launches.
 #pragma once
 
+#include <assay/comm/algorithm.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/document.hpp>
 #include <assay/trace/model.hpp>
@@ -18,7 +19,7 @@ namespace assay::examples {
 
 /// Bus bandwidth of an all-reduce that takes so long, in 10^9 bytes a second.
 inline double bus_gigabytes(double bytes, double seconds, int ranks) {
-  return seconds > 0 ? bytes / seconds * 2 * (ranks - 1) / ranks * 1e-9 : 0;
+  return seconds > 0 ? comm::bus_bytes(bytes, ranks) / seconds * 1e-9 : 0;
 }
 
 /// One strategy at one size and number of stages, with its verdict against the first strategy.
@@ -49,6 +50,7 @@ struct launch_row {
   double call_seconds = 0;    ///< mean host time of the call that launched a kernel
   double gap_seconds = 0;  ///< mean from the end of a kernel to the next one's begin; < 0: overlap
   double overlapped_share = 0;  ///< of successive launches, those that began before the last ended
+  std::string lacks{};          ///< why there are no kernels in the trace, where there are none
 
   double launches() const {
     return operations == 0 ? 0 : static_cast<double>(kernels) / static_cast<double>(operations);
@@ -68,7 +70,8 @@ struct strategy_findings {
   std::vector<launch_row> launches;
 };
 
-/// Puts one comparison behind another: arms and findings of both, the contrasts widened.
+/// Puts one comparison behind another: arms and findings of both, the contrasts widened. What they
+/// prove, they prove together at `into.alpha`, of which each had a share.
 void append(measure::comparison& into, measure::comparison&& more);
 
 void print_strategies(std::ostream& out, strategy_findings const& of);

@@ -26,15 +26,20 @@ namespace assay::examples {
 /// One strategy at one number of stages, for `float`.
 struct staged_strategy {
   std::string strategy, stages;
+  std::size_t tile_bytes;  ///< of what each rank reduces
   /// Makes an engine; of 0 blocks: as many as the size needs.
   std::function<enqueue_function<float>(unsigned blocks)> make_engine;
 };
+
+/// Of a block of the engines that are compared.
+inline constexpr int threads_of_engine = 512;
 
 /// An engine with this strategy, ready to be recorded.
 template <class Copy>
 enqueue_function<float> engine_function(comm::peers const& peers,
                                         comm::all_reduce_options const& options) {
-  auto const engine = std::make_shared<comm::basic_all_reduce<Copy>>(peers, options);
+  auto const engine =
+      std::make_shared<comm::basic_all_reduce<Copy, threads_of_engine>>(peers, options);
   engine->template prepare<float>();
   return enqueue_of<float>(engine);
 }
@@ -45,7 +50,9 @@ inline std::vector<staged_strategy> staged_strategies(comm::peers const& peers) 
   for (auto const how : {comm::algorithm::pull, comm::algorithm::two_shot}) {
     each_compared_strategy([&](auto const& strategy) {
       using copy_type = std::remove_cvref_t<decltype(strategy)>;
+      auto const tile = comm::tiled_shape<copy_type, threads_of_engine>(how, peers.ranks());
       all.push_back({describe(strategy), how == comm::algorithm::pull ? "1" : "2",
+                     std::size_t{tile.tile_packs} * comm::pack_bytes,
                      [peers, how](unsigned blocks) {
                        comm::all_reduce_options options;
                        options.how = how;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,26 @@ struct outcome {
   all_reduce_parameters given;
 };
 
-/// The command line, and what it was understood as.
-outcome parsed(std::vector<std::string> words, bool wrong = false) {
+/// Variables that are set for a scope, and not set after it.
+class scoped_environment {
+ public:
+  explicit scoped_environment(std::vector<std::pair<char const*, char const*>> all)
+      : all_(std::move(all)) {
+    for (auto const& [name, value] : all_) { REQUIRE(setenv(name, value, 1) == 0); }
+  }
+  scoped_environment(scoped_environment const&) = delete;
+  scoped_environment& operator=(scoped_environment const&) = delete;
+  ~scoped_environment() {
+    for (auto const& [name, value] : all_) { (void)unsetenv(name); }
+  }
+
+ private:
+  std::vector<std::pair<char const*, char const*>> all_;
+};
+
+/// The command line, and what it was understood as. `wrong`: an element is; `failure`: what the
+/// body throws.
+outcome parsed(std::vector<std::string> words, bool wrong = false, char const* failure = nullptr) {
   words.insert(words.begin(), "all_reduce");
   std::vector<char const*> argv;
   for (auto const& each : words) { argv.push_back(each.c_str()); }
@@ -60,6 +79,7 @@ outcome parsed(std::vector<std::string> words, bool wrong = false) {
   all_reduce_parameters seen;
   auto const body = [&](all_reduce_parameters const& given, cli::options const&) {
     seen = given;
+    if (failure != nullptr) { throw std::runtime_error(failure); }
     return std::optional<measure::comparison>{};
   };
   auto const code = run_all_reduce(
@@ -241,6 +261,14 @@ TEST_CASE("options that make no sense are refused in one line", "[examples]") {
            {{"-o", "prod"}, "unknown -o 'prod'"},
            {{"--strategy", "tma"}, "unknown --strategy 'tma'"},
            {{"--algorithm", "ring"}, "unknown --algorithm 'ring'"},
+           {{"--strategy", "bulk"}, "--strategy bulk: of --algorithm automatic"},
+           {{"--strategy", "bulk", "--algorithm", "ring_push"}, "name pull or two_shot"},
+           {{"--table-only", "--text", "x.txt"}, "--text: "},
+           {{"-g", "1"}, "-g 1 -t 1: an all-reduce takes 2"},
+           {{"--same-device", "1"}, "--same-device 1: an all-reduce takes 2"},
+           {{"-t", "2"}, "-t 2: name by -g"},
+           {{"--same-device", "2", "-g", "2"}, "--same-device 2: -g and -t"},
+           {{"--device", "1"}, "--device 1: it is for --same-device"},
            {{"--strategy-sizes", "1M,x"}, "--strategy-sizes: 'x'"},
            {{"-b", "1", "-e", "1G", "-i", "1"}, "-i 1"},
            {{"--same-device", "9"}, "--same-device 9"}}) {
@@ -252,8 +280,36 @@ TEST_CASE("options that make no sense are refused in one line", "[examples]") {
   }
 }
 
+TEST_CASE("one of several processes is told what it does not do", "[examples]") {
+  scoped_environment const launched{
+      {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "localhost"}}};
+  auto const plain = parsed({"-b", "1K", "-e", "1M", "-f", "4", "-R", "2", "-d", "bfloat16"});
+  INFO(plain.err);
+  CHECK(plain.code == cli::ok);
+  REQUIRE(plain.given.job);
+  CHECK(plain.given.job->rank == 1);
+  for (auto const* name : {"-g", "--algorithm", "--same-device", "--sweep-size", "--seed"}) {
+    auto const seen = parsed({name, "2"});
+    INFO(seen.err);
+    CHECK(seen.code == cli::bad_input);
+    CHECK_THAT(seen.err, contains(std::string{name} + ": torchrun started") &&
+                             contains("rank 1 of 4") && contains("start it alone"));
+  }
+  CHECK_THAT(parsed({"--stats"}).err, contains("--stats: torchrun"));
+}
+
+TEST_CASE("a process that a launcher started alone is like any other", "[examples]") {
+  scoped_environment const launched{
+      {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}};
+  auto const seen = parsed({"--algorithm", "pull"});
+  CHECK(seen.code == cli::ok);
+  CHECK_FALSE(seen.given.job);
+}
+
 TEST_CASE("a wrong element makes the exit code 1", "[examples]") {
   CHECK(parsed({}, true).code == cli::wrong_answer);
+  CHECK(parsed({"-o", "max"}, true, "the strategies failed").code == cli::wrong_answer);
+  CHECK(parsed({"-o", "max"}, false, "the strategies failed").code == cli::failed);
   CHECK(parsed({}, false).code == cli::ok);
   CHECK(parsed({"-z", "2"}, true).code == cli::bad_input);
 }

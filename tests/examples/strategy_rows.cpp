@@ -96,6 +96,7 @@ TEST_CASE("a trace's launches are counted, and what is between them", "[examples
 
 TEST_CASE("comparisons put behind each other keep their contrasts apart", "[examples]") {
   auto all = comparison_of("a", 1.5);
+  all.alpha = 0.1;  // of which each had a third
   append(all, comparison_of("b", 0.5));
   append(all, comparison_of("c", 1.0));
   REQUIRE(all.arms.size() == 6);
@@ -105,6 +106,8 @@ TEST_CASE("comparisons put behind each other keep their contrasts apart", "[exam
   CHECK(all.findings[1].weights == std::vector<double>{0, 0, -1, 1, 0, 0});
   CHECK(all.findings[2].weights == std::vector<double>{0, 0, 0, 0, -1, 1});
   CHECK(all.findings[1].effect.ratio == 0.5);
+  CHECK(all.findings[0].effect.confidence == Approx(0.9));
+  CHECK(all.findings[2].effect.confidence == Approx(0.9));
   CHECK(all.notes == std::vector<std::string>{"same", "a", "b", "c"});
   CHECK(all.seconds == 6);
   auto failed = comparison_of("d", 1);
@@ -126,6 +129,7 @@ TEST_CASE("strategies are written as tables, CSV and JSON", "[examples]") {
   print_blocks(out, found);
   print_launches(out, found);
   CHECK_THAT(out.str(), contains("-10.00") && contains("-15.00 .. -5.00") && contains("FASTER"));
+  CHECK_THAT(out.str(), contains("95 % interval"));
   CHECK_THAT(out.str(), contains("335.5") && contains("67.1") && contains("64.0 MiB"));
   CHECK_THAT(out.str(), contains("50 %") && contains("-1.00") && contains("0.20"));
 
@@ -144,5 +148,12 @@ TEST_CASE("strategies are written as tables, CSV and JSON", "[examples]") {
   std::ostringstream none;
   print_blocks(none, {});
   print_launches(none, {});
+  strategy_findings untraced;
+  untraced.launches = {{"regular, launched", 100, 0, 0, 0, 0, 0, "a profiler has CUPTI"}};
+  std::ostringstream told;
+  print_launches(told, untraced);
+  CHECK_THAT(told.str(),
+             contains("-: the trace has no kernels: a profiler has CUPTI") && !contains("0.00"));
+  CHECK(strategies_json(untraced)["launches"][0]["lacks"] == "a profiler has CUPTI");
   CHECK(none.str().empty());
 }

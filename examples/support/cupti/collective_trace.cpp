@@ -3,6 +3,7 @@
 
 #include "../traces.hpp"
 
+#include <assay/trace/explanation.hpp>
 #include <assay/trace/recorder.hpp>
 
 namespace assay::examples {
@@ -11,7 +12,13 @@ launch_row trace_launches(cli::trace_choice const& chosen, bool quiet, std::stri
                           std::size_t operations, std::function<void()> const& work) {
   auto const made = trace::record_warm({}, work);
   cli::tell_trace(chosen, made, variant, quiet);
-  return launches_of(made, variant, operations);
+  auto row = launches_of(made, variant, operations);
+  if (row.kernels == 0) {
+    for (auto const& why : trace::lacks(made)) {
+      row.lacks += (row.lacks.empty() ? "" : "; ") + why;
+    }
+  }
+  return row;
 }
 
 }  // namespace assay::examples

@@ -43,11 +43,13 @@ contender<T> nccl_contender_of(std::shared_ptr<comm::nccl> engine, comm::rank_te
   auto arrays = how == nccl_buffers::windows
                     ? arrays_in(std::make_shared<comm::nccl_memory>(engine->allocate(bytes)))
                     : arrays_in(std::make_shared<comm::rank_memory>(team.places(), bytes, first));
-  return {nccl_name(how), std::move(arrays),
-          [engine, first](int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers,
-                          std::size_t many, comm::reduction what) {
-            engine->enqueue<T>(first + rank, on, buffers, many, what);
-          }};
+  return {
+      nccl_name(how), std::move(arrays),
+      [engine, first](int rank, ::cuda::stream_ref on, comm::rank_buffers<T> const& buffers,
+                      std::size_t many, comm::reduction what) {
+        engine->enqueue<T>(first + rank, on, buffers, many, what);
+      },
+      [engine, first](int rank, ::cuda::stream_ref on) { engine->synchronize(first + rank, on); }};
 }
 
 inline comm::nccl_options options_of(nccl_buffers how) {
@@ -87,8 +89,10 @@ class nccl_process {
     team.run([&](int, ::cuda::stream_ref on) {
       check(cudaMemcpyAsync(at, &narrow, sizeof narrow, cudaMemcpyHostToDevice, on.get()));
       engine_->enqueue(engine_->first_local_rank(), on, static_cast<float const*>(at), at, 1, what);
-      check(cudaMemcpyAsync(&narrow, at, sizeof narrow, cudaMemcpyDeviceToHost, on.get()));
+      // Before the copy, which returns only when it is done, and waits for other ranks for ever.
       engine_->synchronize(engine_->first_local_rank(), on);
+      check(cudaMemcpyAsync(&narrow, at, sizeof narrow, cudaMemcpyDeviceToHost, on.get()));
+      check(cudaStreamSynchronize(on.get()));
     });
     return static_cast<double>(narrow);
   }
