@@ -6,10 +6,12 @@
 
 #include "cli.hpp"
 #include "compared_strategies.cuh"
+#include "copy_parameters.hpp"
 #include "copy_rows.hpp"
+#include "copy_use.cuh"
 #include "explaining.hpp"
 
-#include <assay/core/units.hpp>
+#include <assay/core/distinct.hpp>
 #include <assay/measure/compare.hpp>
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/instruments.cuh>
@@ -18,6 +20,8 @@
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/summary.hpp>
 #include <assay/memory/async.hpp>
+#include <assay/report/format.hpp>
+#include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
@@ -37,77 +41,17 @@
 
 namespace assay::examples {
 
-using namespace assay::literals;
-
-/// What the command line says beside the shared options.
-struct copy_parameters {
-  std::string bytes_text = "256MiB";
-  std::vector<int> sms;
-  std::vector<std::string> workloads;
-  int threads = 256;
-
-  static std::vector<std::string> all_workloads() {
-    return {"streaming_sum", "row_gather", "scale_add", "transpose"};
-  }
-
-  void add_to(cli::command_line& line) {
-    line.option("--bytes", bytes_text, "what a workload reads; above twice the L2 cache");
-    line.list("--sms", sms, "numbers of SMs, one block on each; 0: all SMs, full");
-    line.list("--workload", workloads, "of " + cli::joined(all_workloads()) + "; all");
-    line.option("--threads", threads, "in a block: 128, 256 or 512");
-  }
-
-  /// Fills in what the machine and `--quick` decide, and refuses what is not possible.
-  void settle(cli::options const& chosen, int device_sms) {
-    if (sms.empty() && chosen.quick) { sms = {4, 0}; }
-    if (sms.empty()) { sms = {4, 16, 64, device_sms, 0}; }
-    for (int& each : sms) { cli::require_between("--sms", each, 0, device_sms); }
-    if (workloads.empty()) { workloads = all_workloads(); }
-    for (auto const& each : workloads) { cli::choose("workload", each, all_workloads()); }
-    workloads::require_caps("--threads", 0, threads);
-  }
-
-  std::int64_t bytes() const {
-    auto const given = static_cast<std::int64_t>(cli::parse_bytes(bytes_text));
-    cli::require_between("--bytes", given, std::int64_t{1} << 16, std::int64_t{1} << 36);
-    return given;
-  }
-  bool runs(std::string_view workload) const {
-    return std::find(workloads.begin(), workloads.end(), workload) != workloads.end();
-  }
-};
-
 /// Calls `visit` with each strategy that the sweep is about.
 template <class Visit>
 void each_strategy(Visit const& visit) {
   visit(copy::regular<16, 1>{});
   visit(copy::regular<>{});
+  visit(copy::regular<16, 8>{});
   visit(copy::cp_async<2>{});
   visit(copy::cp_async<4>{});
+  visit(copy::bulk<2>{});
   visit(copy::bulk<4>{});
   visit(copy::bulk<8>{});
-}
-
-/// What a block of a workload has in flight, at most, and the shared memory that it takes.
-struct block_use {
-  double in_flight = 0;
-  double shared_bytes = 0;
-};
-
-template <class Strategy, class Work>
-block_use use_of(Work const& work) {
-  if constexpr (std::is_same_v<Work, workloads::transpose>) {
-    constexpr double tile = kernel::transpose_tile::bytes;
-    if constexpr (requires { Strategy::unroll; }) {
-      return {double{Strategy::unroll} * Strategy::vector_bytes * work.threads, tile};
-    } else {
-      constexpr int side = kernel::transpose_tile::side;
-      return {double{Strategy::stages} * side * side * 4, Strategy::stages * tile};
-    }
-  } else {
-    double const tile = 16.0 * copy::vectors_per_thread<Strategy>() * work.threads;
-    return {Strategy::stages * tile, Strategy::capability == 75 ? 0.0 : Strategy::stages * tile};
-  }
 }
 
 /// The bench: device, terms of its memory, and what was measured so far.
@@ -120,54 +64,60 @@ class copy_bench {
         chosen_(chosen),
         explain_(explain),
         device_sms_(attribute(place, cudaDevAttrMultiProcessorCount)),
-        capability_(place_traits<on::device>::capability(place)),
         terms_(measure::little_terms_of(place)),
         copy_limit_(measure::device_copy_ceiling(place).per_second) {}
 
   measure::little_terms const& terms() const noexcept { return terms_; }
   std::vector<copy_row> const& rows() const noexcept { return rows_; }
   std::vector<copy_cell> const& cells() const noexcept { return cells_; }
+  /// Strategies that could not run here, with the reason.
+  std::vector<std::string> const& left_out() const noexcept { return left_out_; }
 
   /// The sweep over strategies, and the verdicts, for one workload on every number of SMs.
   /// `random`: its reads are anywhere.
   template <class Work>
-  void run(Work work, std::string const& label, bool random, bool judged) {
+  void run(Work work, std::string const& label, bool random) {
     work.threads = given_.threads;
     for (int const sms : given_.sms) {
       work.max_sms = sms;
       auto const where = sms_text(sms == 0 ? device_sms_ : sms, sms != 0);
       say(label + ", " + where);
       each_strategy([&](auto how) { sweep(work, how, label, random); });
-      if (judged) { judge(work, label, where); }
+      judge(work, label, where);
     }
   }
 
  private:
-  template <class Strategy>
-  bool runs_here(Strategy) const {
-    return capability_ >= Strategy::capability;
+  template <class Work, class Strategy>
+  bool runs_here(Work const& work, Strategy how, std::string const& label) {
+    auto const why = workloads::refusal(place_, work, how);
+    if (why) { add_distinct(left_out_, label + ": left out: " + *why); }
+    return !why;
   }
 
   void say(std::string const& what) const {
     if (!chosen_.progress) { return; }
-    auto const of = static_cast<int>(given_.workloads.size() * given_.sms.size());
+    auto const of = static_cast<int>(given_.cells());
     (*chosen_.progress)(std::min(static_cast<int>(cells_.size()), of), of, what);
   }
 
-  /// Enough items that a batch of a capped grid takes no longer than one of the full device.
-  int items(int sms) const {
-    int const used = sms == 0 ? device_sms_ : sms;
-    return std::max(1, 20 * used / device_sms_);
+  /// So many items that batches take about as long, whatever the workload and the cap: all cells
+  /// together take some minutes.
+  template <class Work>
+  int items(Work const& work) const {
+    double const used = work.max_sms == 0 ? device_sms_ : work.max_sms;
+    double const read_alone = static_cast<double>(given_.bytes()) / work.item_traffic().bytes();
+    return std::max(1, static_cast<int>(20 * read_alone * used / device_sms_ + 0.5));
   }
 
   template <class Work, class Strategy>
   auto made(Work const& work, Strategy how) const {
-    return pipeline{work, place_, submit::sequential{.items = items(work.max_sms)}, how};
+    return pipeline{work, place_, submit::sequential{.items = items(work)}, how};
   }
 
   template <class Work, class Strategy>
   void sweep(Work const& work, Strategy how, std::string const& label, bool random) {
-    if (!runs_here(how)) { return; }
+    if (!runs_here(work, how, label)) { return; }
     auto const what = made(work, how);
     using pipeline_type = std::remove_const_t<decltype(what)>;
     auto built = std::make_unique<rig<pipeline_type>>(what);
@@ -189,9 +139,7 @@ class copy_bench {
     row.in_flight = measure::bytes_in_flight(row.sms, row.blocks, 1, use.in_flight);
     auto const mix = traffic.bytes() / traffic.bytes_read;  // what is written comes beside
     row.limit = mix < 1.001 ? terms_.read_bytes_per_second : copy_limit_;
-    auto const read =
-        random ? terms_.predicted_random(row.in_flight) : terms_.predicted(row.in_flight);
-    row.predicted = std::min(row.limit, read * mix);
+    predict(row, terms_, mix, random);
     row.measured = traffic.bytes() / measure::summarise(seconds).median;
     rows_.push_back(std::move(row));
   }
@@ -211,7 +159,7 @@ class copy_bench {
     auto traced = explain_.variants();
     std::vector<std::string> labels;
     each_compared_strategy([&](auto how) {
-      if (!runs_here(how)) { return; }
+      if (!runs_here(work, how, label)) { return; }
       labels.push_back(describe(how));
       all.add(made(work, how), labels.back());
       traced.add(made(work, how), label + " " + where + " " + labels.back());
@@ -220,7 +168,7 @@ class copy_bench {
     auto options = chosen_.measuring();
     options.title = label + ", " + where;
     // All cells of the experiment share the chance of a false difference.
-    options.alpha /= static_cast<double>(given_.workloads.size() * given_.sms.size());
+    options.alpha /= static_cast<double>(given_.cells());
     options.profiled_batches = 0;
     auto found = all.run(measure::against_first(labels), options);
     for (std::size_t i = 1; i < labels.size(); ++i) { traced.explain(chosen_, found, 0, i); }
@@ -232,35 +180,33 @@ class copy_bench {
   cli::options const& chosen_;
   cli::explaining const& explain_;
   int device_sms_;
-  int capability_;
   measure::little_terms terms_;
   double copy_limit_;
   std::vector<copy_row> rows_;
   std::vector<copy_cell> cells_;
+  std::vector<std::string> left_out_;
 };
 
 /// Runs what was asked for on one bench.
-inline void run_workloads(copy_bench& bench, copy_parameters const& given, bool quick) {
+inline void run_workloads(copy_bench& bench, copy_parameters const& given) {
   auto const bytes = given.bytes();
   if (given.runs("streaming_sum")) {
-    bench.run(workloads::streaming_sum<float>{.elements = bytes / 4}, "streaming_sum<float>", false,
-              true);
+    bench.run(workloads::streaming_sum<float>{.elements = bytes / 4}, "streaming_sum<float>",
+              false);
   }
   if (given.runs("row_gather")) {
-    for (std::int64_t const row : {256, 1024, 4096, 16'384}) {
-      bool const judged = row == 1024;
-      if (quick && !judged) { continue; }
+    for (auto const row : given.row_bytes) {
       workloads::row_gather const work{
           .rows = bytes / row, .table_rows = 2 * bytes / row, .row_bytes = row};
-      bench.run(work, "row_gather " + report::byte_size(static_cast<double>(row)), true, judged);
+      bench.run(work, "row_gather " + report::byte_size(static_cast<double>(row)), true);
     }
   }
   if (given.runs("scale_add")) {
-    bench.run(workloads::scale_add<float>{.elements = bytes / 8}, "scale_add<float>", false, true);
+    bench.run(workloads::scale_add<float>{.elements = bytes / 8}, "scale_add<float>", false);
   }
   if (given.runs("transpose")) {
     auto const side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(bytes / 4)));
-    bench.run(workloads::transpose{.rows = side, .columns = side}, "transpose", false, true);
+    bench.run(workloads::transpose{.rows = side, .columns = side}, "transpose", false);
   }
 }
 
@@ -278,12 +224,8 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
   check(cudaSetDevice(place.id));
   int const sms = attribute(place, cudaDevAttrMultiProcessorCount);
   given.settle(chosen, sms);
-  if (chosen.quick && given.bytes_text == copy_parameters{}.bytes_text) {
-    given.bytes_text = "32MiB";
-  }
-  (void)given.bytes();
   copy_bench bench{place, given, chosen, explain};
-  run_workloads(bench, given, chosen.quick);
+  run_workloads(bench, given);
   auto const little = little_lines(bench.terms(), sms);
   if (!chosen.quiet) {
     for (auto const& line : little) { std::cout << "  " << line << '\n'; }
@@ -294,6 +236,7 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
   auto all = merged(bench.cells(), "When does the way a kernel brings in its tiles matter?");
   all.changed = "copy";
   all.alpha = chosen.alpha;
+  for (auto const& each : bench.left_out()) { add_distinct(all.notes, each); }
   all.answers = {{"What does this memory ask for?", little},
                  {"What did each strategy do, cell by cell?", verdict_lines(bench.cells())},
                  {"Where does each strategy win, and where does nothing differ?",

@@ -19,6 +19,13 @@ std::string sms_text(int sms, bool capped) {
   return std::to_string(sms) + (sms == 1 ? " SM" : " SMs");
 }
 
+void predict(copy_row& row, measure::little_terms const& terms, double mix, bool random) {
+  auto const read = random ? terms.predicted_random(row.in_flight, row.sms)
+                           : terms.predicted(row.in_flight, row.sms);
+  row.predicted = std::min(row.limit, read.bytes_per_second * mix);
+  row.bound = row.predicted < row.limit ? read.by : measure::little_bound::memory;
+}
+
 measure::comparison merged(std::vector<copy_cell> const& cells, std::string title) {
   measure::comparison all;
   if (!cells.empty()) { all = cells.front().found; }
@@ -119,28 +126,32 @@ std::vector<std::string> summary_lines(std::vector<copy_cell> const& cells) {
 }
 
 std::vector<std::string> little_lines(measure::little_terms const& terms, int sms) {
+  auto const rate = report::rate(terms.read_bytes_per_second, "B");
+  auto const sm_rate = report::rate(terms.sm_bytes_per_second, "B");
   return {"A load from DRAM takes " + report::duration(terms.latency_seconds) +
-              ", from anywhere in some gigabytes " +
-              report::duration(terms.random_latency_seconds) + "; reading alone reaches " +
-              report::rate(terms.read_bytes_per_second, "B"),
-          "So " + report::byte_size(terms.bytes_needed()) + " must be in flight, " +
-              report::byte_size(terms.bytes_needed() / sms) + " on each of " + std::to_string(sms) +
-              " SMs"};
+              " where the memory is idle, from anywhere in some gigabytes " +
+              report::duration(terms.random_latency_seconds) + "; reading alone reaches " + rate +
+              ", one of a few SMs " + sm_rate,
+          "So for " + rate + " at least " + report::byte_size(terms.bytes_needed()) +
+              " must be in flight, " + report::byte_size(terms.bytes_needed() / sms) +
+              " on each of " + std::to_string(sms) + " SMs, and for " + sm_rate +
+              " on one of them " + report::byte_size(terms.sm_bytes_needed()) +
+              "; more as the latency grows with the load"};
 }
 
 void print_copy_rows(std::ostream& out, std::vector<copy_row> const& rows) {
   std::vector<std::string> workloads;
   for (auto const& row : rows) { add_distinct(workloads, row.workload); }
   for (auto const& workload : workloads) {
-    report::table table{{workload, "strategy", "in flight/SM", "Little's law", "measured",
-                         "of predicted", "of limit"},
-                        {1}};
+    report::table table{{workload, "strategy", "in flight/SM", "at most", "bound", "measured",
+                         "of that", "of limit"},
+                        {1, 4}};
     for (auto const& row : rows) {
       if (row.workload != workload) { continue; }
       table.add({sms_text(row.sms, row.capped), row.strategy,
                  (row.capped ? "" : "<= ") + report::byte_size(row.in_flight / row.sms),
-                 report::rate(row.predicted, "B"), report::rate(row.measured, "B"),
-                 report::percent(row.measured / row.predicted, 0),
+                 report::rate(row.predicted, "B"), std::string{to_string(row.bound)},
+                 report::rate(row.measured, "B"), report::percent(row.measured / row.predicted, 0),
                  report::percent(row.share(), 1)});
     }
     table.print(out);
@@ -150,13 +161,14 @@ void print_copy_rows(std::ostream& out, std::vector<copy_row> const& rows) {
 
 std::string copy_rows_csv(std::vector<copy_row> const& rows) {
   std::string text =
-      "workload,strategy,sms,blocks,capped,bytes_in_flight,predicted_bytes_per_second,"
+      "workload,strategy,sms,blocks,capped,bytes_in_flight,predicted_bytes_per_second,bound,"
       "measured_bytes_per_second,limit_bytes_per_second\n";
   for (auto const& row : rows) {
     text += '"' + row.workload + "\",\"" + row.strategy + "\"," + std::to_string(row.sms) + ',' +
             std::to_string(row.blocks) + ',' + (row.capped ? "1" : "0") + ',' +
             report::fixed(row.in_flight, 0) + ',' + report::fixed(row.predicted, 0) + ',' +
-            report::fixed(row.measured, 0) + ',' + report::fixed(row.limit, 0) + '\n';
+            std::string{to_string(row.bound)} + ',' + report::fixed(row.measured, 0) + ',' +
+            report::fixed(row.limit, 0) + '\n';
   }
   return text;
 }
@@ -167,6 +179,7 @@ report::document copy_rows_json(std::vector<copy_row> const& rows,
   all["latency_seconds"] = terms.latency_seconds;
   all["random_latency_seconds"] = terms.random_latency_seconds;
   all["read_bytes_per_second"] = terms.read_bytes_per_second;
+  all["sm_bytes_per_second"] = terms.sm_bytes_per_second;
   all["rows"] = report::document::array();
   for (auto const& row : rows) {
     all["rows"].push_back({{"workload", row.workload},
@@ -176,6 +189,7 @@ report::document copy_rows_json(std::vector<copy_row> const& rows,
                            {"capped", row.capped},
                            {"bytes_in_flight", row.in_flight},
                            {"predicted_bytes_per_second", row.predicted},
+                           {"bound", std::string{to_string(row.bound)}},
                            {"measured_bytes_per_second", row.measured},
                            {"limit_bytes_per_second", row.limit}});
   }

@@ -25,12 +25,17 @@ struct copy_row {
   int blocks = 1;
   bool capped = true;    ///< false: as many blocks as are resident; `blocks` is an upper bound then
   double in_flight = 0;  ///< bytes on the whole device, at most
-  double predicted = 0;  ///< bytes per second, read and written
+  double predicted = 0;  ///< bytes per second, read and written, at most
+  measure::little_bound bound = measure::little_bound::latency;  ///< what `predicted` follows from
   double measured = 0;
   double limit = 0;  ///< of the device's memory for this mix of reads and writes
 
   double share() const noexcept { return measured / limit; }
 };
+
+/// Fills in what a row is predicted to reach, from what it has in flight and its limit. For each
+/// byte that is read `mix` are moved, as those written come beside. `random`: it reads anywhere.
+void predict(copy_row& row, measure::little_terms const& terms, double mix, bool random);
 
 /// What three strategies did in one cell of the experiment: a workload on so many SMs.
 struct copy_cell {

@@ -28,6 +28,7 @@
 #include <assay/copy/concepts.cuh>
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
+#include <assay/copy/require_code.cuh>
 #include <assay/copy/tile_2d.cuh>
 #include <assay/copy/tile_fill.cuh>
 #include <assay/copy/tile_ring.cuh>

@@ -138,6 +138,7 @@
 #include <assay/workload/matmul.hpp>
 #include <assay/workload/matmul_problem.hpp>
 #include <assay/workload/null_cast.hpp>
+#include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.hpp>
 #include <assay/workload/scale_add.hpp>
 #include <assay/workload/scratch.hpp>

@@ -146,6 +146,9 @@ class rig {
     if constexpr (Pipeline::copies_tiles) {
       copy::require_capability(what.copy, place_traits<place_type>::capability(what.place),
                                what.place.describe());
+      if constexpr (requires { require_on(what.place, what.work, what.copy); }) {
+        require_on(what.place, what.work, what.copy);
+      }
     }
     return what.memory.open(what.place);
   }

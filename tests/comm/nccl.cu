@@ -72,8 +72,8 @@ void check_all(comm::nccl& engine, comm::rank_team& team, std::uint64_t seed) {
   }
 }
 
-/// This program again, as one rank of several, running the hidden test of its name.
-pid_t start_rank(int rank, int ranks, int port) {
+/// This program again, as one rank of several, running a hidden test.
+pid_t start_rank(int rank, int ranks, int port, char const* test) {
   std::string const text = std::to_string(port);
   pid_t const child = fork();
   if (child != 0) { return child; }
@@ -83,7 +83,7 @@ pid_t start_rank(int rank, int ranks, int port) {
   setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", text.c_str(), 1);
-  execl("/proc/self/exe", "nccl", "[one_of_several]", static_cast<char*>(nullptr));
+  execl("/proc/self/exe", "nccl", test, static_cast<char*>(nullptr));
   _exit(126);
 }
 
@@ -100,6 +100,21 @@ int wait_for(pid_t child, std::chrono::seconds most) {
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+}
+
+/// Runs a hidden test in so many processes, and returns how each ended.
+std::vector<int> statuses_of(int ranks, char const* test) {
+  static int jobs = 0;
+  // A port of this run's own, below those that the system hands out.
+  int const port = 21000 + static_cast<int>(getpid() % 2500) * 4 + 2 * jobs++;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    children.push_back(start_rank(rank, ranks, port, test));
+    REQUIRE(children.back() > 0);
+  }
+  std::vector<int> all;
+  for (auto const child : children) { all.push_back(wait_for(child, std::chrono::seconds{180})); }
+  return all;
 }
 
 }  // namespace
@@ -212,17 +227,45 @@ TEST_CASE("an all-reduce that does not end in time ends the communicator with an
   CHECK(reduce(fresh, team, arrays, 1000, comm::reduction::sum, false) == 0);
 }
 
+TEST_CASE("a communicator ends while something else is thrown", "[comm]") {
+  CHECK(message_of([] {
+          comm::nccl const engine{all_places()};
+          throw std::runtime_error("elsewhere");
+        }) == "elsewhere");
+  comm::nccl fresh{all_places()};
+  comm::rank_team team{all_places()};
+  comm::rank_arrays<float> arrays{team, 1000, 5};
+  CHECK(reduce(fresh, team, arrays, 1000, comm::reduction::sum, false) == 0);
+}
+
 TEST_CASE("processes that a launcher started reduce together", "[comm]") {
   if (test::small()) { return; }  // a sanitizer would watch this process alone, and slow it down
-  int const ranks = std::min(device_count(), 2);
-  // A port of this run's own, below those that the system hands out.
-  int const port = 21000 + static_cast<int>(getpid() % 5000);
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < ranks; ++rank) {
-    children.push_back(start_rank(rank, ranks, port));
-    REQUIRE(children.back() > 0);
+  for (int const status : statuses_of(std::min(device_count(), 2), "[one_of_several]")) {
+    CHECK(status == 0);
   }
-  for (auto const child : children) { CHECK(wait_for(child, std::chrono::seconds{180}) == 0); }
+}
+
+TEST_CASE("a rank that fails alone does not keep the others waiting", "[comm]") {
+  if (test::small() || device_count() < 2) { return; }
+  for (int const status : statuses_of(2, "[one_fails]")) { CHECK(status == 0); }
+}
+
+TEST_CASE("as one of two of which one fails", "[.][one_fails]") {
+  auto const me = comm::process_rank_of_environment();
+  REQUIRE(me);
+  comm::nccl_options how;
+  how.timeout_seconds = 5;
+  auto const said = message_of([&] {
+    comm::nccl engine{*me, how};
+    comm::rank_team team{{engine.device(me->rank)}};
+    auto memory = std::make_shared<comm::rank_memory>(
+        team.places(), comm::rank_arrays<float>::bytes(1000), me->rank);
+    comm::rank_arrays<float> arrays{team, 1000, 1, me->ranks, me->rank, memory};
+    if (me->rank == 1) { throw std::runtime_error("rank 1 has something else to tell"); }
+    engine.enqueue<float>(0, team.on(0), arrays.out_of_place(), 1000);
+    engine.synchronize(0, team.on(0));
+  });
+  CHECK_THAT(said, contains(me->rank == 1 ? "something else" : "on rank 0 of 2"));
 }
 
 TEST_CASE("as one of several", "[.][one_of_several]") {

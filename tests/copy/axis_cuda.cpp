@@ -10,6 +10,7 @@
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/pipeline.hpp>
+#include <assay/workload/refusal.hpp>
 
 #include <concepts>
 #include <stdexcept>
@@ -117,4 +118,42 @@ TEST_CASE("a device without the instructions is refused by name", "[copy]") {
         "8.9: use copy::regular, which runs everywhere");
   CHECK(refusal(copy::cp_async<2>{}, 75).find("needs a device of compute capability 8.0") !=
         std::string::npos);
+}
+
+TEST_CASE("code without the instructions is refused with what to build", "[copy]") {
+  auto const refusal = [](int needed, int built) -> std::string {
+    try {
+      copy::require_built_for("copy::bulk<4>", needed, built);
+    } catch (std::invalid_argument const& error) { return error.what(); }
+    return {};
+  };
+  CHECK(refusal(90, 90).empty());
+  CHECK(refusal(90, 120).empty());
+  CHECK(refusal(75, 75).empty());
+  CHECK(refusal(90, 89).find("was built for 8.9") != std::string::npos);
+  CHECK(refusal(90, 80) ==
+        "copy::bulk<4> needs code for compute capability 9.0 or higher, and this program was built "
+        "for 8.0: build it for the device (CMAKE_CUDA_ARCHITECTURES=native, nvcc -arch=native)");
+}
+
+namespace {
+
+/// What a workload that is of no device says of a strategy.
+struct picky {};
+void require_on(on::device place, picky, copy::bulk<4> how) {
+  copy::require_capability(how, 80, place.describe());
+}
+void require_on(on::device, picky, copy::cp_async<2>) { throw std::logic_error("a bug"); }
+void require_on(on::device, picky, copy::regular<>) {}
+
+}  // namespace
+
+TEST_CASE("a workload's refusal is told, and nothing else is taken for one", "[copy]") {
+  CHECK(!workloads::refusal(on::device{3}, picky{}, copy::regular<>{}));
+  CHECK(workloads::refusal(on::device{3}, picky{}, copy::bulk<4>{})
+            .value_or("")
+            .find("copy::bulk<4> needs a device of compute capability 9.0 or higher, and "
+                  "on::device{3}") == 0);
+  CHECK_THROWS_AS(workloads::refusal(on::device{3}, picky{}, copy::cp_async<2>{}),
+                  std::logic_error);
 }

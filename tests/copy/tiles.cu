@@ -3,8 +3,10 @@
 /// Bytes that pass through the tiles of each strategy arrive: any size, any alignment, any number
 /// of tiles, by blocks and by warps.
 
+#include "copy/runs_here.hpp"
 #include "copy/tiles.hpp"
 
+#include <assay/copy/require_code.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/workload/capped_grid.cuh>
 
@@ -20,13 +22,6 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int tile_bytes = 1024;
-
-/// Strategies that need more than this device has are left out, as a rig would refuse them.
-template <class Strategy>
-bool runs_here() {
-  bool const hidden = assay::test::racecheck() && Strategy::capability >= 90;
-  return !hidden && place_traits<on::device>::capability(on::device{0}) >= Strategy::capability;
-}
 
 std::vector<int> sizes() {
   std::vector<int> all{0,  1,   2,    3,    15,   16,   17,   31,   32,  33,
@@ -165,6 +160,13 @@ void check_vectors() {
   }
 }
 
+/// The tests' own kernels as a workload that may be refused; they need little shared memory.
+struct passing {};
+template <copy_strategy Strategy>
+void require_on(on::device place, passing, Strategy) {
+  copy::require_code<Strategy>(pass_tiles<Strategy, copy::warp, tile_bytes, threads>, place);
+}
+
 /// Which SM each block ran on.
 template <int Threads>
 __global__ void note_sm(unsigned* sm) {
@@ -179,14 +181,14 @@ TEMPLATE_TEST_CASE("what passes through tiles arrives", "[copy]", (copy::regular
                    (copy::regular<4, 2>), (copy::regular<8, 1>), copy::cp_async<1>,
                    copy::cp_async<2>, copy::cp_async<5>, copy::bulk<1>, copy::bulk<3>,
                    copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
+  if (!runs_here(passing{}, TestType{})) { return; }
   check_tiles<TestType, copy::block<threads>>();
   check_tiles<TestType, copy::warp>();
 }
 
 TEMPLATE_TEST_CASE("a tile is put together of pieces and rows", "[copy]", (copy::regular<>),
                    (copy::regular<4, 2>), copy::cp_async<2>, copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
+  if (!runs_here(passing{}, TestType{})) { return; }
   check_pieces<TestType, copy::block<threads>>();
   check_pieces<TestType, copy::warp>();
   check_rows<TestType, copy::block<threads>>();
@@ -196,7 +198,7 @@ TEMPLATE_TEST_CASE("a tile is put together of pieces and rows", "[copy]", (copy:
 TEMPLATE_TEST_CASE("vectors reach the threads that they fall to", "[copy]", (copy::regular<>),
                    (copy::regular<8, 2>), copy::cp_async<1>, copy::cp_async<3>, copy::bulk<1>,
                    copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
+  if (!runs_here(passing{}, TestType{})) { return; }
   check_vectors<TestType, copy::block<threads>>();
   check_vectors<TestType, copy::warp>();
 }
@@ -227,4 +229,19 @@ TEST_CASE("more shared memory than a block can have is refused by its size", "[c
   CHECK_THAT(
       message_of([] { kernel::allow_shared(note_sm<256>, on::device{0}, std::size_t{1} << 20U); }),
       contains("needs 1048576 bytes of shared memory"));
+}
+
+namespace {
+
+/// A strategy of a device that is to come.
+struct of_the_future : copy::regular<> {
+  static constexpr int capability = 9990;
+};
+
+}  // namespace
+
+TEST_CASE("a kernel is refused a strategy that its device lacks", "[copy]") {
+  CHECK_THAT(message_of([] { copy::require_code<of_the_future>(note_sm<256>, on::device{0}); }),
+             contains("copy::regular<16, 4> needs a device of compute capability 999.0"));
+  CHECK_NOTHROW(copy::require_code<copy::regular<>>(note_sm<256>, on::device{0}));
 }

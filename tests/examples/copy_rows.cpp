@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
+#include "support/copy_parameters.hpp"
 #include "support/copy_rows.hpp"
 
 #include <assay/report/json_parts.hpp>
 
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace assay;
 using namespace assay::examples;
@@ -88,20 +91,75 @@ TEST_CASE("what wins, loses, and does not differ is said with its size", "[examp
 }
 
 TEST_CASE("rows are printed and written with their prediction", "[examples]") {
+  using measure::little_bound;
   std::vector<copy_row> const rows{
-      {"sum", "copy::bulk<4>", 8, 1, true, 8 * 65'536.0, 1.0e12, 0.9e12, 4.5e12},
-      {"sum", "copy::bulk<4>", 132, 3, false, 132 * 196'608.0, 4.5e12, 4.4e12, 4.5e12}};
+      {"sum", "copy::bulk<4>", 8, 1, true, 8 * 65'536.0, 1.0e12, little_bound::sm, 0.9e12, 4.5e12},
+      {"sum", "copy::bulk<4>", 132, 3, false, 132 * 196'608.0, 4.5e12, little_bound::memory, 4.4e12,
+       4.5e12}};
   std::ostringstream out;
   print_copy_rows(out, rows);
+  CHECK_THAT(out.str(), contains("1.00 TB/s  SM       900 GB/s"));
+  CHECK_THAT(out.str(), contains("4.50 TB/s  memory"));
   CHECK_THAT(out.str(), contains("8 SMs"));
   CHECK_THAT(out.str(), contains("all SMs full"));
   CHECK_THAT(out.str(), contains("<= 192 KiB"));
   CHECK_THAT(out.str(), contains("20.0 %"));
   CHECK_THAT(copy_rows_csv(rows),
-             contains("\"sum\",\"copy::bulk<4>\",8,1,1,524288,1000000000000,900000000000,"));
-  auto const json = copy_rows_json(rows, {500e-9, 1e-6, 4.5e12});
+             contains("\"sum\",\"copy::bulk<4>\",8,1,1,524288,1000000000000,SM,900000000000,"));
+  measure::little_terms const terms{500e-9, 1e-6, 4.5e12, 1e11};
+  auto const json = copy_rows_json(rows, terms);
   CHECK(json["rows"].size() == 2);
   CHECK(json["rows"][1]["capped"] == false);
+  CHECK(json["rows"][1]["bound"] == "memory");
   CHECK(json["latency_seconds"] == 500e-9);
-  CHECK_THAT(joined(little_lines({500e-9, 1e-6, 4.5e12}, 132)), contains("on each of 132 SMs"));
+  CHECK(json["sm_bytes_per_second"] == 1e11);
+  auto const lines = joined(little_lines(terms, 132));
+  CHECK_THAT(lines, contains("reaches 4.50 TB/s, one of a few SMs 100 GB/s"));
+  CHECK_THAT(lines, contains("at least 2.15 MiB must be in flight, 16.6 KiB on each of 132 SMs"));
+  CHECK_THAT(lines, contains("for 100 GB/s on one of them 48.8 KiB"));
+}
+
+TEST_CASE("a row is predicted by the least of latency, SMs and memory", "[examples]") {
+  measure::little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
+  auto const predicted = [&](int sms, double in_flight, double limit, double mix, bool random) {
+    copy_row row;
+    row.sms = sms;
+    row.in_flight = in_flight;
+    row.limit = limit;
+    predict(row, terms, mix, random);
+    return std::pair{row.predicted, std::string{to_string(row.bound)}};
+  };
+  CHECK(predicted(4, 1e5, 4e12, 1, false) == std::pair{2e11, std::string{"latency"}});
+  CHECK(predicted(4, 1e5, 4e12, 1, true) == std::pair{1e11, std::string{"latency"}});
+  CHECK(predicted(4, 9e5, 4e12, 1, false) == std::pair{4e11, std::string{"SM"}});
+  CHECK(predicted(4, 9e5, 4e12, 2, false) == std::pair{8e11, std::string{"SM"}});
+  CHECK(predicted(100, 9e6, 4e12, 1, false) == std::pair{4e12, std::string{"memory"}});
+  // Reading half of what is moved, it is the copy's limit that ends it.
+  CHECK(predicted(100, 9e5, 3e12, 2, false) == std::pair{3e12, std::string{"memory"}});
+}
+
+TEST_CASE("every workload and length of rows is judged on every number of SMs", "[examples]") {
+  cli::options chosen;
+  copy_parameters all;
+  all.settle(chosen, 132);
+  CHECK(all.sms == std::vector<int>{4, 16, 64, 132, 0});
+  CHECK(all.cells() == 35);  // 3 workloads, and rows of 4 lengths
+
+  copy_parameters gathers{.sms = {8, 0}, .workloads = {"row_gather"}};
+  gathers.settle(chosen, 132);
+  CHECK(gathers.cells() == 8);
+  copy_parameters sums{.workloads = {"streaming_sum", "streaming_sum"}};
+  sums.settle(chosen, 132);
+  CHECK(sums.cells() == 5);
+
+  chosen.quick = true;
+  copy_parameters quick;
+  quick.settle(chosen, 132);
+  CHECK(quick.cells() == 8);
+  CHECK(quick.bytes_text == "32MiB");
+  copy_parameters tiny{.bytes_text = "1MiB"};
+  tiny.settle(chosen, 132);
+  CHECK(tiny.bytes() == 1 << 20);
+  copy_parameters beyond{.sms = {133}};
+  CHECK_THAT(test::message_of([&] { beyond.settle(chosen, 132); }), contains("--sms"));
 }

@@ -25,7 +25,11 @@ TEST_CASE("a device's latency and read rate are of the order that all devices ha
   CHECK(measure::little_terms_of(on::device{0}) == found);
   CHECK(found.read_bytes_per_second > 1e9);
   CHECK(found.read_bytes_per_second < 1e14);
+  CHECK(found.sm_bytes_per_second > 1e8);
   if (test::small()) { return; }  // a sanitizer takes the time
+  CHECK(found.sm_bytes_per_second < found.read_bytes_per_second);
+  auto const sms = attribute(on::device{0}, cudaDevAttrMultiProcessorCount);
+  CHECK(sms * found.sm_bytes_per_second > 0.9 * found.read_bytes_per_second);
   CHECK(found.latency_seconds > 100e-9);
   CHECK(found.latency_seconds < 5e-6);
   CHECK(found.random_latency_seconds > 0.9 * found.latency_seconds);

@@ -2,6 +2,7 @@
 /// @file
 /// The workloads that take a copy strategy, with each strategy, at every size and under caps.
 
+#include "copy/runs_here.hpp"
 #include "workload/copied_battery.hpp"
 #include "workload/element_wise_battery.hpp"
 
@@ -13,7 +14,10 @@
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
 
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 using namespace assay;
 using namespace assay::test;
@@ -35,18 +39,22 @@ struct two_lanes {
   }
 };
 
-template <class Strategy>
-bool runs_here() {
-  bool const hidden = assay::test::racecheck() && Strategy::capability >= 90;
-  return !hidden && place_traits<on::device>::capability(place) >= Strategy::capability;
-}
-
 auto const as_it_is = [](auto&) {};
 /// Few blocks, so that each walks many tiles.
 auto const capped = [](auto& work) {
   work.max_sms = 2;
   work.threads = 128;
 };
+auto const wide = [](auto& work) { work.threads = 512; };
+
+/// Calls `check` with two lanes, where a workload can run with a strategy once it is adjusted.
+template <class Strategy, class Work, class Adjust, class Check>
+void where_it_runs(Work work, Adjust const& adjust, Check const& check) {
+  adjust(work);
+  if (!runs_here(work, Strategy{})) { return; }
+  two_lanes<Strategy> const lanes;
+  check(lanes(0), lanes(1), adjust);
+}
 
 /// Changes one bit in device memory.
 void flip_bit(void* at) {
@@ -59,24 +67,24 @@ void flip_bit(void* at) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("sums are exact with every strategy", "[workload][copy]", (copy::regular<>),
-                   (copy::regular<4, 1>), (copy::regular<16, 8>), copy::cp_async<2>, copy::bulk<1>,
-                   copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
+                   (copy::regular<4, 1>), (copy::regular<16, 8>), copy::cp_async<2>,
+                   copy::cp_async<3>, copy::bulk<1>, copy::bulk<4>) {
   static_assert(workload_on<workloads::streaming_sum<float>, device_lane_type<TestType>>);
-  two_lanes<TestType> const lanes;
-  check_sums<float>(lanes(0), lanes(1), as_it_is);
-  check_sums<float>(lanes(0), lanes(1), capped);
-  check_sums<double>(lanes(0), lanes(1), [](auto& work) { work.threads = 512; });
+  auto const floats = [](auto... of) { check_sums<float>(of...); };
+  auto const doubles = [](auto... of) { check_sums<double>(of...); };
+  where_it_runs<TestType>(workloads::streaming_sum<float>{}, as_it_is, floats);
+  where_it_runs<TestType>(workloads::streaming_sum<float>{}, capped, floats);
+  where_it_runs<TestType>(workloads::streaming_sum<double>{}, wide, doubles);
 }
 
 TEMPLATE_TEST_CASE("sums of arrays that begin anywhere are exact", "[workload][copy]",
                    (copy::regular<>), copy::cp_async<2>, copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
   auto const seed = fresh_seed();
   INFO("seed " << seed);
+  workloads::streaming_sum<float> const work{.elements = 10'000, .seed = seed};
+  if (!runs_here(work, TestType{})) { return; }
   two_lanes<TestType> const lanes;
   auto where = lanes(0);
-  workloads::streaming_sum<float> const work{.elements = 10'000, .seed = seed};
   auto state = work.prepare(where, 1);
   for (std::int64_t first = 0; first < 9; ++first) {
     for (std::int64_t const count : {0, 1, 2, 3, 4, 5, 9, 1027, 9000}) {
@@ -94,36 +102,39 @@ TEMPLATE_TEST_CASE("sums of arrays that begin anywhere are exact", "[workload][c
 }
 
 TEMPLATE_TEST_CASE("gathers are right with every strategy", "[workload][copy]", (copy::regular<>),
-                   (copy::regular<8, 1>), copy::cp_async<2>, copy::bulk<1>, copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
-  two_lanes<TestType> const lanes;
-  check_gathers(lanes(0), lanes(1), as_it_is);
-  check_gathers(lanes(0), lanes(1), capped);
+                   (copy::regular<8, 1>), copy::cp_async<2>, copy::cp_async<3>, copy::bulk<1>,
+                   copy::bulk<4>) {
+  auto const gathers = [](auto... of) { check_gathers(of...); };
+  where_it_runs<TestType>(workloads::row_gather{}, as_it_is, gathers);
+  where_it_runs<TestType>(workloads::row_gather{}, capped, gathers);
 }
 
 TEMPLATE_TEST_CASE("transposes are right with every strategy", "[workload][copy]",
                    (copy::regular<>), (copy::regular<4, 2>), copy::cp_async<2>, copy::bulk<1>,
                    copy::bulk<3>) {
-  if (!runs_here<TestType>()) { return; }
-  two_lanes<TestType> const lanes;
-  check_transposes(lanes(0), lanes(1), as_it_is);
-  check_transposes(lanes(0), lanes(1), capped);
+  auto const transposes = [](auto... of) { check_transposes(of...); };
+  where_it_runs<TestType>(workloads::transpose{}, as_it_is, transposes);
+  where_it_runs<TestType>(workloads::transpose{}, capped, transposes);
 }
 
 TEMPLATE_TEST_CASE("scale_add is right with every strategy", "[workload][copy]", (copy::regular<>),
                    (copy::regular<16, 1>), copy::cp_async<2>, copy::bulk<4>) {
-  if (!runs_here<TestType>()) { return; }
-  two_lanes<TestType> const lanes;
-  check_elements_battery<workloads::scale_add<float>>(lanes(0), lanes(1), as_it_is);
-  check_elements_battery<workloads::scale_add<double>>(lanes(0), lanes(1), capped);
-  check_elements_corruption<workloads::scale_add<float>>(
-      lanes(0), lanes(1), [](auto& state, int lane, std::int64_t at) {
-        auto* const element = state.outputs[static_cast<std::size_t>(lane)].get() + at;
-        float value = 0;
-        check(cudaMemcpy(&value, element, sizeof(value), cudaMemcpyDefault));
-        value += 1.0F / 1024;
-        check(cudaMemcpy(element, &value, sizeof(value), cudaMemcpyDefault));
-      });
+  using workloads::scale_add;
+  auto const floats = [](auto... of) { check_elements_battery<scale_add<float>>(of...); };
+  auto const doubles = [](auto... of) { check_elements_battery<scale_add<double>>(of...); };
+  where_it_runs<TestType>(scale_add<float>{}, as_it_is, floats);
+  where_it_runs<TestType>(scale_add<double>{}, capped, doubles);
+  auto const corrupted = [](auto first, auto second, auto) {
+    check_elements_corruption<scale_add<float>>(
+        first, second, [](auto& state, int lane, std::int64_t at) {
+          auto* const element = state.outputs[static_cast<std::size_t>(lane)].get() + at;
+          float value = 0;
+          check(cudaMemcpy(&value, element, sizeof(value), cudaMemcpyDefault));
+          value += 1.0F / 1024;
+          check(cudaMemcpy(element, &value, sizeof(value), cudaMemcpyDefault));
+        });
+  };
+  where_it_runs<TestType>(scale_add<float>{}, as_it_is, corrupted);
 }
 
 TEST_CASE("one wrong bit on the device is caught", "[workload][copy]") {
@@ -162,30 +173,72 @@ TEST_CASE("a rig runs a workload with each strategy and refuses what is not ther
   if (test::racecheck()) { return; }
   pipeline const control{workloads::transpose{.rows = 300, .columns = 200}, place,
                          submit::sequential{.items = 3}};
-  auto const right = [](auto const& what) {
-    rig made{what};
-    return made.verify().value_or("right");
+  // What a rig says is what is said of its workload before.
+  auto const said = [](auto const& what) -> std::string {
+    try {
+      rig made{what};
+      return made.verify().value_or("right");
+    } catch (std::invalid_argument const& error) { return error.what(); }
   };
-  CHECK(right(control) == "right");
-  auto const found = place_traits<on::device>::capability(place);
-  if (found >= 80) {
-    CHECK(right(control.with(copy::cp_async<2>{})) == "right");
+  auto const expected = [](auto const& what) {
+    return workloads::refusal(place, what.work, what.copy).value_or("right");
+  };
+  CHECK(said(control) == "right");
+  auto const by_threads = control.with(copy::cp_async<2>{});
+  CHECK(said(by_threads) == expected(by_threads));
+  auto const in_bulk = control.with(copy::bulk<4>{});
+  CHECK(said(in_bulk) == expected(in_bulk));
+  auto const doubles = in_bulk.with(workloads::streaming_sum<double>{.elements = 5000});
+  CHECK(said(doubles) == expected(doubles));
+  auto const one_of_bulk = kernel::transpose_tiles<copy::bulk<4>, 256>;
+  if (kernel::compiled(one_of_bulk, place).capability >= 90) {
+    CHECK(said(in_bulk) == "right");
+    auto const too_many =
+        control.with(workloads::streaming_sum<float>{.elements = 1 << 20, .threads = 512})
+            .with(copy::bulk<16>{});
+    CHECK(said(too_many) == expected(too_many));
+    CHECK_THAT(said(too_many), contains("copy::bulk<16>: a block of this kernel needs ") &&
+                                   contains("bytes of shared memory"));
   } else {
-    CHECK_THAT(message_of([&] { right(control.with(copy::cp_async<2>{})); }),
-               contains("copy::cp_async<2> needs a device of compute capability 8.0"));
+    CHECK_THAT(said(in_bulk), contains("copy::bulk<4> needs "));
   }
-  if (found >= 90) {
-    CHECK(right(control.with(copy::bulk<4>{})) == "right");
-    CHECK(right(control.with(workloads::streaming_sum<double>{.elements = 5000})
-                    .with(copy::bulk<2>{})) == "right");
-    CHECK_THAT(
-        message_of([&] {
-          right(control.with(workloads::streaming_sum<float>{.elements = 1 << 20, .threads = 512})
-                    .with(copy::bulk<16>{}));
-        }),
-        contains("bytes of shared memory"));
-  } else {
-    CHECK_THAT(message_of([&] { right(control.with(copy::bulk<4>{})); }),
-               contains("copy::bulk<4> needs a device of compute capability 9.0"));
+}
+
+TEST_CASE("arrays of more than 2^31 elements, and of more than 4 GiB, are read to their end",
+          "[workload][copy][large]") {
+  if (test::small()) { return; }
+  constexpr std::size_t gib = std::size_t{1} << 30;
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes));
+  if (free_bytes < 9 * gib) {
+    WARN("left out: it needs 9 GiB of device memory, and " << free_bytes / gib << " are free");
+    return;
   }
+  auto const seed = fresh_seed();
+  INFO("seed " << seed);
+  auto const check_large = [&](auto const& work) {
+    two_lanes<copy::regular<>> const lanes;
+    auto first = lanes(0);
+    auto state = work.prepare(first, 1);
+    auto const run = [&](auto how) {
+      if (!runs_here(work, how)) { return; }
+      INFO(work.describe() << ", " << describe(how));
+      work.poison(state);
+      two_lanes<decltype(how)> const others;
+      auto where = others(0);
+      work.enqueue(where, state);
+      where.synchronize();
+      CHECK(work.verify(state).value_or("right") == "right");
+    };
+    run(copy::regular<>{});
+    run(copy::cp_async<2>{});
+    run(copy::bulk<4>{});
+  };
+  check_large(
+      workloads::streaming_sum<float>{.elements = (std::int64_t{1} << 31) + 100'003, .seed = seed});
+  // More than 2^31 vectors, where there is memory for so large a table; else more than 4 GiB.
+  std::int64_t const table_rows = free_bytes > 56 * gib ? 3 << 18 : (1 << 16) + 7;
+  check_large(workloads::row_gather{
+      .rows = (1 << 16) + 3, .table_rows = table_rows, .row_bytes = 1 << 16, .seed = seed});
 }

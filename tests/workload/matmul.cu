@@ -16,6 +16,7 @@ using assay::test::check_strategy;
 using assay::test::contains;
 using assay::test::lane_type;
 using assay::test::place;
+using assay::test::runs_here;
 
 TEMPLATE_TEST_CASE("float products are right, whatever brings the tiles", "[workload][gpu]",
                    copy::regular<>, (copy::regular<4, 2>), (copy::regular<8, 8>), copy::cp_async<1>,
@@ -32,11 +33,11 @@ TEMPLATE_TEST_CASE("bfloat16 products are right, whatever brings the tiles", "[w
 }
 
 TEST_CASE("many products follow each other on one stream, and each is right", "[workload][gpu]") {
-  if (test::racecheck()) { return; }
   using strategy = copy::cp_async<4>;
+  workloads::matmul<bfloat16> const work{.m = 400, .n = 800, .k = 200, .exact = true};
+  if (test::racecheck() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  workloads::matmul<bfloat16> const work{.m = 400, .n = 800, .k = 200, .exact = true};
   auto state = work.prepare(where, 1);
   for (int i = 0; i < (test::small() ? 3 : 200); ++i) { work.enqueue(where, state); }
   where.synchronize();
@@ -45,11 +46,11 @@ TEST_CASE("many products follow each other on one stream, and each is right", "[
 
 TEMPLATE_TEST_CASE("a corrupted element is caught and named on the device", "[workload][gpu]",
                    float, bfloat16) {
-  if (test::racecheck()) { return; }
   using strategy = copy::cp_async<2>;
+  workloads::matmul<TestType> const work{.m = 130, .n = 70, .k = 40, .exact = true};
+  if (test::racecheck() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  workloads::matmul<TestType> const work{.m = 130, .n = 70, .k = 40, .exact = true};
   auto state = work.prepare(where, 1);
   CHECK_THAT(work.verify(state).value_or("right"), contains("lane 0, row 0: column 0: got"));
   work.enqueue(where, state);
@@ -64,12 +65,12 @@ TEMPLATE_TEST_CASE("a corrupted element is caught and named on the device", "[wo
 }
 
 TEMPLATE_TEST_CASE("nothing is written beside the result", "[workload][gpu]", float, bfloat16) {
-  if (test::racecheck()) { return; }
   using strategy = copy::cp_async<2>;
-  stream const on{place};
-  lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
   // 13 columns: a row ends within the 16 bytes of its last store.
   workloads::matmul<TestType> const work{.m = 129, .n = 13, .k = 33, .exact = true};
+  if (test::racecheck() || !runs_here(work, strategy{})) { return; }
+  stream const on{place};
+  lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
   auto state = work.prepare(where, 1);
   work.enqueue(where, state);
   where.synchronize();
@@ -84,11 +85,11 @@ TEMPLATE_TEST_CASE("nothing is written beside the result", "[workload][gpu]", fl
 }
 
 TEST_CASE("a large product is right by samples and by Freivalds", "[workload][gpu]") {
-  if (test::small()) { return; }
   using strategy = copy::cp_async<3>;
+  workloads::matmul<float> const work{.m = 4096, .n = 4096, .k = 4096, .exact = true};
+  if (test::small() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  workloads::matmul<float> const work{.m = 4096, .n = 4096, .k = 4096, .exact = true};
   auto state = work.prepare(where, 1);
   work.enqueue(where, state);
   where.synchronize();
@@ -97,9 +98,11 @@ TEST_CASE("a large product is right by samples and by Freivalds", "[workload][gp
 
 TEST_CASE("a pipeline runs matmul by the strategy that it names", "[workload][gpu]") {
   if (test::racecheck()) { return; }
-  rig made{pipeline{workloads::matmul<bfloat16>{.m = 200, .n = 300, .k = 100}, place,
-                    copy::cp_async<3>{}, mr::async{}}};
-  CHECK(made.verify().value_or("right") == "right");
+  workloads::matmul<bfloat16> const work{.m = 200, .n = 300, .k = 100};
+  if (runs_here(work, copy::cp_async<3>{})) {
+    rig made{pipeline{work, place, copy::cp_async<3>{}, mr::async{}}};
+    CHECK(made.verify().value_or("right") == "right");
+  }
   rig plain{pipeline{workloads::matmul<float>{.m = 200, .n = 300, .k = 100}, place, mr::async{}}};
   CHECK(plain.verify().value_or("right") == "right");
 }

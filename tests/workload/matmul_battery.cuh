@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catch.hpp"
+#include "copy/runs_here.hpp"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
@@ -70,7 +71,7 @@ std::string first_wrongs(workloads::matmul<T> const& work,
 
 template <class T, class Strategy>
 void check_strategy() {
-  if (racecheck() || place_traits<on::device>::capability(place) < Strategy::capability) { return; }
+  if (racecheck() || !runs_here(workloads::matmul<T>{}, Strategy{})) { return; }
   auto const seed = fresh_seed();
   stream const on{place};
   auto const memory = mr::async{}.open(place);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The latency and the read rate of a device's memory, measured once a process.
+/// The latency and the read rate of a device's memory and of an SM, measured once a process.
 #pragma once
 
+#include <assay/copy/cp_async.cuh>
 #include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/little.hpp>
+#include <assay/workload/capped_grid.cuh>
 #include <assay/workload/resident.hpp>
 
 #include <algorithm>
@@ -60,6 +62,29 @@ __global__ __launch_bounds__(Threads) void read_vectors(uint4 const* from, std::
     for (int u = 0; u < Unroll; ++u) { seen ^= batch[u].x ^ batch[u].y ^ batch[u].z ^ batch[u].w; }
   }
   if (seen == 0x9E3779B9U) { *never = seen; }  // so that the loads have a use
+}
+
+/// Vectors of a thread in a tile of `read_tiles`.
+inline constexpr int read_each = 4;
+
+/// The same by asynchronous copies into shared memory, `Stages` tiles in flight; whole tiles alone.
+template <int Stages, int Threads>
+__global__ __launch_bounds__(Threads) void read_tiles(uint4 const* from, std::int64_t count,
+                                                      unsigned* never) {
+  constexpr int tile = Threads * read_each;
+  copy::vectors<copy::cp_async<Stages>, copy::block<Threads>, read_each> tiles{dynamic_shared()};
+  unsigned seen = 0;
+  copy::walk(
+      tiles, tiles_of(count / tile, blockIdx.x, gridDim.x),
+      [&](int i) { tiles.load(i, from + (blockIdx.x + std::int64_t{gridDim.x} * i) * tile, tile); },
+      [&](int i) {
+#pragma unroll
+        for (int k = 0; k < read_each; ++k) {
+          auto const four = tiles.get(i, k);
+          seen ^= four.x ^ four.y ^ four.z ^ four.w;
+        }
+      });
+  if (seen == 0x9E3779B9U) { *never = seen; }
 }
 
 }  // namespace kernel
@@ -117,33 +142,77 @@ inline std::vector<std::uint32_t> chain_at_random(std::size_t nodes) {
   return next;
 }
 
-/// Bytes per second at which one shape of `read_vectors` reads an array; the best of some runs.
-template <int Unroll, int Threads>
-double read_rate(on::device place, uint4 const* from, std::int64_t count, unsigned* never) {
-  stream const where{place};
+/// What is read to measure a rate.
+struct read_array {
+  on::device place;
+  uint4 const* from;
+  std::int64_t count;
+  unsigned* never;
+};
+
+/// Bytes per second at which `run(stream)` reads it; the best of some runs.
+template <class Run>
+double best_rate(read_array const& what, Run const& run) {
+  stream const where{what.place};
   event begin{event::kind::timed};
   event stop{event::kind::timed};
-  auto const run = kernel::read_vectors<Unroll, Threads>;
-  auto const shape = kernel::resident_shape(run, place, Threads);
   double fastest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 12; ++i) {
     begin.record(where);
-    kernel::launch(run, shape, 0, where, from, count, never);
+    run(where);
     stop.record(where);
     where.synchronize();
     if (i >= 2) { fastest = std::min(fastest, stop.seconds_since(begin)); }
   }
-  return static_cast<double>(count) * 16 / fastest;
+  return static_cast<double>(what.count) * 16 / fastest;
+}
+
+/// By one shape of `read_vectors`, as many blocks as are resident unless it is said how many.
+template <int Unroll, int Threads>
+double read_rate(read_array const& what, unsigned blocks = 0) {
+  auto const run = kernel::read_vectors<Unroll, Threads>;
+  auto shape = kernel::resident_shape(run, what.place, Threads);
+  if (blocks > 0) { shape.blocks = blocks; }
+  return best_rate(what, [&](stream const& where) {
+    kernel::launch(run, shape, 0, where, what.from, what.count, what.never);
+  });
+}
+
+/// By one shape of `read_tiles`; 0 where a block cannot have so much shared memory.
+template <int Stages, int Threads>
+double tile_rate(read_array const& what, unsigned blocks) {
+  constexpr int bytes = Stages * Threads * kernel::read_each * 16;
+  if (bytes > attribute(what.place, cudaDevAttrMaxSharedMemoryPerBlockOptin)) { return 0; }
+  auto const run = kernel::read_tiles<Stages, Threads>;
+  kernel::allow_shared(run, what.place, bytes);
+  return best_rate(what, [&](stream const& where) {
+    kernel::launch(run, kernel::launch_shape{blocks, Threads}, bytes, where, what.from, what.count,
+                   what.never);
+  });
+}
+
+/// Bytes per second that one of a few SMs reads, a block on each: the best of shapes with 64 KiB in
+/// flight and more, in registers and in shared memory. A few are far from what the memory can give.
+template <class Array>
+double sm_rate(Array what) {
+  auto const few =
+      static_cast<unsigned>(std::min(4, attribute(what.place, cudaDevAttrMultiProcessorCount)));
+  what.count = std::min(what.count, std::int64_t{1} << 24);  // 256 MiB, past every L2 cache
+  return std::max({read_rate<8, 512>(what, few), read_rate<4, 1024>(what, few),
+                   read_rate<8, 1024>(what, few), tile_rate<3, 512>(what, few),
+                   tile_rate<6, 512>(what, few)}) /
+         few;
 }
 
 }  // namespace detail
 
-/// Measures what Little's law needs of a device, in some 0.3 s and with at most 4 GiB or a quarter
+/// Measures what Little's law needs of a device, in some 0.4 s and with at most 4 GiB or a quarter
 /// of the free memory for the time of it.
 ///
 /// Latency by a chain of loads of one thread, each of which waits for the one before: in order, a
 /// line in every 4 KiB, so that a page's translation is there and the line is not; and at random
-/// over all of the memory taken. The rate is the best of a few shapes that read 1 GiB at most.
+/// over all of the memory taken. The rates are the best of a few shapes each: of all SMs, reading
+/// 1 GiB at most, and of a few that are kept full.
 template <class Place>
 little_terms measure_little_terms(Place place) {
   range const scope{"little's law", category::measurement};
@@ -163,12 +232,12 @@ little_terms measure_little_terms(Place place) {
   workloads::resident<unsigned> const never(1);
   check(cudaMemset(array.get(), 0x5A, bytes));
   check(cudaDeviceSynchronize());
-  auto const count = static_cast<std::int64_t>(bytes / 16);
+  detail::read_array const all{place, array.get(), static_cast<std::int64_t>(bytes / 16),
+                               never.get()};
   found.read_bytes_per_second =
-      std::max({detail::read_rate<4, 256>(place, array.get(), count, never.get()),
-                detail::read_rate<8, 256>(place, array.get(), count, never.get()),
-                detail::read_rate<4, 512>(place, array.get(), count, never.get()),
-                detail::read_rate<2, 1024>(place, array.get(), count, never.get())});
+      std::max({detail::read_rate<4, 256>(all), detail::read_rate<8, 256>(all),
+                detail::read_rate<4, 512>(all), detail::read_rate<2, 1024>(all)});
+  found.sm_bytes_per_second = detail::sm_rate(all);
   return found;
 }
 

@@ -3,6 +3,8 @@
 /// Launching kernels whose blocks walk tiles, on as many SMs as a workload allows.
 #pragma once
 
+#include <assay/copy/require_code.cuh>
+#include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/shared_memory.cuh>
@@ -11,6 +13,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -40,6 +44,48 @@ unsigned capped_blocks(void (*kernel)(Parameters...), on::device place, int max_
     return resident_shape(kernel, place, static_cast<unsigned>(threads), shared_bytes).blocks;
   }();
   return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most));
+}
+
+/// A kernel whose blocks walk tiles, as it is for one strategy and number of threads.
+template <class... Parameters>
+struct tile_kernel {
+  void (*run)(Parameters...);
+  unsigned threads;          ///< in a block
+  std::size_t shared_bytes;  ///< that a launch adds
+  int at_once;               ///< what a block takes at a time: vectors, or tiles
+};
+template <class... Parameters>
+tile_kernel(void (*)(Parameters...), unsigned, std::size_t, int) -> tile_kernel<Parameters...>;
+
+/// Throws `std::invalid_argument` that names the strategy and says why, unless the kernel can run
+/// with it on a device: with the instructions compiled in, and shared memory enough.
+template <copy_strategy Strategy, class... Parameters>
+void require_tiles(tile_kernel<Parameters...> const& what, on::device place) {
+  copy::require_code<Strategy>(what.run, place);
+  try {
+    allow_shared(what.run, place, what.shared_bytes);
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument(describe(Strategy{}) + ": " + error.what());
+  }
+}
+
+/// Where tiles are walked, and under which cap (see `capped_blocks`).
+struct tile_walk {
+  on::device place;
+  ::cuda::stream_ref stream;
+  int max_sms = 0;
+};
+
+/// Enqueues a kernel that has `count` vectors or tiles to take; throws as `require_tiles` does.
+template <copy_strategy Strategy, class... Parameters>
+void launch_tiles(tile_kernel<Parameters...> const& what, tile_walk const& walk, std::int64_t count,
+                  std::type_identity_t<Parameters>... arguments) {
+  require_tiles<Strategy>(what, walk.place);
+  auto const blocks =
+      capped_blocks(what.run, walk.place, walk.max_sms, static_cast<int>(what.threads),
+                    what.shared_bytes, (count + what.at_once - 1) / what.at_once);
+  launch(what.run, launch_shape{blocks, what.threads}, what.shared_bytes, walk.stream,
+         arguments...);
 }
 
 /// The tiles of [0, total) that fall to one of `walkers`, which take turns.

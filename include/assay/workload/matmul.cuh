@@ -100,6 +100,12 @@ auto prepare_on(Lane& where, matmul<T> const& work, int lanes) {
   return device_matmul_state<T>{where.place, work, lanes};
 }
 
+/// Throws `std::invalid_argument` that says why, unless the product can run so on a device.
+template <class T, copy_strategy Strategy>
+void require_on(on::device place, matmul<T> const&, Strategy) {
+  (void)matmul_shape_on<T, Strategy>(place);
+}
+
 /// One kernel on the lane's stream, whose device must be current on this thread.
 template <device_lane Lane, class T>
 requires copy_strategy<typename Lane::copy_type>

@@ -3,8 +3,10 @@
 /// The kernel of `matmul`: one for all strategies and types, and its launch.
 #pragma once
 
+#include <assay/copy/require_code.cuh>
 #include <assay/copy/tile_fill.cuh>
 #include <assay/core/ptx.cuh>
+#include <assay/kernel/compiled.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/workload/matmul_order.hpp>
 #include <assay/workload/matmul_simt.cuh>
@@ -87,28 +89,32 @@ __global__ void __launch_bounds__(matmul_core<T>::threads, 1)
     matmul_tiles(copy::tile_source<T> const __grid_constant__ a,
                  copy::tile_source<T> const __grid_constant__ b, T* c, std::int64_t pitch,
                  matmul_shape shape) {
-  using filler = copy::tile_filler<Strategy, typename matmul_core<T>::pair>;
-  using core = typename matmul_core<T>::template beside<filler>;
-  using ring_type = matmul_ring<core, Strategy>;
-  extern __shared__ __align__(1024) unsigned char matmul_storage[];
-  ring_type const ring{matmul_storage};
-  if (threadIdx.x == 0) { ring.initialise(filler::arrivals, core::reader_arrivals); }
-  __syncthreads();
+  if constexpr (ptx::architecture >= 80) {
+    using filler = copy::tile_filler<Strategy, typename matmul_core<T>::pair>;
+    using core = typename matmul_core<T>::template beside<filler>;
+    using ring_type = matmul_ring<core, Strategy>;
+    extern __shared__ __align__(1024) unsigned char matmul_storage[];
+    ring_type const ring{matmul_storage};
+    if (threadIdx.x == 0) { ring.initialise(filler::arrivals, core::reader_arrivals); }
+    __syncthreads();
 
-  if (threadIdx.x >= core::readers) {
-    core::become_filler();
-    filler::run(ring, matmul_walk<core>{shape}, a, b,
-                static_cast<int>(threadIdx.x) - core::readers);
-  } else {
-    core::become_reader();
-    core sums;
-    tile_order const order{tiles_over(shape.m, core::m), tiles_over(shape.n, core::n)};
-    typename ring_type::position at;
-    for (int tile = static_cast<int>(blockIdx.x); tile < order.count(); tile += gridDim.x) {
-      sums.clear();
-      sums.multiply(ring, at, tiles_over(shape.k, core::k));
-      sums.store(c, pitch, shape, order.at(tile));
+    if (threadIdx.x >= core::readers) {
+      core::become_filler();
+      filler::run(ring, matmul_walk<core>{shape}, a, b,
+                  static_cast<int>(threadIdx.x) - core::readers);
+    } else {
+      core::become_reader();
+      core sums;
+      tile_order const order{tiles_over(shape.m, core::m), tiles_over(shape.n, core::n)};
+      typename ring_type::position at;
+      for (int tile = static_cast<int>(blockIdx.x); tile < order.count(); tile += gridDim.x) {
+        sums.clear();
+        sums.multiply(ring, at, tiles_over(shape.k, core::k));
+        sums.store(c, pitch, shape, order.at(tile));
+      }
     }
+  } else {
+    __trap();  // not launched: `make_matmul_shape` refuses code for less than 8.0
   }
 }
 
@@ -151,24 +157,22 @@ template <class T, class Strategy>
 matmul_launch_shape make_matmul_shape(on::device place) {
   using cores = matmul_cores<T>;
   static_assert(cores::sm_90a::threads != cores::others::threads);
-  int const capability = 10 * attribute(place, cudaDevAttrComputeCapabilityMajor) +
-                         attribute(place, cudaDevAttrComputeCapabilityMinor);
-  auto const where = "device " + std::to_string(place.id);
-  copy::require_capability(Strategy{}, capability, where);
-  if (capability < 80) {
+  auto const run = matmul_tiles<T, Strategy>;
+  copy::require_code<Strategy>(run, place);
+  if (int const found = place_traits<on::device>::capability(place); found < 80) {
     throw std::invalid_argument("matmul needs a device of compute capability 8.0 or higher, and " +
-                                where + " has " + copy::capability_text(capability));
+                                place.describe() + " has " + copy::capability_text(found));
   }
-  device_guard const guard{place};
-  auto const entry = reinterpret_cast<void const*>(matmul_tiles<T, Strategy>);
+  auto const& compiled = kernel::compiled(run, place);
+  copy::require_built_for("matmul", 80, compiled.capability);
   // The kernel's image for this device says by its launch bound which core it was compiled with.
-  cudaFuncAttributes found{};
-  check(cudaFuncGetAttributes(&found, entry));
-  auto shape = found.maxThreadsPerBlock == cores::sm_90a::threads
+  auto shape = compiled.most_threads == cores::sm_90a::threads
                    ? shape_of_core<typename cores::sm_90a, Strategy>()
                    : shape_of_core<typename cores::others, Strategy>();
   require_ring(Strategy{}, shape, place);
-  check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  device_guard const guard{place};
+  check(cudaFuncSetAttribute(reinterpret_cast<void const*>(run),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shape.shared_bytes)));
   shape.most_blocks = static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount));
   return shape;

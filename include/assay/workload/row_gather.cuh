@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace assay {
@@ -115,13 +116,20 @@ __global__ __launch_bounds__(Threads) void gather_rows(gather_shape what) {
       });
 }
 
+/// The kernel for so many threads, `std::integral_constant<int, Threads>`; its warps take tiles.
+template <class Strategy, int Threads>
+auto gather_kernel(std::integral_constant<int, Threads>) {
+  constexpr int warps = Threads / 32;
+  using tiles = copy::vectors<Strategy, copy::warp, copy::vectors_per_thread<Strategy>()>;
+  return tile_kernel{gather_rows<Strategy, Threads>, Threads, warps * tiles::storage_bytes, warps};
+}
+
 /// Enqueues a gather; pointers are multiples of 16.
 template <class Strategy>
 void launch_gather(on::device place, ::cuda::stream_ref stream, uint4 const* table,
                    std::int32_t const* index, uint4* out, workloads::row_gather const& work) {
   if (work.rows == 0) { return; }
-  constexpr int each = copy::vectors_per_thread<Strategy>();
-  constexpr int tile = 32 * each;
+  constexpr int tile = 32 * copy::vectors_per_thread<Strategy>();
   auto const row_vectors = static_cast<int>(work.row_bytes / 16);
   gather_shape const what{table,
                           index,
@@ -133,13 +141,8 @@ void launch_gather(on::device place, ::cuda::stream_ref stream, uint4 const* tab
                           std::min(tile, row_vectors)};
   auto const tiles = (what.rows + what.tile_rows - 1) / what.tile_rows * what.parts;
   with_threads(work.threads, [&](auto constant) {
-    constexpr int threads = decltype(constant)::value;
-    constexpr int warps = threads / 32;
-    constexpr auto shared = warps * copy::vectors<Strategy, copy::warp, each>::storage_bytes;
-    auto const run = gather_rows<Strategy, threads>;
-    auto const blocks =
-        capped_blocks(run, place, work.max_sms, threads, shared, (tiles + warps - 1) / warps);
-    launch(run, launch_shape{blocks, static_cast<unsigned>(threads)}, shared, stream, what);
+    launch_tiles<Strategy>(gather_kernel<Strategy>(constant), {place, stream, work.max_sms}, tiles,
+                           what);
   });
 }
 
@@ -225,6 +228,14 @@ template <device_lane Lane>
 auto prepare_on(Lane& where, row_gather const& work, int lanes) {
   device_guard const guard{where.place};
   return device_gather_state{where.place, work, lanes};
+}
+
+/// Throws `std::invalid_argument` that says why, unless the gather can run so on a device.
+template <copy_strategy Strategy>
+void require_on(on::device place, row_gather const& work, Strategy) {
+  kernel::with_threads(work.threads, [&](auto constant) {
+    kernel::require_tiles<Strategy>(kernel::gather_kernel<Strategy>(constant), place);
+  });
 }
 
 /// One kernel on the lane's stream, whose device must be current on this thread.

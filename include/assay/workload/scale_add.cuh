@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace assay {
 
@@ -64,6 +65,15 @@ __global__ __launch_bounds__(Threads) void scale_and_add(T scale, uint4 const* x
       });
 }
 
+/// The kernel for so many threads, `std::integral_constant<int, Threads>`; it takes vectors.
+template <class Strategy, class T, int Threads>
+auto scale_add_kernel(std::integral_constant<int, Threads>) {
+  constexpr int each = vectors_of_each_input<Strategy>();
+  return tile_kernel{scale_and_add<Strategy, Threads, T>, Threads,
+                     copy::vectors<Strategy, copy::block<Threads>, 2 * each>::storage_bytes,
+                     Threads * each};
+}
+
 /// The same for a few elements, one by one.
 template <class T>
 __global__ void scale_and_add_singly(T scale, T const* x, T const* y, T* out, std::int64_t count) {
@@ -82,17 +92,10 @@ void launch_scale_add(on::device place, ::cuda::stream_ref stream, T scale,
   auto const vectors = bits % 16 == 0 ? count / width : 0;
   if (vectors > 0) {
     with_threads(threads, [&](auto constant) {
-      constexpr int block_threads = decltype(constant)::value;
-      constexpr int each = vectors_of_each_input<Strategy>();
-      constexpr int run = block_threads * each;
-      constexpr auto shared =
-          copy::vectors<Strategy, copy::block<block_threads>, 2 * each>::storage_bytes;
-      auto const body = scale_and_add<Strategy, block_threads, T>;
-      auto const blocks =
-          capped_blocks(body, place, max_sms, block_threads, shared, (vectors + run - 1) / run);
-      launch(body, launch_shape{blocks, static_cast<unsigned>(block_threads)}, shared, stream,
-             scale, reinterpret_cast<uint4 const*>(in[0]), reinterpret_cast<uint4 const*>(in[1]),
-             reinterpret_cast<uint4*>(out), vectors);
+      launch_tiles<Strategy>(scale_add_kernel<Strategy, T>(constant), {place, stream, max_sms},
+                             vectors, scale, reinterpret_cast<uint4 const*>(in[0]),
+                             reinterpret_cast<uint4 const*>(in[1]), reinterpret_cast<uint4*>(out),
+                             vectors);
     });
   }
   auto const done = vectors * width;
@@ -112,6 +115,14 @@ void launch_elements(on::device place, ::cuda::stream_ref stream, scale_add<T> c
                      std::array<T const*, 2> const& inputs, T* out, std::int64_t count) {
   kernel::launch_scale_add<copy::regular<>>(place, stream, work.scale, inputs, out, count,
                                             work.max_sms, work.threads);
+}
+
+/// Throws `std::invalid_argument` that says why, unless the workload can run so on a device.
+template <class T, copy_strategy Strategy>
+void require_on(on::device place, scale_add<T> const& work, Strategy) {
+  kernel::with_threads(work.threads, [&](auto constant) {
+    kernel::require_tiles<Strategy>(kernel::scale_add_kernel<Strategy, T>(constant), place);
+  });
 }
 
 /// One kernel on the lane's stream, whose device must be current on this thread.

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace assay {
@@ -95,6 +96,15 @@ __global__ __launch_bounds__(Threads) void sum_elements(uint4 const* vectors, st
   combine<Threads>(sum, to);
 }
 
+/// The kernel for so many threads, `std::integral_constant<int, Threads>`; it takes vectors.
+template <class Strategy, class T, int Threads>
+auto sum_kernel(std::integral_constant<int, Threads>) {
+  constexpr int each = copy::vectors_per_thread<Strategy>();
+  return tile_kernel{sum_elements<Strategy, Threads, T>, Threads,
+                     copy::vectors<Strategy, copy::block<Threads>, each>::storage_bytes,
+                     Threads * each};
+}
+
 /// Enqueues the sum of elements at any address that `T` can have. A block is one of `max_sms`, or
 /// of those resident; `of_block` has room for all of them.
 template <class Strategy, class T>
@@ -106,17 +116,10 @@ void launch_sum(on::device place, ::cuda::stream_ref stream, T const* x, std::in
   auto const vectors = (count - before) / width;
   auto const* const body = x + before;
   with_threads(threads, [&](auto constant) {
-    constexpr int block_threads = decltype(constant)::value;
-    constexpr int each = copy::vectors_per_thread<Strategy>();
-    constexpr int tile = block_threads * each;
-    constexpr auto shared =
-        copy::vectors<Strategy, copy::block<block_threads>, each>::storage_bytes;
-    auto const run = sum_elements<Strategy, block_threads, T>;
-    auto const blocks =
-        capped_blocks(run, place, max_sms, block_threads, shared, (vectors + tile - 1) / tile);
-    launch(run, launch_shape{blocks, static_cast<unsigned>(block_threads)}, shared, stream,
-           reinterpret_cast<uint4 const*>(body), vectors, x, static_cast<int>(before),
-           body + vectors * width, static_cast<int>(count - before - vectors * width), to);
+    launch_tiles<Strategy>(sum_kernel<Strategy, T>(constant), {place, stream, max_sms}, vectors,
+                           reinterpret_cast<uint4 const*>(body), vectors, x,
+                           static_cast<int>(before), body + vectors * width,
+                           static_cast<int>(count - before - vectors * width), to);
   });
 }
 
@@ -177,6 +180,14 @@ template <device_lane Lane, class T>
 auto prepare_on(Lane& where, streaming_sum<T> const& work, int lanes) {
   device_guard const guard{where.place};
   return device_sum_state<T>{where.place, work, lanes};
+}
+
+/// Throws `std::invalid_argument` that says why, unless the sum can run so on a device.
+template <class T, copy_strategy Strategy>
+void require_on(on::device place, streaming_sum<T> const& work, Strategy) {
+  kernel::with_threads(work.threads, [&](auto constant) {
+    kernel::require_tiles<Strategy>(kernel::sum_kernel<Strategy, T>(constant), place);
+  });
 }
 
 /// One kernel on the lane's stream, whose device must be current on this thread.

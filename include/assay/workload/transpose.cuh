@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace assay {
@@ -67,6 +68,13 @@ __global__ __launch_bounds__(Threads) void transpose_tiles(std::uint32_t const* 
       });
 }
 
+/// The kernel for so many threads, `std::integral_constant<int, Threads>`; it takes tiles.
+template <class Strategy, int Threads>
+auto transpose_kernel(std::integral_constant<int, Threads>) {
+  using tiles = copy::pipeline<Strategy, copy::block<Threads>, transpose_tile::bytes>;
+  return tile_kernel{transpose_tiles<Strategy, Threads>, Threads, tiles::storage_bytes, 1};
+}
+
 /// Enqueues the transpose of a row-major matrix.
 template <class Strategy>
 void launch_transpose(on::device place, ::cuda::stream_ref stream, std::uint32_t const* in,
@@ -75,13 +83,8 @@ void launch_transpose(on::device place, ::cuda::stream_ref stream, std::uint32_t
   constexpr int side = transpose_tile::side;
   auto const tiles = ((work.rows + side - 1) / side) * ((work.columns + side - 1) / side);
   with_threads(work.threads, [&](auto constant) {
-    constexpr int threads = decltype(constant)::value;
-    constexpr auto shared =
-        copy::pipeline<Strategy, copy::block<threads>, transpose_tile::bytes>::storage_bytes;
-    auto const run = transpose_tiles<Strategy, threads>;
-    auto const blocks = capped_blocks(run, place, work.max_sms, threads, shared, tiles);
-    launch(run, launch_shape{blocks, static_cast<unsigned>(threads)}, shared, stream, in, out,
-           work.rows, work.columns);
+    launch_tiles<Strategy>(transpose_kernel<Strategy>(constant), {place, stream, work.max_sms},
+                           tiles, in, out, work.rows, work.columns);
   });
 }
 
@@ -155,6 +158,14 @@ template <device_lane Lane>
 auto prepare_on(Lane& where, transpose const& work, int lanes) {
   device_guard const guard{where.place};
   return device_transpose_state{where.place, work, lanes};
+}
+
+/// Throws `std::invalid_argument` that says why, unless the transpose can run so on a device.
+template <copy_strategy Strategy>
+void require_on(on::device place, transpose const& work, Strategy) {
+  kernel::with_threads(work.threads, [&](auto constant) {
+    kernel::require_tiles<Strategy>(kernel::transpose_kernel<Strategy>(constant), place);
+  });
 }
 
 /// One kernel on the lane's stream, whose device must be current on this thread.

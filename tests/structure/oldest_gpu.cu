@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Compiled for the oldest GPU that CUDA 13 knows: kernels of newer instructions have to compile
+/// there too, since a program is built for all of its architectures.
+#include <assay/comm/all_reduce_kernels.cuh>
+#include <assay/copy/bulk.cuh>
+#include <assay/copy/regular.cuh>
+#include <assay/workload/matmul.cuh>
+#include <assay/workload/row_gather.cuh>
+#include <assay/workload/scale_add.cuh>
+#include <assay/workload/streaming_sum.cuh>
+#include <assay/workload/transpose.cuh>
+
+namespace assay::test {
+
+/// Names all kernels of a workload with these strategies, and so has them compiled.
+template <class Work, class... Strategies>
+void compile(Work const& work, Strategies const&... strategies) {
+  (require_on(on::device{0}, work, strategies), ...);
+}
+
+void compile_all() {
+  copy::regular<> const plain;
+  copy::bulk<> const bulk;
+  compile(workloads::streaming_sum<float>{}, plain, bulk);
+  compile(workloads::row_gather{}, plain, bulk);
+  compile(workloads::scale_add<float>{}, plain, bulk);
+  compile(workloads::transpose{}, plain, bulk);
+  compile(workloads::matmul<float>{}, plain);
+  compile(workloads::matmul<bfloat16>{}, plain);
+  // Of an all-reduce between two; its constructor leaves rings and strategies out where it must.
+  using kernel = void (*)(comm::all_reduce_call<float>);
+  kernel volatile of_two[] = {comm::ll_push<float, 2>,
+                              comm::lamport_push<float, 2>,
+                              comm::lamport_two_shot<float, 2>,
+                              comm::ring_push<float, 2>,
+                              comm::ring_two_shot<float, 2>,
+                              comm::all_reduce_direct<float, 2, copy::regular<>, 512>,
+                              comm::all_reduce_direct<float, 2, copy::bulk<>, 512>};
+  (void)of_two;
+}
+
+}  // namespace assay::test
