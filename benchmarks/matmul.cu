@@ -7,7 +7,7 @@
 // Predicts: bulk<4> is best for bfloat16, 75 to 90 % of cuBLASLt; one stage loses half of that, and
 // plain loads a quarter. For float the strategies differ by less than 5 % from two stages on, since
 // a tile's arithmetic takes several times as long as its copy: 85 to 105 % of cuBLAS.
-// What that missed, on one H200: bulk<4> reaches 99.7 % of cuBLASLt, one stage loses 57 % of that
+// What that missed, on one H200: bulk<4> reaches 99 % of cuBLASLt, one stage loses 57 % of that
 // and plain loads 60 to 67 %. For float plain loads are 8 to 12 % behind bulk<4>.
 
 #include "support/kernel_timing.cuh"

@@ -127,12 +127,19 @@ FIGURES = [
           ("float", "copy::regular<16, 8>", ""))),
     ("streaming sum, all SMs, best strategy", ">= 97 % of the read bandwidth", "copy_strategies", [],
      "{sum_share_of_read_limit:.1%}"),
-    *((f"{what}, `{strategy}` against `copy::regular`, {sms or 'all'} SMs", "", "copy_strategies",
-       ["rows", {"workload": workload, "sms": sms, "strategy": strategy}], "{of_first:.2f}x")
+    *((f"{what}, `{strategy}` ({kib} KiB in flight an SM) against `copy::regular` (16 KiB), {sms} SMs", "",
+       "copy_strategies", ["rows", {"workload": workload, "sms": sms, "strategy": strategy}], "{of_first:.2f}x")
       for what, workload, places in (
-          ("streaming sum", "streaming_sum", (4, 64, 0)), ("gather of rows of 1 KiB", "row_gather 1024", (4, 0)),
-          ("`scale_add`", "scale_add", (0,)), ("transpose", "transpose", (0,)))
-      for sms in places for strategy in ("copy::cp_async<2>", "copy::bulk<4>")),
+          ("streaming sum", "streaming_sum", (4, 64)), ("gather of rows of 1 KiB", "row_gather 1024", (4,)))
+      for sms in places for strategy, kib in (
+          ("copy::regular<16, 8>", 32), ("copy::cp_async<2>", 32), ("copy::bulk<2>", 32),
+          ("copy::cp_async<4>", 64), ("copy::bulk<4>", 64))),
+    *((f"{what}, `{strategy}` against `copy::regular`, all SMs", "", "copy_strategies",
+       ["rows", {"workload": workload, "sms": 0, "strategy": strategy}], "{of_first:.2f}x")
+      for what, workload in (
+          ("streaming sum", "streaming_sum"), ("gather of rows of 1 KiB", "row_gather 1024"),
+          ("`scale_add`", "scale_add"), ("transpose", "transpose"))
+      for strategy in ("copy::cp_async<2>", "copy::bulk<4>")),
     ("a `range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns"),
     ("a `range`, recorded", "<= 80 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns"),
     ("host time that a recorded launch adds, kernels and runtime calls", "<= 0.7 us", "trace_cost",
