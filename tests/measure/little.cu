@@ -21,6 +21,7 @@ TEST_CASE("chains pass through every node once", "[measure]") {
 }
 
 TEST_CASE("a device's latency and read rate are of the order that all devices have", "[measure]") {
+  if (test::racecheck()) { return; }  // which follows gigabytes through shared memory
   auto const found = measure::little_terms_of(on::device{0});
   CHECK(measure::little_terms_of(on::device{0}) == found);
   CHECK(found.read_bytes_per_second > 1e9);

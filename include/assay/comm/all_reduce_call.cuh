@@ -140,7 +140,7 @@ __device__ auto await(channel<T> const& here, int from, unsigned epoch, Look con
                       There const& there) {
   auto found = look();
   if (there(found)) { return found; }
-  // No sooner: made before the first look, it cost a small message 2 % of its time.
+  // No sooner: made before the first look, it cost ll_push of 16 KiB 1.8 % of its time.
   auto patience = Own ? here.patience_with_own() : here.patience();
   do {
     if (here.noted.kind != 0 || !patience.more()) {
