@@ -127,10 +127,10 @@ std::optional<measure::comparison> on_device(parameters const& given, cli::optio
 
 template <class T>
 std::optional<measure::comparison> on_host(parameters const& given, cli::options const& chosen) {
-  auto measuring = chosen.measuring();
-  measuring.title = "What are threads worth to a product of matrices on the CPU?";
   pipeline const control{given.work<T>(chosen), on::host{1},
                          submit::sequential{.items = given.items}};
+  auto measuring = chosen.measuring(control.place);
+  measuring.title = "What are threads worth to a product of matrices on the CPU?";
   auto const every = control.with(on::host{std::max(2, host::all_threads())});
   if (chosen.list) {
     print_list(measure::labels_of({control.axes(), every.axes()}));

@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -245,8 +246,9 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
 }
 
 /// The host half: strategies are choices of kernels, so the sum by one thread and by all.
-inline std::optional<measure::comparison> copy_on_host(copy_parameters const& given,
+inline std::optional<measure::comparison> copy_on_host(copy_parameters given,
                                                        cli::options const& chosen) {
+  given.settle(chosen, std::numeric_limits<int>::max());
   auto const bytes = chosen.quick ? std::int64_t{4} << 20U : given.bytes();
   pipeline const control{workloads::streaming_sum<float>{.elements = bytes / 4}, on::host{1},
                          submit::sequential{.items = 4}};
@@ -255,7 +257,7 @@ inline std::optional<measure::comparison> copy_on_host(copy_parameters const& gi
     std::cout << describe(control.place) << '\n' << describe(every.place) << '\n';
     return {};
   }
-  auto options = chosen.measuring();
+  auto options = chosen.measuring(control.place);
   options.title =
       "A sum on the CPU: by one thread, by all (copy strategies are choices of kernels)";
   return compare_all(options, control, every);

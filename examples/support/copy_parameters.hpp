@@ -3,6 +3,7 @@
 /// What the command line of the experiment on copy strategies says beside the shared options.
 #pragma once
 
+#include "cli.hpp"
 #include "command_line.hpp"
 #include "options.hpp"
 #include "parse.hpp"
@@ -37,7 +38,8 @@ struct copy_parameters {
     line.option("--threads", threads, "in a block: 128, 256 or 512");
   }
 
-  /// Fills in what the machine and `--quick` decide, and refuses what is not possible.
+  /// Fills in what the machine and `--quick` decide, and refuses what is not possible. The host
+  /// half, which has no SMs, takes any number.
   void settle(cli::options const& chosen, int device_sms) {
     if (chosen.quick) { row_bytes = {1024}; }
     if (chosen.quick && bytes_text == copy_parameters{}.bytes_text) { bytes_text = "32MiB"; }
@@ -51,7 +53,8 @@ struct copy_parameters {
   }
 
   std::int64_t bytes() const {
-    auto const given = static_cast<std::int64_t>(cli::parse_bytes(bytes_text));
+    auto const given = static_cast<std::int64_t>(
+        cli::detail::value_of("--bytes", [&] { return cli::parse_bytes(bytes_text); }));
     cli::require_between("--bytes", given, std::int64_t{1} << 16, std::int64_t{1} << 36);
     return given;
   }

@@ -133,7 +133,7 @@ struct null_cast_parameters {
     auto const second_at_once = control.with(second.second).with(concurrent());
     auto const second_in_turn = control.with(second.second).with(serialized());
     if (variant.empty()) {
-      auto options = given.measuring();
+      auto options = given.measuring(control.place);
       options.title = std::move(title);
       auto found = factorial(control, levels{first.second, second.second},
                              levels{concurrent(), serialized()}, options);

@@ -3,6 +3,7 @@
 /// What the command line of an example says, and the measuring that it asks for.
 #pragma once
 
+#include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/report/progress.hpp>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,14 @@ struct options {
 
   /// What `measure` is to be told; an example sets only what is its own, such as the title.
   measure::options measuring() const;
+  /// The same of variants on a place. Throws `std::invalid_argument` for a clock that it lacks.
+  measure::options measuring(on::device) const { return measuring(); }
+  measure::options measuring(on::host) const {
+    if (clock == measure::clock::gpu) {
+      throw std::invalid_argument("--clock gpu: this runs on the host, which has wall and submit");
+    }
+    return measuring();
+  }
 };
 
 namespace detail {

@@ -29,7 +29,7 @@ std::optional<measure::comparison> overlap_on_host(overlap_parameters const& giv
     }
     return {};
   }
-  auto options = chosen.measuring();
+  auto options = chosen.measuring(control.place);
   options.title = "Adding two arrays on the CPU: by one thread, by all, by twice as many";
   return compare_all(options, control, every, twice);
 }

@@ -118,6 +118,9 @@ TEST_CASE("options reach the body, and what measures") {
   CHECK(measuring.max_epochs == 16);
   CHECK(measuring.resolve);
   CHECK(measuring.primary == measure::clock::gpu);
+  CHECK(chosen.measuring(on::device{3}).primary == measure::clock::gpu);
+  CHECK_THROWS_WITH(chosen.measuring(on::host{2}), contains("--clock gpu") && contains("wall"));
+  CHECK(run({"--clock", "submit"}).chosen.measuring(on::host{2}).seed != 0);
   CHECK(!measuring.cancelled());
 }
 
