@@ -80,7 +80,8 @@ class basic_all_reduce {
   }
 
   /// As `all_reduce_engine` says. Throws `std::invalid_argument` for what cannot be reduced, and
-  /// `all_reduce_error` for an earlier operation whose waiting was ended.
+  /// `all_reduce_error` for an earlier operation whose waiting was ended. Takes host memory for the
+  /// first operation of a thread by each kernel and shape, then none.
   template <element T>
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction what) {
@@ -200,7 +201,7 @@ class basic_all_reduce {
     fill(call);
     std::copy(buffers.in.begin(), buffers.in.end(), call.in);
     std::copy(buffers.out.begin(), buffers.out.end(), call.out);
-    call.grid = make_pack_grid(sizeof(T), count, detail::addresses(buffers, ranks()));
+    call.grid = detail::grid_of(buffers, count, ranks());
     call.how = {what == reduction::max,
                 what == reduction::average ? 1.0F / static_cast<float>(ranks()) : 1.0F};
     to.kernel = kernels<T>::of(how, ranks());
@@ -248,9 +249,9 @@ class basic_all_reduce {
                                          std::size_t hidden, float epsilon) {
     failures_.require_none(options_.timeout());
     if (tokens == 0 || hidden == 0) { return {}; }
-    for (auto const& each : buffers.spans(tokens, hidden, ranks())) {
+    buffers.for_each(tokens, hidden, ranks(), [this](buffer_span const& each) {
       detail::require_buffer(peers_, each, options_.checked);
-    }
+    });
     planned_launch<norm_call<T>> to;
     auto& call = to.call;
     fill(call);

@@ -9,6 +9,7 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/norm_buffers.hpp>
 #include <assay/comm/peers.hpp>
+#include <assay/comm/slicing.hpp>
 #include <assay/copy/concepts.hpp>
 
 #include <array>
@@ -19,7 +20,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace assay::comm::detail {
 
@@ -189,23 +189,25 @@ void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size
   }
 }
 
+/// The packs of `count` elements, the whole ones aligned in as many of the buffers as possible.
 template <class T>
-std::vector<std::uintptr_t> addresses(rank_buffers<T> const& buffers, int ranks) {
-  std::vector<std::uintptr_t> all;
-  all.reserve(2 * max_ranks);
+pack_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks) {
+  std::array<std::uintptr_t, std::size_t{2} * max_ranks> addresses{};
+  std::size_t known = 0;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
-    all.push_back(reinterpret_cast<std::uintptr_t>(buffers.in[rank]));
-    all.push_back(reinterpret_cast<std::uintptr_t>(buffers.out[rank]));
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.in[rank]);
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.out[rank]);
   }
-  return all;
+  return make_pack_grid(sizeof(T), count, {addresses.data(), known});
 }
 
 template <class T>
 bool all_aligned(norm_buffers<T> const& buffers, int ranks) {
-  for (auto const& each : buffers.spans(1, 1, ranks)) {
-    if (reinterpret_cast<std::uintptr_t>(each.data) % pack_bytes != 0) { return false; }
-  }
-  return true;
+  bool all = true;
+  buffers.for_each(1, 1, ranks, [&](buffer_span const& each) {
+    all = all && reinterpret_cast<std::uintptr_t>(each.data) % pack_bytes == 0;
+  });
+  return all;
 }
 
 inline void require_norm(unsigned block_packs, unsigned most, unsigned row_packs,

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
 
 namespace assay::comm {
 
@@ -40,20 +39,20 @@ struct norm_buffers {
     return all;
   }
 
-  std::vector<buffer_span> spans(std::size_t tokens, std::size_t hidden, int ranks) const {
-    std::vector<buffer_span> all;
+  /// Calls `look(buffer_span)` for each buffer of each rank, but for new residuals that are null.
+  template <class Look>
+  void for_each(std::size_t tokens, std::size_t hidden, int ranks, Look look) const {
     auto const bytes = tokens * hidden * sizeof(T);
     for (int rank = 0; rank < ranks; ++rank) {
       auto const r = static_cast<std::size_t>(rank);
-      all.push_back({rank, "input", in[r], bytes, sizeof(T)});
-      all.push_back({rank, "residual", residual[r], bytes, sizeof(T)});
-      all.push_back({rank, "gamma", gamma[r], hidden * sizeof(T), sizeof(T)});
-      all.push_back({rank, "output", out[r], bytes, sizeof(T)});
+      look(buffer_span{rank, "input", in[r], bytes, sizeof(T)});
+      look(buffer_span{rank, "residual", residual[r], bytes, sizeof(T)});
+      look(buffer_span{rank, "gamma", gamma[r], hidden * sizeof(T), sizeof(T)});
+      look(buffer_span{rank, "output", out[r], bytes, sizeof(T)});
       if (residual_out[r] != nullptr) {
-        all.push_back({rank, "new residual", residual_out[r], bytes, sizeof(T)});
+        look(buffer_span{rank, "new residual", residual_out[r], bytes, sizeof(T)});
       }
     }
-    return all;
   }
 };
 

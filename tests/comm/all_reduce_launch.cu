@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What enqueueing costs the host: no memory, once the combination of kernel and shape has been.
+
+#include "comm/world.cuh"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+using namespace assay;
+
+namespace {
+
+thread_local bool counting = false;
+thread_local int counted = 0;
+
+/// The allocations of `call` on this thread.
+template <class Call>
+int allocations_of(Call const& call) {
+  counted = 0;
+  counting = true;
+  call();
+  counting = false;
+  return counted;
+}
+
+}  // namespace
+
+// To nvcc these are device functions, too, which cannot throw. Inlined, gcc warns of `free` for
+// what comes of `new`.
+#ifndef __CUDA_ARCH__
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (counting) { ++counted; }
+  if (auto* const block = std::malloc(bytes); block != nullptr) { return block; }
+  throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+#endif
+
+TEST_CASE("the count of allocations counts", "[comm]") {
+  CHECK(allocations_of([] { ::operator delete(::operator new(8)); }) == 1);
+  CHECK(allocations_of([] {}) == 0);
+}
+
+TEST_CASE("an operation of a kind that was enqueued before allocates nothing on the host",
+          "[comm]") {
+  constexpr std::size_t count = 777;
+  auto const seed = test::fresh_seed();
+  for (auto const how : test::all_algorithms) {
+    test::world<float> all{2, count, test::checked_options(how)};
+    REQUIRE(all.run(count, 1, 0, false, comm::reduction::sum, seed) == "");
+    auto const at = all.buffers(1, 0, false);
+    all.fill(at, count, seed + 1);
+    CHECK(allocations_of([&] { all.enqueue(at, count, comm::reduction::sum); }) == 0);
+    all.synchronize();
+    CHECK(all.wrong(at, count, comm::reduction::sum) == "");
+  }
+}
+
+TEST_CASE("neither does one with residual and RMSNorm", "[comm]") {
+  constexpr std::size_t tokens = 2;
+  constexpr std::size_t hidden = 64;
+  comm::all_reduce engine{test::peers_of(2), test::checked_options()};
+  engine.prepare<float>();
+  test::rank_blocks const blocks{test::peers_of(2), 5 * tokens * hidden * sizeof(float)};
+  comm::norm_buffers<float> at;
+  std::vector<stream> streams;
+  for (int rank = 0; rank < 2; ++rank) {
+    auto const r = static_cast<std::size_t>(rank);
+    streams.emplace_back(engine.device(rank));
+    auto* const first = reinterpret_cast<float*>(blocks.at(rank));
+    at.in[r] = first;
+    at.residual[r] = first + tokens * hidden;
+    at.gamma[r] = first + 2 * tokens * hidden;
+    at.out[r] = first + 3 * tokens * hidden;
+    at.residual_out[r] = first + 4 * tokens * hidden;
+  }
+  auto const enqueue = [&] {
+    if (test::small()) {
+      engine.enqueue_rms_norm_together(streams[0], at, tokens, hidden, 1e-5F);
+      return;
+    }
+    for (int rank = 0; rank < 2; ++rank) {
+      engine.enqueue_rms_norm(rank, streams[static_cast<std::size_t>(rank)], at, tokens, hidden,
+                              1e-5F);
+    }
+  };
+  enqueue();
+  CHECK(allocations_of(enqueue) == 0);
+  for (int rank = 0; rank < 2; ++rank) {
+    engine.synchronize(rank, streams[static_cast<std::size_t>(rank)]);
+  }
+}
