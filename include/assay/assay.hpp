@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/host.hpp>
+#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/norm_buffers.hpp>

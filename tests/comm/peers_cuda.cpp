@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 
+#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/workspace.hpp>

@@ -678,9 +678,10 @@ TEST_CASE("reserved bytes over mixed traces stay near the peak of what is live")
   std::sort(shares.begin(), shares.end());
   INFO("seed " << seed << " mean " << sum / 40 << " worst " << shares[39] << ", " << shares[38]);
   CHECK(sum / 40 <= 1.25);
-  // A trace may leave its small blocks scattered over slabs: of 2440 one took 1.64, the next 1.45.
-  CHECK(shares[38] <= 1.6);
-  CHECK(shares[39] <= 2);
+  // Large blocks find no room between small ones that a phase has left: of 10,440 traces one took
+  // 1.64, two others more than 1.5, and one in a thousand more than 1.45.
+  CHECK(shares[38] <= 1.5);
+  CHECK(shares[39] <= 1.75);
 }
 
 TEST_CASE(

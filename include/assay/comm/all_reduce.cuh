@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/choice.hpp>

@@ -111,19 +111,19 @@ inline std::int64_t ticks_after() noexcept { return 0; }
 }  // namespace assay::config
 #endif
 
-// The thread sanitizer does not see what the kernel's barrier orders.
+namespace assay::config {
 #if defined(__SANITIZE_THREAD__)
-#define ASSAY_CONFIG_BARRIER 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ASSAY_CONFIG_BARRIER 0
+inline constexpr bool thread_sanitizer = true;
+#elif !defined(__has_feature)
+inline constexpr bool thread_sanitizer = false;
+#elif __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitizer = true;
+#else
+inline constexpr bool thread_sanitizer = false;
 #endif
-#endif
-#if !defined(ASSAY_CONFIG_BARRIER) && defined(__linux__) && __has_include(<linux/membarrier.h>)
-#define ASSAY_CONFIG_BARRIER 1
-#endif
+}  // namespace assay::config
 
-#if ASSAY_CONFIG_BARRIER
+#if defined(__linux__) && __has_include(<linux/membarrier.h>)
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -132,8 +132,10 @@ inline std::int64_t ticks_after() noexcept { return 0; }
 #include <system_error>
 #include <thread>
 namespace assay::config {
-/// Whether this process may call `process_barrier`; the first call asks the kernel.
+/// Whether this process may call `process_barrier`; the first call asks the kernel. Not under the
+/// thread sanitizer, which does not see what the kernel's barrier orders.
 inline bool has_process_barrier() noexcept {
+  if constexpr (thread_sanitizer) { return false; }
   static bool const granted =
       syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   return granted;
@@ -160,7 +162,6 @@ inline constexpr bool has_process_barrier() noexcept { return false; }
 inline void process_barrier() noexcept {}
 }  // namespace assay::config
 #endif
-#undef ASSAY_CONFIG_BARRIER
 
 #if defined(__SSE2__)
 #include <cstddef>

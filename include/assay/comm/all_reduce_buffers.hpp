@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What a launch says of all ranks' buffers: where packs begin, and what ranks must agree on.
+#pragma once
+
+#include <assay/comm/concepts.hpp>
+#include <assay/comm/norm_buffers.hpp>
+#include <assay/comm/slicing.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::comm::detail {
+
+template <class T>
+bool in_place(rank_buffers<T> const& buffers, int ranks) {
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    if (buffers.in[rank] == buffers.out[rank]) { return true; }
+  }
+  return false;
+}
+
+/// The packs of `count` elements, the whole ones aligned in as many of the buffers as possible.
+template <class T>
+pack_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks) {
+  std::array<std::uintptr_t, std::size_t{2} * max_ranks> addresses{};
+  std::size_t known = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.in[rank]);
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.out[rank]);
+  }
+  return make_pack_grid(sizeof(T), count, {addresses.data(), known});
+}
+
+template <class T>
+bool all_aligned(norm_buffers<T> const& buffers, int ranks) {
+  bool all = true;
+  buffers.for_each(1, 1, ranks, [&](buffer_span const& each) {
+    all = all && reinterpret_cast<std::uintptr_t>(each.data) % pack_bytes == 0;
+  });
+  return all;
+}
+
+/// Takes a part into a hash (FNV-1a, of words).
+inline void mix(std::uint64_t& hash, std::uint64_t part) { hash = (hash ^ part) * 0x100000001B3U; }
+inline void mix(std::uint64_t& hash, float part) {
+  mix(hash, std::uint64_t{std::bit_cast<std::uint32_t>(part)});
+}
+inline void mix(std::uint64_t& hash, reduction part) {
+  mix(hash, static_cast<std::uint64_t>(part));
+}
+template <class... Parameters>
+void mix(std::uint64_t& hash, void (*kernel)(Parameters...)) {
+  mix(hash, std::uint64_t{reinterpret_cast<std::uintptr_t>(kernel)});
+}
+template <class T>
+void mix(std::uint64_t& hash, std::array<T*, max_ranks> const& buffers) {
+  for (auto const* each : buffers) {
+    mix(hash, std::uint64_t{reinterpret_cast<std::uintptr_t>(each)});
+  }
+}
+
+/// What ranks must agree on, in 32 bits; a kernel stands for type and algorithm.
+template <class... Parts>
+unsigned signature(Parts const&... parts) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  (mix(hash, parts), ...);
+  return static_cast<unsigned>(hash ^ hash >> 32U);
+}
+
+}  // namespace assay::comm::detail
