@@ -16,8 +16,8 @@
 #include <nccl_contenders.cuh>
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/measure/summary.hpp>
 #include <assay/report/format.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -93,7 +93,7 @@ class bench {
     made.update(told(in_place, bytes));
     std::printf("%12zu B", bytes);
     for (auto const& each : entrants) {
-      auto const time = measure::summarise(each.seconds);
+      auto const time = stats::summarise(each.seconds);
       std::printf("  %s %8.2f us (%.2f..%.2f)", each.name.c_str(), time.median * 1e6,
                   time.min * 1e6, time.max * 1e6);
     }
@@ -107,13 +107,13 @@ class bench {
         }
         ratios.push_back(best / entrants.front().seconds[i]);
       }
-      auto const ratio = measure::summarise(ratios);
+      auto const ratio = stats::summarise(ratios);
       made.update(report::document{{"over_better_nccl", ratio.median},
                                    {"over_better_nccl_min", ratio.min},
                                    {"over_better_nccl_max", ratio.max}});
       std::printf("  %.2fx the better", ratio.median);
     }
-    made.update(limits(pushes, measure::summarise(entrants.front().seconds).median));
+    made.update(limits(pushes, stats::summarise(entrants.front().seconds).median));
     std::printf("  %.1f GB/s busbw, %s; in place %.2f us; pushed alone %.2f us (%s)\n",
                 made["ours_busbw_gb_per_second"].get<double>(),
                 made["ours_algorithm"].get<std::string>().c_str(),
@@ -145,7 +145,7 @@ class bench {
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}};
     std::printf("%12zu B", bytes);
     for (auto const& each : entrants) {
-      auto const time = measure::summarise(each.seconds);
+      auto const time = stats::summarise(each.seconds);
       made[each.name + "_us"] = time.median * 1e6;
       std::printf("  %s %.2f us", each.name.c_str(), time.median * 1e6);
     }
@@ -186,7 +186,7 @@ class bench {
 
   /// The fastest way at this size to push to all, and to the next.
   report::document limits(std::span<entrant const> pushes, double ours) const {
-    auto const seconds = [](entrant const& of) { return measure::summarise(of.seconds).median; };
+    auto const seconds = [](entrant const& of) { return stats::summarise(of.seconds).median; };
     auto const fastest = [&](std::span<entrant const> of) -> entrant const& {
       return *std::ranges::min_element(of, {}, seconds);
     };
@@ -225,7 +225,7 @@ class bench {
   }
 
   report::document told(entrant const& of, std::size_t bytes) const {
-    auto const time = measure::summarise(of.seconds);
+    auto const time = stats::summarise(of.seconds);
     auto const busbw = static_cast<double>(bytes) / time.median * 2 * (ranks() - 1) / ranks();
     return {{of.name + "_us", time.median * 1e6},
             {of.name + "_q1_us", time.q1 * 1e6},

@@ -7,7 +7,7 @@
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/freed_memory.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/pool.hpp>
@@ -34,8 +34,8 @@ template <class Pipeline>
 void time_batches(rig<Pipeline>& real, int batches, batch_times& into) {
   typename measure::instruments<on::device>::batch_timer timer{
       real.what().place, static_cast<int>(real.lanes().size())};
-  for (int arena : {0, 1}) {
-    if (auto const wrong = real.verify(arena)) { throw std::runtime_error(*wrong); }
+  for (int buffer_set : {0, 1}) {
+    if (auto const wrong = real.verify(buffer_set)) { throw std::runtime_error(*wrong); }
   }
   for (int batch = 0; batch < batches; ++batch) {
     auto const times = real.run(batch % 2, timer.probe());
@@ -57,7 +57,7 @@ void time_rig(Pipeline const& what, int batches, batch_times& into) {
   freed.wait();
 }
 
-double median(std::vector<double> const& values) { return measure::summarise(values).median; }
+double median(std::vector<double> const& values) { return stats::summarise(values).median; }
 
 /// The batch and its kernels take turns by rigs, each of which goes before the next is made: once
 /// hundreds of graphs of several lanes are recorded, plain launches to streams that were there
@@ -117,7 +117,7 @@ void verdict_on_a_millisecond(on::device place, int trials, report::document& fi
     auto const found = compare(what, what, chosen);
     if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
     seconds.push_back(found.seconds);
-    batches.push_back(found.arms[0].on(measure::clock::wall).median);
+    batches.push_back(found.variants[0].on(measure::clock::wall).median);
   }
   figures["verdict"] = {{"batch_seconds", median(batches)},
                         {"epochs", 8},

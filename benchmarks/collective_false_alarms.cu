@@ -84,7 +84,7 @@ class self_comparison {
           }));
     }
     measure::options chosen;
-    chosen.primary = measure::clock::gpu;
+    chosen.clock = measure::clock::gpu;
     return trial_of(
         measure::run(variants, measure::against_first(labels), measure::watched(chosen, watch_)));
   }

@@ -15,8 +15,8 @@
 
 #include <assay/core/stream.hpp>
 #include <assay/measure/little.cuh>
-#include <assay/measure/summary.hpp>
 #include <assay/memory/cuda.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
@@ -65,7 +65,7 @@ std::vector<double> in_turn(on::device place, std::vector<contender>& all, int r
     }
   }
   std::vector<double> medians;
-  for (auto const& each : all) { medians.push_back(measure::summarise(each.seconds).median); }
+  for (auto const& each : all) { medians.push_back(stats::summarise(each.seconds).median); }
   return medians;
 }
 

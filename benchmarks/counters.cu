@@ -154,7 +154,7 @@ class kernels {
   workloads::resident<uint4> from_;
   workloads::resident<uint4> to_;
   workloads::resident<std::uint32_t> table_;
-  arenas<std::int32_t> columns_;
+  buffer_sets<std::int32_t> columns_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
 };

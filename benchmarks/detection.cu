@@ -1,43 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// How small a slow-down does a comparison find? A copy of about 100 us against a copy that moves x
-// % more: real work, whose true cost is measured apart, by long runs in random order. 200 trials
-// for each x. Predicts: 0.5 % is found in at least 90 % of the trials, and 95 % of the intervals
-// hold the truth.
+// How small a slow-down does a comparison find? A copy against a copy that moves x % more: real
+// work, whose true cost is measured apart, by long runs in random order. 0.3 % of 40 us and 0.2 %
+// of 200 us, 100 comparisons each. --processes: 1 % between two processes of this program, as
+// between two builds, 30 comparisons. A later run continues what --json names.
+// Predicts: each is found in at least 90 %, and 95 % of the intervals hold the truth.
 
 #include "support/calibration.cuh"
+#include "support/resumable_trials.hpp"
+#include "support/served_copy.cuh"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <exception>
 #include <random>
+#include <string>
+#include <string_view>
+#include <vector>
 
+namespace assay::benchmark {
 namespace {
 
-using namespace assay;
-using namespace assay::benchmark;
+/// A copy that takes about so long, against one that copies `share` more.
+struct slow_down {
+  std::string name;
+  double seconds;
+  double share;
+  std::size_t count = 0;  ///< of vectors; known once there is a device
 
-/// The slow-down on one pair of buffers: cells as those of a comparison (five launches, queued
-/// behind two others), in random order, since what comes after what moves a ratio by a tenth of a
-/// percent.
-double slow_down_on(copy_buffers const& buffers, std::size_t count, std::size_t slower,
-                    std::mt19937_64& random) {
-  stream const where{buffers.place()};
+  std::size_t slower() const {
+    return static_cast<std::size_t>(static_cast<double>(count) * (1 + share));
+  }
+};
+
+/// The slow-down on one pair of buffers: cells as those of a comparison (launches that fill a
+/// millisecond, queued behind two others), in random order, since what comes after what moves a
+/// ratio by a tenth of a percent.
+double slow_down_on(on::device place, slow_down const& of, std::mt19937_64& random) {
+  stream const where{place};
+  auto own = own_arrays(place, where, random());
+  copy_arrays const arrays{own, of.slower()};
   event begin{event::kind::timed};
   event end{event::kind::timed};
   auto const launch = [&](std::size_t vectors, int times) {
     for (int i = 0; i < times; ++i) {
-      over_vectors(benchmark::kernel::copy_vectors<uint4>, buffers.place(), where, vectors,
-                   static_cast<uint4 const*>(buffers.from()), buffers.to(), vectors);
+      enqueue_copy(place, where.get(), arrays.from(), arrays.to(), vectors);
     }
   };
+  auto const launches = static_cast<int>(std::ceil(1e-3 / of.seconds));
   std::array<double, 2> seconds{};
-  launch(count, 20);  // until the device has cleared what the last pair freed
+  launch(of.count, 20);  // until the device has cleared what the last pair freed
   for (int round = 0; round < 25; ++round) {
     std::array<std::size_t, 4> order{0, 0, 1, 1};
     std::ranges::shuffle(order, random);
     for (auto const which : order) {
-      auto const vectors = which == 0 ? count : slower;
+      auto const vectors = which == 0 ? of.count : of.slower();
       launch(vectors, 2);
       begin.record(where);
-      launch(vectors, 5);
+      launch(vectors, launches);
       end.record(where);
       where.synchronize();
       seconds[which] += end.seconds_since(begin);
@@ -46,92 +67,119 @@ double slow_down_on(copy_buffers const& buffers, std::size_t count, std::size_t 
   return seconds[1] / seconds[0] - 1;
 }
 
-struct true_slow_down {
-  double mean = 0;
-  double standard_error = 0;
-};
-
-/// The slow-down, measured without anything that compares: on many pairs of buffers, as a trial has
-/// new ones in each epoch, because where they lie moves that of a single pair by a tenth of a
-/// percent too. Half before and half after `meanwhile()`.
-template <class Call>
-true_slow_down measured_apart(on::device place, std::size_t count, std::size_t slower,
-                              Call&& meanwhile) {
-  constexpr int pairs = 64;
-  std::mt19937_64 random{12345};
-  std::vector<double> found;
-  for (int pair = 0; pair < pairs; ++pair) {
-    if (pair == pairs / 2) { meanwhile(); }
-    found.push_back(slow_down_on({place, slower, random()}, count, slower, random));
-  }
-  true_slow_down truth;
-  for (double const one : found) { truth.mean += one / pairs; }
-  double squares = 0;
-  for (double const one : found) { squares += (one - truth.mean) * (one - truth.mean); }
-  truth.standard_error = std::sqrt(squares / (pairs - 1) / pairs);
-  return truth;
+/// Adds the slow-downs on 32 more pairs of buffers to `found`: a comparison has new buffers in each
+/// epoch, because where they lie moves the slow-down of a single pair by a tenth of a percent too.
+void measure_apart(on::device place, slow_down const& of, report::document& found) {
+  std::mt19937_64 random{std::random_device{}()};
+  for (int pair = 0; pair < 32; ++pair) { found.push_back(slow_down_on(place, of, random)); }
 }
 
-report::document find_slow_down(on::device place, std::size_t count, double share, int trials) {
-  auto const slower = static_cast<std::size_t>(static_cast<double>(count) * (1 + share));
-  std::vector<trial> all;
-  auto const truth = measured_apart(place, count, slower, [&] {
-    for (int i = 0; i < trials; ++i) { all.push_back(compare_copies(place, count, slower, true)); }
-  });
-
-  int found_slower = 0;
+/// Reports one slow-down: found with the right sign, and intervals that hold the truth.
+report::document row_of(slow_down const& of, std::vector<trial> const& trials,
+                        std::vector<double> const& apart) {
+  auto const pairs = static_cast<double>(apart.size());
+  double truth = 0, squares = 0;
+  for (double const one : apart) { truth += one / pairs; }
+  for (double const one : apart) { squares += (one - truth) * (one - truth); }
   int covered = 0;
-  std::vector<double> ratios, seconds;
-  for (auto const& one : all) {
-    found_slower += one.outcome == measure::verdict::slower ? 1 : 0;
-    covered += one.effect.low <= 1 + truth.mean && 1 + truth.mean <= one.effect.high ? 1 : 0;
-    ratios.push_back(one.effect.ratio);
-    seconds.push_back(one.seconds);
+  for (auto const& each : trials) {
+    bool const bounded = !each.at("low").is_null() && !each.at("high").is_null();
+    covered += bounded && each.at("low") <= 1 + truth && 1 + truth <= each.at("high") ? 1 : 0;
   }
-  auto const rate = [&](int hits) { return static_cast<double>(hits) / trials; };
-  auto const estimate = measure::summarise(ratios).median - 1;
-  auto const verdict_seconds = measure::summarise(seconds).median;
-  report::document row;
-  row["extra_work"] = share;
-  row["true_slow_down"] = truth.mean;
-  row["true_slow_down_standard_error"] = truth.standard_error;
-  row["trials"] = trials;
-  row["found_slower"] = rate(found_slower);
-  row["found_slower_lower_bound"] = 1 - clopper_pearson_upper(trials - found_slower, trials);
-  row["median_estimate"] = estimate;
-  row["bias"] = estimate - truth.mean;
-  row["coverage"] = rate(covered);
-  row["median_seconds_per_verdict"] = verdict_seconds;
-  row["found_by_other_rules_on_the_same_cells"] = other_rules(all);
-  row["rows"] = rows_of(all);
+  auto const count = static_cast<int>(trials.size());
+  auto const found = count_of(trials, measure::verdict::slower);
+  auto row = counts_of(trials);
+  row.erase("false_alarms");
+  row.erase("rate_upper_bound");
+  row["name"] = of.name;
+  row["extra_work"] = of.share;
+  row["vectors"] = of.count;
+  row["found"] = found;
+  row["found_slower"] = finite(static_cast<double>(found) / count);
+  row["found_slower_lower_bound"] = 1 - clopper_pearson_upper(count - found, count);
+  if (apart.size() > 1) {
+    row["true_slow_down"] = truth;
+    row["true_slow_down_standard_error"] = std::sqrt(squares / (pairs - 1) / pairs);
+    row["coverage"] = finite(static_cast<double>(covered) / count);
+  }
+  auto const estimate = stats::summarise(column(trials, "ratio")).median - 1;
+  row["median_estimate"] = finite(estimate);
   std::printf(
-      "%.2f %% more work: truth %+.3f %% +- %.3f, found in %.1f %% of %d, estimate %+.3f %%, "
-      "coverage %.1f %%, %.2f s a verdict\n",
-      100 * share, 100 * truth.mean, 100 * truth.standard_error, 100 * rate(found_slower), trials,
-      100 * estimate, 100 * rate(covered), verdict_seconds);
+      "%s: %.2f %% more work, truth %+.3f %%; found in %d of %d, estimate %+.3f %%, "
+      "truth in %d intervals, %.2f s a verdict\n",
+      of.name.c_str(), 100 * of.share, 100 * truth, found, count, 100 * estimate, covered,
+      stats::summarise(column(trials, "seconds")).median);
   std::fflush(stdout);
   return row;
 }
 
+measure::comparison compare_factories(on::device place, slow_down const& of) {
+  measure::options chosen;
+  chosen.place = place;
+  chosen.run_until_sign = true;
+  return compare("control", copy_of(place, of.count), "variant", copy_of(place, of.slower()),
+                 chosen);
+}
+
+std::vector<trial_kind> kinds_of(on::device const& place, std::vector<slow_down> const& all,
+                                 bool processes) {
+  std::vector<trial_kind> kinds;
+  for (auto const& each : all) {
+    kinds.push_back({each.name,
+                     {processes ? "process" : "factory"},
+                     [&place, &each, processes](std::string const&) {
+                       return processes ? compare_processes(place, each.count, each.slower())
+                                        : compare_factories(place, each);
+                     }});
+  }
+  return kinds;
+}
+
 }  // namespace
+}  // namespace assay::benchmark
 
 int main(int argc, char** argv) {
+  using namespace assay;
+  using namespace assay::benchmark;
+  if (argc > 1 && std::string_view{argv[1]} == "--serve") {
+    try {
+      return serve_copy(argc, argv);
+    } catch (std::exception const& error) {
+      std::fprintf(stderr, "error: %s\n", error.what());
+      return 4;
+    }
+  }
+  on::device place;
+  std::vector<slow_down> all{{"copy_40us", 40e-6, 0.003}, {"copy_200us", 200e-6, 0.002}};
+  std::vector<slow_down> builds{{"copy_100us_two_builds", 100e-6, 0.01}};
+  bool processes = false;
+  if (lists_kinds(argc, argv, kinds_of(place, all, false))) { return 0; }
+  trial_plan plan;
+  auto more = plan.options();
+  more.push_back({"--processes", "[N]", [&](std::string const& text) {
+                    processes = true;
+                    plan.count = text.empty() ? 30 : trial_plan::positive(text);
+                  }});
   return benchmark::run(
-      argc, argv, "detection", [](options const& chosen, report::document& figures) {
-        auto const count = vectors_for(chosen.place, 100e-6);
-        figures["kernel"] = "copy of 100 us";
-        figures["bytes"] = 32.0 * static_cast<double>(count);
-        auto const nothing = measured_apart(chosen.place, count, count, [] {});
-        figures["true_slow_down_of_no_more_work"] = nothing.mean;
-        figures["true_slow_down_of_no_more_work_standard_error"] = nothing.standard_error;
-        std::printf("no more work: truth %+.3f %% +- %.3f\n", 100 * nothing.mean,
-                    100 * nothing.standard_error);
-        // The smallest in question first; what is below and far above it, for the curve, last.
-        for (double const share : {0.005, 0.01, 0.02, 0.05, 0.0025}) {
-          int const trials = share == 0.0025 ? 60 : 200;  // below the target, for the curve
-          figures["slow_downs"].push_back(
-              find_slow_down(chosen.place, count, share, chosen.quick ? trials / 20 : trials));
-          chosen.save(figures);
+      argc, argv, "detection",
+      [&](benchmark::options const& chosen, report::document& figures) {
+        place = chosen.place;
+        if (chosen.quick) { plan.count = 2; }
+        std::string const section = processes ? "builds" : "slow_downs";
+        resumable_trials trials{chosen, plan, figures};
+        auto& asked = processes ? builds : all;
+        for (auto& each : asked) {
+          each.count = vectors_for(place, each.seconds);
+          measure_apart(place, each, figures[section]["apart"][each.name]);
         }
-      });
+        trials.run(section, kinds_of(place, asked, processes));
+        figures[section]["found"] = report::document::array();
+        for (auto const& each : asked) {
+          auto& apart = figures[section]["apart"][each.name];
+          measure_apart(place, each, apart);
+          figures[section]["found"].push_back(
+              row_of(each, trials.rows(section, each.name), apart.get<std::vector<double>>()));
+        }
+      },
+      more);
 }

@@ -36,7 +36,7 @@ using namespace assay;
 using namespace assay::benchmark;
 
 /// Two sets of matrices of 96 or 192 MiB, used in turn: none is found in an L2 cache of 60 MiB.
-constexpr int arenas_of_matmul = 2;
+constexpr int buffer_sets_of_matmul = 2;
 
 void require(cublasStatus_t status, char const* what) {
   if (status == CUBLAS_STATUS_SUCCESS) { return; }
@@ -227,7 +227,7 @@ void measure_type(options const& chosen, std::string const& type, double target,
   auto const flops = work.item_traffic().flops;
   stream const where{chosen.place};
   std::vector<workloads::device_matmul_state<T>> states;
-  for (int i = 0; i < arenas_of_matmul; ++i) { states.emplace_back(chosen.place, work, 1); }
+  for (int i = 0; i < buffer_sets_of_matmul; ++i) { states.emplace_back(chosen.place, work, 1); }
 
   Peer peer{where};
   std::vector<contender<T>> all;
@@ -251,8 +251,8 @@ void measure_type(options const& chosen, std::string const& type, double target,
         throw std::runtime_error(each.name + ": " + *wrong);
       }
     }
-    runs.emplace_back(where, 2 * arenas_of_matmul, [&](int i) {
-      each.enqueue(states[static_cast<std::size_t>(i % arenas_of_matmul)]);
+    runs.emplace_back(where, 2 * buffer_sets_of_matmul, [&](int i) {
+      each.enqueue(states[static_cast<std::size_t>(i % buffer_sets_of_matmul)]);
     });
   }
   for (int repetition = -1; repetition < repetitions; ++repetition) {
@@ -267,7 +267,7 @@ void measure_type(options const& chosen, std::string const& type, double target,
   double best = 0;
   std::string best_name;
   for (auto const& each : all) {
-    auto const sample = measure::summarise(each.seconds);
+    auto const sample = stats::summarise(each.seconds);
     auto const share = peer_seconds / sample.median;
     if (&each != &all[0] && share > best) {
       best = share;

@@ -22,11 +22,12 @@ constexpr int lanes = 4;
 template <class T>
 using tuned = kernel::null_cast_tuning<T>;
 
-/// Enqueues kernel `which` of the three, or 3 for the fused one, with one arena.
+/// Enqueues kernel `which` of the three, or 3 for the fused one, with one buffer_set.
 template <class T>
-void enqueue(on::device place, stream const& where, int which, arenas<T>& all, int arena) {
-  auto& in = all.at(arena);
-  auto& via = all.with(arena);
+void enqueue(on::device place, stream const& where, int which, buffer_sets<T>& all,
+             int buffer_set) {
+  auto& in = all.at(buffer_set);
+  auto& via = all.with(buffer_set);
   auto& out = in.outputs[0];
   auto const rows = in.rows();
   if (which == 0) {
@@ -48,7 +49,7 @@ void enqueue(on::device place, stream const& where, int which, arenas<T>& all, i
 /// Throws unless every output is that of the reference; then poisons all. The fused kernel writes
 /// no mask: without `masks` they are set to what the others leave.
 template <class T>
-void require_right(arenas<T>& all, std::string const& what, bool masks) {
+void require_right(buffer_sets<T>& all, std::string const& what, bool masks) {
   for (int i = 0; i < all.count(); ++i) {
     auto& state = all.at(i);
     if (!masks) {
@@ -81,7 +82,7 @@ void each_kernel(on::device place, std::int64_t rows, bool large, int repetition
   auto const three = work.kernels();
   std::array const kernels{three[0], three[1], three[2], fused.kernels()[0]};
   stream const where{place};
-  arenas<T> all{place, work, arenas_for(rows)};
+  buffer_sets<T> all{place, work, buffer_sets_for(rows)};
   copy_peer peer{where, std::size_t{1} << 30U, all.at(0).values(),
                  static_cast<std::size_t>(rows) * sizeof(T)};
 
@@ -110,7 +111,7 @@ void each_kernel(on::device place, std::int64_t rows, bool large, int repetition
 
   auto const peer_rate = peer.bytes() / median(copies);
   for (std::size_t which = 0; which < 4; ++which) {
-    auto const sample = measure::summarise(seconds[which]);
+    auto const sample = stats::summarise(seconds[which]);
     auto const bytes = kernels[which].moves.bytes();
     auto const target = !large ? 0.0 : which == 3 ? 0.93 : 0.90;
     print_row(type_name<T>(), rows, std::string{kernels[which].name}, sample.median, bytes,
@@ -180,7 +181,7 @@ void items_at_once(on::device place, Work const& work, int repetitions, report::
     if (repetition >= 0) { seconds.push_back(end.seconds_since(begin) / (lanes * items)); }
   }
   if (auto const wrong = state.verify()) { throw std::runtime_error(*wrong); }
-  auto const sample = measure::summarise(seconds);
+  auto const sample = stats::summarise(seconds);
   auto const bytes = work.item_traffic().bytes();
   std::printf("%-6s %11lld  %-22s %10.2f us %8.0f GB/s  (4 lanes at once, per item)\n",
               type_name<T>(), static_cast<long long>(rows), Work::name.data(), sample.median * 1e6,

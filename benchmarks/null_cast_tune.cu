@@ -59,7 +59,7 @@ class sweep {
         repetitions_(chosen.quick ? 3 : 11),
         large_rows_(std::int64_t{1} << (chosen.quick ? 24 : 28)),
         large_{place_, {.rows = large_rows_}, 1},
-        small_{place_, {.rows = small_rows}, arenas_for(small_rows)},
+        small_{place_, {.rows = small_rows}, buffer_sets_for(small_rows)},
         peer_{where_, std::size_t{1} << 30U, large_.at(0).values(),
               static_cast<std::size_t>(large_rows_) * sizeof(T)},
         scratch_(large_rows_),
@@ -201,11 +201,11 @@ class sweep {
   int repetitions_;
   std::int64_t large_rows_;
   stream where_{place_};
-  arenas<T> large_;
-  arenas<T> small_;
+  buffer_sets<T> large_;
+  buffer_sets<T> small_;
   copy_peer peer_;
   temporaries<T> scratch_;
-  typename arenas<T>::state::output scratch_out_{
+  typename buffer_sets<T>::state::output scratch_out_{
       workloads::resident<double>{static_cast<std::size_t>(large_rows_)},
       workloads::resident<std::uint32_t>{workloads::mask_bytes(large_rows_) / 4}};
   workloads::resident<unsigned long long> different_{1};

@@ -119,13 +119,13 @@ int settle(bench& with, Engine& engine, Job const& job) {
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }
 
 report::document told(std::string const& name, std::vector<double> const& seconds) {
-  auto const all = measure::summarise(seconds);
+  auto const all = stats::summarise(seconds);
   return {{name + "_seconds", all.median},
           {name + "_min_seconds", all.min},
           {name + "_max_seconds", all.max}};
 }
 
-double median(std::vector<double> const& of) { return measure::summarise(of).median; }
+double median(std::vector<double> const& of) { return stats::summarise(of).median; }
 
 /// B / (B + 2 sqrt((S - B) a)): what equal chunks can reach where each costs `a`.
 double closed_form_share(measure::transfer_bound const& of, double chunk_seconds) {

@@ -11,9 +11,9 @@
 #include <assay/core/units.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/measure/link_ceilings.hpp>
-#include <assay/measure/summary.hpp>
 #include <assay/measure/transfer_trial.hpp>
 #include <assay/memory/pool.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
@@ -59,7 +59,7 @@ struct bench {
       auto const once = trial.run(engine, job(of, to_device)).wall;
       if (i > 0) { seconds.push_back(once); }
     }
-    return static_cast<double>(bytes) / measure::summarise(seconds).median;
+    return static_cast<double>(bytes) / stats::summarise(seconds).median;
   }
 };
 
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
           copies.push_back(measure::host_seconds(
               [&] { measure::parallel_copy(threads, to, from, with.bytes); }));
         }
-        auto const host = static_cast<double>(with.bytes) / measure::summarise(copies).median;
+        auto const host = static_cast<double>(with.bytes) / stats::summarise(copies).median;
         for (std::size_t const buffer : {256_KiB, 1_MiB, 4_MiB}) {
           for (bool const streaming : {true, false}) {
             if (!to_device && !streaming) { continue; }  // only buffers are filled so

@@ -45,7 +45,7 @@ using clock_type = std::chrono::steady_clock;
 double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();
 }
-double median(std::vector<double> const& values) { return measure::summarise(values).median; }
+double median(std::vector<double> const& values) { return stats::summarise(values).median; }
 
 // What the compiler must not look through.
 void keep(int value) { asm volatile("" : : "r"(value) : "memory"); }
@@ -205,31 +205,31 @@ class traced_subject final : public measure::subject {
   traced_subject(Pipeline const& what, traced when)
       : inner_(std::make_unique<rig<Pipeline>>(what)), when_(when) {}
 
-  void warm(int arena, int count) override { inner_.warm(arena, count); }
-  measure::cell time(int arena, int count) override {
+  void warm(int buffer_set, int count) override { inner_.warm(buffer_set, count); }
+  measure::cell time(int buffer_set, int count) override {
     if (when_ == traced::never) {
-      inner_.warm(arena, 1);
-      return inner_.time(arena, count);
+      inner_.warm(buffer_set, 1);
+      return inner_.time(buffer_set, count);
     }
     trace::recorder tracer;
     tracer.start();
     if (tracer.status().what != trace::recorder_status::kind::recording) {
       throw std::runtime_error("not recorded: " + tracer.status().text);
     }
-    inner_.warm(arena, 1);
+    inner_.warm(buffer_set, 1);
     if (when_ == traced::just_before) {
       (void)tracer.stop();
-      inner_.warm(arena, 1);
-      return inner_.time(arena, count);
+      inner_.warm(buffer_set, 1);
+      return inner_.time(buffer_set, count);
     }
-    auto const timed = inner_.time(arena, count);
+    auto const timed = inner_.time(buffer_set, count);
     auto const made = tracer.stop();
     if (made.kernels.empty() || made.lost.dropped + made.lost.zero_stamped != 0) {
       throw std::runtime_error("the recording lost records");
     }
     return timed;
   }
-  std::optional<std::string> verify(int arena) override { return inner_.verify(arena); }
+  std::optional<std::string> verify(int buffer_set) override { return inner_.verify(buffer_set); }
 
  private:
   measure::pipeline_subject<Pipeline> inner_;
@@ -266,11 +266,11 @@ void batches(on::device place, bool quick, report::document& figures) {
                                {"low", each.effect.low},
                                {"high", each.effect.high},
                                {"verdict", std::string{to_string(each.outcome)}},
-                               {"noise_floor", each.noise_floor}};
+                               {"noise", each.noise}};
     std::printf("batch: %s: %.4fx [%.4f, %.4f] %s\n", each.contrast_name.c_str(), each.effect.ratio,
                 each.effect.low, each.effect.high, std::string{to_string(each.outcome)}.c_str());
   }
-  out["untraced_seconds"] = found.arms[0].on(measure::clock::wall).median;
+  out["untraced_seconds"] = found.variants[0].on(measure::clock::wall).median;
   out["epochs"] = found.epochs;
   out["seconds"] = found.seconds;
 }

@@ -10,7 +10,7 @@ from headers import UMBRELLAS, Graph
 
 # The layers, lowest first; an include may only point to a lower one, or stay in its room.
 LAYERS = [
-    {"version", "core", "reference"},
+    {"version", "core", "reference", "stats"},
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer"},
     {"workload", "comm"},
@@ -18,12 +18,10 @@ LAYERS = [
     {"rig"},
     {"measure", "trace"},
     {"report"},
+    {"compare"},
 ]
-# Headers of a high room that stand lower: plain statistics, which know no CUDA and no policy.
+# Headers of a high room that stand lower: they know no CUDA and no policy.
 LOWERED = {
-    "measure/signed_rank.hpp": 0,
-    "measure/coins.hpp": 0,
-    "measure/schedule.hpp": 0,
     "measure/clock.hpp": 0,
 }
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
@@ -35,7 +33,7 @@ RAISED = {
 AXES = {"memory", "submit", "copy", "transfer"}
 CONTRACTS = {"concepts", "lane", "buffer"}
 
-MAY_LOOK_AROUND = {"core/config.hpp", "core/cccl.hpp", "core/ptx.cuh"}  # the only users of the preprocessor
+MAY_LOOK_AROUND = {"core/platform.hpp", "core/cccl.hpp", "core/ptx.cuh"}  # the only users of the preprocessor
 MAX_HEADER_LINES = 350
 MAX_KERNEL_LINES = 40
 MAX_COLUMNS = 100

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks one line of a header at a time, and says which breakages no test notices.
 
-mutate.py include/assay/measure/signed_rank.hpp --test measure/signed_rank [--test ...] [--count 20]
+mutate.py include/assay/stats/signed_rank.hpp --test measure/signed_rank [--test ...] [--count 20]
 
 Works on a copy of the tree in a temporary folder; the seed repeats a run. Exit code 1 when fewer
 than --caught of the mutants were caught.

@@ -16,9 +16,9 @@
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
 #include <assay/core/device.hpp>
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/line_up.hpp>
 #include <assay/report/format.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/sequential.hpp>
@@ -64,12 +64,12 @@ struct parameters {
 /// What each variant computes per second, and beside the control.
 void answer(measure::comparison& all, measure::clock on) {
   measure::answer said{"What does each strategy reach?", {}};
-  for (auto const& each : all.arms) {
+  for (auto const& each : all.variants) {
     auto const seconds = each.on(on).median;
     if (!(seconds > 0)) { continue; }
     said.lines.push_back(each.label + ": " + report::rate(each.flops / seconds, "FLOP") + ", " +
-                         report::fixed(all.arms.front().on(on).median / seconds, 2) + " times " +
-                         all.arms.front().label);
+                         report::fixed(all.variants.front().on(on).median / seconds, 2) +
+                         " times " + all.variants.front().label);
   }
   all.answers.push_back(std::move(said));
 }
@@ -102,7 +102,7 @@ std::optional<measure::comparison> on_device(parameters const& given, cli::optio
   auto const& how = workloads::matmul_shape_on<T, copy::regular<>>(place);
   measuring.title = "What is a copy strategy worth to a product of matrices, by " +
                     std::string{how.instruction} + "?";
-  measure::line_up all;
+  measure::experiment all;
   auto traced = explain.variants();
   std::vector<std::string> labels, left_out;
   each_strategy([&](auto strategy) {
@@ -133,7 +133,7 @@ std::optional<measure::comparison> on_host(parameters const& given, cli::options
   measuring.title = "What are threads worth to a product of matrices on the CPU?";
   auto const every = control.with(on::host{std::max(2, host::all_threads())});
   if (chosen.list) {
-    print_list(measure::labels_of({control.axes(), every.axes()}));
+    print_list(measure::labels_of(control, every));
     return {};
   }
   return compare_all(measuring, control, every);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A rig runs each item of each batch, in the arena asked for, and tells a wrong result.
+/// A rig runs each item of each batch, in the buffer set asked for, and tells a wrong result.
 
 #include "catch.hpp"
 
@@ -72,10 +72,10 @@ TEST_CASE("a wrong output of any lane is found", "[rig]") {
   }
 }
 
-TEST_CASE("rigs share arenas that are handed to them", "[rig]") {
+TEST_CASE("rigs share buffer sets that are handed to them", "[rig]") {
   pipeline const what{counting{}, on::host{}, submit::concurrent{.threads = 2, .items = 5}};
   using rig_type = rig<std::remove_const_t<decltype(what)>>;
-  std::shared_ptr<arenas<counting::state>> shared;
+  std::shared_ptr<buffer_sets<counting::state>> shared;
   auto const keep = [&](auto const& make) { return shared ? shared : shared = make(); };
   rig_type first{what, mr::heap{}.open(on::host{}), keep};
   rig_type second{what, mr::heap{}.open(on::host{}), keep};

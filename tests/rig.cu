@@ -30,8 +30,8 @@ template <class Pipeline>
 void require_right(Pipeline const& what) {
   INFO(describe(what.memory) << ", " << describe(what.submit));
   rig real{what};
-  for (int arena : {0, 1, 0}) {
-    auto const wrong = real.verify(arena);
+  for (int buffer_set : {0, 1, 0}) {
+    auto const wrong = real.verify(buffer_set);
     INFO(wrong.value_or("right"));
     REQUIRE_FALSE(wrong.has_value());
   }

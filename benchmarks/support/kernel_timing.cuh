@@ -4,8 +4,8 @@
 #pragma once
 
 #include <assay/core/stream.hpp>
-#include <assay/measure/summary.hpp>
 #include <assay/memory/cuda.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -107,11 +107,11 @@ struct temporaries {
 
 /// Inputs, temporaries and outputs that are used in turn, so that none of them is found in a cache.
 template <class T>
-class arenas {
+class buffer_sets {
  public:
   using state = workloads::device_null_cast_state<T, workloads::null_cast_form::three_kernels>;
 
-  arenas(on::device place, workloads::null_cast<T> const& work, int count) {
+  buffer_sets(on::device place, workloads::null_cast<T> const& work, int count) {
     for (int i = 0; i < count; ++i) {
       states_.emplace_back(place, work, 1);
       temporaries_.emplace_back(work.row_count());
@@ -126,15 +126,13 @@ class arenas {
   std::vector<temporaries<T>> temporaries_;
 };
 
-/// As many arenas as together are twice an L2 of 60 MiB even for the kernel that moves least, which
-/// is is_valid with 1.125 bytes a row.
-inline int arenas_for(std::int64_t rows) {
+/// As many buffer sets as together are twice an L2 of 60 MiB even for the kernel that moves least,
+/// which is is_valid with 1.125 bytes a row.
+inline int buffer_sets_for(std::int64_t rows) {
   return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{108} << 20U) / rows, 1, 128));
 }
 
-inline double median(std::vector<double> const& values) {
-  return measure::summarise(values).median;
-}
+inline double median(std::vector<double> const& values) { return stats::summarise(values).median; }
 
 template <class T>
 constexpr char const* type_name() {

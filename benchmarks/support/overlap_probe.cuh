@@ -4,9 +4,9 @@
 /// benchmark.
 #pragma once
 
-#include <assay/measure/summary.hpp>
 #include <assay/measure/transfer_trial.hpp>
 #include <assay/report/json.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/transfer/courier.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/mapped.hpp>
@@ -78,10 +78,10 @@ report::document probe_cuts(measure::transfer_trial& trial, Memory const& memory
     }
     bounds.push_back(trial.bound(what).seconds());
   }
-  auto const bound = measure::summarise(bounds).median;
+  auto const bound = stats::summarise(bounds).median;
   report::document result{{"what", "cuts"}, {"bytes", bytes}, {"bound_seconds", bound}};
   for (auto const& each : rows) {
-    auto const seconds = measure::summarise(each.seconds).median;
+    auto const seconds = stats::summarise(each.seconds).median;
     result["rows"].push_back({{"chunks", each.chunks},
                               {"growth", each.growth},
                               {"led_by_caller", each.led},
@@ -151,7 +151,7 @@ inline report::document probe_copies(measure::transfer_trial& trial, std::byte* 
       auto const out_seconds = to_host ? out_end.seconds_since(begin) : 0.0;
       all.push_back(std::max(in_seconds, out_seconds));
     }
-    return measure::summarise(all).median;
+    return stats::summarise(all).median;
   };
   report::document result{{"what", "copies"}, {"bytes", bytes}, {"copies", parts}};
   for (auto const& [name, to_device, to_host] :
@@ -232,8 +232,8 @@ inline report::document probe_waits(on::device place, int repetitions) {
     by_event.push_back(a);
     by_value.push_back(b);
   }
-  auto const events = measure::summarise(by_event).median;
-  auto const values = measure::summarise(by_value).median;
+  auto const events = stats::summarise(by_event).median;
+  auto const values = stats::summarise(by_value).median;
   std::printf("probe waits  there and back by events %.2f us, by values %.2f us\n", events * 1e6,
               values * 1e6);
   std::fflush(stdout);
@@ -253,12 +253,12 @@ report::document probe_mapped(measure::transfer_trial& trial, Memory const& memo
   }
   auto const bytes =
       static_cast<double>(what.elements) * static_cast<double>(what.inputs.front().element_bytes);
-  auto const share = measure::summarise(bounds).median / measure::summarise(seconds).median;
+  auto const share = stats::summarise(bounds).median / stats::summarise(seconds).median;
   std::printf("probe mapped %6.0f MiB: %.1f %%\n", bytes / 0x1p20, 100 * share);
   std::fflush(stdout);
   return {{"what", "mapped"},
           {"bytes", bytes},
-          {"seconds", measure::summarise(seconds).median},
+          {"seconds", stats::summarise(seconds).median},
           {"share_of_bound", share}};
 }
 

@@ -8,6 +8,7 @@
 #include <assay/report/file.hpp>
 #include <assay/report/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace assay::benchmark {
 
@@ -28,7 +30,14 @@ struct options {
   bool quick = false;
 };
 
-inline options parse(int argc, char const* const* argv) {
+/// An option that one benchmark has beside those of all.
+struct option {
+  std::string name;
+  std::string value;  ///< how the help calls its value: "N"; "[N]" may be left out; "" for a flag
+  std::function<void(std::string const& value)> read;
+};
+
+inline options parse(int argc, char const* const* argv, std::vector<option> const& more = {}) {
   options chosen;
   for (int i = 1; i < argc; ++i) {
     std::string_view const word = argv[i];
@@ -43,34 +52,45 @@ inline options parse(int argc, char const* const* argv) {
     } else if (word == "--quick") {
       chosen.quick = true;
     } else {
-      throw std::invalid_argument("unknown option '" + std::string{word} +
-                                  "': there are --json PATH, --device N, --quick and --help");
+      auto const own = std::ranges::find(more, word, &option::name);
+      if (own == more.end()) {
+        throw std::invalid_argument("unknown option '" + std::string{word} + "': see --help");
+      }
+      bool const next = i + 1 < argc && std::string_view{argv[i + 1]}.substr(0, 2) != "--";
+      bool const takes = own->value.starts_with('[') ? next : !own->value.empty();
+      own->read(takes ? value() : std::string{});
     }
   }
   return chosen;
+}
+
+/// The commit that was built; empty where it is not known.
+inline std::string commit() {
+#ifdef ASSAY_COMMIT
+  return ASSAY_COMMIT;
+#else
+  return {};
+#endif
 }
 
 /// Runs `body(options, json&)`, which fills the figures in, and writes them with the environment in
 /// which they were measured; returns the exit code. The clocks and throttle reasons are sampled at
 /// the end, when the card is as warm as it was while measuring.
 inline int run(int argc, char const* const* argv, std::string const& name,
-               std::function<void(options const&, report::document&)> const& body) {
+               std::function<void(options const&, report::document&)> const& body,
+               std::vector<option> const& more = {}) {
   try {
     if (argc > 1 && (std::string_view{argv[1]} == "--help" || std::string_view{argv[1]} == "-h")) {
       std::cout << name << ": prints its figures; --json PATH writes them, --device N chooses the "
                 << "GPU, --quick takes less time\n";
+      for (auto const& each : more) { std::cout << "  " << each.name << ' ' << each.value << '\n'; }
       return 0;
     }
-    auto chosen = parse(argc, argv);
+    auto chosen = parse(argc, argv, more);
     if (!chosen.json.empty()) { report::require_writable(chosen.json); }
     require_device(chosen.place);
     check(cudaSetDevice(chosen.place.id));
-#ifdef ASSAY_COMMIT
-    std::string const commit = ASSAY_COMMIT;
-#else
-    std::string const commit;
-#endif
-    auto where = measure::host_environment(commit, measure::command_line(argc, argv));
+    auto where = measure::host_environment(commit(), measure::command_line(argc, argv));
     auto state = measure::watch(chosen.place);
     chosen.save = [&](report::document const& figures) {
       for (auto const& reason : state.sample()) { std::cerr << "note: " << reason << '\n'; }

@@ -1,44 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What many comparisons said whose true difference is known.
+/// Rows and counts of many comparisons whose true difference is known.
 #pragma once
 
-#include "rules.hpp"
-
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/summary.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/document.hpp>
+#include <assay/stats/summary.hpp>
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include <cmath>
-#include <cstddef>
 #include <cstdio>
-#include <stdexcept>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace assay::benchmark {
 
-/// One comparison and what it said on the GPU clock.
-struct trial {
-  measure::verdict outcome = measure::verdict::inconclusive;
-  measure::estimate effect;
-  int epochs = 0;
-  double seconds = 0;
-  std::vector<double> control, variant;  ///< seconds per launch of every cell
-};
+/// One comparison of two variants as a row of a result: its verdict on the primary clock, its
+/// ratio with the interval, and its effort.
+using trial = report::document;
 
-/// What a comparison of two variants said; throws `std::runtime_error` where it failed.
-inline trial trial_of(measure::comparison const& found) {
-  if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
-  auto const primary = std::ranges::find_if(found.findings, &measure::finding::primary);
-  constexpr auto gpu = static_cast<std::size_t>(measure::clock::gpu);
-  return {primary->outcome, primary->effect,          found.epochs,
-          found.seconds,    found.arms[0].cells[gpu], found.arms[1].cells[gpu]};
+/// JSON has no NaN and no infinity: both become null.
+inline report::document finite(double value) {
+  return std::isfinite(value) ? report::document(value) : report::document(nullptr);
 }
 
-inline bool says_different(trial const& one) {
-  return one.outcome == measure::verdict::faster || one.outcome == measure::verdict::slower;
+inline trial trial_of(measure::comparison const& found) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  measure::finding said;
+  for (auto const& each : found.findings) {
+    if (each.primary) { said = each; }
+  }
+  trial row;
+  row["outcome"] = to_string(said.outcome);
+  row["ratio"] = finite(said.effect.ratio);
+  row["low"] = finite(said.effect.low);
+  row["high"] = finite(said.effect.high);
+  row["epochs"] = found.epochs;
+  row["dropped_epochs"] = static_cast<int>(found.epoch_records.size()) - found.epochs;
+  row["seconds"] = found.seconds;
+  row["launch_seconds"] =
+      finite(found.variants.empty() ? unknown : found.variants[0].on(found.primary).median);
+  row["reason"] = said.reason;
+  return row;
 }
 
 /// The upper end of Clopper and Pearson's 95 % interval (one-sided) for `hits` of `trials`.
@@ -62,62 +67,66 @@ inline double clopper_pearson_upper(int hits, int trials) {
   return high;
 }
 
-/// What all trials said, for the record: one row each of verdict, ratio, interval, epochs.
-inline report::document rows_of(std::vector<trial> const& trials) {
-  auto rows = report::document::array();
-  for (auto const& one : trials) {
-    rows.push_back(
-        {to_string(one.outcome), one.effect.ratio, one.effect.low, one.effect.high, one.epochs});
+/// The finite values of one column.
+inline std::vector<double> column(std::vector<trial> const& rows, char const* name) {
+  std::vector<double> values;
+  for (auto const& row : rows) {
+    if (auto const& value = row.at(name); !value.is_null()) { values.push_back(value); }
   }
-  return rows;
+  return values;
 }
 
-/// How often each of the other rules says "different" of the same cells.
-inline report::document other_rules(std::vector<trial> const& trials) {
-  report::document all;
-  for (auto const& each : rules::all) {
-    int different = 0;
-    for (auto const& one : trials) {
-      auto const said = each.judge(one.control, one.variant);
-      different += said == rules::answer::faster || said == rules::answer::slower ? 1 : 0;
-    }
-    all[std::string{each.name}] =
-        static_cast<double>(different) / static_cast<double>(trials.size());
-  }
-  return all;
+inline int count_of(std::vector<trial> const& rows, measure::verdict outcome) {
+  int count = 0;
+  for (auto const& row : rows) { count += row.at("outcome") == to_string(outcome) ? 1 : 0; }
+  return count;
 }
 
-/// How often comparisons of equal things said "different": says so in a line that begins with
-/// `name`, and returns it for the record, with a row for each trial.
-inline report::document false_alarms_of(std::string const& name, std::vector<trial> const& all) {
-  auto const trials = static_cast<int>(all.size());
-  auto const alarms = static_cast<int>(std::ranges::count_if(all, says_different));
-  auto const unproven =
-      static_cast<int>(std::ranges::count(all, measure::verdict::unproven, &trial::outcome));
-  auto const upper_bound = clopper_pearson_upper(alarms, trials);
-  std::vector<double> half_widths;
-  std::vector<double> seconds;
-  for (auto const& one : all) {
-    half_widths.push_back(std::log(one.effect.high / one.effect.low) / 2);
-    seconds.push_back(one.seconds);
-  }
-  auto const half_width = measure::summarise(half_widths).median;
-  auto const verdict_seconds = measure::summarise(seconds);
-  std::printf(
-      "%s: %d false alarms of %d (at most %.2f %%), %d unproven, %.2f s a verdict, "
-      "half-width %.3f %%\n",
-      name.c_str(), alarms, trials, 100 * upper_bound, unproven, verdict_seconds.median,
-      100 * half_width);
+/// Counts the verdicts of comparisons of equal work: FASTER and SLOWER are false alarms.
+inline report::document counts_of(std::vector<trial> const& rows) {
+  using measure::verdict;
+  auto const trials = static_cast<int>(rows.size());
   report::document found;
   found["trials"] = trials;
+  found["faster"] = count_of(rows, verdict::faster);
+  found["slower"] = count_of(rows, verdict::slower);
+  auto const alarms = count_of(rows, verdict::faster) + count_of(rows, verdict::slower);
   found["false_alarms"] = alarms;
-  found["unproven"] = unproven;
-  found["rate_upper_bound"] = upper_bound;
-  found["median_half_width"] = half_width;
-  found["median_seconds_per_verdict"] = verdict_seconds.median;
-  found["max_seconds_per_verdict"] = verdict_seconds.max;
-  found["false_alarm_rate_of_other_rules_on_the_same_cells"] = other_rules(all);
-  found["rows"] = rows_of(all);
+  found["rate_upper_bound"] = clopper_pearson_upper(alarms, trials);
+  found["equivalent"] = count_of(rows, verdict::equivalent);
+  found["inconclusive"] = count_of(rows, verdict::inconclusive);
+  found["unproven"] = count_of(rows, verdict::unproven);
+  found["wrong_answers"] = count_of(rows, verdict::wrong_answer);
+  auto const of = [&](char const* name) { return stats::summarise(column(rows, name)); };
+  found["median_seconds_per_verdict"] = finite(of("seconds").median);
+  found["max_seconds_per_verdict"] = finite(of("seconds").max);
+  found["median_epochs"] = finite(of("epochs").median);
+  found["median_launch_seconds"] = finite(of("launch_seconds").median);
+  return found;
+}
+
+/// Prints the counts in one line that begins with `name`.
+inline void print_counts(std::string const& name, report::document const& counts) {
+  auto const whole = [&](char const* key) { return counts.at(key).get<int>(); };
+  auto const real = [&](char const* key) {
+    auto const& value = counts.at(key);
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  };
+  std::printf(
+      "%-24s %4d: %2d false (%d faster, %d slower; at most %.2f %%), %d equivalent, %d "
+      "inconclusive, %d unproven, %d wrong; %.2f s (at most %.2f s), %.0f epochs, %.2f us\n",
+      name.c_str(), whole("trials"), whole("false_alarms"), whole("faster"), whole("slower"),
+      100 * real("rate_upper_bound"), whole("equivalent"), whole("inconclusive"), whole("unproven"),
+      whole("wrong_answers"), real("median_seconds_per_verdict"), real("max_seconds_per_verdict"),
+      real("median_epochs"), 1e6 * real("median_launch_seconds"));
+  std::fflush(stdout);
+}
+
+/// Prints the counts of comparisons of equal work, and returns the counts with the rows.
+inline report::document false_alarms_of(std::string const& name, std::vector<trial> const& all) {
+  auto found = counts_of(all);
+  print_counts(name, found);
+  found["rows"] = all;
   return found;
 }
 

@@ -12,7 +12,7 @@
 
 #include <assay/measure/collective_subject.cuh>
 #include <assay/measure/procedure.hpp>
-#include <assay/measure/summary.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ class strategy_bench {
     auto const sizes = given_.compared_bytes();
     for (auto const bytes : sizes) {
       auto one = compare_at(bytes, chosen_.alpha / static_cast<double>(sizes.size()), into);
-      if (all.arms.empty()) {
+      if (all.variants.empty()) {
         all = std::move(one);
         all.alpha = chosen_.alpha;
       } else {
@@ -172,7 +172,7 @@ class strategy_bench {
       contrasts.push_back(std::move(one));
     }
     auto options = chosen_.measuring();
-    if (!given_.clock_named) { options.primary = measure::clock::gpu; }
+    if (!given_.clock_named) { options.clock = measure::clock::gpu; }
     options.alpha = alpha;
     auto const watch = watch_of(peers_);
     auto found = measure::run(variants, contrasts, measure::watched(options, watch));
@@ -184,12 +184,12 @@ class strategy_bench {
   void add_rows(measure::comparison const& found, std::size_t bytes,
                 strategy_findings& into) const {
     std::size_t next = 0;
-    for (std::size_t i = 0; i < strategies_.size() && i < found.arms.size(); ++i) {
+    for (std::size_t i = 0; i < strategies_.size() && i < found.variants.size(); ++i) {
       strategy_row row;
       row.bytes = static_cast<double>(bytes);
       row.stages = strategies_[i].stages;
       row.strategy = strategies_[i].strategy;
-      row.seconds = found.arms[i].on(measure::clock::gpu).median / operations_at(bytes);
+      row.seconds = found.variants[i].on(measure::clock::gpu).median / operations_at(bytes);
       row.busbw = bus_gigabytes(row.bytes, row.seconds, peers_.ranks());
       if (i != control_of(i) && next < found.findings.size()) {  // the primary findings come first
         row.effect = found.findings[next].effect;
@@ -220,7 +220,7 @@ class strategy_bench {
       auto const time = team_.time(graphs, 1, operations).gpu / operations;
       if (i > 0) { seconds.push_back(time); }
     }
-    auto const times = measure::summarise(seconds);
+    auto const times = stats::summarise(seconds);
     auto const busbw = bus_gigabytes(static_cast<double>(bytes), times.median, peers_.ranks());
     return {blocks, of.stages, of.strategy, times.median, times.min, times.max, busbw};
   }

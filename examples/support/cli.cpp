@@ -40,7 +40,8 @@ void declare(command_line& line, options& into, words& raw) {
   line.option("--clock", raw.clock, "the clock that decides: wall, gpu or submit");
   line.optional("--seed", raw.seed, "repeats the inputs and the order of a run");
   line.option("--epochs", into.epochs, "stop after at most so many epochs; 12 with --quick");
-  line.flag("--resolve", into.resolve, "run on for a sign where equivalence is already shown");
+  line.flag("--resolve", into.run_until_sign,
+            "run on for a sign where equivalence is already shown");
   line.flag("--quick", into.quick, "smaller and shorter, to see that it works");
   line.group("Place");
   line.option("--device", into.device, "CUDA ordinal of the GPU");
@@ -48,7 +49,8 @@ void declare(command_line& line, options& into, words& raw) {
   line.exclude("--host", "--device");
   line.group("Output");
   line.optional("--json", into.json, "write everything as JSON");
-  line.optional("--csv", into.csv, "write findings to X.csv, X.arms.csv and X.cells.csv beside it");
+  line.optional("--csv", into.csv,
+                "write findings to X.csv, X.variants.csv and X.cells.csv beside it");
   line.optional("--text", into.text, "write the report that the terminal shows");
   line.flag("--list", into.list, "name the variants and do nothing else");
   line.flag("--quiet", into.quiet, "no report and no progress: files and exit code only");

@@ -12,15 +12,15 @@
 #include "explaining.hpp"
 
 #include <assay/core/distinct.hpp>
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/device_ceilings.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/line_up.hpp>
 #include <assay/measure/little.cuh>
 #include <assay/measure/pipeline_subject.hpp>
-#include <assay/measure/summary.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/report/format.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
@@ -141,7 +141,7 @@ class copy_bench {
     auto const mix = traffic.bytes() / traffic.bytes_read;  // what is written comes beside
     row.limit = mix < 1.001 ? terms_.read_bytes_per_second : copy_limit_;
     predict(row, terms_, mix, random);
-    row.measured = traffic.bytes() / measure::summarise(seconds).median;
+    row.measured = traffic.bytes() / stats::summarise(seconds).median;
     rows_.push_back(std::move(row));
   }
 
@@ -156,7 +156,7 @@ class copy_bench {
 
   template <class Work>
   void judge(Work const& work, std::string const& label, std::string const& where) {
-    measure::line_up all;
+    measure::experiment all;
     auto traced = explain_.variants();
     std::vector<std::string> labels;
     each_compared_strategy([&](auto how) {

@@ -29,19 +29,19 @@ void predict(copy_row& row, measure::little_terms const& terms, double mix, bool
 measure::comparison merged(std::vector<copy_cell> const& cells, std::string title) {
   measure::comparison all;
   if (!cells.empty()) { all = cells.front().found; }
-  all.arms.clear();
+  all.variants.clear();
   all.findings.clear();
   all.reasons.clear();
   all.title = std::move(title);
   all.seconds = 0;
   std::size_t arms = 0;
-  for (auto const& cell : cells) { arms += cell.found.arms.size(); }
+  for (auto const& cell : cells) { arms += cell.found.variants.size(); }
   for (auto const& [workload, where, found] : cells) {
     auto const prefix = workload + ", " + where + ": ";
-    auto const first = all.arms.size();
-    for (auto arm : found.arms) {
+    auto const first = all.variants.size();
+    for (auto arm : found.variants) {
       arm.label = prefix + arm.label;
-      all.arms.push_back(std::move(arm));
+      all.variants.push_back(std::move(arm));
     }
     for (auto finding : found.findings) {
       finding.contrast_name = prefix + finding.contrast_name;
@@ -67,7 +67,7 @@ measure::comparison merged(std::vector<copy_cell> const& cells, std::string titl
 
 std::string variant_of(measure::comparison const& in, measure::finding const& found) {
   for (std::size_t i = 0; i < found.weights.size(); ++i) {
-    if (found.weights[i] > 0) { return in.arms[i].label; }
+    if (found.weights[i] > 0) { return in.variants[i].label; }
   }
   return found.contrast_name;
 }
@@ -103,7 +103,7 @@ std::vector<std::string> summary_lines(std::vector<copy_cell> const& cells) {
       auto const where = cell.workload + ", " + cell.where;
       auto const change = report::signed_percent(1 / found.effect.ratio - 1, 1);
       if (found.outcome == measure::verdict::equivalent ||
-          (!found.material && found.outcome != measure::verdict::unproven)) {
+          (!found.exceeds_margin && found.outcome != measure::verdict::unproven)) {
         nulls.push_back(where + " (" + what + ")");
       } else if (found.outcome == measure::verdict::faster ||
                  found.outcome == measure::verdict::slower) {

@@ -41,8 +41,8 @@ inline std::vector<std::string> const& gate_names() {
 inline bool meets(measure::finding const& found, std::string const& condition) {
   using measure::verdict;
   if (!found.primary) { return false; }
-  auto const resolved =
-      found.material && (found.outcome == verdict::slower || found.outcome == verdict::faster);
+  auto const resolved = found.exceeds_margin &&
+                        (found.outcome == verdict::slower || found.outcome == verdict::faster);
   auto const directed = found.what != measure::contrast::kind::interaction;
   if (condition == "slower") { return resolved && directed && found.outcome == verdict::slower; }
   if (condition == "faster") { return resolved && directed && found.outcome == verdict::faster; }

@@ -5,7 +5,7 @@
 
 #include "cli.hpp"
 
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/concurrent.hpp>
 #include <assay/submit/serialized.hpp>

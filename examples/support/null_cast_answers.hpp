@@ -49,7 +49,7 @@ inline std::string split(measure::submission_profile const& of) {
 /// Answers for a 2x2 of allocators (rows) and modes (columns: at once, under one mutex), with arms
 /// row-major. Adds nothing to a comparison that was not measured to its end.
 inline void answer_allocator_questions(measure::comparison& all) {
-  if (all.arms.size() != 4 || !all.failure.empty()) { return; }
+  if (all.variants.size() != 4 || !all.failure.empty()) { return; }
   using measure::clock;
   measure::answer gap{"Does the allocator change the gap between concurrent and mutex?", {}};
   detail::tell(gap, all, "Time of a batch", {1, -1, -1, 1}, clock::wall);
@@ -63,8 +63,8 @@ inline void answer_allocator_questions(measure::comparison& all) {
   measure::answer patterns{"Do the allocation patterns differ?", {}};
   bool same_calls = true;
   bool same_bytes = true;
-  auto const& first = all.arms.front().memory;
-  for (auto const& arm : all.arms) {
+  auto const& first = all.variants.front().memory;
+  for (auto const& arm : all.variants) {
     if (arm.submission) {
       submission.lines.push_back(arm.label + ": " + detail::split(*arm.submission));
     }

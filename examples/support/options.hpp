@@ -23,10 +23,10 @@ namespace assay::cli {
 struct options {
   double margin = 0.01;
   double alpha = 0.05;
-  std::uint64_t seed = 0;  ///< drawn afresh unless --seed gives it
-  int epochs = 24;         ///< at most
-  bool resolve = false;    ///< runs on for a sign where equivalence is already shown
-  bool quick = false;      ///< smaller and shorter, to see that it works
+  std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
+  int epochs = 24;              ///< at most
+  bool run_until_sign = false;  ///< runs on for a sign where equivalence is already shown
+  bool quick = false;           ///< smaller and shorter, to see that it works
   measure::clock clock = measure::clock::wall;
 
   std::filesystem::path json, csv, text;
@@ -84,12 +84,12 @@ class interrupt_guard {
 
 inline measure::options options::measuring() const {
   measure::options chosen;
-  chosen.primary = clock;
+  chosen.clock = clock;
   chosen.margin = margin;
   chosen.alpha = alpha;
   chosen.seed = seed;
   chosen.max_epochs = epochs;
-  chosen.resolve = resolve;
+  chosen.run_until_sign = run_until_sign;
   chosen.cancelled = [] { return detail::interrupted != 0; };
   if (progress) {
     chosen.progress = [line = progress](int epoch, int of, std::string_view what) {

@@ -60,7 +60,7 @@ void write_outputs(options const& of, measure::comparison const& all, std::ostre
   if (!of.json.empty()) { report::write_atomically(of.json, report::json(all)); }
   if (!of.csv.empty()) {
     report::write_atomically(of.csv, printed(report::csv::findings, all));
-    report::write_atomically(beside(of.csv, "arms"), printed(report::csv::arms, all));
+    report::write_atomically(beside(of.csv, "arms"), printed(report::csv::variants, all));
     report::write_atomically(beside(of.csv, "cells"), printed(report::csv::cells, all));
   }
 }

@@ -14,7 +14,7 @@
 
 namespace assay::cli {
 
-/// Beside `x.csv`: `x.arms.csv`.
+/// Beside `x.csv`: `x.variants.csv`.
 std::filesystem::path beside(std::filesystem::path const& path, std::string const& part);
 
 /// Every file that a run will write.

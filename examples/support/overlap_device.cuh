@@ -9,8 +9,8 @@
 #include "overlap_files.hpp"
 #include "overlap_timeline.hpp"
 
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/line_up.hpp>
 #include <assay/measure/link_ceilings.hpp>
 #include <assay/measure/transfer_trial.hpp>
 #include <assay/memory/pool.hpp>
@@ -84,7 +84,7 @@ class overlap_bench {
     auto const bound = measure::median_of(bounds);
     std::vector<overlap_row> rows;
     for (auto& each : all) {
-      auto const time = measure::summarise(each.seconds);
+      auto const time = stats::summarise(each.seconds);
       auto row = each.row();
       row.bytes = static_cast<double>(bytes);
       row.seconds = time.median;
@@ -119,10 +119,10 @@ class overlap_bench {
         }
         bounds.push_back(trial_.bound(what).seconds());
         cells.push_back(
-            {static_cast<double>(bytes), chunks, streams, measure::summarise(seconds).median, 0});
+            {static_cast<double>(bytes), chunks, streams, stats::summarise(seconds).median, 0});
       }
     }
-    auto const bound = measure::summarise(bounds).median;
+    auto const bound = stats::summarise(bounds).median;
     for (auto& each : cells) { each.bound_seconds = bound; }
     return cells;
   }
@@ -230,7 +230,7 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
   struct entrant {
     double seconds = 0;
     std::string label;
-    std::function<void(measure::line_up&, cli::explaining::line_up&)> add;
+    std::function<void(measure::experiment&, cli::explaining::line_up&)> add;
   };
   std::vector<entrant> entrants;
   each_transfer([&](auto const& how) {
@@ -252,7 +252,7 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
   });
   std::sort(entrants.begin(), entrants.end(),
             [](entrant const& a, entrant const& b) { return a.seconds < b.seconds; });
-  measure::line_up all;
+  measure::experiment all;
   auto traced = explain.variants();
   std::vector<measure::contrast> contrasts;
   for (std::size_t i = 0; i < entrants.size(); ++i) {

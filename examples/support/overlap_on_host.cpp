@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "overlap.hpp"
 
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/sequential.hpp>
 #include <assay/workload/vector_add.hpp>

@@ -59,15 +59,15 @@ launch_row launches_of(trace::model const& of, std::string variant, std::size_t 
 }
 
 void append(measure::comparison& into, measure::comparison&& more) {
-  auto const before = into.arms.size();
-  auto const all = before + more.arms.size();
+  auto const before = into.variants.size();
+  auto const all = before + more.variants.size();
   for (auto& found : into.findings) { found.weights.resize(all, 0.0); }
   for (auto& found : more.findings) {
     found.weights.insert(found.weights.begin(), before, 0.0);
     into.findings.push_back(std::move(found));
   }
   for (auto& found : into.findings) { found.effect.confidence = 1 - into.alpha; }
-  for (auto& arm : more.arms) { into.arms.push_back(std::move(arm)); }
+  for (auto& arm : more.variants) { into.variants.push_back(std::move(arm)); }
   for (auto& note : more.notes) { add_distinct(into.notes, note); }
   if (into.failure.empty()) { into.failure = more.failure; }
   into.epochs = std::max(into.epochs, more.epochs);

@@ -74,7 +74,7 @@ inline measure::environment_watch watch_of(comm::peers const& peers) {
   return measure::watch_together(std::move(all));
 }
 
-/// The arrays of an epoch in two arenas, which all its variants share.
+/// The arrays of an epoch in two buffer sets, which all its variants share.
 class epoch_arrays {
  public:
   using arrays = comm::rank_arrays<float>;
@@ -82,10 +82,10 @@ class epoch_arrays {
   /// `count` elements each way for each rank of `team`, which must live longer.
   epoch_arrays(comm::rank_team& team, std::size_t count) : team_(team), count_(count) {}
 
-  std::shared_ptr<arenas<arrays>> of(measure::epoch const& now) {
+  std::shared_ptr<buffer_sets<arrays>> of(measure::epoch const& now) {
     return cache_.get(now, [&] {
-      return std::make_shared<arenas<arrays>>(
-          arenas<arrays>{made(now.seed, now.seed), made(now.seed, ~now.seed)});
+      return std::make_shared<buffer_sets<arrays>>(
+          buffer_sets<arrays>{made(now.seed, now.seed), made(now.seed, ~now.seed)});
     });
   }
 
@@ -107,26 +107,28 @@ class epoch_arrays {
 
   comm::rank_team& team_;
   std::size_t count_;
-  measure::arena_cache<arrays> cache_;
+  measure::buffer_set_cache<arrays> cache_;
 };
 
 /// Sums of `count` elements over the arrays of an epoch.
-inline measure::collective_work work_of(enqueue_function<float> engine, comm::peers const& peers,
-                                        int operations, std::size_t count,
-                                        std::shared_ptr<arenas<epoch_arrays::arrays>> const& in) {
-  auto const at = [in](int arena) -> epoch_arrays::arrays& {
-    return (*in)[static_cast<std::size_t>(arena)];
+inline measure::collective_work work_of(
+    enqueue_function<float> engine, comm::peers const& peers, int operations, std::size_t count,
+    std::shared_ptr<buffer_sets<epoch_arrays::arrays>> const& in) {
+  auto const at = [in](int buffer_set) -> epoch_arrays::arrays& {
+    return (*in)[static_cast<std::size_t>(buffer_set)];
   };
   measure::collective_work work;
   work.places = peers.devices();
   work.operations = operations;
   work.enqueue = [engine = std::move(engine), at, count](int rank, ::cuda::stream_ref on,
-                                                         int arena) {
-    engine(rank, on, at(arena).out_of_place(), count, comm::reduction::sum);
+                                                         int buffer_set) {
+    engine(rank, on, at(buffer_set).out_of_place(), count, comm::reduction::sum);
   };
-  work.poison = [at](int rank, ::cuda::stream_ref on, int arena) { at(arena).poison(rank, on); };
-  work.verify = [at, count](int arena) -> std::optional<std::string> {
-    auto const wrong = at(arena).wrong(count, comm::reduction::sum);
+  work.poison = [at](int rank, ::cuda::stream_ref on, int buffer_set) {
+    at(buffer_set).poison(rank, on);
+  };
+  work.verify = [at, count](int buffer_set) -> std::optional<std::string> {
+    auto const wrong = at(buffer_set).wrong(count, comm::reduction::sum);
     if (wrong == 0) { return std::nullopt; }
     return std::to_string(wrong) + " elements are wrong";
   };

@@ -4,7 +4,6 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
-#include <assay/host.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -18,9 +17,11 @@
 #include <assay/core/error.hpp>
 #include <assay/core/host_kind_cuda.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/host.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/device_environment.hpp>
+#include <assay/measure/device_watch.hpp>
 #include <assay/measure/freed_memory.hpp>
 #include <assay/measure/link_ceilings.hpp>
 #include <assay/measure/link_probe.hpp>

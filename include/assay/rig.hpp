@@ -40,13 +40,13 @@ using lane_of = lane<decltype(Pipeline::place),
 /// Two equal sets of what a workload reads and writes; a comparison swaps them between variants, so
 /// that where a buffer lies cannot be mistaken for what a policy does.
 template <class State>
-using arenas = std::array<State, 2>;
+using buffer_sets = std::array<State, 2>;
 
 /// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
 ///
 /// Construction opens the memory policy, makes a stream and a transfer's engine for each lane,
-/// starts the mode's threads and prepares two arenas, unless it is given those of another rig; it
-/// throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default
+/// starts the mode's threads and prepares two buffer sets, unless it is given those of another rig;
+/// it throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default
 /// what the policy opened, else an adaptor round it that the caller made. A rig is used by one
 /// thread at a time.
 template <class Pipeline,
@@ -68,10 +68,10 @@ class rig {
   rig(Pipeline what, Resource memory)
       : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
 
-  /// With arenas from `arenas_from(make)`, which returns what `make()` does, or what it returned
+  /// With buffer sets from `sets_from(make)`, which returns what `make()` does, or what it returned
   /// for a rig of equal workload, place and lane count.
-  template <class ArenasFrom>
-  rig(Pipeline what, Resource memory, ArenasFrom&& arenas_from)
+  template <class SetsFrom>
+  rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)) {
     range const scope{"rig", category::cpu};
     int const count = pipeline_.submit.lanes();
@@ -83,9 +83,10 @@ class rig {
     // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
     // since it refuses counts of threads and items that make no sense.
     runner_.reset(new runner_type(pipeline_.submit.open(lanes_)));
-    arenas_ = std::forward<ArenasFrom>(arenas_from)([&] {
+    buffer_sets_ = std::forward<SetsFrom>(sets_from)([&] {
       auto prepare = [&] { return pipeline_.work.prepare(lanes_.front(), count); };
-      return std::shared_ptr<arenas<state_type>>{new arenas<state_type>{prepare(), prepare()}};
+      return std::shared_ptr<buffer_sets<state_type>>{
+          new buffer_sets<state_type>{prepare(), prepare()}};
     });
   }
 
@@ -105,31 +106,31 @@ class rig {
     }
   }
 
-  /// Runs one batch in an arena and blocks until every lane has drained.
-  submit::batch_times run(int arena = 0) { return run(arena, submit::no_probe{}); }
+  /// Runs one batch in a buffer set and blocks until every lane has drained.
+  submit::batch_times run(int buffer_set = 0) { return run(buffer_set, submit::no_probe{}); }
 
   /// The same, watched by `probe` (see `submit::no_probe`).
   template <class Probe>
-  submit::batch_times run(int arena, Probe&& probe) {
-    return run_items(arena, std::forward<Probe>(probe), [this](lane_type& where, auto& state, int) {
-      pipeline_.work.enqueue(where, state);
-    });
+  submit::batch_times run(int buffer_set, Probe&& probe) {
+    return run_items(
+        buffer_set, std::forward<Probe>(probe),
+        [this](lane_type& where, auto& state, int) { pipeline_.work.enqueue(where, state); });
   }
 
   /// The same, each item submitted by `enqueue(lane, state, number)` instead of the workload.
   template <class Probe, class Enqueue>
-  submit::batch_times run_items(int arena, Probe&& probe, Enqueue&& enqueue) {
-    auto& state = arenas_->at(static_cast<std::size_t>(arena));
-    return runner_->run([&](lane_type& where, int number) { enqueue(where, state, number); }, arena,
-                        probe);
+  submit::batch_times run_items(int buffer_set, Probe&& probe, Enqueue&& enqueue) {
+    auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
+    return runner_->run([&](lane_type& where, int number) { enqueue(where, state, number); },
+                        buffer_set, probe);
   }
 
   /// Runs one batch over poisoned outputs and says what is wrong with them, or nothing.
-  mismatch verify(int arena = 0) {
+  mismatch verify(int buffer_set = 0) {
     range const scope{"verify", category::measurement};
-    auto& state = arenas_->at(static_cast<std::size_t>(arena));
+    auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
     pipeline_.work.poison(state);
-    run(arena);
+    run(buffer_set);
     return pipeline_.work.verify(state);
   }
 
@@ -157,7 +158,7 @@ class rig {
   Resource memory_;
   std::vector<typename place_traits<place_type>::owned_stream> streams_;
   std::vector<lane_type> lanes_;
-  std::shared_ptr<arenas<state_type>> arenas_;
+  std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
   std::unique_ptr<runner_type> runner_;  // last: its threads stop before what they use goes
 };
 

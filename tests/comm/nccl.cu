@@ -6,7 +6,7 @@
 #include <assay/comm/nccl.hpp>
 #include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_team.cuh>
-#include <assay/kernel/gate.cuh>
+#include <assay/kernel/stream_latch.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -205,7 +205,7 @@ TEST_CASE("an all-reduce that does not end in time ends the communicator with an
   comm::nccl engine{all_places(), how};
   comm::rank_team team{all_places()};
   comm::rank_arrays<float> arrays{team, 1000, 5};
-  kernel::gate<> gate{3};
+  kernel::stream_latch<> gate{3};
   auto const buffers = arrays.out_of_place();
   // Once before: what the first operation loads must not have to wait for the gate.
   team.run([&](int rank, ::cuda::stream_ref on) {

@@ -4,8 +4,8 @@
 
 #include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_team.cuh>
-#include <assay/kernel/gate.cuh>
 #include <assay/kernel/launch.cuh>
+#include <assay/kernel/stream_latch.cuh>
 #include <assay/measure/collective_subject.cuh>
 
 #include <cuda_bf16.h>
@@ -36,7 +36,7 @@ using assay::test::message_of;
 
 namespace {
 
-/// Counters in pinned memory, one for each rank and arena.
+/// Counters in pinned memory, one for each rank and buffer_set.
 struct counters {
   counters() {
     void* block = nullptr;
@@ -110,39 +110,39 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
 
 }  // namespace
 
-TEST_CASE("a gate holds a stream until it is opened, once each time", "[kernel]") {
+TEST_CASE("a latch holds a stream until it is opened, once each time", "[kernel]") {
   counters count;
-  kernel::gate<> gate{20};
+  kernel::stream_latch<> latch{20};
   stream const on{on::device{0}};
   count.add(1, on);  // loads the kernel
   on.synchronize();
   for (int round = 1; round <= 3; ++round) {
-    gate.hold(on);
+    latch.hold(on);
     count.add(0, on);
     pause(20);
     CHECK(count[0] == round - 1);
-    gate.open();
+    latch.open();
     on.synchronize();
     CHECK(count[0] == round);
-    CHECK_NOTHROW(gate.check_held());
+    CHECK_NOTHROW(latch.check_held());
   }
-  gate.open();  // no turn is lost where nobody waits
-  gate.hold(on);
-  gate.open();
+  latch.open();  // no turn is lost where nobody waits
+  latch.hold(on);
+  latch.open();
   on.synchronize();
-  CHECK_NOTHROW(gate.check_held());
+  CHECK_NOTHROW(latch.check_held());
 }
 
 TEST_CASE("a gate that stays closed gives way, and says so once", "[kernel]") {
   counters count;
-  kernel::gate<> gate{0.05};
+  kernel::stream_latch<> gate{0.05};
   stream const on{on::device{0}};
-  gate.hold(on);
+  latch.hold(on);
   count.add(0, on);
   on.synchronize();
   CHECK(count[0] == 1);
-  CHECK_THAT(message_of([&] { gate.check_held(); }), contains("enqueue less at once"));
-  CHECK_NOTHROW(gate.check_held());
+  CHECK_THAT(message_of([&] { latch.check_held(); }), contains("enqueue less at once"));
+  CHECK_NOTHROW(latch.check_held());
 }
 
 TEST_CASE("a team runs each rank on a thread of its own, and tells what one throws", "[comm]") {
@@ -280,13 +280,14 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   CHECK(seen == comm::predictable_of<float>(3, 2).input(1, 999));
 }
 
-TEST_CASE("a collective subject launches graphs in its arena, and verifies once", "[measure]") {
+TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",
+          "[measure]") {
   counters count;
   measure::collective_work work;
   work.places = places(2);
   work.operations = 3;
-  work.enqueue = [&](int rank, ::cuda::stream_ref on, int arena) {
-    count.add(2 * arena + rank, on);
+  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    count.add(2 * buffer_set + rank, on);
   };
   measure::collective_subject<> subject{work};
   CHECK(count[0] == 1);  // once, before it is recorded
@@ -302,19 +303,19 @@ TEST_CASE("a collective subject launches graphs in its arena, and verifies once"
   CHECK_FALSE(subject.verify(1));
   CHECK(count[2] == 2);
 
-  work.poison = [&](int rank, ::cuda::stream_ref on, int arena) {
-    check(cudaMemsetAsync(count.values + 2 * arena + rank, 0, sizeof(int), on.get()));
+  work.poison = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    check(cudaMemsetAsync(count.values + 2 * buffer_set + rank, 0, sizeof(int), on.get()));
   };
-  work.verify = [&](int arena) -> std::optional<std::string> {
-    if (count[2 * arena] == 1 && count[2 * arena + 1] == 1) { return std::nullopt; }
-    return "counted " + std::to_string(count[2 * arena]);
+  work.verify = [&](int buffer_set) -> std::optional<std::string> {
+    if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
+    return "counted " + std::to_string(count[2 * buffer_set]);
   };
   auto const made = measure::collective_variant("counting", {{"work", "counting"}},
                                                 [&](measure::epoch const&) { return work; });
   CHECK_FALSE(made.build({})->verify(1));
-  work.enqueue = [&](int rank, ::cuda::stream_ref on, int arena) {
-    count.add(2 * arena + rank, on);
-    count.add(2 * arena + rank, on);
+  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    count.add(2 * buffer_set + rank, on);
+    count.add(2 * buffer_set + rank, on);
   };
   CHECK(measure::collective_subject<>{work}.verify(0) == "counted 2");
 }
@@ -340,7 +341,7 @@ TEST_CASE("what a collective variant measures is made anew for each epoch", "[me
   REQUIRE(made_for.size() == 2);
   CHECK((made_for[0].number == 3 && made_for[0].seed == 33));
   CHECK((made_for[1].number == 5 && made_for[1].seed == 55));
-  CHECK(count[3] == 3);  // once in each arena before they are recorded, and verified
+  CHECK(count[3] == 3);  // once in each buffer set before they are recorded, and verified
   CHECK(count[5] == 3);
 }
 

@@ -116,9 +116,9 @@ TEST_CASE("options reach the body, and what measures") {
   CHECK(measuring.alpha == 0.01);
   CHECK(measuring.seed == 7);
   CHECK(measuring.max_epochs == 16);
-  CHECK(measuring.resolve);
-  CHECK(measuring.primary == measure::clock::gpu);
-  CHECK(chosen.measuring(on::device{3}).primary == measure::clock::gpu);
+  CHECK(measuring.run_until_sign);
+  CHECK(measuring.clock == measure::clock::gpu);
+  CHECK(chosen.measuring(on::device{3}).clock == measure::clock::gpu);
   CHECK_THROWS_WITH(chosen.measuring(on::host{2}), contains("--clock gpu") && contains("wall"));
   CHECK(run({"--clock", "submit"}).chosen.measuring(on::host{2}).seed != 0);
   CHECK(!measuring.cancelled());
@@ -229,11 +229,11 @@ TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   CHECK(what.err.empty());
   CHECK(here.entries() == 5);
   auto const back = report::parse_json(content(here / "r.json"));
-  CHECK(back.arms.size() == 4);
+  CHECK(back.variants.size() == 4);
   CHECK_THAT(back.where.command_line, contains("program --quiet --seed 5"));
   CHECK(!back.where.started_at.empty());
   CHECK_THAT(content(here / "r.csv"), Catch::Matchers::StartsWith("contrast,clock"));
-  CHECK_THAT(content(here / "r.arms.csv"), contains("pool{10 GiB} + concurrent,wall,"));
+  CHECK_THAT(content(here / "r.variants.csv"), contains("pool{10 GiB} + concurrent,wall,"));
   CHECK_THAT(content(here / "r.cells.csv"), contains("async + serialized,gpu,1,"));
   CHECK_THAT(content(here / "r.txt"), contains("Environment"));
 }

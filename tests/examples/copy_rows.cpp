@@ -30,9 +30,9 @@ measure::finding found(double ratio, measure::verdict outcome, std::size_t varia
 copy_cell cell(std::string const& where, double ratio, measure::verdict outcome) {
   copy_cell made{"sum", where, {}};
   for (char const* label : {"regular", "cp_async", "bulk"}) {
-    measure::arm arm;
+    measure::variant_result arm;
     arm.label = label;
-    made.found.arms.push_back(arm);
+    made.found.variants.push_back(arm);
   }
   made.found.findings = {found(1.0, measure::verdict::equivalent, 1), found(ratio, outcome, 2)};
   made.found.notes = {"a note"};
@@ -54,8 +54,8 @@ TEST_CASE("comparisons become one with their weights over its arms", "[examples]
   auto const all = merged(
       {cell("4 SMs", 0.5, measure::verdict::faster), cell("8 SMs", 1.25, measure::verdict::slower)},
       "title");
-  REQUIRE(all.arms.size() == 6);
-  CHECK(all.arms[4].label == "sum, 8 SMs: cp_async");
+  REQUIRE(all.variants.size() == 6);
+  CHECK(all.variants[4].label == "sum, 8 SMs: cp_async");
   REQUIRE(all.findings.size() == 4);
   CHECK(all.findings[3].weights == std::vector<double>{0, 0, 0, -1, 0, 1});
   CHECK(all.findings[0].weights == std::vector<double>{-1, 1, 0, 0, 0, 0});

@@ -51,7 +51,7 @@ TEST_CASE("each condition holds for its verdicts") {
 
 TEST_CASE("a difference inside the margin, or on a clock that did not decide, passes the gate") {
   auto below = of(verdict::slower);
-  below.material = false;
+  below.exceeds_margin = false;
   CHECK(cli::judge(with({below}), {"slower", "different"}) == cli::ok);
   auto secondary = of(verdict::slower);
   secondary.primary = false;

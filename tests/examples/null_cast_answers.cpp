@@ -25,7 +25,7 @@ measure::comparison measured() {
         i < 2 ? measure::contrast::kind::interaction : measure::contrast::kind::difference;
     all.findings[i].on = i == 0 ? measure::clock::wall : measure::clock::submit;
   }
-  for (auto& arm : all.arms) {
+  for (auto& arm : all.variants) {
     arm.submission = measure::submission_profile{{10000, 20000, 30000, 10000},
                                                  {2000, 3000, 4000, 2500},
                                                  {0, 100, 200, 500},
@@ -33,8 +33,8 @@ measure::comparison measured() {
                                                  400};
     arm.memory = measure::memory_profile{1200, 1200, 5368709120, 55050240, {}, {}, {}};
   }
-  all.arms[0].memory->reserved_bytes = 10737418240;
-  all.arms[0].memory->upstream_calls = 7;
+  all.variants[0].memory->reserved_bytes = 10737418240;
+  all.variants[0].memory->upstream_calls = 7;
   return all;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("each of the three questions is answered from its own figures", "[exam
 
 TEST_CASE("patterns that differ are called different", "[examples]") {
   auto all = measured();
-  all.arms[3].memory->allocations = 1199;
+  all.variants[3].memory->allocations = 1199;
   examples::answer_allocator_questions(all);
   CHECK(has(all.answers[2], "As requests they differ"));
   CHECK_FALSE(has(all.answers[2], "they are the same"));

@@ -34,9 +34,9 @@ trace::api_call call(std::int64_t begin, std::int64_t end, std::uint32_t correla
 
 measure::comparison comparison_of(std::string const& name, double ratio) {
   measure::comparison made;
-  made.arms.resize(2);
-  made.arms[0].label = name + " control";
-  made.arms[1].label = name + " variant";
+  made.variants.resize(2);
+  made.variants[0].label = name + " control";
+  made.variants[1].label = name + " variant";
   measure::finding found;
   found.contrast_name = name;
   found.weights = {-1, 1};
@@ -99,8 +99,8 @@ TEST_CASE("comparisons put behind each other keep their contrasts apart", "[exam
   all.alpha = 0.1;  // of which each had a third
   append(all, comparison_of("b", 0.5));
   append(all, comparison_of("c", 1.0));
-  REQUIRE(all.arms.size() == 6);
-  CHECK(all.arms[2].label == "b control");
+  REQUIRE(all.variants.size() == 6);
+  CHECK(all.variants[2].label == "b control");
   REQUIRE(all.findings.size() == 3);
   CHECK(all.findings[0].weights == std::vector<double>{-1, 1, 0, 0, 0, 0});
   CHECK(all.findings[1].weights == std::vector<double>{0, 0, -1, 1, 0, 0});

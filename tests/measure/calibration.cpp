@@ -37,10 +37,10 @@ rates study(noise const& what, double effect, int runs, bool resolve, std::uint6
   rates seen;
   seen.runs = runs;
   for (int i = 0; i < runs; ++i) {
-    auto const own = measure::derive_seed(seed, static_cast<std::uint64_t>(i));
+    auto const own = stats::derive_seed(seed, static_cast<std::uint64_t>(i));
     measure::options chosen;
     chosen.seed = own | 1U;
-    chosen.resolve = resolve;
+    chosen.run_until_sign = resolve;
     auto const result = measure::run(simulate(what, ~own, {0.0, effect}), {b_against_a}, chosen);
     auto const& found = result.findings.at(0);
     seen.alarms += excludes(found, 0);
@@ -67,7 +67,7 @@ void tell(char const* what, noise const& under, rates const& seen) {
 
 }  // namespace
 
-TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last look") {
+TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last analysis") {
   auto const seed = fresh_seed();
   int const runs = simulated_runs(3000);
   for (auto const& scenario : null_scenarios()) {
@@ -135,27 +135,28 @@ TEST_CASE("half a percent is found in ordinary noise, and no difference is calle
 // the tests above prove nothing.
 namespace {
 
-/// Effects of epochs whose super-blocks are ABBA throughout, in one arena.
+/// Effects of epochs whose super-blocks are ABBA throughout, in one buffer_set.
 std::vector<double> fixed_order_effects(noise const& what, std::uint64_t seed, int epochs) {
   world machine{what, seed};
   std::vector<double> effects;
   for (int e = 0; e < epochs; ++e) {
     machine.begin_epoch();
+    double const touched[] = {machine.touch(), machine.touch()};
     double sums[2] = {0, 0};
     for (int i = 0; i < 32; ++i) {
       int const label = std::vector<int>{0, 1, 1, 0}[static_cast<std::size_t>(i % 4)];
       for (int w = 0; w < 2; ++w) { (void)machine.launch(label, 0); }
-      sums[label] += std::log(machine.cell(label, 0, 5, 0));
+      sums[label] += std::log(machine.cell(label, 0, 5, touched[label]));
     }
     effects.push_back((sums[1] - sums[0]) / 16);
   }
   return effects;
 }
 
-bool alarm_at_any_look(std::vector<double> const& effects) {
-  for (auto const& at : measure::draw_up_looks(24, 0.05, 1)) {
+bool alarm_at_any_analysis(std::vector<double> const& effects) {
+  for (auto const& at : stats::alpha_schedule(24, 0.05, 1)) {
     auto const so_far = std::span{effects}.first(static_cast<std::size_t>(at.epochs));
-    if (measure::judge(so_far, at, 0.01).effect.excludes(0)) { return true; }
+    if (stats::classify(so_far, at, 0.01).effect.excludes(0)) { return true; }
   }
   return false;
 }
@@ -165,7 +166,7 @@ bool alarm_at_any_look(std::vector<double> const& effects) {
 TEST_CASE("redrawing the signs of any effects at all raises no more than 5 % of alarms") {
   auto const seed = fresh_seed();
   INFO("seed " << seed);
-  measure::coins from{seed};
+  stats::random_source from{seed};
   int const runs = simulated_runs(4000);
   auto const uniform = [&] { return static_cast<double>(from.next() >> 11U) * 0x1p-53; };
   // Heavy tails, the same size throughout, and mostly zeros: what distorts approximations.
@@ -179,7 +180,7 @@ TEST_CASE("redrawing the signs of any effects at all raises no more than 5 % of 
                                         : std::floor(1.5 * uniform());
         each = from.flip() ? size : -size;
       }
-      alarms += alarm_at_any_look(effects);
+      alarms += alarm_at_any_analysis(effects);
     }
     INFO("kind " << kind);
     CHECK(alarms <= runs * (0.05 + slack(0.05, runs)));
@@ -193,7 +194,7 @@ TEST_CASE("a fixed order is broken by a wave of its own period") {
   int alarms = 0;
   noise const what{.name = "wave", .wave = 0.01};
   for (std::uint64_t i = 0; i < 300; ++i) {
-    alarms += alarm_at_any_look(fixed_order_effects(what, measure::derive_seed(seed, i), 24));
+    alarms += alarm_at_any_analysis(fixed_order_effects(what, stats::derive_seed(seed, i), 24));
   }
   CHECK(alarms > 0.3 * 300);
 }
@@ -204,9 +205,52 @@ TEST_CASE("a fixed order is broken by a first cell that pays for the change of e
   int alarms = 0;
   noise const what{.name = "start", .white = 0.0005, .wander = 0.001, .epoch_start = 0.01};
   for (std::uint64_t i = 0; i < 300; ++i) {
-    alarms += alarm_at_any_look(fixed_order_effects(what, measure::derive_seed(seed, i), 24));
+    alarms += alarm_at_any_analysis(fixed_order_effects(what, stats::derive_seed(seed, i), 24));
   }
   CHECK(alarms > 0.3 * 300);
+}
+
+TEST_CASE("a fixed order of first touches is broken where who touches later is faster") {
+  auto const seed = fresh_seed();
+  INFO("seed " << seed);
+  int alarms = 0;
+  noise const what{.name = "touch", .touched_later = -0.005};
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    alarms += alarm_at_any_analysis(fixed_order_effects(what, stats::derive_seed(seed, i), 24));
+  }
+  CHECK(alarms > 0.9 * 100);
+}
+
+TEST_CASE("what a variant keeps from epoch to epoch is found by the control's second instance") {
+  auto const seed = fresh_seed();
+  INFO("seed " << seed);
+  noise const what{.name = "kept", .white = 0.001};
+  int verdicts = 0;
+  int objections = 0;
+  constexpr int runs = 200;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    auto const own = stats::derive_seed(seed, i);
+    stats::random_source from{own};
+    // Each instance keeps an engine through all epochs; where it lies moves its times by 1 %.
+    double kept[3];
+    for (auto& each : kept) { each = 0.01 * normal_table::at(from.next()); }
+    auto variants = simulate(what, own, {0, 0});
+    auto const where = std::make_shared<world>(what, own);
+    for (std::size_t v = 0; v < 2; ++v) {
+      variants[v].build = [&kept, where, v](measure::epoch const& now) {
+        return std::make_unique<simulated>(where, static_cast<int>(v) + 100 * now.instance,
+                                           kept[now.instance == 1 ? 2 : v]);
+      };
+    }
+    measure::options chosen;
+    chosen.seed = own | 1U;
+    auto const found = measure::run(variants, {b_against_a}, chosen).findings.at(0);
+    verdicts += stats::is_sign(found.outcome) && !found.is_bound;
+    objections += found.is_bound || found.outcome == measure::verdict::unproven;
+  }
+  // The control differs from its second instance in as many cases as the variants differ.
+  CHECK(objections > 0.5 * runs);
+  CHECK(verdicts < 0.25 * runs);
 }
 
 TEST_CASE("timing all of one and then all of the other is broken by any drift") {
@@ -217,7 +261,7 @@ TEST_CASE("timing all of one and then all of the other is broken by any drift") 
         noise{.name = "wander", .wander = 0.003}, noise{.name = "two-state", .two_state = 0.01}}) {
     int alarms = 0;
     for (std::uint64_t i = 0; i < 300; ++i) {
-      world machine{what, measure::derive_seed(seed, i)};
+      world machine{what, stats::derive_seed(seed, i)};
       machine.begin_epoch();
       std::vector<double> difference;  // cell by cell, in the order that they were timed
       std::vector<double> first;
@@ -226,8 +270,8 @@ TEST_CASE("timing all of one and then all of the other is broken by any drift") 
         difference.push_back(std::log(machine.cell(1, 0, 7, 0)) -
                              first[static_cast<std::size_t>(n)]);
       }
-      int const critical = measure::signed_rank_critical_value(32, 0.05);
-      alarms += measure::signed_rank_interval(difference, critical).excludes(0);
+      int const critical = stats::signed_rank_critical_value(32, 0.05);
+      alarms += stats::signed_rank_interval(difference, critical).excludes(0);
     }
     INFO(what.name);
     CHECK(alarms > 0.3 * 300);
@@ -236,34 +280,34 @@ TEST_CASE("timing all of one and then all of the other is broken by any drift") 
 
 TEST_CASE("a placement that stays with its label is confounded, as the report's scope says") {
   auto const seed = fresh_seed();
-  noise const what{.name = "label's arena", .label_arena = 0.005};
+  noise const what{.name = "label's buffer set", .label_buffer_set = 0.005};
   auto const seen = study(what, 0, 100, false, seed);
   INFO("seed " << seed);
   CHECK(seen.share(seen.alarms) > 0.3);
 }
 
-TEST_CASE("super-blocks of one epoch, taken for epochs, are broken by code meeting placement") {
+TEST_CASE("blocks of one epoch, taken for epochs, are broken by code meeting placement") {
   auto const seed = fresh_seed();
   INFO("seed " << seed);
   noise const what{.name = "interaction", .interaction = 0.003};
   int alarms = 0;
   for (std::uint64_t i = 0; i < 200; ++i) {
-    world machine{what, measure::derive_seed(seed, i)};
+    world machine{what, stats::derive_seed(seed, i)};
     machine.begin_epoch();
-    double const own[] = {machine.draw_interaction(), machine.draw_interaction()};
-    measure::coins from{measure::derive_seed(~seed, i)};
-    measure::ledger entries{2, {b_against_a}};
+    double const own[] = {machine.draw_interaction(0), machine.draw_interaction(1)};
+    stats::random_source from{stats::derive_seed(~seed, i)};
+    measure::epoch_effects entries{2, {b_against_a}, false};
     for (int n = 0; n < 24; ++n) {
-      auto const block = measure::draw_epoch(2, 1, false, from).front();
+      auto const block = stats::draw_epoch(2, 1, from).front();
       std::vector<measure::cell> cells(block.slots.size());
-      for (std::size_t s = 0; s < cells.size(); ++s) {
-        auto const [label, arena] = block.slots[s];
-        cells[s][measure::clock::wall] = machine.cell(label, arena, 5, own[label]);
+      for (std::size_t at = 0; at < cells.size(); ++at) {
+        auto const [label, buffer_set] = block.slots[at];
+        cells[at][measure::clock::wall] = machine.cell(label, buffer_set, 5, own[label]);
       }
       entries.enter(block, cells);
       entries.close_epoch();
     }
-    alarms += alarm_at_any_look(entries.effects(measure::clock::wall, 0));
+    alarms += alarm_at_any_analysis(entries.effects(measure::clock::wall, 0));
   }
   CHECK(alarms > 0.3 * 200);
 }
@@ -279,10 +323,10 @@ TEST_CASE("a 2x2 keeps its error level: the interaction, and any false finding a
     int misses = 0;
     int any = 0;
     for (int i = 0; i < runs; ++i) {
-      auto const own = measure::derive_seed(seed, static_cast<std::uint64_t>(i));
+      auto const own = stats::derive_seed(seed, static_cast<std::uint64_t>(i));
       measure::options chosen;
       chosen.seed = own | 1U;
-      chosen.resolve = true;
+      chosen.run_until_sign = true;
       // Both main effects are there, and no interaction; then an interaction of 1 %.
       auto const additive =
           measure::run(simulate(what, ~own, {0, 0.05, 0.02, 0.07}), axes.interactions(), chosen);

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/submit/concurrent.hpp>
 #include <assay/submit/serialized.hpp>
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace assay;
 
-/// Spins for a while, takes a temporary, and remembers where its arenas were made.
+/// Spins for a while, takes a temporary, and remembers where its buffer sets were made.
 struct spinning {
   double microseconds = 50;
   bool wrong = false;
@@ -92,10 +92,10 @@ TEST_CASE("a variant that does four times the work is slower", "[compare]") {
   CHECK(primary(found).outcome == measure::verdict::slower);
   CHECK(primary(found).effect.low > 2);
   CHECK(found.changed == "workload");
-  REQUIRE(found.arms.size() == 2);
-  CHECK(found.arms[0].bytes == 240);
-  CHECK(found.arms[0].flops == 6);
-  CHECK(found.arms[1].label == "spinning{200.000000}");
+  REQUIRE(found.variants.size() == 2);
+  CHECK(found.variants[0].bytes == 240);
+  CHECK(found.variants[0].flops == 6);
+  CHECK(found.variants[1].label == "spinning{200.000000}");
   CHECK(found.where.host_threads > 0);
   REQUIRE(found.ceilings.size() == 1);
   CHECK(found.ceilings[0].per_second > 1e8);
@@ -106,7 +106,7 @@ TEST_CASE("each arm is profiled in batches of its own", "[compare]") {
   auto const found =
       compare(control, control.with(submit::concurrent{.threads = 3, .items = 30}), quick());
   REQUIRE(found.failure == "");
-  for (auto const& arm : found.arms) {
+  for (auto const& arm : found.variants) {
     REQUIRE(arm.submission.has_value());
     CHECK(arm.submission->items == 180);
     CHECK(arm.submission->total.p50 >= 50e3);
@@ -120,15 +120,16 @@ TEST_CASE("each arm is profiled in batches of its own", "[compare]") {
     CHECK(arm.memory->peak_bytes >= 4096);
     CHECK(arm.memory->peak_bytes <= 3 * 4096);
   }
-  CHECK(found.arms[0].memory->peak_bytes == 4096);     // one item at a time under the mutex
-  CHECK(found.arms[0].submission->lock_wait.max > 0);  // at least the cost of taking a free mutex
-  CHECK(found.arms[1].submission->lock_wait.max == 0);
+  CHECK(found.variants[0].memory->peak_bytes == 4096);  // one item at a time under the mutex
+  CHECK(found.variants[0].submission->lock_wait.max >
+        0);  // at least the cost of taking a free mutex
+  CHECK(found.variants[1].submission->lock_wait.max == 0);
   auto none = quick();
   none.profiled_batches = 0;
-  CHECK_FALSE(compare(control, control, none).arms[0].submission.has_value());
+  CHECK_FALSE(compare(control, control, none).variants[0].submission.has_value());
 }
 
-TEST_CASE("variants of equal work share their arenas within an epoch", "[compare]") {
+TEST_CASE("variants of equal work share their buffer sets within an epoch", "[compare]") {
   pipeline const control{spinning{.microseconds = 5}, on::host{},
                          submit::serialized{.threads = 2, .items = 3}};
   auto chosen = quick();
@@ -147,8 +148,8 @@ TEST_CASE("a wrong answer is never timed", "[compare]") {
   auto const found = compare(control, control.with(spinning{.wrong = true}), quick());
   CHECK(primary(found).outcome == measure::verdict::wrong_answer);
   CHECK_THAT(primary(found).reason, assay::test::contains("wrong on purpose"));
-  CHECK(found.arms[0].cells[0].empty());
-  CHECK_FALSE(found.arms[0].submission.has_value());
+  CHECK(found.variants[0].cells[0].empty());
+  CHECK_FALSE(found.variants[0].submission.has_value());
 }
 
 TEST_CASE("two changed axes are confounded", "[compare]") {
@@ -166,9 +167,9 @@ TEST_CASE("a factorial names its variants and finds both main effects", "[compar
                      quick());
   });
   REQUIRE(found.failure == "");
-  REQUIRE(found.arms.size() == 4);
+  REQUIRE(found.variants.size() == 4);
   std::set<std::string> labels;
-  for (auto const& arm : found.arms) { labels.insert(arm.label); }
+  for (auto const& arm : found.variants) { labels.insert(arm.label); }
   CHECK(labels.size() == 4);
   int main_effects = 0;
   for (auto const& each : found.findings) {

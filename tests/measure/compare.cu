@@ -21,7 +21,7 @@ std::int64_t rows() { return test::small() ? 20'000 : 1'000'000; }
 
 measure::options quick() {
   measure::options chosen;
-  chosen.primary = measure::clock::gpu;
+  chosen.clock = measure::clock::gpu;
   chosen.super_blocks = 1;
   if (test::small()) {
     chosen.cell_seconds = 1e-6;
@@ -49,19 +49,19 @@ TEST_CASE("one pass is faster than three, and the report says on what", "[compar
   CHECK(found.where.toolkit != "");
   REQUIRE(found.ceilings.size() == 1);
   CHECK(found.ceilings[0].per_second > 1e9);
-  REQUIRE(found.arms.size() == 2);
-  CHECK(found.arms[0].bytes == 2 * items() * 22.625 * static_cast<double>(rows()));
-  CHECK(found.arms[1].bytes == 2 * items() * 12.125 * static_cast<double>(rows()));
-  for (auto const& arm : found.arms) {
+  REQUIRE(found.variants.size() == 2);
+  CHECK(found.variants[0].bytes == 2 * items() * 22.625 * static_cast<double>(rows()));
+  CHECK(found.variants[1].bytes == 2 * items() * 12.125 * static_cast<double>(rows()));
+  for (auto const& arm : found.variants) {
     for (auto const clock : measure::all_clocks) { CHECK(arm.on(clock).median > 0); }
     CHECK((test::small() ||
            arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5));
     REQUIRE(arm.submission.has_value());
     CHECK(arm.submission->items == 4U * static_cast<unsigned>(items()));
   }
-  CHECK(found.arms[0].memory->allocations == static_cast<std::uint64_t>(6 * items()));
-  CHECK(found.arms[0].memory->upstream_calls == 0U);
-  CHECK(found.arms[1].memory->allocations == 0);
+  CHECK(found.variants[0].memory->allocations == static_cast<std::uint64_t>(6 * items()));
+  CHECK(found.variants[0].memory->upstream_calls == 0U);
+  CHECK(found.variants[1].memory->allocations == 0);
 }
 
 TEST_CASE("equal pipelines are not told apart", "[compare]") {
@@ -76,8 +76,8 @@ TEST_CASE("equal pipelines are not told apart", "[compare]") {
     auto const found = compare(control, control, chosen);
     REQUIRE(found.failure == "");
     auto const& first = found.findings.front();
-    alarms += first.material && (first.outcome == measure::verdict::faster ||
-                                 first.outcome == measure::verdict::slower);
+    alarms += first.exceeds_margin && (first.outcome == measure::verdict::faster ||
+                                       first.outcome == measure::verdict::slower);
   }
   CHECK(alarms <= 1);  // two of three by chance: 0.75 % at a level of 5 %
 }

@@ -13,6 +13,9 @@ namespace {
 /// What the library below answers; one test at a time.
 struct answers {
   int init = 0, device = 0, clock = 0, power = 0, temperature = 0, throttle = 0, link = 0;
+  int processes = 0;
+  std::vector<unsigned> pids{4711};
+  unsigned more_on_each_call = 0;  // processes that come between two calls
   unsigned long long bits = 0;
   unsigned sm_mhz = 1980;
   std::string asked_for;
@@ -48,6 +51,22 @@ int link_width(void*, unsigned* to) { return *to = 8, 0; }
 int max_link_generation(void*, unsigned* to) { return *to = 6, 0; }
 int max_link_width(void*, unsigned* to) { return *to = 16, 0; }
 
+/// As `nvml.h` has it.
+struct process_info {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+int processes(void*, unsigned* count, process_info* to) {
+  if (now.processes != 0) { return *count += 1, now.processes; }
+  now.pids.resize(now.pids.size() + now.more_on_each_call, 1);
+  auto const room = *count;
+  *count = static_cast<unsigned>(now.pids.size());
+  if (room < *count) { return 7; }
+  for (std::size_t i = 0; i < now.pids.size(); ++i) { to[i] = {now.pids[i], ~0ULL, ~0U, ~0U}; }
+  return 0;
+}
+
 template <class Function>
 void* address(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -67,6 +86,7 @@ void* find(std::string const& name) {
   if (name == "nvmlDeviceGetMaxPcieLinkGeneration") { return address(max_link_generation); }
   if (name == "nvmlDeviceGetMaxPcieLinkWidth") { return address(max_link_width); }
   if (name == "nvmlDeviceGetCurrentClocksEventReasons") { return address(throttle); }
+  if (name == "nvmlDeviceGetComputeRunningProcesses_v3") { return address(processes); }
   return nullptr;
 }
 
@@ -180,7 +200,7 @@ TEST_CASE("what may not be asked stays unknown, is noted once, and the rest is t
   CHECK(std::isnan(where.power_watts));
   CHECK(where.sm_clock_mhz == 1980);
   CHECK(device.note() ==
-        "clocks and throttling are not fully known (NVML: power: Insufficient Permissions; "
+        "the state of the GPU is not fully known (NVML: power: Insufficient Permissions; "
         "throttle reasons: Not Supported)");
 }
 
@@ -240,4 +260,121 @@ TEST_CASE("what is not known of a link is 0, and said") {
   auto const absent = measure::nvml::load("libassay-does-not-exist.so.1");
   CHECK(absent.ask_link("0", problems) == measure::pcie_link{});
   CHECK(problems.size() == 1);
+}
+
+TEST_CASE("one process on the device is the caller's own") {
+  now = {};
+  auto device = watch();
+  CHECK(device.sharing_note().empty());
+  device.sample();
+  CHECK(device.sharing_note().empty());
+  now.pids.clear();  // a container may hide even the caller's own
+  device.sample();
+  CHECK(device.sharing_note().empty());
+  CHECK(device.note().empty());
+}
+
+TEST_CASE("several processes are noted with the most there were, and veto nothing") {
+  now = {};
+  auto device = watch();
+  for (auto const& pids :
+       std::vector<std::vector<unsigned>>{{4711}, {4711, 8}, {4711, 8, 9}, {4711}}) {
+    now.pids = pids;
+    CHECK(device.sample().empty());
+  }
+  CHECK(device.sharing_note() == "another process uses this GPU: 3 processes had a context on it");
+  CHECK(device.seen().empty());
+  CHECK(device.note().empty());
+}
+
+TEST_CASE("the processes of a device are asked for by its bus id") {
+  now = {};
+  now.pids = {4711, 8};
+  std::vector<std::string> problems;
+  measure::nvml const library{find};
+  CHECK(library.ask_processes("0000:1B:00.0", problems) == std::vector<unsigned>{4711, 8});
+  CHECK(now.asked_for == "0000:1B:00.0");
+  CHECK(library.ask("0", problems).processes == 2);
+  CHECK(problems.empty());
+
+  now.device = 3;
+  CHECK(library.ask_processes("0", problems) == std::nullopt);
+  CHECK(problems == std::vector<std::string>{"device: Not Supported"});
+  auto const absent = measure::nvml::load("libassay-does-not-exist.so.1");
+  CHECK(absent.ask_processes("0", problems) == std::nullopt);
+  CHECK(problems.size() == 2);
+}
+
+TEST_CASE("more processes than there is room for are asked for again") {
+  now = {};
+  std::vector<std::string> problems;
+  measure::nvml const library{find};
+  for (std::size_t const many : {16U, 17U, 1000U}) {
+    now.pids.assign(many, 5);
+    now.pids.back() = 6;
+    CHECK(library.ask_processes("0", problems) == now.pids);
+  }
+  now.pids.assign(17, 5);
+  now.more_on_each_call = 2;
+  CHECK(library.ask_processes("0", problems) == now.pids);
+  CHECK(problems.empty());
+  now.processes = 7;  // there is never enough room
+  CHECK(library.ask_processes("0", problems) == std::nullopt);
+  CHECK(problems.size() == 1);
+}
+
+TEST_CASE("processes that may not be asked for stay unknown, and the rest is there") {
+  now = {};
+  now.processes = 4;
+  now.pids = {1, 2, 3};
+  auto device = watch();
+  device.sample();
+  CHECK(device.sharing_note().empty());
+  CHECK(device.sm_clock_mhz() == 1980);
+  CHECK(device.note() ==
+        "the state of the GPU is not fully known (NVML: compute processes: Insufficient "
+        "Permissions)");
+}
+
+TEST_CASE("the older call for processes will do, and none is no obstacle") {
+  now = {};
+  now.pids = {1, 2};
+  auto const with = [](std::string const& known) {
+    return measure::nvml{[known](std::string const& name) -> void* {
+      if (!name.starts_with("nvmlDeviceGetComputeRunningProcesses")) { return find(name); }
+      return name == known ? address(processes) : nullptr;
+    }};
+  };
+  std::vector<std::string> problems;
+  CHECK(with("nvmlDeviceGetComputeRunningProcesses_v2").ask("0", problems).processes == 2);
+  CHECK(problems.empty());
+  // The first version fills shorter entries.
+  auto const oldest = with("nvmlDeviceGetComputeRunningProcesses");
+  CHECK(oldest.available());
+  auto const state = oldest.ask("0", problems);
+  CHECK(state.processes == std::nullopt);
+  CHECK(state.sm_clock_mhz == 1980);
+  CHECK(problems == std::vector<std::string>{"compute processes: the library does not know them"});
+}
+
+TEST_CASE("the last sample's clock and throttle bits are told, 0 where unknown") {
+  now = {};
+  auto device = watch();
+  CHECK(device.throttle_bits() == 0);
+  CHECK(device.sm_clock_mhz() == 0);
+  now.bits = 0x25;
+  now.sm_mhz = 1200;
+  device.sample();
+  CHECK(device.throttle_bits() == 0x25);
+  CHECK(device.sm_clock_mhz() == 1200);
+  now.bits = 0x4;
+  now.sm_mhz = 1300;
+  device.sample();
+  CHECK(device.throttle_bits() == 0x4);
+  CHECK(device.sm_clock_mhz() == 1300);
+  now.throttle = 3;
+  now.clock = 3;
+  device.sample();
+  CHECK(device.throttle_bits() == 0);
+  CHECK(device.sm_clock_mhz() == 0);
 }

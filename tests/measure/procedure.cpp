@@ -32,12 +32,12 @@ struct bench {
   struct call {
     char what;  // 'b'uild, 'w'arm, 't'ime, 'v'erify
     std::string label;
-    int arena = 0;
+    int buffer_set = 0;
     int instance = 0;
   };
   std::vector<call> calls;
   std::map<std::string, double> seconds;  ///< by label, for the wall clock
-  measure::coins noise{1};
+  stats::random_source noise{1};
   double jitter = 1e-3;
   int alive = 0;
   int most_alive = 0;
@@ -68,17 +68,17 @@ struct bench {
       bench_.most_alive = std::max(bench_.most_alive, ++bench_.alive);
     }
     ~scripted() override { --bench_.alive; }
-    void warm(int arena, int) override { bench_.note({'w', label_, arena, instance_}); }
-    measure::cell time(int arena, int) override {
-      call const made{'t', label_, arena, instance_};
+    void warm(int buffer_set, int) override { bench_.note({'w', label_, buffer_set, instance_}); }
+    measure::cell time(int buffer_set, int) override {
+      call const made{'t', label_, buffer_set, instance_};
       bench_.note(made);
       double const uniform = static_cast<double>(bench_.noise.next() >> 11U) * 0x1p-53;
       measure::cell given;
       given[clock::wall] = bench_.seconds.at(label_) * (1 + bench_.jitter * (uniform - 0.5));
       return bench_.measured(made, given);
     }
-    std::optional<std::string> verify(int arena) override {
-      call const made{'v', label_, arena, instance_};
+    std::optional<std::string> verify(int buffer_set) override {
+      call const made{'v', label_, buffer_set, instance_};
       bench_.note(made);
       return bench_.wrong(made);
     }
@@ -139,7 +139,7 @@ TEST_CASE("what is slower, faster or the same is said to be") {
     auto const result = measure::run(on.variants(), {b_against_a}, chosen);
     auto const& found = result.findings.at(0);
     if (found.outcome != verdict::unproven) { CHECK(found.outcome == row.outcome); }
-    CHECK(found.material == row.material);
+    CHECK(found.exceeds_margin == row.exceeds_margin);
     CHECK(found.effect.ratio == Approx(row.b / 1e-3).epsilon(1e-3));
     CHECK(found.effect.low < found.effect.high);
     CHECK(result.epochs == 8);
@@ -155,7 +155,7 @@ TEST_CASE("the same is equivalent, with the noise floor that the hidden control 
   int equivalent = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     auto on = two(1e-3, 1e-3);
-    on.noise = measure::coins{seed};
+    on.noise = stats::random_source{seed};
     measure::options chosen;
     chosen.seed = seed;
     auto const result = measure::run(on.variants(), {b_against_a}, chosen);
@@ -184,7 +184,7 @@ TEST_CASE("asked for a sign, it runs on after equivalence") {
   auto on = two(1e-3, 1e-3);
   measure::options chosen;
   chosen.seed = 7;
-  chosen.resolve = true;
+  chosen.run_until_sign = true;
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   CHECK(result.epochs == 24);
   CHECK(result.findings.at(0).outcome == verdict::equivalent);
@@ -193,13 +193,13 @@ TEST_CASE("asked for a sign, it runs on after equivalence") {
 TEST_CASE("a wrong answer before timing is never timed") {
   auto on = two(1e-3, 1e-3);
   on.wrong = [](bench::call const& made) -> std::optional<std::string> {
-    if (made.label == "b" && made.arena == 1) { return "row 3 is 7, not 8"; }
+    if (made.label == "b" && made.buffer_set == 1) { return "row 3 is 7, not 8"; }
     return {};
   };
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   auto const& found = result.findings.at(0);
   CHECK(found.outcome == verdict::wrong_answer);
-  CHECK(found.reason == "variant \"b\", epoch 1, before timing, arena 1: row 3 is 7, not 8");
+  CHECK(found.reason == "variant \"b\", epoch 1, before timing, buffer set 1: row 3 is 7, not 8");
   CHECK(result.failure == found.reason);
   CHECK(on.count('t', "") == 0);
   CHECK(on.count('w', "") == 0);
@@ -216,10 +216,10 @@ TEST_CASE("a wrong answer after timing takes the verdict back") {
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(result.findings.at(0).outcome == verdict::wrong_answer);
   CHECK_THAT(result.findings.at(0).reason,
-             assay::test::contains("\"a\", epoch 8, after timing, arena 0: stale"));
+             assay::test::contains("\"a\", epoch 8, after timing, buffer set 0: stale"));
 }
 
-TEST_CASE("answers are checked in both arenas at both ends, or around every epoch") {
+TEST_CASE("answers are checked in both buffer sets at both ends, or around every epoch") {
   for (auto const when : {measure::verification::at_ends, measure::verification::every_epoch}) {
     auto on = two(1e-3, 1.05e-3);
     auto chosen = seeded();
@@ -229,7 +229,7 @@ TEST_CASE("answers are checked in both arenas at both ends, or around every epoc
     for (auto const* label : {"a", "b"}) {
       CHECK(on.count('v', label) == 2 * rounds);
       auto const in_first = std::count_if(on.calls.begin(), on.calls.end(), [&](auto const& each) {
-        return each.what == 'v' && each.label == label && each.arena == 0;
+        return each.what == 'v' && each.label == label && each.buffer_set == 0;
       });
       CHECK(in_first == rounds);
     }
@@ -273,8 +273,8 @@ TEST_CASE("what a subject throws becomes the reason, with variant, epoch and pla
     CHECK(found.outcome == verdict::unproven);
     CHECK(found.reason == "variant \"b\", epoch 3, " + row.place + ": out of memory: 21 MB");
     CHECK(on.alive == 0);
-    CHECK(result.arms.size() == 2);
-    CHECK(result.arms[0].on(clock::wall).count >= 2 * 16);
+    CHECK(result.variants.size() == 2);
+    CHECK(result.variants[0].on(clock::wall).count >= 2 * 16);
   }
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("cancelled, it keeps the interval of the last look and claims nothing"
   auto on = two(1e-3, 1e-3);
   measure::options chosen;
   chosen.seed = 7;
-  chosen.resolve = true;  // so that it goes on after the first look
+  chosen.run_until_sign = true;  // so that it goes on after the first look
   int epoch = 0;
   chosen.progress = [&](int now, int of, std::string_view) {
     CHECK(of == 24);
@@ -345,7 +345,7 @@ TEST_CASE("a primary clock that is not given ends it, naming clock and variant")
   }
   auto on = two(1e-3, 1e-3);
   auto chosen = seeded();
-  chosen.primary = clock::gpu;
+  chosen.clock = clock::gpu;
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   CHECK_THAT(result.findings.at(0).reason, assay::test::contains("gpu clock"));
 }
@@ -355,7 +355,7 @@ TEST_CASE("other clocks are secondary findings from the same cells, or left out 
   bool gap = false;
   on.measured = [&](bench::call const& made, measure::cell cell) {
     cell[clock::gpu] = made.label == "a" ? cell[clock::wall] : 0.8 * cell[clock::wall];
-    cell[clock::submit] = gap && made.arena == 1 ? not_a_number : 1e-6;
+    cell[clock::submit] = gap && made.buffer_set == 1 ? not_a_number : 1e-6;
     return cell;
   };
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
@@ -366,7 +366,7 @@ TEST_CASE("other clocks are secondary findings from the same cells, or left out 
   CHECK(result.findings[1].effect.ratio == Approx(0.84).epsilon(1e-3));
   CHECK(result.findings[2].outcome == verdict::equivalent);
   CHECK(noted(result, "gpu clock are secondary"));
-  CHECK(result.arms[1].on(clock::gpu).median == Approx(0.84e-3).epsilon(1e-3));
+  CHECK(result.variants[1].on(clock::gpu).median == Approx(0.84e-3).epsilon(1e-3));
 
   gap = true;
   auto const partial = measure::run(on.variants(), {b_against_a}, seeded());
@@ -446,7 +446,7 @@ TEST_CASE("arms at different SM clocks get a note that splits the effect") {
   };
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(noted(result, "the SM clocks differ"));
-  CHECK(result.arms[0].sm_hertz == 1.98e9);
+  CHECK(result.variants[0].sm_hertz == 1.98e9);
 }
 
 TEST_CASE("every epoch is built anew, with one seed for all, and a double of the first") {
@@ -456,7 +456,7 @@ TEST_CASE("every epoch is built anew, with one seed for all, and a double of the
   CHECK(on.count('b', "b") == result.epochs);
   CHECK(on.most_alive == 3);
   CHECK(on.epoch_seeds.size() == static_cast<std::size_t>(result.epochs));
-  CHECK(result.arms[0].cells[0].size() == static_cast<std::size_t>(16 * result.epochs));
+  CHECK(result.variants[0].cells[0].size() == static_cast<std::size_t>(16 * result.epochs));
 
   auto bare = two(1e-3, 1.05e-3);
   auto chosen = seeded();
@@ -486,7 +486,7 @@ TEST_CASE("who is built first is drawn anew in every epoch") {
   auto on = two(1e-3, 1e-3);
   measure::options chosen;
   chosen.seed = 7;
-  chosen.resolve = true;
+  chosen.run_until_sign = true;
   chosen.hidden_control = false;
   (void)measure::run(on.variants(), {b_against_a}, chosen);
   std::vector<std::string> built;
@@ -508,7 +508,7 @@ TEST_CASE("one seed runs the same cells in the same order, and 0 draws one that 
     std::string text;
     for (auto const& each : on.calls) {
       if (each.what == 't' || each.what == 'b') {
-        text += each.what + each.label + std::to_string(each.arena);
+        text += each.what + each.label + std::to_string(each.buffer_set);
       }
     }
     return text;
@@ -554,10 +554,10 @@ TEST_CASE("times per launch and cells are those that were given") {
   auto variants = on.variants();
   variants[0].bytes = 1e9;
   auto const result = measure::run(variants, {b_against_a}, seeded());
-  CHECK(result.arms[0].on(clock::wall).median == Approx(2e-3));
-  CHECK(result.arms[1].on(clock::wall).max == Approx(4e-3));
-  CHECK(result.arms[0].bytes == 1e9);
-  CHECK(result.arms[0].axes.at(0).second == "a");
+  CHECK(result.variants[0].on(clock::wall).median == Approx(2e-3));
+  CHECK(result.variants[1].on(clock::wall).max == Approx(4e-3));
+  CHECK(result.variants[0].bytes == 1e9);
+  CHECK(result.variants[0].axes.at(0).second == "a");
   CHECK(result.changed == "axis");
   CHECK(noted(result, "1 wash-out and 2 timed"));
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What benchmarks make of many comparisons whose truth is known.
+/// Counts of many comparisons whose true difference is known.
 #include "support/trials.hpp"
 #include "catch.hpp"
 
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -14,16 +13,17 @@ using namespace assay::benchmark;
 
 namespace {
 
-trial one(measure::verdict outcome, double half_width, double seconds) {
-  trial made;
-  made.outcome = outcome;
-  made.effect = {1, std::exp(-half_width), std::exp(half_width)};
+measure::comparison one(measure::verdict outcome, double seconds) {
+  measure::comparison made;
+  measure::finding secondary;
+  secondary.primary = false;
+  measure::finding primary;
+  primary.outcome = outcome;
+  primary.reason = outcome == measure::verdict::unproven ? "the clock is coarse" : "";
+  made.findings = {primary, secondary};
   made.epochs = 8;
+  made.epoch_records.resize(10);
   made.seconds = seconds;
-  made.control = std::vector<double>(40, 1.0);
-  made.variant = made.control;
-  made.control[1] = 1.001;
-  made.variant[2] = 1.001;
   return made;
 }
 
@@ -40,26 +40,34 @@ TEST_CASE("the upper bound of a rate is Clopper and Pearson's") {
   }
 }
 
-TEST_CASE("both signs are alarms, and what is unproven or undecided is none") {
-  std::vector<trial> const all{
-      one(measure::verdict::faster, 0.01, 3), one(measure::verdict::slower, 0.02, 1),
-      one(measure::verdict::equivalent, 0.03, 2), one(measure::verdict::unproven, 0.04, 5),
-      one(measure::verdict::inconclusive, 0.05, 4)};
-  auto const found = false_alarms_of("five", all);
-  CHECK(found["trials"] == 5);
-  CHECK(found["false_alarms"] == 2);
-  CHECK(found["unproven"] == 1);
-  CHECK(found["rate_upper_bound"].get<double>() == clopper_pearson_upper(2, 5));
-  CHECK(found["median_half_width"].get<double>() == Approx(0.03));
-  CHECK(found["median_seconds_per_verdict"] == 3);
-  CHECK(found["max_seconds_per_verdict"] == 5);
-  CHECK(found["rows"].size() == 5);
-  CHECK(found["rows"][3][0] == "UNPROVEN");
-  CHECK(found["false_alarm_rate_of_other_rules_on_the_same_cells"]["Welch t"] == 0);
+TEST_CASE("a row has the verdict of the primary clock, and no number that JSON cannot hold") {
+  auto const row = trial_of(one(measure::verdict::unproven, 2));
+  CHECK(row["outcome"] == "UNPROVEN");
+  CHECK(row["reason"] == "the clock is coarse");
+  CHECK(row["epochs"] == 8);
+  CHECK(row["dropped_epochs"] == 2);
+  CHECK(row["high"].is_null());
+  CHECK(row["launch_seconds"].is_null());
 }
 
-TEST_CASE("a comparison that failed is no trial") {
-  measure::comparison failed;
-  failed.failure = "variant \"control\", epoch 1, timing: out of memory";
-  CHECK_THROWS_AS(trial_of(failed), std::runtime_error);
+TEST_CASE("both signs are false alarms, and the other verdicts are none") {
+  using measure::verdict;
+  std::vector<trial> const all{
+      trial_of(one(verdict::faster, 3)),       trial_of(one(verdict::slower, 1)),
+      trial_of(one(verdict::equivalent, 2)),   trial_of(one(verdict::unproven, 5)),
+      trial_of(one(verdict::inconclusive, 4)), trial_of(one(verdict::wrong_answer, 3))};
+  auto const found = false_alarms_of("six", all);
+  CHECK(found["trials"] == 6);
+  CHECK(found["false_alarms"] == 2);
+  CHECK(found["faster"] == 1);
+  CHECK(found["slower"] == 1);
+  CHECK(found["equivalent"] == 1);
+  CHECK(found["inconclusive"] == 1);
+  CHECK(found["unproven"] == 1);
+  CHECK(found["wrong_answers"] == 1);
+  CHECK(found["rate_upper_bound"].get<double>() == clopper_pearson_upper(2, 6));
+  CHECK(found["median_seconds_per_verdict"] == 3);
+  CHECK(found["max_seconds_per_verdict"] == 5);
+  CHECK(found["rows"].size() == 6);
+  CHECK(counts_of({})["trials"] == 0);
 }

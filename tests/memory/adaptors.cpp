@@ -63,7 +63,7 @@ TEST_CASE("policies compare by what they choose and say it") {
   CHECK(mr::counted{mr::heap{}} == mr::counted{mr::heap{}});
   CHECK(mr::limited{mr::heap{}, 5} != mr::limited{mr::heap{}, 6});
   CHECK(describe(mr::counted{mr::limited{mr::heap{}, 1_MiB, 3}}) ==
-        "mr::counted{mr::limited{mr::heap, 1 MiB, fail_at 3}}");
+        "mr::counted{mr::limited{mr::heap, 1 MiB, fail_at=3}}");
   CHECK(describe(mr::poisoned{mr::heap{}}) == "mr::poisoned{mr::heap}");
   CHECK(describe(mr::logged{mr::heap{}, "a.csv"}) == "mr::logged{mr::heap, a.csv}");
 }

@@ -87,9 +87,9 @@ TEST_CASE("findings read back with their numbers and their sentence") {
 
 TEST_CASE("arms have one record per clock; what is unknown is empty") {
   auto all = test::sample();
-  all.arms[0].submission = measure::submission_profile{{1, 2, 3, 4}, {5, 6, 7, 8}, {}, {}, 400};
-  all.arms[0].memory = measure::memory_profile{10, 11, 12, 13, {}, 15, {}};
-  auto const read = rows(report::csv::arms, all);
+  all.variants[0].submission = measure::submission_profile{{1, 2, 3, 4}, {5, 6, 7, 8}, {}, {}, 400};
+  all.variants[0].memory = measure::memory_profile{10, 11, 12, 13, {}, 15, {}};
+  auto const read = rows(report::csv::variants, all);
   REQUIRE(read.size() == 12);
   CHECK(read[1].at("arm") == "pool{10 GiB} + concurrent");
   CHECK(read[1].at("clock") == "gpu");
@@ -111,6 +111,6 @@ TEST_CASE("every cell is there, in order, exactly") {
   REQUIRE(read.size() == 4 * 2 * 2);
   CHECK(read[1].at("cell") == "1");
   CHECK(read[1].at("clock") == "wall");
-  CHECK(std::stod(read[1].at("seconds")) == all.arms[0].cells[0][1]);
+  CHECK(std::stod(read[1].at("seconds")) == all.variants[0].cells[0][1]);
   CHECK(read.back().at("arm") == "async + serialized");
 }

@@ -46,7 +46,7 @@ bool same(measure::finding const& a, measure::finding const& b) {
          same(x1, x2) && same(w1, w2);
 }
 
-bool same(measure::summary const& a, measure::summary const& b) {
+bool same(stats::summary const& a, stats::summary const& b) {
   auto const& [m1, p1, q1, i1, x1, c1] = a;
   auto const& [m2, p2, q2, i2, x2, c2] = b;
   return same(m1, m2) && same(p1, p2) && same(q1, q2) && same(i1, i2) && same(x1, x2) && c1 == c2;
@@ -70,7 +70,7 @@ bool same(measure::memory_profile const& a, measure::memory_profile const& b) {
   return a1 == a2 && d1 == d2 && b1 == b2 && p1 == p2 && r1 == r2 && u1 == u2 && c1 == c2;
 }
 
-bool same(measure::arm const& a, measure::arm const& b) {
+bool same(measure::variant_result const& a, measure::variant_result const& b) {
   auto const& [l1, x1, s1, h1, b1, f1, u1, m1, c1] = a;
   auto const& [l2, x2, s2, h2, b2, f2, u2, m2, c2] = b;
   return same(l1, l2) && same(x1, x2) && same(s1, s2) && same(h1, h2) && same(b1, b2) &&
@@ -153,15 +153,14 @@ class source {
   std::mt19937_64 random_;
 };
 
-measure::arm random_arm(source& from) {
-  measure::arm result;
+measure::variant_result random_variant(source& from) {
+  measure::variant_result result;
   result.label = from.text();
   result.axes = {{from.text(), from.text()}, {from.text(), from.text()}};
   for (auto& each : result.seconds) {
     each = {from.number(), from.number(), from.number(),
             from.number(), from.number(), from.whole()};
   }
-  for (auto& each : result.cells) { each = from.numbers(); }
   result.sm_hertz = from.number();
   result.bytes = from.number();
   result.flops = from.number();
@@ -184,7 +183,7 @@ measure::comparison random_comparison(source& from) {
   measure::comparison all;
   all.title = from.text();
   all.changed = from.text();
-  for (int i = 0; i < 3; ++i) { all.arms.push_back(random_arm(from)); }
+  for (int i = 0; i < 3; ++i) { all.variants.push_back(random_variant(from)); }
   for (int i = 0; i < 12; ++i) {
     measure::finding each;
     each.contrast_name = from.text();
@@ -192,11 +191,11 @@ measure::comparison random_comparison(source& from) {
     each.on = measure::all_clocks[static_cast<std::size_t>(i % 3)];
     each.primary = from.coin();
     each.outcome = static_cast<measure::verdict>(i % 6);
-    each.material = from.coin();
+    each.exceeds_margin = from.coin();
     each.reason = from.text();
     each.effect = {from.number(), from.number(),
                    from.coin() ? std::numeric_limits<double>::infinity() : 1.5, from.number()};
-    each.noise_floor = from.number();
+    each.noise = from.number();
     each.epochs_needed = from.small();
     each.epoch_effects = from.numbers();
     each.weights = from.numbers();
@@ -217,6 +216,30 @@ measure::comparison random_comparison(source& from) {
   all.seed = from.whole();
   all.epochs = from.small();
   all.seconds = from.number();
+  if (from.coin()) {
+    all.hidden_control = {from.number(), from.number(), from.number(), from.number()};
+  }
+  all.autocorrelation = from.number();
+  for (int i = 0; i < 20; ++i) {  // variant 3 is the control's second instance
+    all.cells.push_back({i % 5,
+                         i,
+                         i % 4,
+                         i % 2,
+                         from.number(),
+                         {from.number(), from.number(), from.number()},
+                         from.number()});
+  }
+  for (int i = 0; i < 5; ++i) {
+    all.epoch_records.push_back(
+        {i, i + 1, from.number(), from.number(), from.whole(), i == 2 ? "throttled" : ""});
+  }
+  all.analyses = {{8, 0.01, 0, {measure::verdict::slower, measure::verdict::inconclusive}}};
+  for (auto const& each : all.cells) {
+    if (each.variant == 3 || each.epoch == 2) { continue; }
+    for (std::size_t k = 0; k < 3; ++k) {
+      all.variants[static_cast<std::size_t>(each.variant)].cells[k].push_back(each.seconds[k]);
+    }
+  }
   return all;
 }
 
@@ -247,7 +270,7 @@ TEST_CASE("numbers that are not finite become null, the seed a string") {
   CHECK(written["findings"][0]["high"].is_null());
   CHECK(written["environment"]["power_watts"].is_null());
   CHECK(written["seed"] == "18446744073709551615");
-  CHECK(written["schema_version"] == 1);
+  CHECK(written["schema_version"] == 2);
   CHECK(std::isinf(report::from_json(written).findings[0].effect.high));
 }
 

@@ -17,14 +17,15 @@ inline measure::finding found(std::string name, measure::verdict outcome, measur
   result.contrast_name = std::move(name);
   result.outcome = outcome;
   result.effect = effect;
-  result.noise_floor = 0.0021;
+  result.noise = 0.0021;
   result.weights = std::move(weights);
   result.epoch_effects = {0.01, -0.02};
   return result;
 }
 
-inline measure::arm sample_arm(std::string const& memory, std::string const& mode, double seconds) {
-  measure::arm result;
+inline measure::variant_result sample_arm(std::string const& memory, std::string const& mode,
+                                          double seconds) {
+  measure::variant_result result;
   result.label = memory + " + " + mode;
   result.axes = {{"workload", "null_cast"}, {"memory", memory}, {"submission", mode}};
   result.bytes = 4e9;
@@ -43,9 +44,10 @@ inline measure::comparison sample() {
   measure::comparison all;
   all.title = "null_cast: which allocator, submitted how?";
   all.changed = "memory x submission";
-  all.arms = {sample_arm("pool{10 GiB}", "concurrent", 1.0e-3),
-              sample_arm("pool{10 GiB}", "serialized", 1.1e-3),
-              sample_arm("async", "concurrent", 1.2e-3), sample_arm("async", "serialized", 1.4e-3)};
+  all.variants = {sample_arm("pool{10 GiB}", "concurrent", 1.0e-3),
+                  sample_arm("pool{10 GiB}", "serialized", 1.1e-3),
+                  sample_arm("async", "concurrent", 1.2e-3),
+                  sample_arm("async", "serialized", 1.4e-3)};
   all.ceilings = {{"cudaMemcpy device to device", 4.24e12}};
   all.epochs = 12;
   all.seconds = 3.21;

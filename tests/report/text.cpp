@@ -34,22 +34,22 @@ measure::comparison everything() {
       test::found("same", verdict::unproven, {1.02, 1.01, 1.03}, pair)};
   all.findings[0].what = measure::contrast::kind::interaction;
   all.findings[1].what = measure::contrast::kind::main_effect;
-  all.findings[2].material = false;
+  all.findings[2].exceeds_margin = false;
   all.findings[4].epochs_needed = 52;
   all.findings[5].reason = "the hidden control differs from itself by +1.20 %";
   all.findings[6].reason = "row 5 is 3, expected 4";
   all.findings[7].on = measure::clock::gpu;
   all.findings[7].primary = false;
   all.findings[7].reason = "throttled: hardware slowdown";
-  all.arms[0].submission = measure::submission_profile{{11000, 25000, 310000, 12000},
-                                                       {900, 4100, 52000, 1000},
-                                                       {0, 0, 0, 0},
-                                                       {9800, 20000, 250000, 10400},
-                                                       400};
-  all.arms[0].memory =
+  all.variants[0].submission = measure::submission_profile{{11000, 25000, 310000, 12000},
+                                                           {900, 4100, 52000, 1000},
+                                                           {0, 0, 0, 0},
+                                                           {9800, 20000, 250000, 10400},
+                                                           400};
+  all.variants[0].memory =
       measure::memory_profile{1200, 1200, 25769803776, 64424509, 10737418240, 1190, 10};
-  all.arms[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
-  all.arms[0].flops = 5e9;
+  all.variants[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
+  all.variants[0].flops = 5e9;
   all.ceilings.push_back({"FP64 peak", 67e12, measure::ceiling::unit::flops});
   all.answers = {{"Does the allocator change the gap?",
                   {"wall clock: yes, and this line is long enough that it has to be wrapped to "
@@ -60,7 +60,7 @@ measure::comparison everything() {
       "8 epochs were asked for and 12 needed, since the first looks of this comparison did "
       "not settle it; that is told here to see a long note wrapped",
       "valid for this process only"};
-  all.arms[3].sm_hertz = 1.755e9;
+  all.variants[3].sm_hertz = 1.755e9;
   all.where = {"NVIDIA H200, 132 SMs",
                "580.159.04",
                "13.0",
@@ -182,11 +182,11 @@ TEST_CASE(
   measure::comparison all;
   all.changed = "confounded";
   all.failure = "variant \"b\", epoch 1, timing: out of memory";
-  all.arms.resize(2);
-  all.arms[0].label = "a";
-  all.arms[1].label = "b";
+  all.variants.resize(2);
+  all.variants[0].label = "a";
+  all.variants[1].label = "b";
   all.findings = {test::found("b against a", verdict::unproven, {}, {-1, 1})};
-  all.findings[0].noise_floor = 0;
+  all.findings[0].noise = 0;
   all.findings[0].reason = all.failure;
   all.seed = 7;
   CHECK(printed(all) ==

@@ -27,7 +27,7 @@ TEST_CASE("faster turns the interval round") {
 
 TEST_CASE("a resolved difference inside the margin says so") {
   auto about = test::found("c", verdict::slower, {1.003, 1.0021, 1.0039}, second_against_first);
-  about.material = false;
+  about.exceeds_margin = false;
   CHECK(
       said(about) ==
       "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 % [0.21, 0.39], "

@@ -15,7 +15,7 @@ START = SPDX + "/// @file\n/// One sentence.\n#pragma once\n"
 GOOD = {
     "include/assay/core/low.hpp": START + "#include <vector>\n/// A thing.\nstruct low {};\n",
     "include/assay/core/device.hpp": START + "#include <cuda_runtime_api.h>\n",
-    "include/assay/core/config.hpp": START + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
+    "include/assay/core/platform.hpp": START + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
                                              "#include <cuda_runtime.h>\n#endif\n",
     "include/assay/memory/concepts.hpp": START + "#include <assay/core/low.hpp>\n",
     "include/assay/memory/pool.hpp": START + "#include <assay/core/device.hpp>\n",
@@ -103,7 +103,7 @@ class CheckStructure(unittest.TestCase):
 
     def test_umbrellas_sort_headers_by_what_they_need(self):
         wanted = umbrella_includes(Graph(self.tree))
-        self.assertEqual(wanted["host.hpp"], ["core/config.hpp", "core/low.hpp", "host/own.hpp",
+        self.assertEqual(wanted["host.hpp"], ["core/platform.hpp", "core/low.hpp", "host/own.hpp",
                                               "memory/concepts.hpp", "submit/graph.hpp"])
         self.assertEqual(wanted["assay.hpp"], ["host.hpp", "core/device.hpp", "memory/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])

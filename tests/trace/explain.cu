@@ -4,7 +4,7 @@
 // What explain says of null_cast: small columns, so that the host's time is what differs.
 #include "catch.hpp"
 
-#include <assay/measure/compare.hpp>
+#include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/pool.hpp>
@@ -181,7 +181,7 @@ TEST_CASE("A comparison gives the time that is accounted for") {
   INFO(printed(why));
   if (!traced(why)) { return; }
   CHECK(why.changes.difference_ns == why.time.ns);
-  CHECK(why.control.seconds == found.arms[0].on(measure::clock::wall).median);
+  CHECK(why.control.seconds == found.variants[0].on(measure::clock::wall).median);
   CHECK(!why.control.counters);
   CHECK(why.control.label == "mr::pool");
 }
@@ -189,7 +189,7 @@ TEST_CASE("A comparison gives the time that is accounted for") {
 TEST_CASE("Two pipelines that are the same differ in little, and it says that it may be nothing") {
   if (assay::test::small()) { return; }
   auto found = compare(control, control.with(mr::async{}), {.max_epochs = 12});
-  found.arms[1].axes = control.axes();
+  found.variants[1].axes = control.axes();
   found.findings.resize(1);
   found.findings[0].effect = {1.001, 0.99, 1.01};
   auto const why = explain(control, control, found, {.count = false});

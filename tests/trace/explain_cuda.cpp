@@ -36,11 +36,11 @@ auto const variant = control.with(submit::serialized{.threads = 2, .items = 5});
 /// What `compare(control, variant)` may say of these two.
 measure::comparison found() {
   auto all = test::sample();
-  all.arms.resize(2);
-  all.arms[0].axes = control.axes();
-  all.arms[1].axes = variant.axes();
+  all.variants.resize(2);
+  all.variants[0].axes = control.axes();
+  all.variants[1].axes = variant.axes();
   all.findings = {test::found("c", measure::verdict::slower, {1.1, 1.05, 1.2}, {-1, 1})};
-  all.arms[0].submission = all.arms[1].submission = measure::submission_profile{};
+  all.variants[0].submission = all.variants[1].submission = measure::submission_profile{};
   return all;
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a comparison that ended early, or has no times, explains nothing and 
   CHECK_THAT(joined(report::sentences(explain(control, variant, all))),
              contains("No trace tells why: the comparison ended early: out of memory."));
   all.failure.clear();
-  all.arms[0].seconds = {};
+  all.variants[0].seconds = {};
   auto const why = explain(control, variant, all);
   CHECK(why.untraced == "these two were not both timed");
   CHECK(joined(report::sentences(why)).starts_with("No trace tells why: "));

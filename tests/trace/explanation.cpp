@@ -217,8 +217,8 @@ TEST_CASE("the difference is that of the contrast between just these two, either
 
 TEST_CASE("arms are found by their choices, and one that was not compared is refused") {
   auto const all = test::sample();
-  CHECK(arm_with(all.arms[2].axes, all) == 2);
-  CHECK(arm_with(all.arms[0].axes, all, nobody) == 0);
-  CHECK_THAT(message_of([&] { arm_with(all.arms[2].axes, all, 2); }),
+  CHECK(arm_with(all.variants[2].axes, all) == 2);
+  CHECK(arm_with(all.variants[0].axes, all, nobody) == 0);
+  CHECK_THAT(message_of([&] { arm_with(all.variants[2].axes, all, 2); }),
              contains("async, concurrent") && contains("pool{10 GiB} + serialized"));
 }

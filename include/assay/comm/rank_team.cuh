@@ -6,7 +6,7 @@
 
 #include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/kernel/gate.cuh>
+#include <assay/kernel/stream_latch.cuh>
 #include <assay/submit/crew.hpp>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace assay::comm {
 
 /// How long work of all ranks took: seconds of the slowest rank.
 struct team_seconds {
-  double gpu = 0;     ///< on the device, from the opened gate to the rank's last kernel
-  double wall = 0;    ///< of the host, from the opening of the gate until all streams had drained
+  double gpu = 0;     ///< on the device, from the opened latch to the rank's last kernel
+  double wall = 0;    ///< of the host, from the opening of the latch until all streams had drained
   double submit = 0;  ///< of a rank's thread, to enqueue
 };
 
@@ -84,9 +84,9 @@ class basic_rank_team {
       end_.emplace_back(event::kind::timed);
     }
     enqueued_.resize(places_.size());
-    // Loads the gate's kernel, which must not have to wait for what another rank's gate holds.
-    run([this](int, ::cuda::stream_ref on) { gate_.hold(on); });
-    gate_.open();
+    // Loads the latch's kernel, which must not have to wait for what another rank's latch holds.
+    run([this](int, ::cuda::stream_ref on) { latch_.hold(on); });
+    latch_.open();
     synchronize();
   }
 
@@ -134,15 +134,15 @@ class basic_rank_team {
   /// Times `work(rank, stream)`, which enqueues on each rank's thread: the streams are held until
   /// all ranks have enqueued, so that this is how fast the devices can go, and not the host.
   ///
-  /// At most some 1000 launches a rank fit behind the gate. Blocks until all streams have drained;
-  /// throws `std::runtime_error` where enqueueing took so long that the gate gave way.
+  /// At most some 1000 launches a rank fit behind the latch. Blocks until all streams have drained;
+  /// throws `std::runtime_error` where enqueueing took so long that the latch gave way.
   template <class Work>
   team_seconds time(Work const& work) {
     range const scope{"time ranks", category::measurement};
     try {
       run([&](int rank, ::cuda::stream_ref on) {
         auto const r = static_cast<std::size_t>(rank);
-        gate_.hold(on);
+        latch_.hold(on);
         begin_[r].record(on);
         auto const first = submit::host_clock::now();
         work(rank, on);
@@ -150,15 +150,15 @@ class basic_rank_team {
         end_[r].record(on);
       });
     } catch (...) {
-      gate_.open();
+      latch_.open();
       throw;
     }
     auto const opened = submit::host_clock::now();
-    gate_.open();
+    latch_.open();
     team_seconds slowest;
     synchronize();
     slowest.wall = submit::seconds_between(opened, submit::host_clock::now());
-    gate_.check_held();
+    latch_.check_held();
     for (std::size_t r = 0; r < places_.size(); ++r) {
       slowest.gpu = std::max(slowest.gpu, end_[r].seconds_since(begin_[r]));
       slowest.submit = std::max(slowest.submit, enqueued_[r]);
@@ -191,7 +191,7 @@ class basic_rank_team {
   std::vector<stream> streams_;
   std::vector<event> begin_, end_;
   std::vector<double> enqueued_;
-  kernel::gate<> gate_;
+  kernel::stream_latch<> latch_;
 };
 
 /// The team with the threads that batches have, too.

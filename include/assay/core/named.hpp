@@ -3,9 +3,13 @@
 /// Names of policies: what a report calls them.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace assay {
 
@@ -40,6 +44,63 @@ std::string describe(T const& value) {
     return std::string{std::string_view{T::name}};
   }
 }
+
+/// The parameters of a policy as its `describe()` writes them: `{10 GiB, checked, max_bytes=4096}`.
+///
+/// A parameter is written always, or only where its value differs from its default. Numbers that
+/// differ have digits that differ.
+class parameters {
+ public:
+  /// Adds a text as it is.
+  parameters& show(std::string const& text) {
+    text_ += (text_.empty() ? "" : ", ") + text;
+    return *this;
+  }
+
+  template <class T>
+  parameters& show(std::string_view name, T const& value) {
+    return show(std::string{name} + '=' + in_digits(value));
+  }
+
+  /// Adds `name=value` where the value is not `usual`; `words(value)` is its text. A flag is its
+  /// name alone, or `name=false`.
+  template <class T, class Words>
+  parameters& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual,
+                   Words words) {
+    return value == usual ? *this : show(std::string{name} + '=' + words(value));
+  }
+  template <class T>
+  parameters& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual) {
+    if constexpr (std::same_as<T, bool>) {
+      return value == usual ? *this : show(std::string{name} + (value ? "" : "=false"));
+    } else {
+      return show(name, value, usual, [](T const& each) { return in_digits(each); });
+    }
+  }
+
+  /// The description of a policy with this name: the name alone where no parameter was added.
+  std::string after(std::string_view name) const {
+    return std::string{name} + (text_.empty() ? "" : '{' + text_ + '}');
+  }
+
+ private:
+  template <std::integral T>
+  static std::string in_digits(T value) {
+    return std::to_string(value);
+  }
+  /// The fewest digits, from 6, that mean this number and no other.
+  template <std::floating_point T>
+  static std::string in_digits(T value) {
+    std::array<char, 32> text{};
+    for (int digits = 6; digits <= 17; ++digits) {
+      std::snprintf(text.data(), text.size(), "%.*g", digits, static_cast<double>(value));
+      if (static_cast<T>(std::strtod(text.data(), nullptr)) == value) { break; }
+    }
+    return text.data();
+  }
+
+  std::string text_;
+};
 
 /// What stands before the parameters in a description: `mr::pool` of `mr::pool{10 GiB}`.
 inline std::string name_of(std::string const& description) {

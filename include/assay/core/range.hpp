@@ -3,7 +3,7 @@
 /// `range`: a named span of host time that NVTX tools and recordings show.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 #include <assay/core/range_log.hpp>
 
 #include <atomic>

@@ -3,7 +3,7 @@
 /// The processor's counter of time, as nanoseconds of the system's clock.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 
 #include <time.h>
 

@@ -3,7 +3,7 @@
 /// A copy whose target somebody else reads: another core, or a device.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 
 #include <algorithm>
 #include <cstddef>

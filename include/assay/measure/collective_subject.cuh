@@ -18,11 +18,11 @@
 
 namespace assay::measure {
 
-/// Work of several ranks. `enqueue(rank, stream, arena)` enqueues the rank's part of one operation,
-/// which may read and write what belongs to that arena (0 or 1); it is called on a thread of each
-/// rank, does not block, and can be recorded. The others may be left out: `poison(rank, stream,
-/// arena)` overwrites the rank's output, `verify(arena)` says what is wrong with the outputs, or
-/// nothing, and is called when all streams have drained.
+/// Work of several ranks. `enqueue(rank, stream, buffer_set)` enqueues the rank's part of one
+/// operation, which may read and write what belongs to that buffer set (0 or 1); it is called on a
+/// thread of each rank, does not block, and can be recorded. The others may be left out:
+/// `poison(rank, stream, buffer_set)` overwrites the rank's output, `verify(buffer_set)` says what
+/// is wrong with the outputs, or nothing, and is called when all streams have drained.
 struct collective_work {
   std::vector<on::device> places;  ///< of each rank; ranks may share one
   int operations = 20;             ///< of one launch, which is a replay of a graph on each rank
@@ -45,32 +45,32 @@ class collective_subject final : public subject {
  public:
   explicit collective_subject(collective_work work)
       : work_(checked(std::move(work))), team_(work_.places), clock_(work_.places.front()) {
-    for (int arena = 0; arena < 2; ++arena) {
-      once(arena);  // what is loaded or allocated at first use cannot be recorded
+    for (int buffer_set = 0; buffer_set < 2; ++buffer_set) {
+      once(buffer_set);  // what is loaded or allocated at first use cannot be recorded
       graphs_.push_back(team_.record(work_.operations, [&](int rank, ::cuda::stream_ref on, int) {
-        work_.enqueue(rank, on, arena);
+        work_.enqueue(rank, on, buffer_set);
       }));
     }
   }
 
-  void warm(int arena, int launches) override {
+  void warm(int buffer_set, int launches) override {
     range const scope{"warm", category::measurement};
     team_.run([&](int rank, ::cuda::stream_ref on) {
-      for (int i = 0; i < launches; ++i) { of(arena).launch(rank, on); }
+      for (int i = 0; i < launches; ++i) { of(buffer_set).launch(rank, on); }
     });
     // Another subject may follow: ranks that wait for each other on devices which are full of what
     // waits for the other subject's would wait for ever.
     team_.synchronize();
   }
 
-  cell time(int arena, int launches) override {
+  cell time(int buffer_set, int launches) override {
     if (launches < 1) {
       throw std::invalid_argument("a cell of " + std::to_string(launches) +
                                   " launches, but it must have at least 1");
     }
     range const scope{"cell", category::measurement};
     clock_.begin(team_.on(0));
-    auto const sum = team_.time(of(arena), launches, work_.operations);
+    auto const sum = team_.time(of(buffer_set), launches, work_.operations);
     clock_.end(team_.on(0));
     cell mean;
     mean[clock::gpu] = sum.gpu / launches;
@@ -80,15 +80,15 @@ class collective_subject final : public subject {
     return mean;
   }
 
-  std::optional<std::string> verify(int arena) override {
+  std::optional<std::string> verify(int buffer_set) override {
     range const scope{"verify", category::measurement};
     if (work_.poison) {
-      team_.run([&](int rank, ::cuda::stream_ref on) { work_.poison(rank, on, arena); });
+      team_.run([&](int rank, ::cuda::stream_ref on) { work_.poison(rank, on, buffer_set); });
       // A rank may write to its peers' outputs, which must not be poisoned after that.
       team_.synchronize();
     }
-    once(arena);
-    return work_.verify ? work_.verify(arena) : std::nullopt;
+    once(buffer_set);
+    return work_.verify ? work_.verify(buffer_set) : std::nullopt;
   }
 
  private:
@@ -107,12 +107,12 @@ class collective_subject final : public subject {
     return work;
   }
 
-  void once(int arena) {
-    team_.run([&](int rank, ::cuda::stream_ref on) { work_.enqueue(rank, on, arena); });
+  void once(int buffer_set) {
+    team_.run([&](int rank, ::cuda::stream_ref on) { work_.enqueue(rank, on, buffer_set); });
     team_.synchronize();
   }
 
-  graphs const& of(int arena) const { return graphs_[static_cast<std::size_t>(arena)]; }
+  graphs const& of(int buffer_set) const { return graphs_[static_cast<std::size_t>(buffer_set)]; }
 
   collective_work work_;
   Team team_;

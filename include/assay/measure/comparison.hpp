@@ -4,11 +4,14 @@
 #pragma once
 
 #include <assay/measure/clock.hpp>
+#include <assay/stats/classify.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,15 +19,8 @@
 
 namespace assay::measure {
 
-/// What can be said of a contrast. `faster` and `slower` speak of the variant against the control;
-/// for an interaction they read as negative and positive.
-enum class verdict { faster, slower, equivalent, inconclusive, unproven, wrong_answer };
-
-constexpr std::string_view to_string(verdict which) noexcept {
-  constexpr std::array<std::string_view, 6> names{"FASTER",       "SLOWER",   "EQUIVALENT",
-                                                  "INCONCLUSIVE", "UNPROVEN", "WRONG ANSWER"};
-  return names[static_cast<std::size_t>(which)];
-}
+using stats::summary;
+using stats::verdict;
 
 /// An estimated ratio of times with its confidence interval; infinite ends mean "no bound yet".
 struct estimate {
@@ -50,23 +46,15 @@ struct finding {
   clock on = clock::wall;
   bool primary = true;  ///< decided the stopping; secondary findings are told with their own level
   verdict outcome = verdict::inconclusive;
-  bool material = true;  ///< false: a difference that is resolved, and yet inside the margin
-  std::string reason;    ///< for unproven and wrong answers: which guard; else empty
+  bool exceeds_margin = true;  ///< false: the sign is resolved, and the interval is in the margin
+  bool is_bound = false;       ///< the interval was widened by what the control's instances differ
+  std::string reason;  ///< for unproven and wrong answers: the guard; for a bound: its cause
   estimate effect;
-  double noise_floor = 0;  ///< half-width of the hidden A/A control on this clock, as a share
-  int epochs_needed = 0;   ///< for inconclusive: how many epochs would settle it, 0 if unknown
+  double noise = 0;  ///< standard deviation of the epoch effects, as a share
+  int epochs_needed =
+      0;  ///< for inconclusive: epochs that would settle it in 4 cases of 5; 0: unknown
   std::vector<double> epoch_effects;  ///< one log ratio per epoch
-  std::vector<double> weights;  ///< of its contrast over the arms; reports take their words from it
-};
-
-/// Five numbers of a sample, and how many values it had.
-struct summary {
-  double median = std::numeric_limits<double>::quiet_NaN();
-  double q1 = std::numeric_limits<double>::quiet_NaN();
-  double q3 = std::numeric_limits<double>::quiet_NaN();
-  double min = std::numeric_limits<double>::quiet_NaN();
-  double max = std::numeric_limits<double>::quiet_NaN();
-  std::size_t count = 0;
+  std::vector<double> weights;        ///< of its contrast over the variants
 };
 
 /// Quantiles of host time per item, in nanoseconds.
@@ -90,7 +78,7 @@ struct memory_profile {
 };
 
 /// One variant as measured.
-struct arm {
+struct variant_result {
   std::string label;
   std::vector<std::pair<std::string, std::string>> axes;
   std::array<summary, 3> seconds;                              ///< per launch, over cells, by clock
@@ -129,15 +117,43 @@ struct ceiling {
   unit of = unit::bytes;
 };
 
+/// One timed cell.
+struct cell_record {
+  int epoch = 0;     ///< number of its epoch, dropped epochs counted
+  int position = 0;  ///< in the epoch, from 0
+  int variant = 0;   ///< index; the number of variants stands for the control's second instance
+  int buffer_set = 0;
+  double start_seconds = 0;         ///< since the comparison began
+  std::array<double, 3> seconds{};  ///< per launch, by clock; NaN where there is no such clock
+  double sm_hertz = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// One epoch as it was run.
+struct epoch_record {
+  int number = 0;
+  int blocks = 0;
+  double start_seconds = 0, seconds = 0;
+  std::uint64_t throttle = 0;  ///< NVML's clocks event reasons at its end, 0 where unknown
+  std::string dropped;         ///< why its cells do not count; empty where they do
+};
+
+/// One interim analysis as it was made.
+struct analysis_record {
+  int epochs = 0;
+  double alpha = 0;
+  int critical_value = -1;
+  std::vector<verdict> outcomes;  ///< by contrast, on the primary clock, before the guards
+};
+
 /// An experiment's whole result.
 struct comparison {
-  static constexpr int schema_version = 1;
+  static constexpr int schema_version = 2;
   std::string title;
   std::string changed;  ///< the one axis that differs, "confounded" when several do
-  std::vector<arm> arms;
+  std::vector<variant_result> variants;
   std::vector<finding> findings;
   std::vector<answer> answers;     ///< where the experiment asks more than its contrasts say
-  std::vector<answer> reasons;     ///< why arms differ, where they were traced
+  std::vector<answer> reasons;     ///< why variants differ, where they were traced
   std::vector<std::string> notes;  ///< scope, guards that reported without a veto, fall-backs
   std::string failure;             ///< what ended it before its time; empty when it ran its course
   std::vector<ceiling> ceilings;
@@ -146,8 +162,73 @@ struct comparison {
   double margin = 0.01;
   double alpha = 0.05;
   std::uint64_t seed = 0;
-  int epochs = 0;
+  int epochs = 0;      ///< that count, without the dropped ones
   double seconds = 0;  ///< how long it took
+  /// Time of the control's second instance to that of its first, at 99 %; none without a hidden
+  /// control and before the first analysis.
+  std::optional<estimate> hidden_control;
+  double autocorrelation = std::numeric_limits<double>::quiet_NaN();  ///< lag 1, of epoch effects
+  std::vector<cell_record> cells;
+  std::vector<epoch_record> epoch_records;
+  std::vector<analysis_record> analyses;
+
+  /// Whether this is the verdict on the second of two variants against the first. Throws
+  /// `std::invalid_argument` for comparisons with several verdicts: `outcome` names the pair there.
+  bool is(verdict asked) const { return only().outcome == asked; }
+
+  /// Why the verdict on two variants is UNPROVEN, WRONG ANSWER or a bound; else empty.
+  std::string const& reason() const { return only().reason; }
+
+  /// The verdict on `variant` against `control`, and its ratio of times. Throw
+  /// `std::invalid_argument` for a pair that was not compared.
+  verdict outcome(std::string_view control, std::string_view variant) const {
+    return of_pair(control, variant).outcome;
+  }
+  estimate const& effect(std::string_view control, std::string_view variant) const {
+    return of_pair(control, variant).effect;
+  }
+
+  /// The finding on the primary clock that holds `variant` against `control`.
+  finding const& of_pair(std::string_view control, std::string_view variant) const {
+    for (auto const& each : findings) {
+      if (each.primary && each.what == contrast::kind::difference && weighs(each, control, -1) &&
+          weighs(each, variant, 1)) {
+        return each;
+      }
+    }
+    throw std::invalid_argument("\"" + std::string{variant} + "\" was not compared with \"" +
+                                std::string{control} +
+                                "\": variants are held against the first one");
+  }
+
+ private:
+  bool weighs(finding const& found, std::string_view label, double weight) const {
+    for (std::size_t i = 0; i < variants.size() && i < found.weights.size(); ++i) {
+      if (variants[i].label == label) { return found.weights[i] == weight; }
+    }
+    return false;
+  }
+
+  finding const& only() const {
+    finding const* one = nullptr;
+    for (auto const& each : findings) {
+      if (!each.primary) { continue; }
+      if (one != nullptr) {
+        throw std::invalid_argument(
+            "this comparison has several verdicts: ask outcome(control, variant)");
+      }
+      one = &each;
+    }
+    if (one == nullptr) { throw std::invalid_argument("this comparison has no verdict"); }
+    return *one;
+  }
 };
 
 }  // namespace assay::measure
+
+namespace assay {
+
+using measure::comparison;
+using stats::verdict;
+
+}  // namespace assay

@@ -3,7 +3,8 @@
 /// What forbids a verdict although its interval allows one.
 #pragma once
 
-#include <assay/measure/judge.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/stats/classify.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -24,20 +25,28 @@ inline std::string percent_text(double share) {
   return text;
 }
 
-/// The hidden control: the baseline against its own second instance.
+/// The hidden control: variant 0 against its own second instance.
 struct control_check {
-  bool testable = false;  ///< enough epochs for a test at `guard_alpha`
-  bool differs = false;   ///< it found a difference where there is none
-  interval effect;        ///< log ratio; the range of the Walsh averages where not testable
-  /// The half-width as a share: a difference smaller than this can hide here.
-  double noise_floor() const { return std::expm1(effect.half_width()); }
+  bool testable = false;   ///< enough epochs for a test at `guard_alpha`
+  bool differs = false;    ///< it found a difference where there is none
+  stats::interval effect;  ///< log ratio; the range of the Walsh averages where not testable
+  /// The largest log ratio between two instances of the same variant that the interval allows.
+  double bias_bound() const { return std::max(std::abs(effect.low), std::abs(effect.high)); }
 };
 
+/// The interval of an effect, widened by the most that two instances of one variant may differ. A
+/// sign that the widened interval still has is no artefact of how instances differ, as the effect
+/// is that of one instance against one other.
+inline stats::interval widened(stats::interval const& effect, double bias_bound) {
+  return {effect.low - bias_bound, effect.estimate, effect.high + bias_bound};
+}
+
 inline control_check check_control(std::span<double const> effects) {
-  int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), guard_alpha);
+  int const critical =
+      stats::signed_rank_critical_value(static_cast<int>(effects.size()), guard_alpha);
   control_check found;
   found.testable = critical >= 0;
-  found.effect = signed_rank_interval(effects, std::max(critical, 0));
+  found.effect = stats::signed_rank_interval(effects, std::max(critical, 0));
   found.differs = found.testable && found.effect.excludes(0);
   return found;
 }
@@ -46,17 +55,18 @@ inline control_check check_control(std::span<double const> effects) {
 ///
 /// It does when the part of the effect that carry-over explains is resolved at `guard_alpha` and
 /// taking it away would change the verdict. Carry-over that all variants share never does.
-inline std::optional<std::string> carry_over_veto(judgement const& found,
+inline std::optional<std::string> carry_over_veto(stats::classification const& found,
                                                   std::span<double const> carry_over,
                                                   double margin) {
   if (found.outcome == verdict::inconclusive) { return {}; }
-  int const critical = signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
-  auto const carried = signed_rank_interval(carry_over, critical);
+  int const critical =
+      stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
+  auto const carried = stats::signed_rank_interval(carry_over, critical);
   if (!carried.excludes(0)) { return {}; }
-  auto const without =
-      classify({found.effect.low - carried.estimate, found.effect.estimate - carried.estimate,
-                found.effect.high - carried.estimate},
-               margin);
+  auto const without = stats::classify(
+      stats::interval{found.effect.low - carried.estimate, found.effect.estimate - carried.estimate,
+                      found.effect.high - carried.estimate},
+      margin);
   if (without.outcome == found.outcome) { return {}; }
   return "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
          " of the effect, without which it is " + std::string{to_string(without.outcome)};
@@ -64,8 +74,9 @@ inline std::optional<std::string> carry_over_veto(judgement const& found,
 
 /// Why the clock is too coarse for this verdict, if it is: a sign is refused when the difference
 /// per launch is under one tick of the clock spread over the launches of a cell.
-inline std::optional<std::string> resolution_veto(judgement const& found, double launch_seconds,
-                                                  double tick_seconds, int launches) {
+inline std::optional<std::string> resolution_veto(stats::classification const& found,
+                                                  double launch_seconds, double tick_seconds,
+                                                  int launches) {
   if (found.outcome != verdict::faster && found.outcome != verdict::slower) { return {}; }
   double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
   double const finest = tick_seconds / launches;
@@ -78,11 +89,12 @@ inline std::optional<std::string> resolution_veto(judgement const& found, double
   return text;
 }
 
-/// For reports, not a veto: a difference in SM clock above 0.5 % between arms, told as its share of
-/// the effect, since log t = log cycles - log f. `log_clock_ratio` is the contrast of the arms' log
-/// median clocks; NaN where clocks are unknown.
+/// For reports, not a veto: a difference in SM clock above 0.5 % between variants, told as its
+/// share of the effect, since log t = log cycles - log f. `log_clock_ratio` is the contrast of the
+/// variants' log median clocks; NaN where clocks are unknown.
 inline std::optional<std::string> clock_split(std::string const& contrast_name,
-                                              interval const& effect, double log_clock_ratio) {
+                                              stats::interval const& effect,
+                                              double log_clock_ratio) {
   if (!(std::abs(log_clock_ratio) > 0.005)) { return {}; }
   auto const share = [](double log_ratio) { return percent_text(std::expm1(log_ratio)); };
   return contrast_name + ": the SM clocks differ; time " + share(effect.estimate) + " = cycles " +

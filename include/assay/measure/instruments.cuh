@@ -5,9 +5,7 @@
 
 #include <assay/core/stream.hpp>
 #include <assay/kernel/clock_probe.cuh>
-#include <assay/measure/device_ceilings.hpp>
-#include <assay/measure/device_environment.hpp>
-#include <assay/measure/freed_memory.hpp>
+#include <assay/measure/device_watch.hpp>
 #include <assay/measure/instruments.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/pipeline.hpp>
@@ -81,31 +79,8 @@ struct instruments<Place> {
     lane_events events_;
   };
 
-  static environment_watch watch(on::device place) {
-    // Asked now: at the end a failed device may not answer, and the start would be past.
-    auto known = host_environment({}, {});
-    describe_device(place, known);
-    auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
-    auto const freed = std::make_shared<freed_memory>(place);
-    return {[freed] { freed->wait(); },
-            [nvml, freed] {
-              freed->mark();
-              return nvml->sample();
-            },
-            [nvml, known](comparison& into) {
-              nvml->describe(into.where);
-              if (auto note = nvml->note(); !note.empty()) {
-                into.notes.push_back(std::move(note));
-              }
-              fill_unknown(into.where, known);
-            }};
-  }
-
-  static std::vector<ceiling> ceilings(on::device place) {
-    static std::map<int, ceiling> measured;
-    if (!measured.contains(place.id)) { measured.emplace(place.id, device_copy_ceiling(place)); }
-    return {measured.at(place.id)};
-  }
+  static environment_watch watch(on::device place) { return device_watch(place); }
+  static std::vector<ceiling> ceilings(on::device place) { return device_ceilings(place); }
 };
 
 }  // namespace measure

@@ -8,7 +8,7 @@
 #include <assay/measure/device_environment.hpp>
 #include <assay/measure/link_probe.hpp>
 #include <assay/measure/nvml.hpp>
-#include <assay/measure/summary.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -24,6 +25,7 @@ struct device_state {
   double power_watts = std::numeric_limits<double>::quiet_NaN();
   double temperature_celsius = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::uint64_t> throttle;  ///< bits of NVML's clocks event (throttle) reasons
+  std::optional<int> processes;           ///< with a compute context on the device
 };
 
 /// The PCIe link of a device: what it is now and what device and slot allow; 0 where unknown. An
@@ -131,7 +133,26 @@ class basic_nvml {
     } else {
       note("throttle reasons", code);
     }
+    if (auto const found = pids_of(handle, problems)) {
+      state.processes = static_cast<int>(found->size());
+    }
     return state;
+  }
+
+  /// The ids of the processes that have a compute context on the device with this bus id; nothing
+  /// where that is not known. In a container the ids may be of another namespace than the caller's.
+  std::optional<std::vector<unsigned>> ask_processes(std::string const& pci_bus_id,
+                                                     std::vector<std::string>& problems) const {
+    device handle = nullptr;
+    if (!functions_) {
+      problems.push_back(why_missing_);
+      return std::nullopt;
+    }
+    if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      problems.push_back("device: " + functions_->text(code));
+      return std::nullopt;
+    }
+    return pids_of(handle, problems);
   }
 
   /// The PCIe link of the device with this bus id. Each failure is added to `problems` in words.
@@ -170,6 +191,41 @@ class basic_nvml {
   struct opaque;
   using device = opaque*;
 
+  /// `nvmlProcessInfo_v2_t`, which versions 2 and 3 of the call fill.
+  struct process_info {
+    unsigned pid;
+    unsigned long long used_gpu_memory;
+    unsigned gpu_instance;
+    unsigned compute_instance;
+  };
+  static_assert(sizeof(process_info) == 24);
+
+  std::optional<std::vector<unsigned>> pids_of(device handle,
+                                               std::vector<std::string>& problems) const {
+    auto const& f = *functions_;
+    if (f.processes == nullptr) {
+      problems.push_back("compute processes: the library does not know them");
+      return std::nullopt;
+    }
+    constexpr int insufficient_size = 7;  // NVML_ERROR_INSUFFICIENT_SIZE: `count` says how many
+    std::vector<process_info> found(16);
+    unsigned count = 0;
+    int code = insufficient_size;
+    // Processes may come between two calls, so each has room for some more.
+    for (int tries = 0; tries < 3 && code == insufficient_size; ++tries) {
+      found.resize(found.size() + count);
+      count = static_cast<unsigned>(found.size());
+      code = f.processes(handle, &count, found.data());
+    }
+    if (code != 0) {
+      problems.push_back("compute processes: " + f.text(code));
+      return std::nullopt;
+    }
+    std::vector<unsigned> pids;
+    for (std::size_t i = 0; i < count; ++i) { pids.push_back(found[i].pid); }
+    return pids;
+  }
+
   struct functions {
     explicit functions(lookup const& find)
         : library(find),
@@ -185,12 +241,18 @@ class basic_nvml {
           link_width(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkWidth")),
           max_link_generation(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkGeneration")),
           max_link_width(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkWidth")),
+          processes(get<int(device, unsigned*, process_info*)>(
+              "nvmlDeviceGetComputeRunningProcesses_v3")),
           // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
           throttle(
               get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
       if (throttle == nullptr) {
         throttle =
             get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
+      }
+      if (processes == nullptr) {
+        processes =
+            get<int(device, unsigned*, process_info*)>("nvmlDeviceGetComputeRunningProcesses_v2");
       }
     }
 
@@ -214,10 +276,11 @@ class basic_nvml {
     int (*clock)(device, int, unsigned*);
     int (*power)(device, unsigned*);
     int (*temperature)(device, int, unsigned*);
-    int (*link_generation)(device, unsigned*);  // these four may be missing
+    int (*link_generation)(device, unsigned*);  // these five may be missing
     int (*link_width)(device, unsigned*);
     int (*max_link_generation)(device, unsigned*);
     int (*max_link_width)(device, unsigned*);
+    int (*processes)(device, unsigned*, process_info*);
     int (*throttle)(device, unsigned long long*);
   };
 

@@ -58,6 +58,7 @@ class basic_nvml_watch {
     std::vector<std::string> vetoes;
     auto const state = library_.ask(bus_id_, problems_);
     states_.push_back(state);
+    most_processes_ = std::max(most_processes_, state.processes.value_or(0));
     for (auto const& reason : throttle_reasons) {
       if ((state.throttle.value_or(0) & reason.bit) == 0) { continue; }
       std::string const name{reason.name};
@@ -65,6 +66,17 @@ class basic_nvml_watch {
       if (reason.vetoes) { vetoes.push_back("throttled: " + name); }
     }
     return vetoes;
+  }
+
+  /// NVML's throttle bits at the last sample; 0 where they are not known.
+  std::uint64_t throttle_bits() const noexcept {
+    return states_.empty() ? 0 : states_.back().throttle.value_or(0);
+  }
+
+  /// The clock of the SMs at the last sample, in MHz; 0 where it is not known.
+  double sm_clock_mhz() const noexcept {
+    auto const clock = states_.empty() ? 0.0 : states_.back().sm_clock_mhz;
+    return std::isfinite(clock) ? clock : 0.0;
   }
 
   /// All reasons seen so far, vetoing or not.
@@ -88,7 +100,18 @@ class basic_nvml_watch {
     for (auto const& problem : problems_) { add_distinct(told, problem); }
     std::string text;
     for (auto const& problem : told) { text += (text.empty() ? "" : "; ") + problem; }
-    return text.empty() ? text : "clocks and throttling are not fully known (NVML: " + text + ")";
+    return text.empty() ? text : "the state of the GPU is not fully known (NVML: " + text + ")";
+  }
+
+  /// One note where a sample saw more than one process on the device; else empty.
+  ///
+  /// The note counts processes and does not compare their ids: in a container, NVML gives ids of
+  /// another namespace. One process is taken for the caller's own. Another process may be idle, so
+  /// the note is no veto.
+  std::string sharing_note() const {
+    if (most_processes_ <= 1) { return {}; }
+    return "another process uses this GPU: " + std::to_string(most_processes_) +
+           " processes had a context on it";
   }
 
  private:
@@ -106,6 +129,7 @@ class basic_nvml_watch {
   Library library_;
   std::vector<device_state> states_;
   std::vector<std::string> seen_, problems_;
+  int most_processes_ = 0;
 };
 using nvml_watch = basic_nvml_watch<nvml>;
 

@@ -3,12 +3,14 @@
 /// What a caller may say about how a comparison is run.
 #pragma once
 
+#include <assay/core/place.hpp>
 #include <assay/measure/clock.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,37 +22,48 @@ enum class verification { at_ends, every_epoch };
 
 /// How a comparison is run. The defaults are the procedure as calibrated.
 struct options {
-  clock primary = clock::wall;  ///< decides the stopping
-  double margin = 0.01;         ///< differences inside it are immaterial, as a share
-  double alpha = 0.05;          ///< false-alarm rate over all looks and contrasts together
-  std::uint64_t seed = 0;       ///< of all that is random; 0 draws one, which the result records
-  double cell_seconds = 1e-3;   ///< timed part of a cell, for launches shorter than that
-  int super_blocks = 4;         ///< per epoch
-  int max_epochs = 24;          ///< the looks come after 1/3, 1/2, 2/3 and all of them
-  bool resolve = false;         ///< run on after EQUIVALENT until a sign is known
-  bool hidden_control = true;   ///< run the first variant against a second instance of itself
-  verification verify = verification::at_ends;
-  double warm_up_seconds = 0.25;  ///< cap of the warm-up, which ends earlier when times are steady
+  double margin = 0.01;    ///< differences inside it do not matter, as a share
+  double alpha = 0.05;     ///< false-alarm rate over all interim analyses and contrasts together
+  std::uint64_t seed = 0;  ///< of all that is random; 0 draws one, which the result records
+  int max_epochs = 96;     ///< analyses come after 8, 12, 16, 24, 48 and 96 epochs
+  /// After the first analysis, no epoch begins unless the next analysis is expected before this.
+  double max_seconds = 10;
+  /// Decides the verdict; if not given: `gpu` for launches, `wall` for host calls and pipelines.
+  std::optional<measure::clock> clock{};
+  on::device place{};       ///< where launches run; pipelines and host calls have their own place
+  bool cold_cache = false;  ///< clear the L2 cache before each timed launch
+  std::string title{};
 
+  /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
+  /// and from the hooks below pass through to the caller.
+  std::function<void(int epoch, int of, std::string_view what)> progress{};
+
+  bool run_until_sign = false;  ///< run on after EQUIVALENT until a sign is known
+  bool hidden_control = true;   ///< run the first variant also as a second, independent instance
+  verification verify = verification::at_ends;
+  double cell_seconds = 1e-3;     ///< timed part of a cell, for launches shorter than that
+  double warm_up_seconds = 0.25;  ///< cap of the warm-up, which ends earlier when times are steady
   /// Resolution of the clocks in seconds. `gpu`: 0.5 us, as the CUDA runtime documents for events.
   /// `wall`: 100 ns, a few reads of a steady clock at 20 to 30 ns each. `submit`: 1 ns, the unit of
   /// that clock, as the time per item is already a mean over the many items of a batch.
   std::array<double, 3> tick_seconds{100e-9, 0.5e-6, 1e-9};
-
   int profiled_batches = 5;  ///< of each pipeline, after the timed ones; 0: no profile
+  std::string changed{};     ///< what differs; empty: taken from the axes of the variants
 
-  std::string title{};
-  std::string changed{};  ///< empty: taken from the axes of the variants
-
-  /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
-  /// and the next three pass through to the caller.
-  std::function<void(int epoch, int of, std::string_view what)> progress{};
   std::function<bool()> cancelled{};  ///< asked before every cell
   /// Called before an epoch's subjects are built, when those of the last are gone.
   std::function<void(epoch const&)> at_epoch_begin{};
-  /// Asked at the end of every epoch; reasons why its times cannot be trusted (throttling) make all
-  /// findings UNPROVEN.
+  /// Asked at the end of every epoch why its times cannot be trusted (throttling): such an epoch is
+  /// dropped and repeated. It must not look at the times, which would bias the verdict.
   std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};
+  /// NVML's throttle bits at the end of an epoch, for the record.
+  std::function<std::uint64_t()> throttle_bits{};
 };
 
 }  // namespace assay::measure
+
+namespace assay {
+
+using measure::options;
+
+}  // namespace assay

@@ -8,6 +8,8 @@
 #include <assay/measure/subject.hpp>
 #include <assay/rig.hpp>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,19 +27,19 @@ class pipeline_subject final : public subject {
   explicit pipeline_subject(std::unique_ptr<rig_type> made)
       : rig_(std::move(made)), timer_(rig_->what().place, static_cast<int>(rig_->lanes().size())) {}
 
-  void warm(int arena, int launches) override {
+  void warm(int buffer_set, int launches) override {
     range const scope{"warm", category::measurement};
-    for (int i = 0; i < launches; ++i) { rig_->run(arena, timer_.probe()); }
+    for (int i = 0; i < launches; ++i) { rig_->run(buffer_set, timer_.probe()); }
   }
 
-  cell time(int arena, int launches) override {
+  cell time(int buffer_set, int launches) override {
     range const scope{"cell", category::measurement};
     double wall = 0;
     double gpu = 0;
     double submit = 0;
     timer_.cell_begin();
     for (int i = 0; i < launches; ++i) {
-      auto const batch = rig_->run(arena, timer_.probe());
+      auto const batch = rig_->run(buffer_set, timer_.probe());
       wall += batch.wall;
       submit += batch.submit_per_item;
       gpu += timer_.gpu_seconds();
@@ -51,32 +53,37 @@ class pipeline_subject final : public subject {
     return mean;
   }
 
-  std::optional<std::string> verify(int arena) override { return rig_->verify(arena); }
+  std::optional<std::string> verify(int buffer_set) override { return rig_->verify(buffer_set); }
 
  private:
   std::unique_ptr<rig_type> rig_;
   typename instruments<place_type>::batch_timer timer_;
 };
 
-/// The arenas of an epoch, shared by the variants that can share them; gone with its last rig.
+/// The buffer sets of an epoch, shared by the variants that can share them; gone with their last
+/// rig. The control's second instance has its own.
 template <class State>
-class arena_cache {
+class buffer_set_cache {
  public:
-  /// The arenas of this epoch, made by `make` for the first who asks.
+  /// The buffer sets of this epoch and instance, made by `make` for the first that asks.
   template <class Make>
-  std::shared_ptr<arenas<State>> get(epoch const& when, Make const& make) {
-    auto held = held_.lock();
-    if (held == nullptr || epoch_ != when.number) {
-      held = make();
-      held_ = held;
-      epoch_ = when.number;
+  std::shared_ptr<buffer_sets<State>> get(epoch const& when, Make const& make) {
+    auto& [held, number] = of_[static_cast<std::size_t>(when.instance)];
+    auto sets = held.lock();
+    if (sets == nullptr || number != when.number) {
+      sets = make();
+      held = sets;
+      number = when.number;
     }
-    return held;
+    return sets;
   }
 
  private:
-  std::weak_ptr<arenas<State>> held_;
-  int epoch_ = -1;
+  struct entry {
+    std::weak_ptr<buffer_sets<State>> held;
+    int number = -1;
+  };
+  std::array<entry, 2> of_;
 };
 
 }  // namespace assay::measure

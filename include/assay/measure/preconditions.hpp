@@ -58,8 +58,7 @@ inline void require_sound(std::vector<variant> const& variants,
   };
   positive("margin", chosen.margin);
   positive("cell_seconds", chosen.cell_seconds);
-  require(chosen.super_blocks >= 1,
-          "super_blocks is 1 or more, not " + std::to_string(chosen.super_blocks));
+  positive("max_seconds", chosen.max_seconds);
   require(chosen.warm_up_seconds >= 0,
           "warm_up_seconds is 0 or more, not " + std::to_string(chosen.warm_up_seconds));
   for (double const tick : chosen.tick_seconds) {

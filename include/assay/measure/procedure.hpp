@@ -4,23 +4,25 @@
 #pragma once
 
 #include <assay/core/distinct.hpp>
+#include <assay/measure/block_count.hpp>
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/findings.hpp>
-#include <assay/measure/ledger.hpp>
-#include <assay/measure/looks.hpp>
+#include <assay/measure/conclude.hpp>
+#include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/preconditions.hpp>
-#include <assay/measure/schedule.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/group_sequential.hpp>
+#include <assay/stats/randomised_blocks.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -47,68 +49,101 @@ class procedure {
       : variants_(variants),
         contrasts_(contrasts),
         options_(chosen),
-        seed_(chosen.seed == 0 ? draw_seed() : chosen.seed),
-        looks_(draw_up_looks(chosen.max_epochs, chosen.alpha, contrasts.size())),
-        ledger_(variants.size(), contrasts) {}
+        primary_(chosen.clock.value_or(clock::wall)),
+        analyses_(stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size())),
+        effects_(variants.size(), contrasts, chosen.hidden_control),
+        instances_(variants.size() + (chosen.hidden_control ? 1 : 0)) {
+    record_.seed = chosen.seed == 0 ? stats::draw_seed() : chosen.seed;
+  }
 
   comparison run() {
-    auto const begin = Clock::now();
+    begin_ = Clock::now();
     try {
-      bool decided = false;
-      for (int number = 0; !decided && number < options_.max_epochs; ++number) {
-        decided = run_epoch({number, derive_seed(seed_, static_cast<std::uint64_t>(number))});
+      for (bool decided = false; !decided; ++number_) {
+        decided = run_epoch(
+            {number_, stats::derive_seed(record_.seed, static_cast<std::uint64_t>(number_)), 0});
       }
     } catch (interruption const& cause) {
       end_.outcome = cause.outcome;
       end_.reason = cause.reason;
       end_.variant = cause.variant;
     }
-    auto result = conclude(variants_, contrasts_, options_, ledger_, size_, end_);
-    result.seed = seed_;
-    result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    return result;
+    conclude(variants_, contrasts_, options_, effects_, size_, end_, record_);
+    record_.seconds = elapsed();
+    return std::move(record_);
   }
 
  private:
   using subjects = std::vector<std::unique_ptr<subject>>;
 
-  /// Builds everything anew, times it, and looks where a look is due; true when it is decided. The
-  /// subjects live to the end of the epoch, so that those just timed can be verified.
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  /// Builds everything anew, times it, and analyses where an analysis is due; true when the
+  /// comparison is decided. The subjects live to the end of the epoch, so that those just timed can
+  /// be verified. Every order is drawn anew, so that exchanged labels are just as probable.
   bool run_epoch(epoch const& now) {
-    current_ = now.number;
-    coins from{derive_seed(now.seed, 1)};
+    stats::random_source from{stats::derive_seed(now.seed, 1)};
+    auto& record = record_.epoch_records.emplace_back();
+    record.number = now.number;
+    record.start_seconds = elapsed();
     if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto const built = build(now, from);
     bool const every = options_.verify == verification::every_epoch;
-    if (now.number == 0 || every) { verify(built, "before timing"); }
-    settle(built);
-    if (now.number == 0) { size_ = warm_up(built); }
+    if (now.number == 0 || every) { verify(built, "before timing", from); }
+    settle(built, from);
+    if (now.number == 0) { size_ = warm_up(built, from); }
+    double const set_up = elapsed() - record.start_seconds;
     tell("timing");
-    for (auto const& block : draw_epoch(static_cast<int>(variants_.size()), options_.super_blocks,
-                                        options_.hidden_control, from)) {
-      ledger_.enter(block, time(built, block));
+    // The first cell follows a launch as all others do, and of any instance alike.
+    for (auto const i : stats::draw_order(instances_, from)) {
+      guarded(i, "warming up", [&] { built[i]->warm(from.flip() ? 1 : 0, 1); });
     }
-    ledger_.close_epoch();
-    if (options_.at_epoch_end) {
-      for (auto const& reason : options_.at_epoch_end(now)) { add_distinct(end_.vetoes, reason); }
+    record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
+                               std::max(0.05, set_up) / block_seconds_);
+    auto const timed_from = elapsed();
+    for (auto const& block : stats::draw_epoch(static_cast<int>(instances_), record.blocks, from)) {
+      time(built, block, record);
     }
-    bool const last = now.number + 1 == options_.max_epochs;
-    bool const decided = look_now() || last;
-    if (decided || every) { verify(built, "after timing"); }
+    block_seconds_ = (elapsed() - timed_from) / record.blocks;
+    bool const decided = close_epoch(now, record);
+    if (decided || every) { verify(built, "after timing", from); }
+    record.seconds = elapsed() - record.start_seconds;
     return decided;
   }
 
-  /// In random order: who comes first gets other memory than who comes last.
-  subjects build(epoch const& now, coins& from) {
+  /// Counts the epoch, or drops it where something disturbed it; true when it was the last.
+  bool close_epoch(epoch const& now, epoch_record& record) {
+    if (options_.throttle_bits) { record.throttle = options_.throttle_bits(); }
+    if (options_.at_epoch_end) {
+      for (auto const& reason : options_.at_epoch_end(now)) {
+        record.dropped += (record.dropped.empty() ? "" : "; ") + reason;
+      }
+    }
+    if (!record.dropped.empty()) {
+      effects_.drop_epoch();
+      int const dropped = now.number + 1 - effects_.epochs();
+      // Half of the epochs may be disturbed; beyond that the machine is not fit to measure on.
+      if (dropped >= 8 && dropped > effects_.epochs()) {
+        throw interruption{verdict::unproven,
+                           std::to_string(dropped) + " of " + std::to_string(now.number + 1) +
+                               " epochs were disturbed, the last by: " + record.dropped};
+      }
+      return false;
+    }
+    effects_.close_epoch();
+    return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
+  }
+
+  /// In random order, as the first to be built gets other memory than the last.
+  subjects build(epoch const& now, stats::random_source& from) {
     tell("building");
-    std::vector<std::size_t> order(variants_.size() + (options_.hidden_control ? 1 : 0));
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    from.shuffle(order);
-    subjects built(order.size());
-    for (auto const i : order) {
+    subjects built(instances_);
+    for (auto const i : stats::draw_order(instances_, from)) {
       stop_if_cancelled();
-      built[i] = guarded(number_of(i), "building", [&] {
-        auto made = variants_[static_cast<std::size_t>(number_of(i))].build(now);
+      auto own = now;
+      own.instance = i < variants_.size() ? 0 : 1;
+      built[i] = guarded(i, "building", [&] {
+        auto made = variants_[variant_of(i)].build(own);
         if (!made) { throw std::runtime_error("its build function returned no subject"); }
         return made;
       });
@@ -116,58 +151,60 @@ class procedure {
     return built;
   }
 
-  void verify(subjects const& built, char const* when) {
+  /// Calls `body(instance, buffer set)` for each pair of them in a random order.
+  template <class Body>
+  void for_each_set(stats::random_source& from, Body&& body) {
+    for (auto const i : stats::draw_order(2 * instances_, from)) {
+      stop_if_cancelled();
+      body(i / 2, static_cast<int>(i % 2));
+    }
+  }
+
+  void verify(subjects const& built, char const* when, stats::random_source& from) {
     tell("verifying");
-    for (std::size_t i = 0; i < variants_.size(); ++i) {
-      for (int arena = 0; arena < 2; ++arena) {
-        auto const number = static_cast<int>(i);
-        stop_if_cancelled();
-        auto const wrong = guarded(number, "verifying", [&] { return built[i]->verify(arena); });
-        if (wrong) {
-          throw interruption{
-              verdict::wrong_answer,
-              where(number) + ", " + when + ", arena " + std::to_string(arena) + ": " + *wrong,
-              number};
-        }
-      }
-    }
+    for_each_set(from, [&](std::size_t i, int set) {
+      auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
+      if (!wrong) { return; }
+      throw interruption{
+          verdict::wrong_answer,
+          where(i) + ", " + when + ", buffer set " + std::to_string(set) + ": " + *wrong,
+          static_cast<int>(variant_of(i))};
+    });
   }
 
-  /// Two launches in every arena of an epoch's new subjects: the first grows pools, loads modules
-  /// and uploads graphs, the second runs as all later ones do.
-  void settle(subjects const& built) {
-    for (std::size_t i = 0; i < built.size(); ++i) {
-      for (int arena = 0; arena < 2; ++arena) {
-        stop_if_cancelled();
-        guarded(number_of(i), "warming up", [&] { built[i]->warm(arena, 2); });
-      }
-    }
+  /// Two launches in every buffer set of new subjects: the first grows pools, loads modules and
+  /// uploads graphs, the second runs as all later ones do.
+  void settle(subjects const& built, stats::random_source& from) {
+    for_each_set(from, [&](std::size_t i, int set) {
+      guarded(i, "warming up", [&] { built[i]->warm(set, 2); });
+    });
   }
 
-  /// Runs all variants in turn until three successive rounds agree within 0.5 % in every variant's
-  /// time, or the cap: clocks of an idle card need tens of milliseconds to ramp up. Sizes cells.
-  cell_size warm_up(subjects const& built) {
+  /// Runs all instances in rounds until three successive rounds agree within 0.5 % in every
+  /// instance's time, or the cap: clocks of an idle card need tens of milliseconds to ramp up.
+  /// Sizes cells. Notes what the subjects say of themselves.
+  cell_size warm_up(subjects const& built, stats::random_source& from) {
     tell("warming up");
     cell_size size{0, 1};
     std::vector<std::vector<double>> rounds;
     double spent = 0;
     do {
-      std::vector<double> round;
-      for (std::size_t i = 0; i < variants_.size(); ++i) {
-        double both = 0;
-        for (int arena = 0; arena < 2; ++arena) {
-          stop_if_cancelled();
-          auto const timed = guarded(number_of(i), "warming up",
-                                     [&] { return built[i]->time(arena, size.launches); });
-          both += longest_clock(timed);
-        }
-        round.push_back(both / 2);
-        spent += both * size.launches;
-      }
+      std::vector<double> round(instances_);
+      for_each_set(from, [&](std::size_t i, int set) {
+        auto const timed = guarded(
+            i, "warming up", [&] { return longest_clock(built[i]->time(set, size.launches)); });
+        round[i] += timed / 2;
+        spent += timed * size.launches;
+      });
       auto const [fastest, slowest] = std::minmax_element(round.begin(), round.end());
       size = size_cells(*fastest, *slowest, options_.cell_seconds);
       rounds.push_back(std::move(round));
     } while (!steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      end_.bytes.push_back(built[v]->bytes());
+      end_.flops.push_back(built[v]->flops());
+      for (auto const& note : built[v]->notes()) { add_distinct(end_.notes, note); }
+    }
     return size;
   }
 
@@ -181,105 +218,126 @@ class procedure {
     return true;
   }
 
-  std::vector<cell> time(subjects const& built, super_block const& block) {
+  void time(subjects const& built, stats::block const& block, epoch_record& record) {
     std::vector<cell> cells;
     cells.reserve(block.slots.size());
-    for (auto const& slot : block.lead_in) {
-      auto const index = static_cast<std::size_t>(slot.variant);
-      guarded(number_of(index), "warming up", [&] { built[index]->warm(slot.arena, 1); });
-    }
     for (auto const& slot : block.slots) {
       stop_if_cancelled();
-      auto const index = static_cast<std::size_t>(slot.variant);
-      int const number = number_of(index);
-      cells.push_back(guarded(number, "timing", [&] {
-        built[index]->warm(slot.arena, size_.wash_out);
-        return built[index]->time(slot.arena, size_.launches);
+      auto const i = static_cast<std::size_t>(slot.variant);
+      double const start = elapsed();
+      cells.push_back(guarded(i, "timing", [&] {
+        built[i]->warm(slot.buffer_set, size_.wash_out);
+        return built[i]->time(slot.buffer_set, size_.launches);
       }));
-      double const seconds = cells.back()[options_.primary];
+      auto const& timed = cells.back();
+      double const seconds = timed[primary_];
       if (!(seconds > 0) || !std::isfinite(seconds)) {
         throw interruption{verdict::unproven,
-                           where(number) + ": the " + std::string{to_string(options_.primary)} +
-                               " clock gave " + std::to_string(seconds) +
-                               " s per launch; choose another primary clock or longer launches",
-                           number};
+                           where(i) + ": the " + std::string{to_string(primary_)} + " clock gave " +
+                               std::to_string(seconds) +
+                               " s per launch; choose another clock or longer launches",
+                           static_cast<int>(variant_of(i))};
       }
+      if (!timed.disturbance.empty() && record.dropped.empty()) {
+        record.dropped = "\"" + variants_[variant_of(i)].label + "\": " + timed.disturbance;
+      }
+      record_.cells.push_back({record.number, position_++, slot.variant, slot.buffer_set, start,
+                               timed.seconds, timed.sm_hertz});
     }
-    return cells;
+    effects_.enter(block, cells);
   }
 
-  /// Judges all contrasts on the primary clock when a look is due; true when all are settled.
-  bool look_now() {
-    auto const due = std::find_if(looks_.begin(), looks_.end(),
-                                  [&](look const& at) { return at.epochs == ledger_.epochs(); });
-    if (due == looks_.end()) { return false; }
-    end_.last_look = *due;
+  /// Classifies all contrasts on the primary clock when an analysis is due; true when all are
+  /// settled.
+  bool analyse() {
+    auto const due = std::find_if(analyses_.begin(), analyses_.end(),
+                                  [&](auto const& at) { return at.epochs == effects_.epochs(); });
+    if (due == analyses_.end()) { return false; }
+    end_.last_analysis = *due;
+    auto& record = record_.analyses.emplace_back();
+    record = {due->epochs, due->alpha, due->critical_value, {}};
+    bool all_settled = true;
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
-      auto const& effects = ledger_.effects(options_.primary, k);
-      auto const found = judge({effects.data(), effects.size()}, *due, options_.margin);
-      if (!settled(found, options_.resolve)) { return false; }
+      auto const found = stats::classify(effects_.effects(primary_, k), *due, options_.margin);
+      record.outcomes.push_back(found.outcome);
+      all_settled = all_settled && stats::settled(found, options_.run_until_sign);
     }
-    return true;
+    return all_settled;
+  }
+
+  /// Whether the next analysis would come too late; never before the first one.
+  bool out_of_time() const {
+    if (!end_.last_analysis) { return false; }
+    auto const next = std::find_if(analyses_.begin(), analyses_.end(),
+                                   [&](auto const& at) { return at.epochs > effects_.epochs(); });
+    return next == analyses_.end() ||
+           elapsed() * next->epochs / effects_.epochs() > options_.max_seconds;
   }
 
   /// Runs a subject's code; what it throws ends the comparison and is told with its place.
   template <class Call>
-  std::invoke_result_t<Call> guarded(int number, char const* doing, Call&& call) {
+  std::invoke_result_t<Call> guarded(std::size_t instance, char const* doing, Call&& call) {
+    auto const ended = [&](std::string const& why) {
+      return interruption{verdict::unproven, where(instance) + ", " + doing + ": " + why,
+                          static_cast<int>(variant_of(instance))};
+    };
     try {
       return call();
-    } catch (std::exception const& cause) {
-      throw interruption{verdict::unproven, where(number) + ", " + doing + ": " + cause.what(),
-                         number};
-    } catch (...) {
-      throw interruption{verdict::unproven,
-                         where(number) + ", " + doing + ": an exception of unknown type", number};
+    } catch (std::exception const& cause) { throw ended(cause.what()); } catch (...) {
+      throw ended("an exception of unknown type");
     }
   }
 
   void stop_if_cancelled() const {
     if (options_.cancelled && options_.cancelled()) {
-      throw interruption{verdict::unproven, "cancelled in epoch " + std::to_string(current_ + 1) +
-                                                " of at most " +
-                                                std::to_string(options_.max_epochs)};
+      throw interruption{verdict::unproven, "cancelled in epoch " + std::to_string(number_ + 1)};
     }
   }
 
   void tell(std::string_view what) const {
-    if (options_.progress) { options_.progress(current_ + 1, options_.max_epochs, what); }
+    if (options_.progress) { options_.progress(number_ + 1, options_.max_epochs, what); }
   }
 
-  int number_of(std::size_t subject) const {
-    return static_cast<int>(subject % variants_.size());  // the control's second is the first
+  /// The variant of an instance: the control's second instance is of variant 0.
+  std::size_t variant_of(std::size_t instance) const noexcept {
+    return instance < variants_.size() ? instance : 0;
   }
 
-  std::string where(int number) const {
-    return "variant \"" + variants_[static_cast<std::size_t>(number)].label + "\", epoch " +
-           std::to_string(current_ + 1);
+  std::string where(std::size_t instance) const {
+    return "variant \"" + variants_[variant_of(instance)].label + "\", epoch " +
+           std::to_string(number_ + 1);
   }
 
   std::vector<variant> const& variants_;
   std::vector<contrast> const& contrasts_;
   options const& options_;
-  std::uint64_t seed_;
-  std::vector<look> looks_;
-  ledger ledger_;
+  clock primary_;
+  std::vector<stats::interim_analysis> analyses_;
+  epoch_effects effects_;
+  std::size_t instances_;
   cell_size size_;
-  ending end_;
-  int current_ = 0;
+  run_outcome end_;
+  comparison record_;
+  typename Clock::time_point begin_;
+  double block_seconds_ = 0;
+  int number_ = 0;    ///< of the current epoch
+  int position_ = 0;  ///< of the next cell in the comparison
 };
 
 }  // namespace detail
 
 /// Measures the variants and judges each contrast on every clock that all variants give.
 ///
-/// Builds all variants per epoch (and a second instance of the first, so memory for one more),
-/// verifies both arenas of each before anything is timed and again at the end, times them as
-/// `schedule.hpp` says, and stops at the first look at which all contrasts are settled on the
-/// primary clock. Blocks until then. What a subject throws becomes the reason of UNPROVEN findings;
-/// `std::invalid_argument` for variants, contrasts or options that cannot be.
+/// Builds all variants in each epoch, and a second instance of the first one: memory for one more
+/// is needed. Verifies all buffer sets before anything is timed and again at the end. Times in
+/// randomised blocks (`stats/randomised_blocks.hpp`). Stops at the first interim analysis at which
+/// all contrasts are settled on the primary clock, or when the time is spent. An epoch that
+/// `options::at_epoch_end` or a cell calls disturbed is dropped and repeated. Blocks until then.
+/// What a subject throws becomes the reason of UNPROVEN findings. Throws `std::invalid_argument`
+/// for variants, contrasts or options that cannot be.
 ///
-/// The cells' order, their arenas and each epoch's seed follow from `options::seed`. `Clock` tells
-/// how long the comparison took; subjects have clocks of their own.
+/// The cells' order, their buffer sets and each epoch's seed follow from `options::seed`. `Clock`
+/// tells how long the comparison took; subjects have clocks of their own.
 template <class Clock = std::chrono::steady_clock>
 comparison run(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
                options const& chosen = {}) {

@@ -24,26 +24,36 @@ struct cell {
                                 std::numeric_limits<double>::quiet_NaN(),
                                 std::numeric_limits<double>::quiet_NaN()};
   double sm_hertz = std::numeric_limits<double>::quiet_NaN();
+  /// Why this cell cannot be trusted, as its epoch is dropped and repeated then; else empty.
+  std::string disturbance{};
 
   double& operator[](clock which) { return seconds[static_cast<std::size_t>(which)]; }
   double operator[](clock which) const { return seconds[static_cast<std::size_t>(which)]; }
 };
 
-/// One variant made real for one epoch, with two arenas: two sets of all that it reads and writes.
+/// One variant made real for one epoch, with two buffer sets: two sets of all that it reads and
+/// writes.
 ///
-/// Which arena is used must not change what is computed. All calls come from one thread.
+/// The buffer set must not change what is computed. All calls come from one thread.
 class subject {
  public:
   virtual ~subject() = default;
 
-  /// Runs `launches` launches in `arena` (0 or 1) untimed: the wash-out before a cell.
-  virtual void warm(int arena, int launches) = 0;
+  /// Runs `launches` launches in buffer set 0 or 1 untimed: the wash-out before a cell.
+  virtual void warm(int buffer_set, int launches) = 0;
 
-  /// Runs and times `launches` launches in `arena`; blocks until they are done.
-  virtual cell time(int arena, int launches) = 0;
+  /// Runs and times `launches` launches in a buffer set; blocks until they are done.
+  virtual cell time(int buffer_set, int launches) = 0;
 
-  /// Runs once in `arena` over poisoned outputs and says what is wrong, or nothing.
-  virtual std::optional<std::string> verify(int arena) = 0;
+  /// Runs once in a buffer set over poisoned outputs and says what is wrong, or nothing.
+  virtual std::optional<std::string> verify(int buffer_set) = 0;
+
+  /// Bytes that one launch must move, and FLOPs that it must do; 0 where not declared.
+  virtual double bytes() const { return 0; }
+  virtual double flops() const { return 0; }
+
+  /// What a report must say of the way in which this subject is measured.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// What an epoch hands to those who build its subjects: all that a label could own is made anew,
@@ -51,6 +61,7 @@ class subject {
 struct epoch {
   int number = 0;
   std::uint64_t seed = 0;
+  int instance = 0;  ///< 1 for the control's second instance, which shares nothing with the first
 };
 
 /// One variant of an experiment, and how to make it real.
@@ -58,8 +69,8 @@ struct variant {
   std::string label;                                      ///< unique within the experiment
   std::vector<std::pair<std::string, std::string>> axes;  ///< axis name, choice
   std::function<std::unique_ptr<subject>(epoch const&)> build;
-  double bytes = 0;  ///< bytes that one launch must move, 0 where not declared
-  double flops = 0;  ///< FLOPs that one launch must do, 0 where not declared
+  double bytes = 0;  ///< bytes that one launch must move; 0: the subject says
+  double flops = 0;  ///< FLOPs that one launch must do; 0: the subject says
 };
 
 }  // namespace assay::measure

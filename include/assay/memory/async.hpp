@@ -108,8 +108,13 @@ struct async {
 
   static constexpr std::string_view name = "mr::async";
   std::string describe() const {
-    return initial_bytes == 0 ? std::string{name}
-                              : std::string{name} + "{" + describe_bytes(initial_bytes) + "}";
+    async const usual{};
+    parameters all;
+    if (initial_bytes != usual.initial_bytes) { all.show(describe_bytes(initial_bytes)); }
+    return all
+        .show("release_threshold_bytes", release_threshold_bytes, usual.release_threshold_bytes,
+              describe_bytes)
+        .after(name);
   }
   /// Throws `std::runtime_error` where the device has no memory pools.
   async_resource open(on::device place) const {

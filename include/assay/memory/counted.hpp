@@ -241,7 +241,13 @@ struct counted {
   std::size_t peak_slack_bytes = default_peak_slack_bytes;
 
   static constexpr std::string_view name = "mr::counted";
-  std::string describe() const { return std::string{name} + "{" + assay::describe(upstream) + "}"; }
+  std::string describe() const {
+    return parameters{}
+        .show(assay::describe(upstream))
+        .show("timed", Timed, false)
+        .show("peak_slack_bytes", peak_slack_bytes, default_peak_slack_bytes, describe_bytes)
+        .after(name);
+  }
   template <class Place>
   requires memory_policy<Policy, Place>
   auto open(Place place) const {

@@ -89,12 +89,12 @@ struct limited {
 
   static constexpr std::string_view name = "mr::limited";
   std::string describe() const {
-    std::string text = std::string{name} + "{" + assay::describe(upstream);
+    parameters all;
+    all.show(assay::describe(upstream));
     if (max_bytes != std::numeric_limits<std::size_t>::max()) {
-      text += ", " + describe_bytes(max_bytes);
+      all.show(describe_bytes(max_bytes));
     }
-    if (fail_at != 0) { text += ", fail_at " + std::to_string(fail_at); }
-    return text + "}";
+    return all.show("fail_at", fail_at, 0).after(name);
   }
   template <class Place>
   requires memory_policy<Policy, Place>

@@ -71,6 +71,11 @@ struct managed {
   std::size_t max_bytes = 0;
 
   static constexpr std::string_view name = "mr::managed";
+  std::string describe() const {
+    parameters all;
+    if (max_bytes != 0) { all.show(describe_bytes(max_bytes)); }
+    return all.after(name);
+  }
   /// Throws `std::invalid_argument` when `max_bytes` is more than the card has free.
   managed_resource open(on::device place) const {
     require_device(place);

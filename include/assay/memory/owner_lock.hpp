@@ -3,7 +3,7 @@
 /// A lock that the thread which takes it again and again enters without a locked instruction.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 #include <assay/memory/thread_identity.hpp>
 
 #include <algorithm>

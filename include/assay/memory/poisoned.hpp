@@ -58,7 +58,7 @@ struct poisoned {
   Policy upstream{};
 
   static constexpr std::string_view name = "mr::poisoned";
-  std::string describe() const { return std::string{name} + "{" + assay::describe(upstream) + "}"; }
+  std::string describe() const { return parameters{}.show(assay::describe(upstream)).after(name); }
   template <class Place>
   requires memory_policy<Policy, Place>
   auto open(Place place) const {

@@ -125,7 +125,18 @@ struct pool {
 
   static constexpr std::string_view name = "mr::pool";
   std::string describe() const {
-    return std::string{name} + "{" + describe_bytes(initial_bytes) + "}";
+    pool const usual{};
+    return parameters{}
+        .show(describe_bytes(initial_bytes))
+        .show("max_bytes", max_bytes, usual.max_bytes, describe_bytes)
+        .show("growth_bytes", growth_bytes, usual.growth_bytes, describe_bytes)
+        .show("stream_cache_bytes", stream_cache_bytes, usual.stream_cache_bytes, describe_bytes)
+        .show("growth_before_steal", growth_before_steal, usual.growth_before_steal)
+        .show("identify_always", identify_always, usual.identify_always)
+        .show("checked", checked, usual.checked)
+        .show("mapped", mapped, usual.mapped)
+        .show("peer_access", peer_access, usual.peer_access)
+        .after(name);
   }
 
   /// Throws `std::invalid_argument` when the card cannot ever have that much, `out_of_memory` when

@@ -60,21 +60,21 @@ void record(std::ostream& out, Fields const&... fields) {
 /// One record per finding; ratios, not percentages.
 template <class Traits>
 void findings(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
-  out << "contrast,clock,primary,verdict,material,ratio,low,high,confidence,noise_floor,"
+  out << "contrast,clock,primary,verdict,exceeds_margin,ratio,low,high,confidence,noise,"
          "epochs_needed,reason,sentence\n";
   for (auto const& each : all.findings) {
     record(out, std::string_view{each.contrast_name}, to_string(each.on), each.primary,
-           to_string(each.outcome), each.material, each.effect.ratio, each.effect.low,
-           each.effect.high, each.effect.confidence, each.noise_floor, each.epochs_needed,
+           to_string(each.outcome), each.exceeds_margin, each.effect.ratio, each.effect.low,
+           each.effect.high, each.effect.confidence, each.noise, each.epochs_needed,
            std::string_view{each.reason}, std::string_view{sentence(each, all)});
   }
 }
 
-/// One record per arm and clock, with its profiles repeated; seconds per launch, nanoseconds per
-/// item, bytes.
+/// One record per variant and clock, with its profiles repeated; seconds per launch, nanoseconds
+/// per item, bytes.
 template <class Traits>
-void arms(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
-  out << "arm,clock,median,q1,q3,min,max,count,sm_hertz,bytes,flops";
+void variants(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
+  out << "variant,clock,median,q1,q3,min,max,count,sm_hertz,bytes,flops";
   for (auto const part : {"total", "allocation", "lock_wait", "launching"}) {
     for (auto const quantile : {"p50", "p99", "max", "mean"}) {
       out << ',' << part << '_' << quantile << "_ns";
@@ -82,7 +82,7 @@ void arms(std::basic_ostream<char, Traits>& out, measure::comparison const& all)
   }
   out << ",allocations,deallocations,allocated_bytes,peak_bytes,reserved_bytes,reused_blocks,"
          "upstream_calls\n";
-  for (auto const& each : all.arms) {
+  for (auto const& each : all.variants) {
     for (auto const which : measure::all_clocks) {
       auto const& seconds = each.on(which);
       out << field(std::string_view{each.label}) << ',' << to_string(which) << ',';
@@ -119,8 +119,8 @@ void arms(std::basic_ostream<char, Traits>& out, measure::comparison const& all)
 /// One record per cell: what was measured, for one's own statistics.
 template <class Traits>
 void cells(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
-  out << "arm,clock,cell,seconds\n";
-  for (auto const& each : all.arms) {
+  out << "variant,clock,cell,seconds\n";
+  for (auto const& each : all.variants) {
     for (auto const which : measure::all_clocks) {
       auto const& values = each.cells[static_cast<std::size_t>(which)];
       for (std::size_t i = 0; i < values.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/report/json_parts.hpp>
+#include <assay/report/json_records.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -84,12 +85,16 @@ inline std::vector<measure::answer> read_answers(document const& from) {
   return all;
 }
 
-inline measure::comparison read_comparison(document const& from) {
+inline measure::comparison read_comparison(document const& from, bool first_schema) {
   measure::comparison all;
   all.title = from.at("title").get<std::string>();
   all.changed = from.at("changed").get<std::string>();
-  for (auto const& each : from.at("arms")) { all.arms.push_back(read_arm(each)); }
-  for (auto const& each : from.at("findings")) { all.findings.push_back(read_finding(each)); }
+  for (auto const& each : from.at(first_schema ? "arms" : "variants")) {
+    all.variants.push_back(read_variant(each));
+  }
+  for (auto const& each : from.at("findings")) {
+    all.findings.push_back(read_finding(each, first_schema));
+  }
   all.answers = read_answers(from.at("answers"));
   if (from.contains("reasons")) { all.reasons = read_answers(from.at("reasons")); }
   all.notes = from.at("notes").get<std::vector<std::string>>();
@@ -105,6 +110,16 @@ inline measure::comparison read_comparison(document const& from) {
   all.seed = seed(from.at("seed").get<std::string>());
   all.epochs = from.at("epochs").get<int>();
   all.seconds = number(from, "duration_seconds");
+  if (first_schema) { return all; }
+  if (auto const& control = from.at("hidden_control"); !control.is_null()) {
+    all.hidden_control = measure::estimate{number(control, "ratio"), number(control, "low"),
+                                           number(control, "high"), number(control, "confidence")};
+  }
+  all.autocorrelation = number(from, "autocorrelation");
+  all.cells = read_cells(from.at("cells"));
+  all.epoch_records = read_epochs(from.at("epoch_records"));
+  all.analyses = read_analyses(from.at("analyses"));
+  distribute_cells(all);
   return all;
 }
 
@@ -116,8 +131,10 @@ inline document to_json(measure::environment const& where) { return detail::writ
 /// The whole comparison. Numbers that are not finite become null; the seed is a string, since many
 /// readers of JSON round whole numbers beyond 2^53.
 inline document to_json(measure::comparison const& all) {
-  auto arms = document::array();
-  for (auto const& each : all.arms) { arms.push_back(detail::write(each)); }
+  auto variants = document::array();
+  for (auto const& each : all.variants) {
+    variants.push_back(detail::write(each, all.cells.empty()));
+  }
   auto findings = document::array();
   for (auto const& each : all.findings) { findings.push_back(detail::write(each)); }
   auto ceilings = document::array();
@@ -137,12 +154,23 @@ inline document to_json(measure::comparison const& all) {
                   {"epochs", all.epochs},
                   {"duration_seconds", detail::number(all.seconds)},
                   {"findings", std::move(findings)},
-                  {"arms", std::move(arms)},
+                  {"variants", std::move(variants)},
                   {"answers", detail::write(all.answers)},
                   {"notes", all.notes},
                   {"failure", all.failure},
                   {"ceilings", std::move(ceilings)},
-                  {"environment", detail::write(all.where)}};
+                  {"environment", detail::write(all.where)},
+                  {"hidden_control", nullptr},
+                  {"autocorrelation", detail::number(all.autocorrelation)},
+                  {"cells", detail::write(all.cells)},
+                  {"epoch_records", detail::write(all.epoch_records)},
+                  {"analyses", detail::write(all.analyses)}};
+  if (all.hidden_control) {
+    result["hidden_control"] = {{"ratio", detail::number(all.hidden_control->ratio)},
+                                {"low", detail::number(all.hidden_control->low)},
+                                {"high", detail::number(all.hidden_control->high)},
+                                {"confidence", detail::number(all.hidden_control->confidence)}};
+  }
   // Written only where there are any: reports from before them stay as they are.
   if (!all.reasons.empty()) { result["reasons"] = detail::write(all.reasons); }
   return result;
@@ -153,12 +181,13 @@ inline document to_json(measure::comparison const& all) {
 inline measure::comparison from_json(document const& from) {
   try {
     auto const version = from.at("schema_version").get<int>();
-    if (version != measure::comparison::schema_version) {
-      throw std::invalid_argument(
-          "the report has schema version " + std::to_string(version) + ", this program reads " +
-          std::to_string(measure::comparison::schema_version) + ": use the assay that wrote it");
+    if (version < 1 || version > measure::comparison::schema_version) {
+      throw std::invalid_argument("the report has schema version " + std::to_string(version) +
+                                  ", this program reads 1 to " +
+                                  std::to_string(measure::comparison::schema_version) +
+                                  ": use the assay that wrote it");
     }
-    return detail::read_comparison(from);
+    return detail::read_comparison(from, version == 1);
   } catch (document::exception const& error) {
     throw std::invalid_argument(std::string{"not a report of assay: "} + error.what());
   }

@@ -82,44 +82,47 @@ inline document write(measure::finding const& found) {
           {"clock", to_string(found.on)},
           {"primary", found.primary},
           {"verdict", to_string(found.outcome)},
-          {"material", found.material},
+          {"exceeds_margin", found.exceeds_margin},
+          {"is_bound", found.is_bound},
           {"reason", found.reason},
           {"ratio", number(found.effect.ratio)},
           {"low", number(found.effect.low)},
           {"high", number(found.effect.high)},
           {"confidence", number(found.effect.confidence)},
-          {"noise_floor", number(found.noise_floor)},
+          {"noise", number(found.noise)},
           {"epochs_needed", found.epochs_needed},
           {"epoch_effects", numbers(found.epoch_effects)},
           {"weights", numbers(found.weights)}};
 }
 
-inline measure::finding read_finding(document const& from) {
+inline measure::finding read_finding(document const& from, bool first_schema) {
   measure::finding found;
   found.contrast_name = from.at("contrast").get<std::string>();
   found.what = named_value(from, "kind", all_kinds, kind_names);
   found.on = named_value(from, "clock", measure::all_clocks, clock_names);
   found.primary = from.at("primary").get<bool>();
   found.outcome = named_value(from, "verdict", all_verdicts, verdict_names);
-  found.material = from.at("material").get<bool>();
+  found.exceeds_margin = from.at(first_schema ? "material" : "exceeds_margin").get<bool>();
+  found.is_bound = !first_schema && from.at("is_bound").get<bool>();
   found.reason = from.at("reason").get<std::string>();
   // An upper end that is not a number means that there is no bound yet.
   found.effect = {number(from, "ratio"), number(from, "low"),
                   number(from, "high", std::numeric_limits<double>::infinity()),
                   number(from, "confidence")};
-  found.noise_floor = number(from, "noise_floor");
+  // Schema 1 has the half-width of the hidden control in its place, which says something else.
+  found.noise = first_schema ? 0 : number(from, "noise");
   found.epochs_needed = from.at("epochs_needed").get<int>();
   found.epoch_effects = numbers(from.at("epoch_effects"));
   found.weights = numbers(from.at("weights"));
   return found;
 }
 
-inline document write(measure::summary const& of) {
+inline document write(stats::summary const& of) {
   return {{"median", number(of.median)}, {"q1", number(of.q1)},   {"q3", number(of.q3)},
           {"min", number(of.min)},       {"max", number(of.max)}, {"count", of.count}};
 }
 
-inline measure::summary read_summary(document const& from) {
+inline stats::summary read_summary(document const& from) {
   return {number(from, "median"), number(from, "q1"),  number(from, "q3"),
           number(from, "min"),    number(from, "max"), from.at("count").get<std::size_t>()};
 }
@@ -178,7 +181,8 @@ inline std::optional<measure::memory_profile> read_memory(document const& from) 
       told("reserved_bytes"), told("reused_blocks"),  told("upstream_calls")};
 }
 
-inline document write(measure::arm const& of) {
+/// Its cells only where the comparison has no records of cells, as one of schema 1.
+inline document write(measure::variant_result const& of, bool with_cells) {
   auto axes = document::array();
   for (auto const& [axis, choice] : of.axes) {
     axes.push_back({{"axis", axis}, {"choice", choice}});
@@ -189,19 +193,20 @@ inline document write(measure::arm const& of) {
     seconds[std::string{to_string(which)}] = write(of.on(which));
     cells[std::string{to_string(which)}] = numbers(of.cells[static_cast<std::size_t>(which)]);
   }
-  return {{"label", of.label},
-          {"axes", std::move(axes)},
-          {"seconds", std::move(seconds)},
-          {"sm_hertz", number(of.sm_hertz)},
-          {"bytes", number(of.bytes)},
-          {"flops", number(of.flops)},
-          {"submission", write(of.submission)},
-          {"memory", write(of.memory)},
-          {"cells", std::move(cells)}};
+  document all{{"label", of.label},
+               {"axes", std::move(axes)},
+               {"seconds", std::move(seconds)},
+               {"sm_hertz", number(of.sm_hertz)},
+               {"bytes", number(of.bytes)},
+               {"flops", number(of.flops)},
+               {"submission", write(of.submission)},
+               {"memory", write(of.memory)}};
+  if (with_cells) { all["cells"] = std::move(cells); }
+  return all;
 }
 
-inline measure::arm read_arm(document const& from) {
-  measure::arm result;
+inline measure::variant_result read_variant(document const& from) {
+  measure::variant_result result;
   result.label = from.at("label").get<std::string>();
   for (auto const& axis : from.at("axes")) {
     result.axes.emplace_back(axis.at("axis").get<std::string>(),
@@ -210,6 +215,7 @@ inline measure::arm read_arm(document const& from) {
   for (auto const which : measure::all_clocks) {
     std::string const name{to_string(which)};
     result.seconds[static_cast<std::size_t>(which)] = read_summary(from.at("seconds").at(name));
+    if (!from.contains("cells")) { continue; }
     result.cells[static_cast<std::size_t>(which)] = numbers(from.at("cells").at(name));
   }
   result.sm_hertz = number(from, "sm_hertz");

@@ -6,6 +6,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
+#include <assay/report/short_text.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/words.hpp>
 
@@ -30,15 +31,6 @@ inline std::string repeat_line(measure::comparison const& all) {
 }
 
 namespace detail {
-
-/// The verdict as printed: for an interaction the words of a difference would mislead.
-inline std::string verdict_text(measure::finding const& found) {
-  using measure::verdict;
-  auto const resolved = found.outcome == verdict::faster || found.outcome == verdict::slower;
-  std::string text{measure::to_string(found.outcome)};
-  if (resolved && found.what == measure::contrast::kind::interaction) { text = "DIFFERENT"; }
-  return resolved && !found.material ? text + ", below margin" : text;
-}
 
 void heading(auto& out, std::string_view text) { out << '\n' << text << '\n'; }
 
@@ -74,9 +66,13 @@ void answers(auto& out, std::string_view title, std::vector<measure::answer> con
 void verdicts(auto& out, measure::comparison const& all) {
   heading(out, "Verdicts");
   if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
+  std::string told;  // the same reason in turn is told once
   for (auto const& found : all.findings) {
     if (!found.primary) { continue; }
-    out << wrapped(verdict_text(found) + ": " + sentence(found, all) + ".", "  ", "    ");
+    auto shown = found;
+    if (!found.reason.empty() && found.reason == told) { shown.reason = "the same reason"; }
+    told = found.reason;
+    out << wrapped(verdict_text(found) + ": " + sentence(shown, all) + ".", "  ", "    ");
   }
 }
 
@@ -87,14 +83,12 @@ void add_finding(auto& rows, std::string const& label, measure::finding const& f
   auto const sized = !untimed && has_interval(found.effect);
   rows.add({label, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
             sized ? effect_text(found.effect) : "", untimed ? "" : interval_text(found.effect),
-            untimed || found.noise_floor == 0 ? "" : percent(found.noise_floor),
-            verdict_text(found)});
+            untimed || found.noise == 0 ? "" : percent(found.noise), verdict_text(found)});
 }
 
 void findings(auto& out, measure::comparison const& all) {
   if (all.findings.empty()) { return; }
-  heading(out,
-          "Findings (time against the control's; noise: half-width of the hidden A/A control)");
+  heading(out, "Findings (time against the control's; noise: deviation between epochs)");
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
   std::vector<std::string> told;
   for (auto const& first : all.findings) {
@@ -120,40 +114,32 @@ void findings(auto& out, measure::comparison const& all) {
   }
 }
 
-/// The first ceiling of a unit, null if there is none: shares are told of one limit, so that they
-/// can be compared.
-inline measure::ceiling const* limit(measure::comparison const& all, measure::ceiling::unit of) {
-  for (auto const& each : all.ceilings) {
-    if (each.of == of && each.per_second > 0) { return &each; }
-  }
-  return nullptr;
-}
-
 inline std::string share_text(double per_second, measure::ceiling const* limit) {
   return limit != nullptr ? percent(per_second / limit->per_second, 1) : "";
 }
 
-/// The SM clocks while timing: one line where all arms ran alike, else one for each.
+/// The SM clocks while timing: one line where all variants ran alike, else one for each.
 void clocks(auto& out, measure::comparison const& all) {
   std::vector<std::string> different;
-  for (auto const& each : all.arms) { add_distinct(different, frequency(each.sm_hertz)); }
+  for (auto const& each : all.variants) { add_distinct(different, frequency(each.sm_hertz)); }
   if (different.size() == 1) {
     if (different[0] != "-") { out << "  SM clock: " << different[0] << '\n'; }
     return;
   }
-  for (auto const& each : all.arms) {
+  for (auto const& each : all.variants) {
     out << wrapped("SM clock of " + each.label + ": " + frequency(each.sm_hertz), "  ", "    ");
   }
 }
 
-void arms(auto& out, measure::comparison const& all) {
+void variants(auto& out, measure::comparison const& all) {
   using unit = measure::ceiling::unit;
   auto const byte_limit = limit(all, unit::bytes);
   auto const flop_limit = limit(all, unit::flops);
-  table rows{{"arm", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s", "of limit"},
-             {1}};
+  table rows{
+      {"variant", "clock", "median", "quartiles", "bytes/s", "of limit", "FLOP/s", "of limit"},
+      {1}};
   auto beyond = false;
-  for (auto const& each : all.arms) {
+  for (auto const& each : all.variants) {
     auto label = each.label;
     for (auto const which : measure::all_clocks) {
       auto const& seconds = each.on(which);
@@ -174,7 +160,7 @@ void arms(auto& out, measure::comparison const& all) {
     if (!label.empty()) { rows.add({label, "-", "not timed"}); }
   }
   if (rows.empty()) { return; }
-  heading(out, "Arms (time per launch; submit: host time per item)");
+  heading(out, "Variants (time per launch; submit: host time per item)");
   rows.drop_empty_columns();
   rows.print(out);
   if (beyond) {
@@ -191,8 +177,8 @@ void arms(auto& out, measure::comparison const& all) {
 }
 
 void submission(auto& out, measure::comparison const& all) {
-  table rows{{"arm", "part", "p50", "p99", "max", "mean"}, {1}};
-  for (auto const& each : all.arms) {
+  table rows{{"variant", "part", "p50", "p99", "max", "mean"}, {1}};
+  for (auto const& each : all.variants) {
     if (!each.submission) { continue; }
     auto const& profile = *each.submission;
     auto label = each.label + " (" + count(profile.items) + " items)";
@@ -211,12 +197,13 @@ void submission(auto& out, measure::comparison const& all) {
 }
 
 void memory(auto& out, measure::comparison const& all) {
-  table rows{{"arm", "allocations", "frees", "bytes", "peak", "reserved", "reused", "upstream"}};
+  table rows{
+      {"variant", "allocations", "frees", "bytes", "peak", "reserved", "reused", "upstream"}};
   auto const told = [](std::optional<std::uint64_t> const& value, auto const& format) {
     return value ? format(*value) : std::string{"-"};
   };
   auto const size = [](std::uint64_t bytes) { return byte_size(static_cast<double>(bytes)); };
-  for (auto const& each : all.arms) {
+  for (auto const& each : all.variants) {
     if (!each.memory) { continue; }
     auto const& profile = *each.memory;
     rows.add({each.label, count(profile.allocations), count(profile.deallocations),
@@ -276,7 +263,7 @@ void text(std::basic_ostream<char, Traits>& out, measure::comparison const& all)
   detail::answers(out, "Answers", all.answers);
   detail::verdicts(out, all);
   detail::findings(out, all);
-  detail::arms(out, all);
+  detail::variants(out, all);
   detail::submission(out, all);
   detail::memory(out, all);
   detail::notes(out, all);
@@ -286,14 +273,22 @@ void text(std::basic_ostream<char, Traits>& out, measure::comparison const& all)
 
 }  // namespace assay::report
 
-namespace assay::measure {
+namespace assay {
 
-/// So that `std::cout << compare(...)` prints the report.
+/// What `full` returns: the comparison to print.
+struct full_report {
+  comparison const& of;
+};
+
+/// The whole report of a comparison, for `std::cout << assay::full(found)`. The comparison must
+/// outlive the expression.
+inline full_report full(comparison const& found) { return {found}; }
+
 template <class Traits>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
-                                             comparison const& all) {
-  report::text(out, all);
+                                             full_report const& all) {
+  report::text(out, all.of);
   return out;
 }
 
-}  // namespace assay::measure
+}  // namespace assay

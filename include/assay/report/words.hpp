@@ -53,7 +53,7 @@ inline std::string interval_text(measure::estimate const& effect) {
 namespace detail {
 
 /// The choice of one arm on an axis; empty when the arm has no such axis.
-inline std::string choice(measure::arm const& which, std::string const& axis) {
+inline std::string choice(measure::variant_result const& which, std::string const& axis) {
   for (auto const& [name, value] : which.axes) {
     if (name == axis) { return value; }
   }
@@ -74,7 +74,8 @@ inline opposed by_name(opposed of) {
 /// The axes with exactly two choices among the arms that a contrast weighs, in the arms' order.
 /// `splits` tells those whose choice alone gives the sign of the weight.
 inline std::vector<opposed> two_level_axes(measure::finding const& found,
-                                           std::vector<measure::arm> const& arms, bool splits) {
+                                           std::vector<measure::variant_result> const& arms,
+                                           bool splits) {
   std::vector<opposed> result;
   if (found.weights.size() != arms.size()) { return result; }
   std::vector<std::size_t> weighed;
@@ -106,7 +107,8 @@ struct sides {
   std::string scope;             ///< for a main effect: over what it is averaged
 };
 
-inline sides sides_of(measure::finding const& found, std::vector<measure::arm> const& arms) {
+inline sides sides_of(measure::finding const& found,
+                      std::vector<measure::variant_result> const& arms) {
   using kind = measure::contrast::kind;
   if (found.what == kind::interaction) {
     auto axes = two_level_axes(found, arms, false);
@@ -145,13 +147,16 @@ inline sides sides_of(measure::finding const& found, std::vector<measure::arm> c
 }
 
 /// `slower by 3.10 % [2.00, 4.20]`, the interval turned round for `faster`.
-inline std::string size_of_difference(measure::estimate const& effect, bool faster) {
+inline std::string size_of_difference(measure::finding const& found, bool faster) {
+  auto const& effect = found.effect;
   auto const sign = faster ? -1.0 : 1.0;
   auto const size = sign * (effect.ratio - 1);
   auto low = sign * (effect.low - 1);
   auto high = sign * (effect.high - 1);
   if (faster) { std::swap(low, high); }
   auto const decimals = effect_decimals(effect);
+  // A bound: the interval is wider than noise makes it, and its middle says nothing.
+  if (found.is_bound) { return "at least " + percent(low, decimals) + " (" + found.reason + ")"; }
   auto text = percent(size, decimals) + " [" + fixed(low * 100, decimals) + ", " +
               fixed(high * 100, decimals) + "]";
   // Beyond a doubling, "slower by 480 %" is misread; the factor is not.
@@ -165,7 +170,7 @@ inline std::string size_of_difference(measure::estimate const& effect, bool fast
 inline std::string difference_sentence(measure::finding const& found, sides const& who,
                                        std::string const& margin_note) {
   auto const faster = found.outcome == measure::verdict::faster;
-  auto const size = size_of_difference(found.effect, faster) + margin_note;
+  auto const size = size_of_difference(found, faster) + margin_note;
   if (found.what == measure::contrast::kind::interaction) {
     if (who.control.empty()) { return found.contrast_name + ": the gaps differ by " + size; }
     return "the gap between " + who.gap_from + " and " + who.gap_to + " differs by " + size +
@@ -196,7 +201,7 @@ inline std::string contrast_phrase(measure::finding const& found, sides const& w
 /// up; an INCONCLUSIVE one says how many epochs would settle it, where that is known.
 inline std::string sentence(measure::finding const& found, measure::comparison const& all) {
   using measure::verdict;
-  auto const who = detail::sides_of(found, all.arms);
+  auto const who = detail::sides_of(found, all.variants);
   auto const phrase = detail::contrast_phrase(found, who);
   auto const named = who.control.empty();
   auto const gap = found.what == measure::contrast::kind::interaction;
@@ -206,7 +211,7 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
     case verdict::faster:
     case verdict::slower:
       return detail::difference_sentence(
-          found, who, found.material ? "" : ", below your " + setting_percent(all.margin));
+          found, who, found.exceeds_margin ? "" : ", below your " + setting_percent(all.margin));
     case verdict::equivalent: {
       auto const& [ratio, low, high, confidence] = found.effect;
       auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));

@@ -3,7 +3,7 @@
 /// `crew`: threads that are started once and set off together, batch after batch.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 
 #include <atomic>
 #include <chrono>

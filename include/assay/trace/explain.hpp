@@ -4,8 +4,9 @@
 #pragma once
 
 #include <assay/core/range.hpp>
+#include <assay/measure/axes.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/line_up.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/profile.hpp>
 #include <assay/trace/counters.hpp>
 #include <assay/trace/explained_runs.hpp>
@@ -237,7 +238,7 @@ inline explanation explain_runs(explained_runs const& control_runs,
 inline explanation explain_arms(measure::comparison const& found, compared_runs const& control,
                                 compared_runs const& variant, explain_options const& chosen = {}) {
   auto const side_of = [&](compared_runs const& of) {
-    auto const& arm = found.arms.at(of.arm);
+    auto const& arm = found.variants.at(of.arm);
     explained_arm side;
     side.label = arm.label;
     side.seconds = arm.on(measure::clock::wall).median;
@@ -276,15 +277,16 @@ trace::explanation explain(Control const& control, Variant const& variant,
                            trace::explain_options const& chosen = {}) {
   auto const first = trace::arm_with(control.axes(), found);
   auto const second = trace::arm_with(variant.axes(), found, first);
-  return trace::explain_arms(found, {first, trace::runs_of(control, found.arms[first].label)},
-                             {second, trace::runs_of(variant, found.arms[second].label)}, chosen);
+  return trace::explain_arms(found, {first, trace::runs_of(control, found.variants[first].label)},
+                             {second, trace::runs_of(variant, found.variants[second].label)},
+                             chosen);
 }
 
 /// The same without a comparison: times untraced batches of both, and profiles them, first.
 template <class Control, class Variant>
 trace::explanation explain(Control const& control, Variant const& variant,
                            trace::explain_options const& chosen = {}) {
-  auto const labels = measure::labels_of({control.axes(), variant.axes()});
+  auto const labels = measure::labels_of(control, variant);
   trace::explained_arm first, second;
   auto const know = [](trace::explained_arm& side, std::string const& label, auto const& what) {
     constexpr int batches = 3;

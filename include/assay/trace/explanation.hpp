@@ -96,12 +96,12 @@ inline std::vector<std::string> lacks(model const& of) {
 inline std::size_t arm_with(std::vector<std::pair<std::string, std::string>> const& axes,
                             measure::comparison const& found,
                             std::size_t but = std::numeric_limits<std::size_t>::max()) {
-  for (std::size_t i = 0; i < found.arms.size(); ++i) {
-    if (i != but && found.arms[i].axes == axes) { return i; }
+  for (std::size_t i = 0; i < found.variants.size(); ++i) {
+    if (i != but && found.variants[i].axes == axes) { return i; }
   }
   std::string choices, arms;
   for (auto const& [axis, choice] : axes) { choices += (choices.empty() ? "" : ", ") + choice; }
-  for (auto const& arm : found.arms) { arms += (arms.empty() ? "" : "; ") + arm.label; }
+  for (auto const& arm : found.variants) { arms += (arms.empty() ? "" : "; ") + arm.label; }
   throw std::invalid_argument("the comparison has no arm with " + choices +
                               ": explain one that was compared (" + arms + ")");
 }
@@ -110,10 +110,10 @@ inline std::size_t arm_with(std::vector<std::pair<std::string, std::string>> con
 /// the contrast that sets just these against each other, else the difference of their medians.
 inline time_difference difference_between(measure::comparison const& found, std::size_t control,
                                           std::size_t variant) {
-  auto const median = found.arms.at(control).on(measure::clock::wall).median * 1e9;
+  auto const median = found.variants.at(control).on(measure::clock::wall).median * 1e9;
   for (auto const& each : found.findings) {
     auto const& weights = each.weights;
-    if (each.on != measure::clock::wall || weights.size() != found.arms.size()) { continue; }
+    if (each.on != measure::clock::wall || weights.size() != found.variants.size()) { continue; }
     auto const others =
         std::count_if(weights.begin(), weights.end(), [](double weight) { return weight != 0; });
     auto const sign = weights[variant];
@@ -126,8 +126,8 @@ inline time_difference difference_between(measure::comparison const& found, std:
     return {of(effect.ratio), std::min(of(effect.low), of(effect.high)),
             std::max(of(effect.low), of(effect.high)), "the comparison"};
   }
-  return {found.arms.at(variant).on(measure::clock::wall).median * 1e9 - median, ceilings::unknown,
-          ceilings::unknown,
+  return {found.variants.at(variant).on(measure::clock::wall).median * 1e9 - median,
+          ceilings::unknown, ceilings::unknown,
           "the medians of the arms, as no contrast with an interval sets these two alone against "
           "each other"};
 }

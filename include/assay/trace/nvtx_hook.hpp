@@ -3,7 +3,7 @@
 /// `nvtx_hook`: including it lets recordings see the NVTX ranges of other code in the program.
 #pragma once
 
-#include <assay/core/config.hpp>
+#include <assay/core/platform.hpp>
 #include <assay/trace/nvtx_listener.hpp>
 
 #include <nvtx3/nvToolsExt.h>

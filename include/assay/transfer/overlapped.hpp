@@ -50,16 +50,15 @@ struct overlapped {
   static constexpr bool capturable = true;
 
   std::string describe() const {
-    std::string fields;
-    if (chunks != 0) { fields += "chunks=" + std::to_string(chunks); }
-    if (streams != 0) {
-      fields += (fields.empty() ? "" : ", ") + ("streams=" + std::to_string(streams));
+    parameters all;
+    all.show("chunks", chunks, 0).show("streams", streams, 0);
+    if (terms) { all.show("caller's terms"); }
+    if (bounce != staging{}) {
+      parameters how;
+      bounce.show(how);
+      all.show(how.after("bounce="));
     }
-    if (terms) { fields += (fields.empty() ? "" : ", ") + std::string{"caller's terms"}; }
-    if (trials != 0) {
-      fields += (fields.empty() ? "" : ", ") + ("trials=" + std::to_string(trials));
-    }
-    return std::string{name} + (fields.empty() ? "" : '{' + fields + '}');
+    return all.show("trials", trials, 0).after(name);
   }
 
   bool picks() const noexcept { return chunks == 0 || streams == 0; }

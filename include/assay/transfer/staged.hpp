@@ -24,17 +24,9 @@ struct staged {
   static constexpr bool capturable = false;
 
   std::string describe() const {
-    std::string fields;
-    auto const tell = [&](std::string const& field) {
-      fields += (fields.empty() ? "" : ", ") + field;
-    };
-    if (threads != 0) { tell("threads=" + std::to_string(threads)); }
-    if (buffers != 0) { tell("buffers=" + std::to_string(buffers)); }
-    if (buffer_bytes != staging{}.buffer_bytes) {
-      tell("buffer_bytes=" + std::to_string(buffer_bytes));
-    }
-    if (!streaming_stores) { tell("plain stores"); }
-    return std::string{name} + (fields.empty() ? "" : '{' + fields + '}');
+    parameters all;
+    bounce().show(all);
+    return all.after(name);
   }
 
   /// Throws `std::invalid_argument` for counts that make no sense.

@@ -3,6 +3,7 @@
 /// `stager`: threads that carry pageable data through page-locked bounce buffers.
 #pragma once
 
+#include <assay/core/named.hpp>
 #include <assay/core/range.hpp>
 #include <assay/host/streaming_copy.hpp>
 
@@ -36,6 +37,15 @@ struct staging {
   /// Fill buffers by stores that bypass the caches; see `host::streaming_copy`.
   bool streaming_stores = true;
   bool operator==(staging const&) const = default;
+
+  /// Adds the fields that are not at their defaults to a description.
+  void show(parameters& to) const {
+    staging const usual{};
+    to.show("threads", threads, usual.threads)
+        .show("buffers", buffers, usual.buffers)
+        .show("buffer_bytes", buffer_bytes, usual.buffer_bytes)
+        .show("streaming_stores", streaming_stores, usual.streaming_stores);
+  }
 
   /// With what is picked; throws `std::invalid_argument` that names the field and what is allowed.
   staging resolved() const {

@@ -3,6 +3,8 @@
 /// What workloads that take a copy strategy let their caller cap: SMs and threads.
 #pragma once
 
+#include <assay/core/named.hpp>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,10 +24,9 @@ inline void require_caps(std::string_view name, int max_sms, int threads) {
   }
 }
 
-/// The caps as a description has them: nothing where all SMs are used.
-inline std::string describe_caps(int max_sms, int threads) {
-  return (max_sms == 0 ? "" : ", max_sms=" + std::to_string(max_sms)) +
-         ", threads=" + std::to_string(threads);
+/// Adds the caps to a description; `max_sms` only where it is one.
+inline void show_caps(parameters& to, int max_sms, int threads) {
+  to.show("max_sms", max_sms, 0).show("threads", threads);
 }
 
 }  // namespace assay::workloads

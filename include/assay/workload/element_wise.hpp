@@ -142,9 +142,13 @@ void require_elements(Work const& work, int lanes) {
   }
 }
 
-template <class T>
-constexpr char const* element_name() noexcept {
-  return std::same_as<T, float> ? "float" : std::same_as<T, double> ? "double" : "int32";
+/// The name of a workload with the type of its elements: `vector_add<float>`.
+template <class Work>
+std::string name_with_element() {
+  using value = typename Work::value_type;
+  return std::string{Work::name} + (std::same_as<value, float>    ? "<float>"
+                                    : std::same_as<value, double> ? "<double>"
+                                                                  : "<int32>");
 }
 
 }  // namespace detail

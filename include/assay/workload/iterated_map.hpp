@@ -45,10 +45,11 @@ struct iterated_map {
   assay::reference::affine_step<T> step() const { return assay::reference::step_for<T>(steps()); }
 
   std::string describe() const {
-    return std::string{name} + '<' + detail::element_name<T>() +
-           ">{elements=" + std::to_string(count()) +
-           ", flops_per_element=" + std::to_string(flops_per_element) +
-           (data ? ", caller's array}" : "}");
+    parameters all;
+    all.show("elements", count()).show("flops_per_element", flops_per_element);
+    if (data) { all.show("caller's array"); }
+    return all.show("seed", seed, iterated_map{}.seed)
+        .after(detail::name_with_element<iterated_map>());
   }
 
   /// Throws `std::invalid_argument` unless the FLOPs are a number of whole steps.

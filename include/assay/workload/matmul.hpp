@@ -55,8 +55,11 @@ struct matmul {
   bool operator==(matmul const&) const = default;
 
   std::string describe() const {
-    return std::string{name} + (std::same_as<T, float> ? "<float>{" : "<bfloat16>{") +
-           std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + '}';
+    return parameters{}
+        .show(std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k))
+        .show("seed", seed, matmul{}.seed)
+        .show("exact", exact, false)
+        .after(std::string{name} + (std::same_as<T, float> ? "<float>" : "<bfloat16>"));
   }
 
   /// Throws `std::invalid_argument` that names the field, its value and what is allowed.

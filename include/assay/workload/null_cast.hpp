@@ -70,14 +70,18 @@ struct basic_null_cast {
   std::int64_t row_count() const noexcept { return input ? input->rows : rows; }
 
   std::string describe() const {
-    std::array<char, 32> nulls{};
-    std::snprintf(nulls.data(), nulls.size(), "%g", null_fraction);
     constexpr auto type = std::same_as<T, float>          ? "float"
                           : std::same_as<T, std::int32_t> ? "int32"
                                                           : "int64";
-    return std::string{name} + '<' + type + ">{rows=" + std::to_string(row_count()) +
-           (input ? std::string{", caller's column}"}
-                  : ", null_fraction=" + std::string{nulls.data()} + '}');
+    parameters all;
+    all.show("rows", row_count());
+    if (input) {
+      all.show("caller's column");
+    } else {
+      all.show("null_fraction", null_fraction);
+    }
+    return all.show("seed", seed, basic_null_cast{}.seed)
+        .after(std::string{name} + '<' + type + '>');
   }
 
   /// Throws `std::invalid_argument` that names the field, its value and what is allowed.

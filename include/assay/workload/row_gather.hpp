@@ -43,9 +43,10 @@ struct row_gather {
   bool operator==(row_gather const&) const = default;
 
   std::string describe() const {
-    return std::string{name} + "{rows=" + std::to_string(rows) +
-           ", table_rows=" + std::to_string(table_rows) +
-           ", row_bytes=" + std::to_string(row_bytes) + describe_caps(max_sms, threads) + '}';
+    parameters all;
+    all.show("rows", rows).show("table_rows", table_rows).show("row_bytes", row_bytes);
+    show_caps(all, max_sms, threads);
+    return all.show("seed", seed, row_gather{}.seed).after(name);
   }
 
   traffic item_traffic() const {

@@ -48,9 +48,12 @@ struct scale_add {
   std::int64_t count() const noexcept { return data ? data->elements : elements; }
 
   std::string describe() const {
-    return std::string{name} + '<' + detail::element_name<T>() +
-           ">{elements=" + std::to_string(count()) + describe_caps(max_sms, threads) +
-           (data ? ", caller's arrays}" : "}");
+    scale_add const usual{};
+    parameters all;
+    all.show("elements", count()).show("scale", scale, usual.scale);
+    show_caps(all, max_sms, threads);
+    if (data) { all.show("caller's arrays"); }
+    return all.show("seed", seed, usual.seed).after(detail::name_with_element<scale_add>());
   }
 
   traffic item_traffic() const {

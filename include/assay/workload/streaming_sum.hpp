@@ -55,8 +55,11 @@ struct streaming_sum {
   bool operator==(streaming_sum const&) const = default;
 
   std::string describe() const {
-    return std::string{name} + (std::same_as<T, float> ? "<float>" : "<double>") +
-           "{elements=" + std::to_string(elements) + describe_caps(max_sms, threads) + '}';
+    parameters all;
+    all.show("elements", elements);
+    show_caps(all, max_sms, threads);
+    return all.show("seed", seed, streaming_sum{}.seed)
+        .after(std::string{name} + (std::same_as<T, float> ? "<float>" : "<double>"));
   }
 
   traffic item_traffic() const {

@@ -45,8 +45,10 @@ struct transpose {
   std::int64_t count() const noexcept { return rows * columns; }
 
   std::string describe() const {
-    return std::string{name} + "{rows=" + std::to_string(rows) +
-           ", columns=" + std::to_string(columns) + describe_caps(max_sms, threads) + '}';
+    parameters all;
+    all.show("rows", rows).show("columns", columns);
+    show_caps(all, max_sms, threads);
+    return all.show("seed", seed, transpose{}.seed).after(name);
   }
 
   traffic item_traffic() const {

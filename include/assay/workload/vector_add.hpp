@@ -48,8 +48,10 @@ struct vector_add {
   std::int64_t count() const noexcept { return data ? data->elements : elements; }
 
   std::string describe() const {
-    return std::string{name} + '<' + detail::element_name<T>() +
-           ">{elements=" + std::to_string(count()) + (data ? ", caller's arrays}" : "}");
+    parameters all;
+    all.show("elements", count());
+    if (data) { all.show("caller's arrays"); }
+    return all.show("seed", seed, vector_add{}.seed).after(detail::name_with_element<vector_add>());
   }
 
   /// An integer addition counts as an operation, as a floating-point one does.

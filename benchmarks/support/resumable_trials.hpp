@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Many comparisons of several kinds, in turn, that a later run of the same build continues.
+#pragma once
+
+#include "result.hpp"
+#include "trials.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::benchmark {
+
+/// A kind of comparison. Its trials take its forms in turn.
+struct trial_kind {
+  std::string name;
+  std::vector<std::string> forms;
+  std::function<measure::comparison(std::string const& form)> compare;
+};
+
+/// How many trials to run, of which kinds, and for how long.
+struct trial_plan {
+  int count = 100;                   ///< of each kind
+  double minutes = 1e9;              ///< no comparison begins later than this after the start
+  std::vector<std::string> kinds{};  ///< empty: all
+
+  /// `--count N`, `--minutes M` and `--kinds A,B`.
+  std::vector<option> options() {
+    return {{"--count", "N", [this](std::string const& text) { count = positive(text); }},
+            {"--minutes", "M", [this](std::string const& text) { minutes = std::stod(text); }},
+            {"--kinds", "A,B", [this](std::string const& text) { kinds = words(text); }},
+            {"--list", "", [](std::string const&) {}}};
+  }
+
+  static int positive(std::string const& text) {
+    int const number = std::stoi(text);
+    if (number < 1) {
+      throw std::invalid_argument("a count of " + text + ": at least 1 is needed");
+    }
+    return number;
+  }
+
+ private:
+  static std::vector<std::string> words(std::string const& text) {
+    std::vector<std::string> found;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      auto const end = std::min(text.find(',', begin), text.size());
+      found.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return found;
+  }
+};
+
+/// Whether the command line asks for the names of the kinds alone; prints them.
+inline bool lists_kinds(int argc, char const* const* argv, std::vector<trial_kind> const& kinds) {
+  bool const asked = std::find(argv + 1, argv + argc, std::string_view{"--list"}) != argv + argc;
+  for (auto const& each : kinds) {
+    if (asked) { std::cout << each.name << '\n'; }
+  }
+  return asked;
+}
+
+/// The trials of one result file. A section holds the trials of one question.
+class resumable_trials {
+ public:
+  /// Reads what an earlier run of the same commit left in `chosen.json` into `figures`.
+  resumable_trials(options const& chosen, trial_plan plan, report::document& figures)
+      : chosen_(chosen), plan_(std::move(plan)), figures_(figures) {
+    if (!chosen.json.empty() && std::filesystem::exists(chosen.json)) { resume(); }
+    figures_["row_schema"] = row_schema;
+    auto where = measure::host_environment(commit(), {});
+    measure::describe_device(chosen.place, where);
+    figures_["runs"].push_back({{"started_at", where.started_at}, {"device", where.device}});
+  }
+
+  /// Runs the missing trials of a section, one of each kind in turn, until all are there or the
+  /// time is over. Saves after every 10 trials, and says what is missing.
+  void run(std::string const& section, std::vector<trial_kind> const& all) {
+    auto const kinds = chosen_kinds(all);
+    std::map<std::string, int> done;
+    for (auto const& row : rows(section)) { ++done[row.at("kind")]; }
+    int since_saved = 0;
+    for (int number = 0; number < plan_.count; ++number) {
+      for (auto const& kind : kinds) {
+        if (done[kind.name] > number || is_over()) { continue; }
+        auto const& form = kind.forms[static_cast<std::size_t>(number) % kind.forms.size()];
+        trial row{{"kind", kind.name}, {"form", form}};
+        row.update(trial_of(kind.compare(form)));
+        row["run"] = figures_["runs"].size();
+        figures_[section]["rows"].push_back(std::move(row));
+        ++done[kind.name];
+        if (++since_saved % 10 == 0) {
+          std::fprintf(stderr, "%s: %d of each, %d in this run\n", section.c_str(), number,
+                       since_saved);
+          chosen_.save(figures_);
+        }
+      }
+    }
+    for (auto const& kind : kinds) {
+      int const missing = plan_.count - done[kind.name];
+      if (missing > 0) { std::printf("missing: %d of %s\n", missing, kind.name.c_str()); }
+    }
+  }
+
+  /// The trials of a section, or of one kind in it.
+  std::vector<trial> rows(std::string const& section, std::string const& kind = {}) const {
+    std::vector<trial> found;
+    if (!figures_.contains(section) || !figures_[section].contains("rows")) { return found; }
+    for (auto const& row : figures_[section]["rows"]) {
+      if (kind.empty() || row.at("kind") == kind) { found.push_back(row); }
+    }
+    return found;
+  }
+
+  /// Counts a section's trials of equal work, by kind and in all, prints and saves the counts.
+  void count_false_alarms(std::string const& section, std::vector<trial_kind> const& kinds) {
+    auto& into = figures_[section];
+    into["kinds"] = report::document::object();
+    for (auto const& each : kinds) {
+      auto const found = rows(section, each.name);
+      if (found.empty()) { continue; }
+      into["kinds"][each.name] = counts_of(found);
+      print_counts(each.name, into["kinds"][each.name]);
+    }
+    into["total"] = counts_of(rows(section));
+    print_counts(section + ", total", into["total"]);
+    chosen_.save(figures_);
+  }
+
+  bool is_over() const {
+    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - begin_;
+    return spent.count() > 60 * plan_.minutes;
+  }
+
+ private:
+  static constexpr int row_schema = 1;
+
+  void resume() {
+    auto const before = report::document::parse(std::ifstream{chosen_.json});
+    auto const& found = before.at("figures");
+    if (found.value("row_schema", 0) == row_schema &&
+        before.at("environment").at("commit") == commit()) {
+      figures_ = found;
+    } else {
+      std::cerr << "note: " << chosen_.json
+                << " is of another commit or schema: all comparisons are run anew\n";
+    }
+  }
+
+  std::vector<trial_kind> chosen_kinds(std::vector<trial_kind> const& all) const {
+    if (plan_.kinds.empty()) { return all; }
+    std::vector<trial_kind> found;
+    for (auto const& name : plan_.kinds) {
+      auto const each = std::ranges::find(all, name, &trial_kind::name);
+      if (each == all.end()) {
+        throw std::invalid_argument("--kinds " + name + ": there is no such kind; see --list");
+      }
+      found.push_back(*each);
+    }
+    return found;
+  }
+
+  options const& chosen_;
+  trial_plan plan_;
+  report::document& figures_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace assay::benchmark

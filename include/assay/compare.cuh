@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The front door for launches: `compare(name, callable, name, callable)` with work on streams.
+#pragma once
+
+#include <assay/compare.hpp>
+#include <assay/measure/device_watch.hpp>
+#include <assay/measure/launch_subject.cuh>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace assay::measure {
+
+/// Runs callables on streams of `options::place`.
+template <>
+struct callable_support<true> {
+  using signature = void(CUstream_st*);
+  static constexpr clock default_clock = clock::gpu;
+
+  explicit callable_support(options const& chosen) : place_(chosen.place) {
+    require_device(place_);
+    device_guard const guard{place_};
+    session_ = std::make_shared<launch_session>(place_, chosen.clock.value_or(default_clock),
+                                                chosen.cold_cache);
+  }
+  std::unique_ptr<subject> build(epoch const& now, std::string const& label,
+                                 work_factory<signature> const& make) const {
+    return std::make_unique<launch_subject<>>(now, label, make, session_);
+  }
+  environment_watch watch() const { return device_watch(place_); }
+  std::vector<ceiling> ceilings() const { return device_ceilings(place_); }
+
+ private:
+  on::device place_;
+  std::shared_ptr<launch_session> session_;
+};
+
+}  // namespace assay::measure

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The front door on the host: `compare(name, callable, name, callable)` and its verdict.
+#pragma once
+
+#include <assay/measure/callable_variants.hpp>
+#include <assay/report/short_text.hpp>
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace assay {
+
+/// Measures each of several callables against the first: faster, slower, or equal within a margin.
+///
+/// `compare_all("a", f, "b", g, "c", h, options{.margin = 0.02})`; the options come last and may be
+/// left out. A callable is `void()`: work on the host; `void(cudaStream_t)`: work that it enqueues
+/// on the stream, which needs `<assay/compare.cuh>`; or a function of `assay::setup&` that makes
+/// its buffers and returns one of these, called anew in each epoch and for each buffer set. All of
+/// one comparison are of one place: the host, or streams. A callable whose kind cannot be told is
+/// wrapped in `host_call`, `launch` or `factory`. Callables are called from the calling thread.
+///
+/// Blocks until done. What a callable throws, a CUDA error, and a wrong result end the comparison:
+/// the result says which variant, in which epoch. Throws `std::invalid_argument` for null
+/// callables, equal names, options that cannot be, and a device that does not exist.
+template <class F, class... Rest>
+requires(sizeof...(Rest) >= 2)
+comparison compare_all(std::string name, F callable, Rest... rest) {
+  measure::detail::callable_list<measure::detail::on_stream<F>()> list;
+  measure::detail::gather(list, std::move(name), std::move(callable), std::move(rest)...);
+  return list.run();
+}
+
+/// Measures one callable against another, the control; see `compare_all`.
+template <class Control, class Variant>
+comparison compare(std::string control_name, Control control, std::string variant_name,
+                   Variant variant, options const& chosen = {}) {
+  return compare_all(std::move(control_name), std::move(control), std::move(variant_name),
+                     std::move(variant), chosen);
+}
+
+/// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`; for
+/// tests and CI: `require(found, {verdict::faster, verdict::equivalent})`.
+inline void require(comparison const& found, std::initializer_list<verdict> allowed) {
+  for (auto const& each : found.findings) {
+    if (!each.primary) { continue; }
+    bool holds = false;
+    for (auto const one : allowed) { holds = holds || each.outcome == one; }
+    if (!holds) { throw std::runtime_error(report::short_text(found)); }
+  }
+}
+
+}  // namespace assay

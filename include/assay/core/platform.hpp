@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, the
+/// processor's counter of time, a barrier for all threads, stores that bypass the caches.
+#pragma once
+
+#if !defined(__linux__)
+#error "assay needs Linux"
+#endif
+#if __cplusplus < 202002L
+#error "assay needs C++20: compile with -std=c++20, or set CMAKE_CXX_STANDARD and CMAKE_CUDA_STANDARD"
+#endif
+#if defined(__clang__) && __clang_major__ < 14
+#error "assay needs Clang 14 or newer"
+#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
+#error "assay needs GCC 11 or newer"
+#endif
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
+#error "assay needs CUDA 13 or newer"
+#endif
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdint>
+namespace assay::config {
+inline constexpr bool has_nvtx = true;
+
+/// The NVTX domain `assay`; null while no tool listens.
+inline nvtxDomainHandle_t nvtx_domain() noexcept {
+  static nvtxDomainHandle_t const domain = nvtxDomainCreateA("assay");
+  return domain;
+}
+
+inline void nvtx_push(char const* name, std::uint32_t argb, std::uint32_t category,
+                      std::uint64_t payload) noexcept {
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.category = category;
+  event.colorType = NVTX_COLOR_ARGB;
+  event.color = argb;
+  event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  event.payload.ullValue = payload;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = name;
+  nvtxDomainRangePushEx(nvtx_domain(), &event);
+}
+
+inline void nvtx_pop() noexcept { nvtxDomainRangePop(nvtx_domain()); }
+
+/// Whether an NVTX tool listens; the first call makes NVTX look for one.
+inline bool nvtx_listens() noexcept { return nvtx_domain() != nullptr; }
+
+/// Where this program keeps its built-in NVTX tool, which NVTX asks when no other is named; null
+/// where NVTX has no such place.
+inline NvtxInitializeInjectionNvtxFunc_t* nvtx_built_in_tool() noexcept {
+#if NVTX_SUPPORT_STATIC_INJECTION_LIBRARY && !defined(NVTX_STATIC_INJECTION_IMPL) && \
+    !defined(NVTX_DISABLE)
+  return &InitializeInjectionNvtx2_fnptr;
+#else
+  return nullptr;
+#endif
+}
+
+/// Whether NVTX has looked for a tool in this program, which it does once, at its first call.
+inline bool nvtx_has_looked() noexcept {
+#if defined(NVTX_DISABLE)
+  return true;
+#else
+  return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals).initState != NVTX_INIT_STATE_FRESH;
+#endif
+}
+}  // namespace assay::config
+#else
+#include <cstdint>
+namespace assay::config {
+inline constexpr bool has_nvtx = false;
+inline void nvtx_push(char const*, std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
+inline void nvtx_pop() noexcept {}
+inline bool nvtx_listens() noexcept { return false; }
+}  // namespace assay::config
+#endif
+
+namespace assay::config {
+
+/// Tells the core that this thread spins, which frees the core's other hardware thread.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace assay::config
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#include <cstdint>
+namespace assay::config {
+/// Whether the processor says that its counter of time runs at one rate in all its states.
+inline bool has_steady_ticks() noexcept {
+  constexpr unsigned power_leaf = 0x80000007U;
+  constexpr unsigned invariant_bit = 1U << 8U;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(power_leaf, &a, &b, &c, &d) != 0 && (d & invariant_bit) != 0;
+}
+/// The counter, read no later than what follows in the program.
+inline std::int64_t ticks_before() noexcept {
+  return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+}
+/// The counter, read when all that stands before it in the program was done.
+inline std::int64_t ticks_after() noexcept {
+  unsigned core = 0;
+  return static_cast<std::int64_t>(__builtin_ia32_rdtscp(&core));
+}
+}  // namespace assay::config
+#else
+#include <cstdint>
+namespace assay::config {
+inline bool has_steady_ticks() noexcept { return false; }
+inline std::int64_t ticks_before() noexcept { return 0; }
+inline std::int64_t ticks_after() noexcept { return 0; }
+}  // namespace assay::config
+#endif
+
+namespace assay::config {
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitizer = true;
+#elif !defined(__has_feature)
+inline constexpr bool thread_sanitizer = false;
+#elif __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitizer = true;
+#else
+inline constexpr bool thread_sanitizer = false;
+#endif
+}  // namespace assay::config
+
+#if defined(__linux__) && __has_include(<linux/membarrier.h>)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <thread>
+namespace assay::config {
+/// Whether this process may call `process_barrier`; the first call asks the kernel. Not under the
+/// thread sanitizer, which does not see what the kernel's barrier orders.
+inline bool has_process_barrier() noexcept {
+  if constexpr (thread_sanitizer) { return false; }
+  static bool const granted =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return granted;
+}
+
+/// A full memory barrier at one point of every thread of the process, between what it did before
+/// and what it does after. Ends the program where the kernel refuses what it has granted, as a
+/// filter of system calls can that was put in later: nothing else would be safe.
+inline void process_barrier() noexcept {
+  auto const call = [] {
+    while (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+      if (errno != ENOMEM) {
+        throw std::system_error(errno, std::generic_category(), "membarrier");
+      }
+      std::this_thread::yield();
+    }
+  };
+  call();
+}
+}  // namespace assay::config
+#else
+namespace assay::config {
+inline constexpr bool has_process_barrier() noexcept { return false; }
+inline void process_barrier() noexcept {}
+}  // namespace assay::config
+#endif
+
+#if defined(__SSE2__)
+#include <cstddef>
+#include <emmintrin.h>
+namespace assay::config {
+inline constexpr bool has_streaming_stores = true;
+
+/// Copies a multiple of 64 bytes to an address that is one of 16, without reading the lines written
+/// into a cache; in the order of other stores only after `streaming_fence`.
+inline void streaming_copy_lines(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  for (std::size_t at = 0; at < bytes; at += 64) {
+    auto const* const source = reinterpret_cast<__m128i const*>(from + at);
+    auto* const target = reinterpret_cast<__m128i*>(to + at);
+    auto const a = _mm_loadu_si128(source);
+    auto const b = _mm_loadu_si128(source + 1);
+    auto const c = _mm_loadu_si128(source + 2);
+    auto const d = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, a);
+    _mm_stream_si128(target + 1, b);
+    _mm_stream_si128(target + 2, c);
+    _mm_stream_si128(target + 3, d);
+  }
+}
+inline void streaming_fence() noexcept { _mm_sfence(); }
+}  // namespace assay::config
+#else
+#include <cstddef>
+#include <cstring>
+namespace assay::config {
+inline constexpr bool has_streaming_stores = false;
+inline void streaming_copy_lines(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+}
+inline void streaming_fence() noexcept {}
+}  // namespace assay::config
+#endif

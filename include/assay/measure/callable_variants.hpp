@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Callables as the variants of one comparison.
+#pragma once
+
+#include <assay/core/platform.hpp>
+#include <assay/measure/callables.hpp>
+#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/factorial.hpp>
+#include <assay/measure/host_subject.hpp>
+#include <assay/measure/procedure.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// What runs callables on the host (`false`) or on streams (`true`): `make(options)` returns what
+/// the variants of one comparison share, with the members that `host_support` has. That of streams
+/// is defined by `<assay/compare.cuh>`.
+template <bool OnStream>
+struct callable_support;
+
+template <>
+struct callable_support<false> {
+  using signature = void();
+  static constexpr clock default_clock = clock::wall;
+
+  explicit callable_support(options const& chosen) {
+    if (chosen.clock.value_or(clock::wall) == clock::wall && !chosen.cold_cache) { return; }
+    throw std::invalid_argument(chosen.cold_cache
+                                    ? "cold_cache clears the cache of a device: it needs launches"
+                                    : "host calls have no clock but wall");
+  }
+  std::unique_ptr<subject> build(epoch const& now, std::string const& label,
+                                 work_factory<signature> const& make) const {
+    return std::make_unique<host_subject<>>(now, label, make);
+  }
+  environment_watch watch() const { return host_watch(); }
+  std::vector<ceiling> ceilings() const { return host_ceilings(); }
+};
+
+namespace detail {
+
+template <bool OnStream>
+inline constexpr bool is_supported = requires { sizeof(callable_support<OnStream>); };
+
+/// Callables of one kind, by name, as they are gathered.
+template <bool OnStream>
+struct callable_list {
+  static_assert(is_supported<OnStream>,
+                "work on a stream needs <assay/compare.cuh>, in a file that nvcc compiles");
+  using support = callable_support<OnStream>;
+
+  std::vector<std::string> labels;
+  std::vector<work_factory<typename support::signature>> makes;
+  bool callers_buffers = false;
+  options chosen;
+
+  template <callable_kind Kind, class F>
+  void add(std::string label, named_callable<Kind, F> callable) {
+    static_assert(runs_on_stream<Kind, F>() == OnStream,
+                  "one comparison cannot hold work on the host against work on a stream: compare "
+                  "on the wall clock by making the host call enqueue and synchronise, or make "
+                  "both of one kind");
+    if (label.empty()) { throw std::invalid_argument("a variant needs a name that is not empty"); }
+    makes.push_back(as_factory<typename support::signature>(label, std::move(callable)));
+    labels.push_back(std::move(label));
+    callers_buffers = callers_buffers || Kind != callable_kind::factory;
+  }
+
+  /// The variants, which share `with`.
+  std::vector<variant> variants(std::shared_ptr<support> const& with) const {
+    std::vector<variant> all;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      all.push_back({labels[i],
+                     {{"callable", labels[i]}},
+                     [with, label = labels[i], make = makes[i]](epoch const& now) {
+                       return with->build(now, label, make);
+                     }});
+    }
+    return all;
+  }
+
+  comparison run() const {
+    auto asked = chosen;
+    if (!asked.clock) { asked.clock = support::default_clock; }
+    // Names and options are checked first: a device takes a second to answer.
+    std::vector<variant> unbuilt;
+    for (auto const& label : labels) {
+      unbuilt.push_back({label, {}, [](epoch const&) { return nullptr; }});
+    }
+    auto const contrasts = against_first(labels);
+    require_sound(unbuilt, contrasts, asked);
+
+    auto const with = std::make_shared<support>(asked);
+    auto const watch = with->watch();
+    auto found = measure::run(variants(with), contrasts, watched(asked, watch));
+    watch.describe(found);
+    if (callers_buffers) {
+      found.notes.push_back(
+          "buffers that a callable brings stay in all epochs: where they lie is part of its "
+          "variant; a factory of assay::setup& tells the two apart");
+    }
+    auto const declared = [](variant_result const& each) { return each.bytes > 0; };
+    if (found.failure.empty() &&
+        std::any_of(found.variants.begin(), found.variants.end(), declared)) {
+      found.ceilings = with->ceilings();
+    }
+    return found;
+  }
+};
+
+inline void gather(auto&) {}
+inline void gather(auto& list, options chosen) { list.chosen = std::move(chosen); }
+template <class F, class... Rest>
+void gather(auto& list, std::string label, F callable, Rest... rest) {
+  list.add(std::move(label), named(std::move(callable)));
+  gather(list, std::move(rest)...);
+}
+
+template <callable_kind Kind, class F>
+consteval bool runs_on_stream_of(std::type_identity<named_callable<Kind, F>>) {
+  return runs_on_stream<Kind, F>();
+}
+
+/// Whether a callable, of whichever kind, runs on a stream.
+template <class F>
+consteval bool on_stream() {
+  return runs_on_stream_of(std::type_identity<decltype(named(std::declval<F>()))>{});
+}
+
+}  // namespace detail
+
+/// One callable as a variant of its own, for an engine that is driven from elsewhere.
+template <class F>
+variant callable_variant(std::string label, F callable, options const& chosen = {}) {
+  detail::callable_list<detail::on_stream<F>()> list;
+  list.add(std::move(label), detail::named(std::move(callable)));
+  using support = typename decltype(list)::support;
+  auto asked = chosen;
+  if (!asked.clock) { asked.clock = support::default_clock; }
+  return list.variants(std::make_shared<support>(asked)).front();
+}
+
+}  // namespace assay::measure

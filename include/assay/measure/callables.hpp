@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The three kinds of callables that `compare` takes, told apart by the arguments they accept.
+#pragma once
+
+#include <assay/measure/setup.hpp>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+/// CUDA's stream, to which `cudaStream_t` points; so no CUDA header is needed here.
+struct CUstream_st;
+
+namespace assay {
+namespace measure {
+
+/// What a callable is: work on the host, work enqueued on a stream, or a factory of either, which
+/// makes its buffers through a `setup`.
+enum class callable_kind { host_call, launch, factory };
+
+/// A callable whose kind its caller named.
+template <callable_kind Kind, class F>
+struct named_callable {
+  F callable;
+};
+
+namespace detail {
+
+template <class F>
+inline constexpr bool is_named = false;
+template <callable_kind Kind, class F>
+inline constexpr bool is_named<named_callable<Kind, F>> = true;
+
+/// Whether F has exactly one signature: a function, or an object with one `operator()` that is no
+/// template. Only then can its kind be told without compiling its body for other arguments.
+template <class F>
+inline constexpr bool has_one_signature =
+    std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
+
+template <class F>
+inline constexpr int kinds_of =
+    (std::is_invocable_v<F&> ? 1 : 0) + (std::is_invocable_v<F&, CUstream_st*> ? 1 : 0) +
+    (std::is_invocable_v<F&, setup&> ? 1 : 0);
+
+template <class F>
+consteval callable_kind kind_of() {
+  static_assert(has_one_signature<F>,
+                "this callable is generic or overloaded, so its kind cannot be told: wrap it as "
+                "assay::host_call(f) for work on the host, assay::launch(f) for work on a stream, "
+                "or assay::factory(f) for a function of assay::setup&");
+  if constexpr (has_one_signature<F>) {
+    static_assert(kinds_of<F> != 0,
+                  "compare takes void(), void(cudaStream_t), or a function of assay::setup& that "
+                  "returns one of these; this callable accepts none of those arguments");
+    static_assert(kinds_of<F> < 2,
+                  "this callable accepts the arguments of more than one kind: wrap it as "
+                  "assay::host_call(f), assay::launch(f) or assay::factory(f)");
+  }
+  return std::is_invocable_v<F&>                 ? callable_kind::host_call
+         : std::is_invocable_v<F&, CUstream_st*> ? callable_kind::launch
+                                                 : callable_kind::factory;
+}
+
+template <class F>
+auto named(F callable) {
+  if constexpr (is_named<F>) {
+    return callable;
+  } else {
+    return named_callable<kind_of<F>(), F>{std::move(callable)};
+  }
+}
+
+template <class F>
+bool is_null(F const& callable) {
+  if constexpr (requires { callable == nullptr; }) { return callable == nullptr; }
+  return false;
+}
+
+/// Keeps the value of a call that is only timed: else the compiler could leave the call out.
+template <class T>
+void keep(T const& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+template <class F>
+void call_and_keep(F& callable) {
+  if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    callable();
+  } else {
+    keep(callable());
+  }
+}
+
+/// The kind of work that a factory of type F returns.
+template <class F>
+consteval callable_kind made_by() {
+  using made = std::invoke_result_t<F&, setup&>;
+  static_assert(!std::is_void_v<made>,
+                "a factory returns the work that is timed: void() or void(cudaStream_t)");
+  return kind_of<made>();
+}
+
+}  // namespace detail
+
+/// Whether the work that a named callable stands for runs on a stream.
+template <callable_kind Kind, class F>
+consteval bool runs_on_stream() {
+  if constexpr (Kind == callable_kind::factory) {
+    constexpr auto made = detail::made_by<F>();
+    static_assert(made != callable_kind::factory, "a factory cannot return another factory");
+    return made == callable_kind::launch;
+  } else {
+    return Kind == callable_kind::launch;
+  }
+}
+
+/// A factory of work with its types erased; `Signature` is `void()` or `void(CUstream_st*)`.
+template <class Signature>
+using work_factory = std::function<std::function<Signature>(setup&)>;
+
+/// The work of a callable that makes its own buffers, or that its caller keeps: both as a factory.
+/// The callable is copied once and shared by all that is made of it.
+template <class Signature, callable_kind Kind, class F>
+work_factory<Signature> as_factory(std::string const& label, named_callable<Kind, F> from) {
+  if (detail::is_null(from.callable)) {
+    throw std::invalid_argument("\"" + label + "\" is a null callable: pass a function to time");
+  }
+  auto const shared = std::make_shared<F>(std::move(from.callable));
+  if constexpr (Kind == callable_kind::factory) {
+    return [shared, label](setup& make) -> std::function<Signature> {
+      auto made = (*shared)(make);
+      if (detail::is_null(made)) {
+        throw std::invalid_argument("its factory returned a null callable");
+      }
+      auto const kept = std::make_shared<decltype(made)>(std::move(made));
+      if constexpr (std::is_invocable_v<decltype(made)&>) {
+        return [kept] { detail::call_and_keep(*kept); };
+      } else {
+        return [kept](CUstream_st* on) { (void)(*kept)(on); };
+      }
+    };
+  } else if constexpr (Kind == callable_kind::host_call) {
+    return [shared](setup&) -> std::function<Signature> {
+      return [shared] { detail::call_and_keep(*shared); };
+    };
+  } else {
+    return [shared](setup&) -> std::function<Signature> {
+      return [shared](CUstream_st* on) { (void)(*shared)(on); };
+    };
+  }
+}
+
+}  // namespace measure
+
+/// Names a callable as work on the host: `void()`. One call is timed.
+template <class F>
+auto host_call(F work) {
+  return measure::named_callable<measure::callable_kind::host_call, F>{std::move(work)};
+}
+
+/// Names a callable as work that is enqueued on a stream: `void(cudaStream_t)`.
+template <class F>
+auto launch(F work) {
+  return measure::named_callable<measure::callable_kind::launch, F>{std::move(work)};
+}
+
+/// Names a callable as a factory: it makes its buffers through an `assay::setup&` and returns
+/// `void()` or `void(cudaStream_t)`. It is called anew in each epoch and for each buffer set.
+template <class F>
+auto factory(F make) {
+  return measure::named_callable<measure::callable_kind::factory, F>{std::move(make)};
+}
+
+}  // namespace assay

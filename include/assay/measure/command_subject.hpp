@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A whole command as the variant of an experiment: one launch starts it and waits for its end.
+#pragma once
+
+#include <assay/measure/child_process.hpp>
+#include <assay/measure/subject.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// A command that is timed as a whole, on the wall clock. Its output goes to /dev/null.
+class command_subject final : public subject {
+ public:
+  command_subject(std::vector<std::string> command, std::chrono::duration<double> timeout)
+      : command_(std::move(command)), timeout_(timeout) {}
+
+  void warm(int, int launches) override {
+    for (int i = 0; i < launches; ++i) { run_once(); }
+  }
+
+  cell time(int, int launches) override {
+    std::chrono::duration<double> total{0};
+    for (int i = 0; i < launches; ++i) { total += run_once(); }
+    cell timed;
+    timed[clock::wall] = total.count() / launches;
+    return timed;
+  }
+
+  /// A command has no answer that is known; one that fails throws.
+  std::optional<std::string> verify(int) override {
+    run_once();
+    return {};
+  }
+
+ private:
+  std::chrono::duration<double> run_once() const {
+    auto const begin = std::chrono::steady_clock::now();
+    child_process running{command_, child_setup{.quiet_error = true}};
+    auto const end = running.wait_for(timeout_);
+    auto const taken = std::chrono::steady_clock::now() - begin;
+    if (!end) {
+      std::array<char, 16> seconds{};
+      (void)std::snprintf(seconds.data(), seconds.size(), "%g", timeout_.count());
+      throw std::runtime_error("the command '" + text() + "' did not end within " + seconds.data() +
+                               " s and was killed; allow it a longer timeout");
+    }
+    if (!end->success()) {
+      throw std::runtime_error("the command '" + text() + "' " + end->text() +
+                               "; run it alone to see its output");
+    }
+    return taken;
+  }
+
+  std::string text() const {
+    std::string all;
+    for (auto const& each : command_) { all += (all.empty() ? "" : " ") + each; }
+    return all;
+  }
+
+  std::vector<std::string> command_;
+  std::chrono::duration<double> timeout_;
+};
+
+/// A whole command as a variant; the first word is the program. A command that fails or takes
+/// longer than the timeout ends the comparison with its name.
+inline variant command_variant(std::string label, std::vector<std::string> command,
+                               std::chrono::duration<double> timeout = std::chrono::seconds{60}) {
+  variant made;
+  made.axes = {{"command", label}};
+  made.label = std::move(label);
+  made.build = [command = std::move(command), timeout](epoch const&) -> std::unique_ptr<subject> {
+    return std::make_unique<command_subject>(command, timeout);
+  };
+  return made;
+}
+
+}  // namespace assay::measure

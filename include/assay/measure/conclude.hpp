@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// From the effects of a comparison that has ended to the result that reports print.
+#pragma once
+
+#include <assay/core/distinct.hpp>
+#include <assay/measure/cell_size.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/epoch_effects.hpp>
+#include <assay/measure/guards.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/subject.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// How a comparison ended, and what its subjects said of themselves.
+struct run_outcome {
+  /// The last interim analysis made, whose intervals hold.
+  std::optional<stats::interim_analysis> last_analysis;
+  /// `wrong_answer` or `unproven` when it was interrupted, with the reason and, where one variant
+  /// is to blame, its number; `inconclusive` when it ran its course.
+  verdict outcome = verdict::inconclusive;
+  std::string reason;
+  int variant = -1;
+  std::vector<double> bytes, flops;  ///< by variant, as its subject declared
+  std::vector<std::string> notes;
+};
+
+/// The one axis in which variants differ, "confounded" when several do, and "" when none does. Axes
+/// that were crossed on purpose are listed: "a x b".
+inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
+  if (axes.size() > 1 && !crossed) { return "confounded"; }
+  std::string text;
+  for (auto const& name : axes) { text += (text.empty() ? "" : " x ") + name; }
+  return text;
+}
+
+/// The same of variants that say their choices in words. A main effect or an interaction among the
+/// contrasts shows that axes were crossed.
+inline std::string changed_axes(std::vector<variant> const& variants,
+                                std::vector<contrast> const& contrasts) {
+  std::vector<std::string> names;
+  for (auto const& each : variants) {
+    for (auto const& [axis, choice] : each.axes) { add_distinct(names, axis); }
+  }
+  auto const choice_of = [](variant const& of, std::string const& axis) {
+    for (auto const& [name, choice] : of.axes) {
+      if (name == axis) { return choice; }
+    }
+    return std::string{};
+  };
+  std::vector<std::string> changed;
+  for (auto const& axis : names) {
+    for (auto const& each : variants) {
+      if (choice_of(each, axis) != choice_of(variants.front(), axis)) {
+        add_distinct(changed, axis);
+      }
+    }
+  }
+  bool crossed = false;
+  for (auto const& each : contrasts) {
+    crossed = crossed || each.what != contrast::kind::difference;
+  }
+  return changed_text(changed, crossed);
+}
+
+namespace detail {
+
+/// Fills the findings, variants and notes of one comparison in.
+class result_builder {
+ public:
+  result_builder(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
+                 options const& chosen, epoch_effects const& effects, cell_size size,
+                 run_outcome const& end, comparison& into)
+      : variants_(variants),
+        contrasts_(contrasts),
+        options_(chosen),
+        effects_(effects),
+        size_(size),
+        end_(end),
+        result_(into) {}
+
+  void build() {
+    result_.title = options_.title;
+    result_.changed =
+        options_.changed.empty() ? changed_axes(variants_, contrasts_) : options_.changed;
+    result_.primary = options_.clock.value_or(clock::wall);
+    result_.margin = options_.margin;
+    result_.alpha = options_.alpha;
+    result_.epochs = effects_.epochs();
+    result_.failure = end_.reason;
+    add_variants();
+    add_notes();
+    add_findings(result_.primary);
+    for (auto const on : all_clocks) {
+      if (on != result_.primary && effects_.seen(on)) { add_secondary(on); }
+    }
+  }
+
+ private:
+  void add_variants() {
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      variant_result measured;
+      measured.label = variants_[v].label;
+      measured.axes = variants_[v].axes;
+      auto const declared = [&](double own, std::vector<double> const& by_subject) {
+        return own != 0 || v >= by_subject.size() ? own : by_subject[v];
+      };
+      measured.bytes = declared(variants_[v].bytes, end_.bytes);
+      measured.flops = declared(variants_[v].flops, end_.flops);
+      std::vector<double> hertz;
+      for (auto const& each : result_.cells) {
+        if (each.variant != static_cast<int>(v) || is_dropped(each.epoch)) { continue; }
+        for (std::size_t k = 0; k < all_clocks.size(); ++k) {
+          measured.cells[k].push_back(each.seconds[k]);
+        }
+        hertz.push_back(each.sm_hertz);
+      }
+      for (std::size_t k = 0; k < all_clocks.size(); ++k) {
+        measured.seconds[k] = stats::summarise(measured.cells[k]);
+      }
+      measured.sm_hertz = stats::summarise(hertz).median;
+      result_.variants.push_back(std::move(measured));
+    }
+  }
+
+  bool is_dropped(int epoch) const {
+    return !result_.epoch_records[static_cast<std::size_t>(epoch)].dropped.empty();
+  }
+
+  void add_findings(clock on) {
+    std::optional<control_check> control;
+    if (end_.last_analysis && options_.hidden_control) {
+      control = check_control(until_analysis(effects_.control(on)));
+      if (on == result_.primary) {
+        result_.hidden_control = to_estimate(control->effect, 1 - guard_alpha);
+        if (!control->testable) {
+          note("the hidden control had too few epochs for a test at 1 %: its interval is a range");
+        }
+      }
+    }
+    for (std::size_t k = 0; k < contrasts_.size(); ++k) {
+      result_.findings.push_back(make_finding(on, k, control));
+    }
+  }
+
+  /// The effects up to the last analysis: intervals hold there only, and later epochs of an
+  /// interrupted comparison are not used.
+  std::span<double const> until_analysis(std::vector<double> const& effects) const {
+    return {effects.data(), static_cast<std::size_t>(end_.last_analysis->epochs)};
+  }
+
+  static estimate to_estimate(stats::interval const& effect, double confidence) {
+    return {std::exp(effect.estimate), std::exp(effect.low), std::exp(effect.high), confidence};
+  }
+
+  finding make_finding(clock on, std::size_t k, std::optional<control_check> const& control) {
+    finding found;
+    found.contrast_name = contrasts_[k].name;
+    found.what = contrasts_[k].what;
+    found.weights = contrasts_[k].weights;
+    found.on = on;
+    found.primary = on == result_.primary;
+    found.epoch_effects = effects_.effects(on, k);
+    found.effect.confidence = 1 - options_.alpha;
+    if (end_.last_analysis) { classify(found, on, k, control); }
+    if (end_.outcome != verdict::inconclusive) {
+      bool const blamed =
+          end_.variant < 0 || contrasts_[k].weights[static_cast<std::size_t>(end_.variant)] != 0;
+      found.outcome = blamed ? end_.outcome : verdict::unproven;
+      found.reason = end_.reason;
+    }
+    return found;
+  }
+
+  /// The verdict that the interval allows, then the guards: what forbids it makes it UNPROVEN.
+  void classify(finding& found, clock on, std::size_t k,
+                std::optional<control_check> const& control) {
+    auto const effects = until_analysis(found.epoch_effects);
+    found.noise = std::expm1(stats::standard_deviation(effects));
+    auto judged = stats::classify(effects, *end_.last_analysis, options_.margin);
+    std::vector<std::string> reasons;
+    if (control && control->differs && judged.outcome != verdict::inconclusive) {
+      auto const why = "\"" + variants_.front().label +
+                       "\" differs from its own second instance by " +
+                       percent_text(std::expm1(control->effect.estimate));
+      auto const bound =
+          stats::classify(widened(judged.effect, control->bias_bound()), options_.margin);
+      if (stats::is_sign(bound.outcome)) {
+        judged = bound;
+        found.is_bound = true;
+        found.reason = why;
+      } else {
+        reasons.push_back("hidden control: " + why);
+      }
+    }
+    found.outcome = judged.outcome;
+    found.exceeds_margin = judged.exceeds_margin;
+    found.effect = to_estimate(judged.effect, 1 - options_.alpha);
+    if (found.outcome == verdict::inconclusive) {
+      found.epochs_needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
+                                                    options_.margin, options_.run_until_sign);
+    }
+    add_vetoes(on, k, judged, reasons);
+    if (reasons.empty()) { return; }
+    found.outcome = verdict::unproven;
+    found.is_bound = false;
+    found.reason.clear();
+    for (auto const& each : reasons) { found.reason += (found.reason.empty() ? "" : "; ") + each; }
+  }
+
+  void add_vetoes(clock on, std::size_t k, stats::classification const& judged,
+                  std::vector<std::string>& reasons) {
+    auto const carried =
+        carry_over_veto(judged, until_analysis(effects_.carry_over(on, k)), options_.margin);
+    if (carried) { reasons.push_back(*carried); }
+    auto const coarse =
+        resolution_veto(judged, launch_seconds(on, k),
+                        options_.tick_seconds[static_cast<std::size_t>(on)], size_.launches);
+    if (coarse) { reasons.push_back(*coarse); }
+    if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {
+      auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
+      if (split) { note(*split); }
+    }
+  }
+
+  /// The shortest launch among the variants of a contrast.
+  double launch_seconds(clock on, std::size_t k) const {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (contrasts_[k].weights[v] != 0) {
+        shortest = std::min(shortest, result_.variants[v].on(on).median);
+      }
+    }
+    return shortest;
+  }
+
+  double log_clock_ratio(std::size_t k) const {
+    double sum = 0;
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      double const weight = contrasts_[k].weights[v];
+      if (weight != 0) { sum += weight * std::log(result_.variants[v].sm_hertz); }
+    }
+    return sum;
+  }
+
+  void add_secondary(clock on) {
+    std::string const name{to_string(on)};
+    if (!effects_.complete(on)) {
+      note("the " + name + " clock is left out: not every cell gave it");
+      return;
+    }
+    note("findings on the " + name +
+         " clock are secondary: at a level of their own, uncorrected "
+         "for the number of clocks, and without a say in when to stop");
+    add_findings(on);
+  }
+
+  void add_notes() {
+    for (auto const& each : end_.notes) { note(each); }
+    int blocks = 0;
+    int dropped = 0;
+    for (auto const& each : result_.epoch_records) {
+      blocks += each.blocks;
+      dropped += each.dropped.empty() ? 0 : 1;
+    }
+    note("cells of " + std::to_string(size_.wash_out) + " wash-out and " +
+         std::to_string(size_.launches) + " timed launches; " + std::to_string(blocks) +
+         " blocks in " + std::to_string(result_.epoch_records.size()) + " epochs");
+    if (dropped > 0) {
+      note(std::to_string(dropped) + " disturbed epochs were dropped and repeated");
+    }
+    if (contrasts_.size() > 1) {
+      auto const count = std::to_string(contrasts_.size());
+      note(count + " contrasts share alpha: each is tested at alpha / " + count);
+    }
+    if (!options_.hidden_control) { note("no hidden control was run"); }
+    add_autocorrelation();
+    note(
+        "not covered: what stays with a variant in every epoch, such as its code's addresses in "
+        "this binary");
+  }
+
+  /// False alarms keep their level under any dependence between epochs, as labels are drawn anew in
+  /// each. Intervals about an effect that is not 0 assume independent epochs.
+  void add_autocorrelation() {
+    auto const& effects = effects_.effects(result_.primary, 0);
+    result_.autocorrelation = stats::lag_one_autocorrelation(effects);
+    if (!(result_.autocorrelation > 2 / std::sqrt(static_cast<double>(effects.size())))) { return; }
+    note("the effects of successive epochs are correlated (" +
+         percent_text(result_.autocorrelation) +
+         " at lag 1): false alarms keep their rate, but intervals may be too narrow");
+  }
+
+  void note(std::string text) { result_.notes.push_back(std::move(text)); }
+
+  std::vector<variant> const& variants_;
+  std::vector<contrast> const& contrasts_;
+  options const& options_;
+  epoch_effects const& effects_;
+  cell_size size_;
+  run_outcome const& end_;
+  comparison& result_;
+};
+
+}  // namespace detail
+
+/// Judges the effects as of the last interim analysis, applies the guards, and sums the variants
+/// up: completes `into`, which holds the records of cells and epochs.
+inline void conclude(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
+                     options const& chosen, epoch_effects const& effects, cell_size size,
+                     run_outcome const& end, comparison& into) {
+  detail::result_builder{variants, contrasts, chosen, effects, size, end, into}.build();
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Watching a device while a comparison runs, and the limits that its reports divide by.
+#pragma once
+
+#include <assay/measure/device_ceilings.hpp>
+#include <assay/measure/device_environment.hpp>
+#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/freed_memory.hpp>
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// The watch over a device: waits for freed memory to be cleared, and calls an epoch disturbed in
+/// which the device was throttled by heat or a brake. Reports clocks and other processes.
+inline environment_watch device_watch(on::device place) {
+  // Asked now: at the end a failed device may not answer, and the start would be past.
+  auto known = host_environment({}, {});
+  describe_device(place, known);
+  auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
+  auto const freed = std::make_shared<freed_memory>(place);
+  return {[freed] { freed->wait(); },
+          [nvml, freed] {
+            freed->mark();
+            return nvml->sample();
+          },
+          [nvml, known](comparison& into) {
+            nvml->describe(into.where);
+            for (auto note : {nvml->note(), nvml->sharing_note()}) {
+              if (!note.empty()) { into.notes.push_back(std::move(note)); }
+            }
+            fill_unknown(into.where, known);
+          },
+          [nvml] { return nvml->throttle_bits(); }};
+}
+
+/// The device's limits, measured once in a process.
+inline std::vector<ceiling> device_ceilings(on::device place) {
+  static std::map<int, ceiling> measured;
+  if (!measured.contains(place.id)) { measured.emplace(place.id, device_copy_ceiling(place)); }
+  return {measured.at(place.id)};
+}
+
+}  // namespace assay::measure

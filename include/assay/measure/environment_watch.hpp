@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Watching a place while a comparison runs: what to wait for, what disturbs it, what to report.
+#pragma once
+
+#include <assay/measure/ceilings.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/environment.hpp>
+#include <assay/measure/options.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// Watches the state of a place from the start of a comparison to its end.
+struct environment_watch {
+  std::function<void()> settle;  ///< waits out what the last epoch left behind
+  /// Looks at the end of an epoch, its subjects still there; why its times cannot be trusted.
+  std::function<std::vector<std::string>()> vetoes;
+  std::function<void(comparison&)> describe;  ///< adds what is known of the place
+  std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
+};
+
+/// Watches several places, each by its name, as one: waits for all, is told what any objects to,
+/// and describes the first.
+inline environment_watch watch_together(
+    std::vector<std::pair<std::string, environment_watch>> all) {
+  if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
+  auto const places = std::make_shared<decltype(all)>(std::move(all));
+  return {[places] {
+            for (auto const& [name, place] : *places) { place.settle(); }
+          },
+          [places] {
+            std::vector<std::string> reasons;
+            for (auto const& [name, place] : *places) {
+              for (auto const& reason : place.vetoes()) { reasons.push_back(name + ": " + reason); }
+            }
+            return reasons;
+          },
+          [places](comparison& into) { places->front().second.describe(into); },
+          [places] { return places->front().second.throttle_bits(); }};
+}
+
+/// Options whose epochs begin when `place` has settled, and end with what it objects to; what they
+/// have asked for already comes after.
+inline options watched(options chosen, environment_watch const& place) {
+  chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
+    place.settle();
+    if (asked) { asked(now); }
+  };
+  chosen.at_epoch_end = [place, asked = chosen.at_epoch_end](epoch const& now) {
+    auto reasons = place.vetoes();
+    for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {
+      reasons.push_back(std::move(more));
+    }
+    return reasons;
+  };
+  chosen.throttle_bits = place.throttle_bits;
+  return chosen;
+}
+
+/// The watch over the host, where nothing is watched and its name is known.
+inline environment_watch host_watch() {
+  return {
+      [] {}, [] { return std::vector<std::string>{}; },
+      [known = host_environment({}, {})](comparison& into) { fill_unknown(into.where, known); }};
+}
+
+/// The host's limits, measured once in a process.
+inline std::vector<ceiling> host_ceilings() {
+  static ceiling const measured =
+      host_copy_ceiling(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  return {measured};
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Cells as they come in, and the effects that epochs make of them.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/subject.hpp>
+#include <assay/stats/randomised_blocks.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// Collects the cells of an epoch, and closes it with one log ratio for each contrast and clock.
+///
+/// A block runs its variants four times: two passes in each half. A contrast has one value for each
+/// pass, and its effect in an epoch is the mean over the passes without outliers. A spike in one
+/// cell moves a plain mean by all of its share. Exchanged labels negate the effect bit for bit. A
+/// clock that some cell did not give has NaN effects for that epoch.
+class epoch_effects {
+ public:
+  /// For `instances` subjects: the variants and, if there is a hidden control, one more: the second
+  /// instance of variant 0.
+  epoch_effects(std::size_t variants, std::vector<contrast> contrasts, bool hidden_control)
+      : instances_(variants + (hidden_control ? 1 : 0)), contrasts_(std::move(contrasts)) {
+    for (auto& each : contrasts_) { each.weights.resize(instances_, 0.0); }
+    if (hidden_control) {
+      contrast control{"hidden control", contrast::kind::difference, {}};
+      control.weights.resize(instances_, 0.0);
+      control.weights.front() = -1;
+      control.weights.back() = 1;
+      contrasts_.push_back(std::move(control));
+    }
+    for (auto& of : clocks_) {
+      of.effects.resize(contrasts_.size());
+      of.carry_over.resize(contrasts_.size());
+      of.block_variance.resize(contrasts_.size(), 0.0);
+    }
+  }
+
+  /// Adds a block; `cells[i]` belongs to `of.slots[i]`.
+  void enter(stats::block const& of, std::vector<cell> const& cells) {
+    std::vector<bool> after_other(cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      after_other[i] = of.slots[i].variant != last_;
+      last_ = of.slots[i].variant;
+    }
+    for (std::size_t k = 0; k < clocks_.size(); ++k) {
+      auto& into = clocks_[k];
+      std::vector<std::vector<double>> passes(4, std::vector<double>(instances_));
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        double const value = log_of(cells[i].seconds[k]);
+        into.complete = into.complete && !std::isnan(value);
+        into.seen = into.seen || !std::isnan(value);
+        passes[i / instances_][static_cast<std::size_t>(of.slots[i].variant)] = value;
+      }
+      into.blocks.push_back(std::move(passes));
+      for (std::size_t half = 0; half < 2; ++half) {
+        auto const at = of.repeat_pair(half);
+        into.repeats.resize(instances_);
+        into.repeats[static_cast<std::size_t>(of.slots[at].variant)].add(
+            log_of(cells[at].seconds[k]) - log_of(cells[at + 1].seconds[k]));
+      }
+    }
+    after_other_.resize(instances_);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      after_other_[static_cast<std::size_t>(of.slots[i].variant)].add(after_other[i] ? 1 : 0);
+    }
+  }
+
+  /// Turns the cells since the last call into one effect for each contrast and clock.
+  void close_epoch() {
+    for (auto& each : clocks_) { close(each); }
+    ++epochs_;
+    drop_epoch();
+  }
+
+  /// Forgets the cells since the last call.
+  void drop_epoch() {
+    for (auto& each : clocks_) {
+      each.blocks.clear();
+      each.repeats.clear();
+    }
+    after_other_.clear();
+    last_ = -1;
+  }
+
+  int epochs() const noexcept { return epochs_; }
+
+  /// One log ratio for each closed epoch.
+  std::vector<double> const& effects(clock on, std::size_t contrast) const {
+    return at(on).effects[contrast];
+  }
+
+  /// Log ratios of the control's second instance to its first; call with a hidden control only.
+  std::vector<double> const& control(clock on) const { return at(on).effects.back(); }
+
+  /// What the cell before may have added to the contrast: each variant's difference between the
+  /// first and the second cell of its repeat pairs, times the share of its cells that followed
+  /// another variant's, weighted as the contrast is. A variant without a repeat pair in an epoch is
+  /// taken to be as the others.
+  std::vector<double> const& carry_over(clock on, std::size_t contrast) const {
+    return at(on).carry_over[contrast];
+  }
+
+  /// The variance of the effect of one block within its epoch, the mean over all epochs that had
+  /// two blocks or more. It does not see labels: exchanged labels leave it as it is.
+  double block_variance(clock on, std::size_t contrast) const {
+    auto const& from = at(on);
+    return from.epochs_with_blocks == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                        : from.block_variance[contrast] / from.epochs_with_blocks;
+  }
+
+  /// Whether every cell gave this clock.
+  bool complete(clock on) const noexcept { return at(on).complete && epochs_ > 0; }
+  /// Whether some cell gave this clock.
+  bool seen(clock on) const noexcept { return at(on).seen; }
+
+ private:
+  struct tally {
+    double sum = 0;
+    int count = 0;
+    void add(double value) noexcept {
+      sum += value;
+      ++count;
+    }
+    double mean() const noexcept { return sum / count; }
+  };
+  struct of_clock {
+    // Of the open epoch: log times by block, pass and instance; differences within repeat pairs.
+    std::vector<std::vector<std::vector<double>>> blocks;
+    std::vector<tally> repeats;
+    std::vector<std::vector<double>> effects, carry_over;  // by contrast, then epoch
+    std::vector<double> block_variance;                    // sums over epochs, by contrast
+    int epochs_with_blocks = 0;
+    bool complete = true, seen = false;
+  };
+
+  static double log_of(double seconds) noexcept {
+    return seconds > 0 && std::isfinite(seconds) ? std::log(seconds)
+                                                 : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  /// 0.2 %: a few ticks of an event over a cell of a millisecond.
+  static constexpr double always_counts = 2e-3;
+
+  static double location(std::vector<double> const& values) {
+    return std::any_of(values.begin(), values.end(), [](double each) { return std::isnan(each); })
+               ? std::numeric_limits<double>::quiet_NaN()
+               : stats::mean_without_outliers(values, always_counts);
+  }
+
+  double weighted(contrast const& by, std::vector<double> const& pass) const {
+    double sum = 0;
+    for (std::size_t v = 0; v < instances_; ++v) {
+      if (by.weights[v] != 0) { sum += by.weights[v] * pass[v]; }
+    }
+    return sum;
+  }
+
+  void close(of_clock& of) {
+    of.epochs_with_blocks += of.blocks.size() > 1 ? 1 : 0;
+    for (std::size_t k = 0; k < contrasts_.size(); ++k) {
+      std::vector<double> all, each_block;
+      for (auto const& block : of.blocks) {
+        std::vector<double> passes;
+        for (auto const& pass : block) { passes.push_back(weighted(contrasts_[k], pass)); }
+        each_block.push_back(location(passes));
+        all.insert(all.end(), passes.begin(), passes.end());
+      }
+      of.effects[k].push_back(location(all));
+      of.carry_over[k].push_back(carried(of, contrasts_[k]));
+      if (each_block.size() < 2) { continue; }
+      double mean = 0;
+      for (double const each : each_block) {
+        mean += each / static_cast<double>(each_block.size());
+      }
+      double squares = 0;
+      for (double const each : each_block) { squares += (each - mean) * (each - mean); }
+      of.block_variance[k] += squares / static_cast<double>(each_block.size() - 1);
+    }
+  }
+
+  double carried(of_clock const& of, contrast const& by) const {
+    tally common;
+    for (auto const& each : of.repeats) {
+      common.sum += each.sum;
+      common.count += each.count;
+    }
+    double sum = 0;
+    for (std::size_t v = 0; v < instances_; ++v) {
+      if (by.weights[v] == 0) { continue; }
+      sum += by.weights[v] * after_other_[v].mean() *
+             (of.repeats[v].count > 0 ? of.repeats[v].mean() : common.mean());
+    }
+    return sum;
+  }
+
+  of_clock const& at(clock on) const { return clocks_[static_cast<std::size_t>(on)]; }
+
+  std::size_t instances_;
+  std::vector<contrast> contrasts_;
+  std::array<of_clock, 3> clocks_;
+  std::vector<tally> after_other_;  // of the open epoch, by instance: the cell before was another's
+  int last_ = -1;                   // the variant that ran last
+  int epochs_ = 0;
+};
+
+}  // namespace assay::measure

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What all subjects of one comparison of launches share: the instruments, and how they time.
+#pragma once
+
+#include <assay/core/device.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/kernel/clock_probe.cuh>
+#include <assay/kernel/stream_latch.cuh>
+#include <assay/measure/clock.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+namespace assay::measure {
+
+/// The instruments of one comparison on one device. All its variants are timed in the same way, so
+/// the way belongs to the session and not to a subject.
+///
+/// `held`: a cell's launches wait in the stream until all of them are enqueued, and then run
+/// without waiting for the host. It is given up, for all variants, once a callable blocks: a launch
+/// that waits for the device would wait for ever behind a held stream.
+class launch_session {
+ public:
+  /// The device must be current.
+  launch_session(on::device place, clock primary, bool cold_cache)
+      : place_(place), primary_(primary), latch_(held_at_most), sm_clock_(place) {
+    if (cold_cache) { flush_.emplace(place); }
+    held_ = primary != clock::wall;
+  }
+
+  on::device place() const noexcept { return place_; }
+  clock primary() const noexcept { return primary_; }
+  bool held() const noexcept { return held_; }
+  bool cold_cache() const noexcept { return flush_.has_value(); }
+  void release_streams() noexcept { held_ = false; }
+
+  kernel::stream_latch<>& latch() noexcept { return latch_; }
+  kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
+  /// Enqueues what takes the place of everything in the L2 cache.
+  void flush_cache(::cuda::stream_ref on) const { flush_->enqueue(on); }
+
+  /// The longest that a stream is held: 200 launches take a millisecond to enqueue.
+  static constexpr double held_at_most = 0.05;
+
+ private:
+  /// One and a half times the L2 cache, written through it.
+  class cache_flush {
+   public:
+    explicit cache_flush(on::device place)
+        : bytes_(static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2) {
+      void* block = nullptr;
+      check(cudaMalloc(&block, bytes_));
+      block_.reset(block);
+    }
+    void enqueue(::cuda::stream_ref on) const {
+      check(cudaMemsetAsync(block_.get(), 0x5a, bytes_, on.get()));
+    }
+
+   private:
+    struct free_device {
+      void operator()(void* block) const noexcept { check_noexcept(cudaFree(block)); }
+    };
+    std::size_t bytes_;
+    std::unique_ptr<void, free_device> block_;
+  };
+
+  on::device place_;
+  clock primary_;
+  bool held_ = true;
+  kernel::stream_latch<> latch_;
+  kernel::sm_clock_probe sm_clock_;
+  std::optional<cache_flush> flush_;
+};
+
+}  // namespace assay::measure

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A case of a program that calls `assay::serve`, as the variant of an experiment in this one.
+#pragma once
+
+#include <assay/measure/child_process.hpp>
+#include <assay/measure/clock.hpp>
+#include <assay/measure/served_protocol.hpp>
+#include <assay/measure/subject.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// Time limits of a program. A program that exceeds a limit is killed and named.
+struct remote_options {
+  std::chrono::duration<double> timeout{60};  ///< for each reply, the first one included
+  std::chrono::duration<double> farewell{5};  ///< each time: after quit, and after SIGTERM
+};
+
+/// A case that a program offers, and the clock that decides unless the user says otherwise.
+struct remote_case {
+  std::string name;
+  clock decides = clock::wall;
+};
+
+/// A program that calls `assay::serve`, started and connected; it ends with this object.
+///
+/// All errors say how the program ended. After an error the program is gone.
+class remote_process {
+ public:
+  /// Starts the program and waits for its greeting.
+  ///
+  /// Throws `std::invalid_argument` for a missing file, a program that does not call
+  /// `assay::serve`, and another version. Throws `std::runtime_error` for a program that fails.
+  explicit remote_process(std::vector<std::string> const& command,
+                          remote_options const& chosen = {})
+      : options_(chosen) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot make a socket");
+    }
+    channel_ = std::make_unique<served::channel>(ends[0]);
+    served::channel theirs{ends[1]};
+    child_ = std::make_unique<child_process>(
+        command,
+        child_setup{.descriptor = ends[1],
+                    .variable = served::descriptor_variable + ("=" + std::to_string(ends[1]))});
+    theirs.close();  // the program has it now; its end is seen only when no other copy is open
+    greet();
+  }
+  remote_process(remote_process const&) = delete;
+  remote_process& operator=(remote_process const&) = delete;
+  ~remote_process() {
+    try {
+      channel_->send({"quit"});
+      channel_->close();
+      if (child_->wait_for(options_.farewell)) { return; }
+    } catch (...) {  // out of memory: the signals below end the program as well
+    }
+    child_->terminate(options_.farewell);
+  }
+
+  ::pid_t pid() const noexcept { return child_->pid(); }
+
+  /// Asks for the cases that the program offers.
+  std::vector<remote_case> cases() {
+    auto const told = request({"cases"});
+    std::vector<remote_case> all;
+    for (std::size_t i = 1; i < told.size(); i += 2) {
+      auto const* const which = std::find_if(all_clocks.begin(), all_clocks.end(), [&](clock each) {
+        return to_string(each) == served::at(told, i + 1);
+      });
+      if (which == all_clocks.end()) { throw served::protocol_error(told[i + 1]); }
+      all.push_back({told[i], *which});
+    }
+    return all;
+  }
+
+  /// Sends a request and returns the reply, which begins with "ok" or "wrong". Throws the error
+  /// that the program reports.
+  served::words request(served::words const& message) {
+    channel_->send(message);  // a program that is gone is noticed below, with the reason
+    auto got = reply(false);
+    if (got[0] != "ok" && got[0] != "wrong") { throw served::protocol_error(served::encode(got)); }
+    return got;
+  }
+
+ private:
+  void greet() {
+    auto const hello = reply(true);
+    if (served::at(hello, 0) != served::greeting) { throw served::protocol_error(hello[0]); }
+    int const version = served::to_integer<int>(served::at(hello, 1));
+    if (version != served::protocol_version) {
+      throw std::invalid_argument("the program speaks version " + std::to_string(version) +
+                                  ", this assay_compare version " +
+                                  std::to_string(served::protocol_version) +
+                                  ": build both with the same assay");
+    }
+  }
+
+  served::words reply(bool first) {
+    using receipt = served::channel::receipt;
+    auto const deadline =
+        std::chrono::steady_clock::now() +
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(options_.timeout);
+    served::words got;
+    auto how = receipt::closed;
+    try {
+      how = channel_->receive(got, deadline);
+    } catch (served::protocol_error const&) {
+      child_->kill();
+      throw;
+    }
+    if (how == receipt::late) {
+      child_->kill();
+      std::array<char, 16> seconds{};
+      (void)std::snprintf(seconds.data(), seconds.size(), "%g", options_.timeout.count());
+      throw std::runtime_error(std::string{"the program gave no answer within "} + seconds.data() +
+                               " s and was killed; allow it a longer timeout");
+    }
+    if (how == receipt::closed) { throw_end(first); }
+    if (served::at(got, 0) == "error") { throw std::runtime_error(served::at(got, 1)); }
+    return got;
+  }
+
+  /// The socket is closed: the program has ended, or is about to.
+  [[noreturn]] void throw_end(bool before_greeting) {
+    auto const end = child_->wait_for(std::min(options_.farewell, options_.timeout));
+    if (!end) {
+      child_->kill();
+      throw std::runtime_error("the program closed its connection and did not end; it was killed");
+    }
+    if (before_greeting && !end->by_signal) {
+      throw std::invalid_argument("the program does not call assay::serve: it " + end->text());
+    }
+    throw std::runtime_error("the program " + end->text());
+  }
+
+  remote_options options_;
+  std::unique_ptr<served::channel> channel_;
+  std::unique_ptr<child_process> child_;
+};
+
+/// Starts a program and asks for the cases that it offers. Errors begin with its name.
+inline std::vector<remote_case> cases_of(std::vector<std::string> const& command,
+                                         remote_options const& chosen = {}) {
+  auto const named = [&](std::exception const& cause) {
+    return (command.empty() ? "" : command[0]) + ": " + cause.what();
+  };
+  try {
+    return remote_process{command, chosen}.cases();
+  } catch (std::invalid_argument const& cause) {
+    throw std::invalid_argument(named(cause));
+  } catch (std::runtime_error const& cause) { throw std::runtime_error(named(cause)); }
+}
+
+/// The cases that both programs have, in the order and with the clocks of the first. Throws
+/// `std::invalid_argument` where there is none.
+inline std::vector<remote_case> common_cases(std::vector<std::string> const& one,
+                                             std::vector<std::string> const& other,
+                                             remote_options const& chosen = {}) {
+  auto both = cases_of(one, chosen);
+  auto const others = cases_of(other, chosen);
+  auto const text = [](std::vector<std::string> const& command, auto const& all) {
+    std::string names = command.at(0) + " has";
+    for (auto const& each : all) { names += " '" + each.name + "'"; }
+    return names;
+  };
+  auto const refusal =
+      "no case is in both programs: " + text(one, both) + "; " + text(other, others);
+  std::erase_if(both, [&](remote_case const& each) {
+    return std::none_of(others.begin(), others.end(),
+                        [&](remote_case const& offered) { return offered.name == each.name; });
+  });
+  if (both.empty()) { throw std::invalid_argument(refusal); }
+  return both;
+}
+
+/// A case of a program of its own: the program lives as long as the subject.
+class remote_subject final : public subject {
+ public:
+  remote_subject(std::vector<std::string> const& command, std::string const& case_name,
+                 epoch const& now, remote_options const& chosen = {})
+      : process_(command, chosen) {
+    auto const built = process_.request({"build", case_name, std::to_string(now.number),
+                                         std::to_string(now.seed), std::to_string(now.instance)});
+    bytes_ = served::to_double(served::at(built, 1));
+    flops_ = served::to_double(served::at(built, 2));
+  }
+
+  void warm(int set, int launches) override {
+    process_.request({"warm", std::to_string(set), std::to_string(launches)});
+  }
+
+  cell time(int set, int launches) override {
+    auto const told = process_.request({"time", std::to_string(set), std::to_string(launches)});
+    cell timed;
+    std::size_t next = 1;
+    for (double& each : timed.seconds) { each = served::to_double(served::at(told, next++)); }
+    timed.sm_hertz = served::to_double(served::at(told, next++));
+    timed.disturbance = served::at(told, next);
+    return timed;
+  }
+
+  std::optional<std::string> verify(int set) override {
+    auto const told = process_.request({"verify", std::to_string(set)});
+    if (told[0] == "ok") { return {}; }
+    return served::at(told, 1);
+  }
+
+  double bytes() const override { return bytes_; }
+  double flops() const override { return flops_; }
+
+  std::vector<std::string> notes() const override {
+    auto const told = process_.request({"notes"});
+    return {told.begin() + 1, told.end()};
+  }
+
+  ::pid_t pid() const noexcept { return process_.pid(); }
+
+ private:
+  mutable remote_process process_;
+  double bytes_ = 0, flops_ = 0;
+};
+
+/// One case of a program that calls `assay::serve`, as a variant.
+///
+/// The program is started anew for every epoch and for the control's second instance, so that code
+/// addresses, placement and contexts are repeated. An idle program waits in a read.
+inline variant remote_variant(std::string label, std::vector<std::string> command,
+                              std::string case_name, remote_options const& chosen = {}) {
+  variant made;
+  made.axes = {{"program", label}};
+  made.label = std::move(label);
+  made.build = [command = std::move(command), name = std::move(case_name),
+                chosen](epoch const& now) -> std::unique_ptr<subject> {
+    return std::make_unique<remote_subject>(command, name, now, chosen);
+  };
+  return made;
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `assay::serve`: makes a program comparable with another build of itself, or with another
+/// program.
+#pragma once
+
+#include <assay/measure/clock.hpp>
+#include <assay/measure/served_protocol.hpp>
+#include <assay/measure/subject.hpp>
+
+#include <fcntl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// One piece of work that a program offers for comparison, under a name.
+struct served_case {
+  std::string name;
+  measure::variant work;                          ///< its label and its axes are not used
+  measure::clock decides = measure::clock::wall;  ///< unless assay_compare is given `--clock`
+
+  served_case(std::string called, measure::variant does,
+              measure::clock decided_by = measure::clock::wall)
+      : name(std::move(called)), work(std::move(does)), decides(decided_by) {}
+};
+
+namespace measure::served {
+
+inline served_case const* find_case(std::vector<served_case> const& cases, std::string_view name) {
+  for (auto const& each : cases) {
+    if (each.name == name) { return &each; }
+  }
+  return nullptr;
+}
+
+inline std::string names_of(std::vector<served_case> const& cases) {
+  std::string names;
+  for (auto const& each : cases) { names += (names.empty() ? "" : ", ") + each.name; }
+  return names;
+}
+
+/// Returns why these cases cannot be served; empty where they can.
+inline std::string why_unsound(std::vector<served_case> const& cases) {
+  if (cases.empty()) { return "assay::serve has no case: give it one or more"; }
+  for (auto const& each : cases) {
+    if (each.name.empty()) { return "a case of assay::serve has an empty name"; }
+    if (find_case(cases, each.name) != &each) {
+      return "two cases of assay::serve have the name '" + each.name + "'";
+    }
+    if (!each.work.build) { return "case '" + each.name + "' has no build function"; }
+  }
+  return {};
+}
+
+inline std::unique_ptr<subject> make(served_case const& of, epoch const& now) {
+  auto made = of.work.build(now);
+  if (!made) { throw std::runtime_error("its build function returned no subject"); }
+  return made;
+}
+
+/// Speaks the program's side of the protocol; has at most one subject at a time.
+class server {
+ public:
+  server(int descriptor, std::vector<served_case> const& cases)
+      : channel_(descriptor), cases_(cases) {}
+
+  /// Answers requests until the judge says quit or is gone.
+  int run() {
+    auto const unsound = why_unsound(cases_);
+    auto const hello = unsound.empty()
+                           ? words{std::string{greeting}, std::to_string(protocol_version)}
+                           : words{"error", unsound};
+    words request;
+    for (words reply = hello; channel_.send(reply); reply = answer(request)) {
+      if (channel_.receive(request) != channel::receipt::message || at(request, 0) == "quit") {
+        break;
+      }
+    }
+    return unsound.empty() ? 0 : 2;
+  }
+
+ private:
+  words answer(words const& request) {
+    try {
+      return dispatch(request);
+    } catch (std::exception const& cause) { return {"error", cause.what()}; } catch (...) {
+      return {"error", "an exception of unknown type"};
+    }
+  }
+
+  words dispatch(words const& request) {
+    auto const& verb = at(request, 0);
+    if (verb == "cases") {
+      words reply{"ok"};
+      for (auto const& each : cases_) {
+        reply.push_back(each.name);
+        reply.emplace_back(to_string(each.decides));
+      }
+      return reply;
+    }
+    if (verb == "build") { return build(request); }
+    if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (verb == "notes") {
+      words reply{"ok"};
+      for (auto& each : subject_->notes()) { reply.push_back(std::move(each)); }
+      return reply;
+    }
+    int const set = to_integer<int>(at(request, 1));
+    if (verb == "warm") {
+      subject_->warm(set, to_integer<int>(at(request, 2)));
+      return {"ok"};
+    }
+    if (verb == "time") {
+      auto const timed = subject_->time(set, to_integer<int>(at(request, 2)));
+      words reply{"ok"};
+      for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
+      reply.push_back(from_double(timed.sm_hertz));
+      reply.push_back(timed.disturbance);
+      return reply;
+    }
+    if (verb == "verify") {
+      auto const wrong = subject_->verify(set);
+      return wrong ? words{"wrong", *wrong} : words{"ok"};
+    }
+    throw protocol_error(verb);
+  }
+
+  words build(words const& request) {
+    auto const* const found = find_case(cases_, at(request, 1));
+    if (found == nullptr) {
+      throw std::invalid_argument("no case '" + request[1] + "': the program has " +
+                                  names_of(cases_));
+    }
+    epoch now;
+    now.number = to_integer<int>(at(request, 2));
+    now.seed = to_integer<std::uint64_t>(at(request, 3));
+    now.instance = to_integer<int>(at(request, 4));
+    subject_.reset();
+    subject_ = make(*found, now);
+    auto const or_declared = [](double own, double declared) { return own > 0 ? own : declared; };
+    return {"ok", from_double(or_declared(subject_->bytes(), found->work.bytes)),
+            from_double(or_declared(subject_->flops(), found->work.flops))};
+  }
+
+  channel channel_;
+  std::vector<served_case> const& cases_;
+  std::unique_ptr<subject> subject_;
+};
+
+/// Runs one case over both buffer sets and prints whether its answer is right.
+inline int try_case(served_case const& of) {
+  try {
+    auto const made = make(of, {});
+    for (int set = 0; set < 2; ++set) {
+      if (auto const wrong = made->verify(set)) {
+        std::printf("%s: WRONG ANSWER, buffer set %d: %s\n", of.name.c_str(), set, wrong->c_str());
+        return 1;
+      }
+    }
+    std::printf("%s: the answer is right\n", of.name.c_str());
+    return 0;
+  } catch (std::exception const& cause) {
+    std::fprintf(stderr, "error: case '%s': %s\n", of.name.c_str(), cause.what());
+  } catch (...) {
+    std::fprintf(stderr, "error: case '%s': an exception of unknown type\n", of.name.c_str());
+  }
+  return 4;
+}
+
+/// The program as a user starts it: help, the list of its cases, or one case.
+inline int stand_alone(std::vector<std::string> const& arguments,
+                       std::vector<served_case> const& cases) {
+  auto const refuse = [](std::string const& why) {
+    std::fprintf(stderr, "error: %s; see --help\n", why.c_str());
+    return 2;
+  };
+  auto const unsound = why_unsound(cases);
+  if (!unsound.empty()) { return refuse(unsound); }
+  std::string const program = arguments.empty() ? "program" : arguments[0];
+  auto const verb = arguments.size() > 1 ? arguments[1] : "--help";
+  if (verb == "--case") {
+    if (arguments.size() != 3) { return refuse("--case takes one name"); }
+    auto const* const found = find_case(cases, arguments[2]);
+    if (found != nullptr) { return try_case(*found); }
+    return refuse("unknown case '" + arguments[2] + "': choose one of " + names_of(cases));
+  }
+  if (verb != "--list" && verb != "--help" && verb != "-h") {
+    return refuse("unknown option '" + verb + "'");
+  }
+  if (arguments.size() > 2) { return refuse("unknown option '" + arguments[2] + "'"); }
+  if (verb != "--list") {
+    std::printf(
+        "This program is compared with another build of it: assay_compare %s OTHER_BUILD\n"
+        "Alone it runs nothing but --case NAME, once and with verification. --list names its "
+        "cases.\n"
+        "Exit codes: 0 done; 1 wrong answer; 2 bad input; 4 failure.\nCases:\n",
+        program.c_str());
+  }
+  for (auto const& each : cases) {
+    std::printf("%s%s\n", verb == "--list" ? "" : "  ", each.name.c_str());
+  }
+  return 0;
+}
+
+}  // namespace measure::served
+
+/// Offers the cases for comparison and returns the exit code of the program:
+/// `int main(int argc, char** argv) { return assay::serve(argc, argv, {{"sum", ...}}); }`
+///
+/// `assay_compare ./old ./new` starts the program and drives it over a socket; the program may
+/// print. Started by a user it explains itself, and `--case NAME` runs one case with verification.
+/// The exit code is 0 when done, 1 for a wrong answer, 2 for bad input and 4 for a failure.
+inline int serve(int argc, char const* const* argv, std::vector<served_case> const& cases) {
+  namespace served = measure::served;
+  char const* const given = std::getenv(served::descriptor_variable);
+  if (given == nullptr) {
+    return served::stand_alone(std::vector<std::string>(argv, argv + argc), cases);
+  }
+  std::string const number = given;
+  int const descriptor = std::atoi(number.c_str());
+  ::unsetenv(served::descriptor_variable);  // a child of this program must not serve
+  if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    std::fprintf(stderr, "error: %s=%s names no open descriptor; unset it\n",
+                 served::descriptor_variable, number.c_str());
+    return 2;
+  }
+  try {
+    return served::server{descriptor, cases}.run();
+  } catch (std::exception const& cause) {
+    std::fprintf(stderr, "error: %s\n", cause.what());
+    return 4;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve.hpp and remote_subject.hpp: the messages between a judge and a served program.
+///
+/// A message is one line of words over a socket of its own, so that the program may print. The
+/// program says hello first, then the judge sends one request at a time:
+///
+/// | request                         | reply                                          |
+/// |---------------------------------|------------------------------------------------|
+/// | (none, at the start)            | `assay-serve VERSION`                          |
+/// | `cases`                         | `ok NAME CLOCK NAME CLOCK ...`                 |
+/// | `build CASE EPOCH SEED INSTANCE`| `ok BYTES FLOPS`                               |
+/// | `warm SET LAUNCHES`             | `ok`                                           |
+/// | `time SET LAUNCHES`             | `ok WALL GPU SUBMIT SM_HERTZ DISTURBANCE`      |
+/// | `verify SET`                    | `ok`, or `wrong TEXT`                          |
+/// | `notes`                         | `ok TEXT ...`                                  |
+/// | `quit`                          | (none)                                         |
+///
+/// Each request may get `error TEXT` instead.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace assay::measure::served {
+
+/// Judge and program must agree on it; raised with every change of a message.
+inline constexpr int protocol_version = 1;
+
+/// The environment variable that holds the number of the socket's descriptor.
+inline constexpr auto descriptor_variable = "ASSAY_SERVE_FD";
+
+inline constexpr std::string_view greeting = "assay-serve";
+
+using words = std::vector<std::string>;
+
+/// A message that does not follow the protocol; `what()` shows its begin.
+class protocol_error : public std::runtime_error {
+ public:
+  explicit protocol_error(std::string_view line)
+      : std::runtime_error("'" + std::string{line.substr(0, 60)} +
+                           "' is no message of the protocol of assay::serve") {}
+};
+
+/// The words as one line: a blank, a line break, a backslash and an empty word are escaped.
+inline std::string encode(words const& message) {
+  std::string line;
+  for (auto const& word : message) {
+    if (!line.empty()) { line += ' '; }
+    if (word.empty()) { line += "\\e"; }
+    for (char const each : word) {
+      switch (each) {
+        case ' ':
+          line += "\\s";
+          break;
+        case '\n':
+          line += "\\n";
+          break;
+        case '\r':
+          line += "\\r";
+          break;
+        case '\\':
+          line += "\\\\";
+          break;
+        default:
+          line += each;
+      }
+    }
+  }
+  return line + '\n';
+}
+
+/// The words of a line without its line break. Throws `protocol_error` for an unknown escape.
+inline words decode(std::string_view line) {
+  words message;
+  for (std::size_t from = 0; from <= line.size();) {
+    auto const to = std::min(line.find(' ', from), line.size());
+    std::string word;
+    for (std::size_t i = from; i < to; ++i) {
+      if (line[i] != '\\') {
+        word += line[i];
+        continue;
+      }
+      constexpr std::string_view escapes = "snr\\e";
+      auto const which = ++i < to ? escapes.find(line[i]) : escapes.npos;
+      if (which == escapes.npos) { throw protocol_error(line); }
+      if (line[i] != 'e') { word += " \n\r\\"[which]; }
+    }
+    message.push_back(std::move(word));
+    from = to + 1;
+  }
+  return message;
+}
+
+/// A double as text that `to_double` reads back bit for bit, but for the payload of a NaN.
+inline std::string from_double(double value) {
+  std::array<char, 40> text{};
+  (void)std::snprintf(text.data(), text.size(), "%a", value);
+  return text.data();
+}
+
+inline double to_double(std::string const& word) {
+  char* end = nullptr;
+  double const value = std::strtod(word.c_str(), &end);
+  if (word.empty() || *end != '\0') { throw protocol_error(word); }
+  return value;
+}
+
+template <class Integer>
+Integer to_integer(std::string const& word) {
+  Integer value{};
+  auto const end = word.data() + word.size();
+  auto const [stop, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc{} || stop != end || word.empty()) { throw protocol_error(word); }
+  return value;
+}
+
+/// Returns word number `index`. Throws `protocol_error` for a shorter message.
+inline std::string const& at(words const& message, std::size_t index) {
+  if (index >= message.size()) { throw protocol_error(encode(message)); }
+  return message[index];
+}
+
+/// One end of the socket; owns its descriptor.
+class channel {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  explicit channel(int descriptor) noexcept : descriptor_(descriptor) {}
+  channel(channel const&) = delete;
+  channel& operator=(channel const&) = delete;
+  ~channel() { close(); }
+
+  void close() noexcept {
+    if (descriptor_ >= 0) { ::close(std::exchange(descriptor_, -1)); }
+  }
+
+  /// Sends a message; false when the other end is gone.
+  bool send(words const& message) {
+    auto const line = encode(message);
+    for (std::string_view rest = line; !rest.empty();) {
+      auto const sent = ::send(descriptor_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) { continue; }
+      if (sent < 0) { return false; }
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  /// How `receive` ended.
+  enum class receipt { message, closed, late };
+
+  /// Blocks until a whole line is there, the other end is gone, or the deadline has passed.
+  receipt receive(words& message, std::optional<time_point> deadline = {}) {
+    for (;;) {
+      if (auto const end = buffer_.find('\n'); end != buffer_.npos) {
+        auto const line = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        message = decode(line);
+        return receipt::message;
+      }
+      if (buffer_.size() > longest_line) { throw protocol_error(buffer_); }
+      if (!readable_until(deadline)) { return receipt::late; }
+      std::array<char, 4096> piece{};
+      auto const got = ::recv(descriptor_, piece.data(), piece.size(), 0);
+      if (got < 0 && errno == EINTR) { continue; }
+      if (got <= 0) { return receipt::closed; }
+      buffer_.append(piece.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  static constexpr std::size_t longest_line = 1U << 20U;  // more is a program that runs wild
+
+  bool readable_until(std::optional<time_point> deadline) const {
+    if (!deadline) { return true; }
+    for (;;) {
+      auto const left = std::chrono::ceil<std::chrono::milliseconds>(
+          *deadline - std::chrono::steady_clock::now());
+      ::pollfd asked{descriptor_, POLLIN, 0};
+      auto const wait = std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1 << 30);
+      auto const ready = ::poll(&asked, 1, static_cast<int>(wait));
+      if (ready >= 0 || errno != EINTR) { return ready != 0; }
+    }
+  }
+
+  int descriptor_;
+  std::string buffer_;
+};
+
+}  // namespace assay::measure::served

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The short report of a comparison: its verdicts, its variants, its noise, and one advice.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/words.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::report {
+
+namespace detail {
+
+/// The verdict as printed: for an interaction the words of a difference would mislead.
+inline std::string verdict_text(measure::finding const& found) {
+  bool const resolved = stats::is_sign(found.outcome);
+  std::string text{to_string(found.outcome)};
+  if (resolved && found.what == measure::contrast::kind::interaction) { text = "DIFFERENT"; }
+  return resolved && !found.exceeds_margin ? text + ", below margin" : text;
+}
+
+/// The first ceiling of a unit, null if there is none: all shares are of one limit, so that they
+/// can be compared.
+inline measure::ceiling const* limit(comparison const& all, measure::ceiling::unit of) {
+  for (auto const& each : all.ceilings) {
+    if (each.of == of && each.per_second > 0) { return &each; }
+  }
+  return nullptr;
+}
+
+/// `1.63 TB/s, 38.1 % of cudaMemcpy device to device`; empty where no bytes were declared.
+inline std::string rate_of(comparison const& all, measure::variant_result const& each,
+                           double seconds) {
+  std::string text;
+  if (each.bytes > 0) {
+    auto const per_second = each.bytes / seconds;
+    text = rate(per_second, "B");
+    if (auto const* const most = limit(all, measure::ceiling::unit::bytes)) {
+      text += ", " + percent(per_second / most->per_second, 1) + " of " + most->name;
+    }
+  }
+  if (each.flops > 0) { text += (text.empty() ? "" : ", ") + rate(each.flops / seconds, "FLOP"); }
+  return text;
+}
+
+inline void variant_lines(std::string& out, comparison const& all) {
+  std::size_t widest = 0;
+  for (auto const& each : all.variants) { widest = std::max(widest, each.label.size()); }
+  for (auto const& each : all.variants) {
+    auto const seconds = each.on(all.primary).median;
+    if (!std::isfinite(seconds)) { continue; }
+    auto time = duration(seconds);
+    time.insert(0, time.size() < 9 ? 9 - time.size() : 0, ' ');
+    auto const rated = rate_of(all, each, seconds);
+    out += "  " + each.label + std::string(widest - each.label.size() + 2, ' ') + time +
+           (rated.empty() ? "" : "   " + rated) + "\n";
+  }
+}
+
+/// What a reader can do about verdicts that say nothing; empty where all say something.
+inline std::string advice(comparison const& all) {
+  int needed = 0;
+  bool inconclusive = false;
+  for (auto const& each : all.findings) {
+    if (!each.primary) { continue; }
+    if (each.outcome == verdict::unproven && all.failure.empty()) {
+      return "full(found) has the guards and the cells; a quiet machine or longer work may help";
+    }
+    inconclusive = inconclusive || each.outcome == verdict::inconclusive;
+    needed = std::max(needed, each.epochs_needed);
+  }
+  if (!inconclusive) { return {}; }
+  if (needed == 0) { return "give it more time by options::max_seconds, or a wider margin"; }
+  auto const seconds = std::ceil(all.seconds * needed / std::max(1, all.epochs));
+  return "about " + std::to_string(needed) + " epochs would settle it in 4 of 5 cases: " +
+         "options::max_seconds = " + fixed(seconds, 0) +
+         (needed > 96 ? ", max_epochs = " + std::to_string(needed) : "") + ", or a wider margin";
+}
+
+}  // namespace detail
+
+/// The short report: the verdicts in words with their clock, a line for each variant, a line on
+/// noise and effort, and advice where a verdict says nothing. At most 10 lines, one more for each
+/// variant, where there is one verdict.
+inline std::string short_text(comparison const& all) {
+  std::string out;
+  if (!all.title.empty()) { out += all.title + "\n"; }
+  std::string told;  // a reason that several verdicts share is told once
+  for (auto const& found : all.findings) {
+    if (!found.primary) { continue; }
+    auto shown = found;
+    if (!found.reason.empty() && found.reason == told) { shown.reason = "the same reason"; }
+    told = found.reason;
+    out += wrapped(detail::verdict_text(found) + ": " + sentence(shown, all) + " (" +
+                       std::string{to_string(found.on)} + " clock).",
+                   "", "  ");
+  }
+  if (!all.failure.empty() && told != all.failure) {
+    out += wrapped("Ended early: " + all.failure, "", "  ");
+  }
+  detail::variant_lines(out, all);
+  double noise = 0;
+  for (auto const& each : all.findings) {
+    if (each.primary) { noise = std::max(noise, each.noise); }
+  }
+  if (all.epochs > 0) {
+    out += wrapped((noise > 0 ? "noise " + percent(noise) + " between epochs, " : "") +
+                       std::to_string(all.epochs) + " epochs in " + duration(all.seconds) +
+                       (all.where.device.empty()
+                            ? all.where.host_cpu.empty() ? "" : " on " + all.where.host_cpu
+                            : " on " + all.where.device),
+                   "  ", "  ");
+  }
+  if (auto const text = detail::advice(all); !text.empty()) { out += wrapped(text, "  ", "  "); }
+  return out;
+}
+
+}  // namespace assay::report
+
+namespace assay::measure {
+
+/// So that `std::cout << compare(...)` prints the short report; `full(found)` prints everything.
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                             comparison const& all) {
+  return out << report::short_text(all);
+}
+
+}  // namespace assay::measure

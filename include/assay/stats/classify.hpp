@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// From epoch effects to a verdict, and the rule that ends a comparison: pure functions, for the
+/// engine, for its simulator, and for programs with effects of their own.
+#pragma once
+
+#include <assay/stats/group_sequential.hpp>
+#include <assay/stats/signed_rank.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+namespace assay::stats {
+
+/// The outcome of a contrast. `faster` and `slower` speak of the variant against the control; for
+/// an interaction they read as negative and positive.
+enum class verdict { faster, slower, equivalent, inconclusive, unproven, wrong_answer };
+
+constexpr std::string_view to_string(verdict which) noexcept {
+  constexpr std::array<std::string_view, 6> names{"FASTER",       "SLOWER",   "EQUIVALENT",
+                                                  "INCONCLUSIVE", "UNPROVEN", "WRONG ANSWER"};
+  return names[static_cast<std::size_t>(which)];
+}
+
+/// The verdict that one interim analysis allows, on the scale of log ratios.
+struct classification {
+  verdict outcome = verdict::inconclusive;
+  bool exceeds_margin = true;  ///< false: the sign is resolved, and the interval is in the margin
+  interval effect;
+};
+
+/// The verdict that an interval of a log ratio allows: a sign if the interval excludes 0;
+/// equivalence if it lies in the margin, which is two one-sided tests at half its level each.
+///
+/// The margin is a ratio: 0.01 allows from 1 / 1.01 to 1.01.
+inline classification classify(interval const& effect, double margin) {
+  double const bound = std::log1p(margin);
+  classification found{verdict::inconclusive, true, effect};
+  if (effect.excludes(0)) {
+    found.outcome = effect.low > 0 ? verdict::slower : verdict::faster;
+    found.exceeds_margin = !effect.inside(bound);
+  } else if (effect.inside(bound)) {
+    found.outcome = verdict::equivalent;
+  }
+  return found;
+}
+
+/// Classifies the effects of the epochs so far at an interim analysis: one log ratio an epoch, of
+/// the variant's time to the control's.
+inline classification classify(std::span<double const> epoch_effects, interim_analysis const& at,
+                               double margin) {
+  return classify(signed_rank_interval(epoch_effects, at.critical_value), margin);
+}
+
+constexpr bool is_sign(verdict which) noexcept {
+  return which == verdict::faster || which == verdict::slower;
+}
+
+/// Whether one contrast needs no more epochs: it has a sign, or it is equivalent and
+/// `run_until_sign` does not ask for a sign.
+constexpr bool settled(classification const& found, bool run_until_sign) noexcept {
+  return is_sign(found.outcome) || (found.outcome == verdict::equivalent && !run_until_sign);
+}
+
+/// The number of epochs that would settle a contrast with four chances in five, if the effect is as
+/// estimated and the half-width falls with the root of the number; 0 if that cannot be known.
+///
+/// The estimate of such a sample lies on the right side of the bound in half of all cases when the
+/// half-width equals the distance. It does in 80 % when the distance is 1 + 0.84 / 2.65 times the
+/// half-width: 0.84 is the normal quantile of 80 %, 2.65 that of an analysis at level .008.
+inline int epochs_to_settle(classification const& found, int epochs, double margin,
+                            bool run_until_sign) {
+  constexpr double for_four_in_five = 1 + 0.84 / 2.65;
+  double const half_width = found.effect.half_width();
+  double const size = std::abs(found.effect.estimate);
+  double const to_exclude_zero = size;
+  double const to_fit_margin = run_until_sign ? 0 : std::log1p(margin) - size;
+  double const enough = std::max(to_exclude_zero, to_fit_margin);
+  if (!std::isfinite(half_width) || !(enough > 0)) { return 0; }
+  double const shrink = for_four_in_five * half_width / enough;
+  double const needed = std::ceil(epochs * shrink * shrink);
+  if (needed > 1e6) { return 0; }
+  return std::max(epochs + 1, static_cast<int>(needed));
+}
+
+}  // namespace assay::stats

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Five-number summaries, and the location of a small sample with outliers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace assay::stats {
+
+/// Five numbers of a sample, and the number of its values.
+struct summary {
+  double median = std::numeric_limits<double>::quiet_NaN();
+  double q1 = std::numeric_limits<double>::quiet_NaN();
+  double q3 = std::numeric_limits<double>::quiet_NaN();
+  double min = std::numeric_limits<double>::quiet_NaN();
+  double max = std::numeric_limits<double>::quiet_NaN();
+  std::size_t count = 0;
+};
+
+/// The quantile `share` of sorted values, linear between them (type 7 of Hyndman and Fan, 1996);
+/// NaN without values.
+inline double quantile(std::vector<double> const& sorted, double share) {
+  if (sorted.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
+  double const at = share * static_cast<double>(sorted.size() - 1);
+  auto const below = static_cast<std::size_t>(at);
+  auto const above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+/// Summarises the finite values of a sample; infinities and NaNs are not counted.
+inline summary summarise(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  std::sort(values.begin(), values.end());
+  if (values.empty()) { return {}; }
+  return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75),
+          values.front(),        values.back(),          values.size()};
+}
+
+/// The mean of the values without outliers: those farther from the median than 3 times the third
+/// quartile of all distances from it, which is 3.5 standard deviations of normal values. Values
+/// within `always` of the median are no outliers, so that ticks of a coarse clock average out.
+///
+/// Up to a quarter of the values may be outliers. Negated values give the negated mean bit for bit.
+/// NaN of no values.
+inline double mean_without_outliers(std::vector<double> const& values, double always = 0) {
+  auto sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
+  // Both middle values, as an interpolation is not exactly odd.
+  double const median = 0.5 * (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]);
+  std::vector<double> distances;
+  for (double const each : sorted) { distances.push_back(std::abs(each - median)); }
+  std::sort(distances.begin(), distances.end());
+  double const limit = std::max(always, 3 * quantile(distances, 0.75));
+  double above = 0;
+  double below = 0;  // apart and from the outside in, so that negation exchanges the sums
+  int count = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    double const low = sorted[i] - median;
+    double const high = sorted[sorted.size() - 1 - i] - median;
+    if (low < 0 && low >= -limit) { below += low; }
+    if (high > 0 && high <= limit) { above += high; }
+    count += std::abs(low) <= limit ? 1 : 0;
+  }
+  return median + (above + below) / count;
+}
+
+/// The sample standard deviation, with n - 1 in its denominator; 0 for fewer than 2 values.
+inline double standard_deviation(std::span<double const> values) {
+  if (values.size() < 2) { return 0; }
+  auto const count = static_cast<double>(values.size());
+  double mean = 0;
+  for (double const each : values) { mean += each / count; }
+  double squares = 0;
+  for (double const each : values) { squares += (each - mean) * (each - mean); }
+  return std::sqrt(squares / (count - 1));
+}
+
+/// The correlation of each value with the one before it, in [-1, 1]; NaN for fewer than 4 values
+/// and for values without any spread.
+///
+/// Independent values give about 0, within 2 / sqrt(count) in 19 samples of 20.
+inline double lag_one_autocorrelation(std::span<double const> values) {
+  if (values.size() < 4) { return std::numeric_limits<double>::quiet_NaN(); }
+  double mean = 0;
+  for (double const each : values) { mean += each / static_cast<double>(values.size()); }
+  double variance = 0;
+  double covariance = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double const here = values[i] - mean;
+    variance += here * here;
+    if (i > 0) { covariance += here * (values[i - 1] - mean); }
+  }
+  return variance > 0 ? covariance / variance : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace assay::stats

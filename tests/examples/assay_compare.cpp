@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay_compare over builds of tests/measure/served_program.cpp, and compare_commits.sh.
+#include "catch.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using assay::test::contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Empty in a build without the examples.
+#ifdef ASSAY_COMPARE
+std::string const compare = ASSAY_COMPARE;
+#else
+std::string const compare;
+#endif
+
+auto const script = fs::absolute(__FILE__).parent_path().parent_path().parent_path() / "cmake" /
+                    "compare_commits.sh";
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+/// A folder with builds of the served program; gone with the test. "small" has one case, and "slow"
+/// says that all it does takes 5 % longer.
+class folder {
+ public:
+  folder() {
+    auto name = (fs::temp_directory_path() / "assay compare.XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
+    path_ = name;
+    for (auto const* build : {"old", "new", "slow", "small", "small_slow"}) {
+      fs::create_symlink(ASSAY_SERVED_PROGRAM, path_ / build);
+    }
+  }
+  folder(folder const&) = delete;
+  ~folder() { fs::remove_all(path_); }
+
+  fs::path operator/(char const* name) const { return path_ / name; }
+  void write(char const* name, std::string const& text) const {
+    std::ofstream{path_ / name} << text;
+  }
+  std::string read(char const* name) const {
+    std::ifstream in{path_ / name};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+
+  /// Runs a shell command here.
+  outcome shell(std::string const& command) const {
+    auto const all = "cd '" + path_.string() + "' && { " + command + "\n} > out 2> err < /dev/null";
+    int const status = std::system(all.c_str());
+    return {WEXITSTATUS(status), read("out"), read("err")};
+  }
+  outcome run(std::string const& arguments) const {
+    return shell("'" + compare + "' --seed 27 " + arguments);
+  }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("two builds with one case get the whole report, and a gate its exit code") {
+  if (compare.empty()) { return; }
+  folder const here;
+  auto const slower = here.run("./small ./small_slow --json x.json");
+  INFO(slower.out << slower.err);
+  CHECK(slower.code == 0);
+  CHECK_THAT(slower.out, contains("SLOWER") && contains("./small_slow is slower than ./small"));
+  CHECK_THAT(here.read("x.json"), contains("\"./small_slow\""));
+  CHECK(here.run("./small ./small_slow --fail-if slower").code == 3);
+  CHECK(here.run("./small_slow ./small --fail-if slower,unproven --quiet").code == 0);
+  auto const equal = here.run("./small ./small --fail-if different,unproven --quiet");
+  INFO(equal.out << equal.err);
+  CHECK(equal.code == 0);
+  CHECK(equal.out.empty());
+  CHECK_THAT(here.run("./small ./small_slow --labels before,after").out,
+             contains("after is slower than before"));
+}
+
+TEST_CASE("several cases get a line each, and the worst exit code") {
+  if (compare.empty()) { return; }
+  folder const here;
+  auto const what = here.run("./old ./slow --timeout 0.5 --fail-if slower --json x.json");
+  INFO(what.out << what.err);
+  CHECK(what.code == 1);
+  CHECK_THAT(what.out, contains("works: SLOWER: ") && contains("crashes: UNPROVEN: ") &&
+                           contains("signal 11") && contains("no answer within 0.5 s") &&
+                           contains("wrong: WRONG ANSWER: ") && contains("no more memory"));
+  CHECK(std::ranges::count(what.out, '\n') == 8);
+  CHECK(fs::exists(here / "x.works.json"));
+  CHECK(fs::exists(here / "x.prints-and-has-blanks.json"));
+  CHECK(!fs::exists(here / "x.json"));
+  CHECK(here.run("./old ./slow --case works --fail-if slower").code == 3);
+  CHECK(here.run("./old ./slow --case crashes").code == 4);
+  CHECK(here.run("./old ./new --case wrong").code == 1);
+  CHECK(here.run("./old ./small --list").out == "works\n");
+}
+
+TEST_CASE("two commands are judged as a whole") {
+  if (compare.empty()) { return; }
+  folder const here;
+  auto const what = here.run("--command true --command 'sleep 0.01; true' --fail-if slower");
+  INFO(what.out << what.err);
+  CHECK(what.code == 3);
+  CHECK_THAT(what.out, contains("sleep 0.01; true is slower than true"));
+  auto const fails = here.run("--command true --command 'exit 9'");
+  CHECK(fails.code == 4);
+  CHECK_THAT(fails.err, contains("'/bin/sh -c exit 9' ended with exit code 9"));
+}
+
+TEST_CASE("bad input is one line with value and remedy, exit code 2") {
+  if (compare.empty()) { return; }
+  folder const here;
+  for (auto const& [arguments, says] : std::vector<std::pair<std::string, std::string>>{
+           {"", "name two"},
+           {"./old", "name two"},
+           {"./old ./new ./slow", "name two"},
+           {"./old ./no-such", "./no-such: cannot start ./no-such: No such file"},
+           {"./old /bin/true", "/bin/true: the program does not call assay::serve"},
+           {"./old ./new --case x", "--case: unknown case 'x': choose one of works"},
+           {"./old ./new --margin x", "--margin: 'x' is not a number"},
+           {"./old ./new --margin 0", "--margin 0: it must lie between"},
+           {"./old ./new --alpha 100%", "--alpha 100%: it must lie between"},
+           {"./old ./new --clock sun", "sun"},
+           {"./old ./new --epochs 0", "--epochs"},
+           {"./old ./new --epochs x", "--epochs"},
+           {"./old ./new --max-seconds 0", "--max-seconds"},
+           {"./old ./new --timeout -1", "--timeout"},
+           {"./old ./new --fail-if fast", "fast"},
+           {"./old ./new --labels one", "--labels"},
+           {"./old ./new --json /no/such/x.json", "/no/such/x.json"},
+           {"./old ./new --frobnicate", "--frobnicate"},
+           {"./old ./new --command true --command true", "--command"},
+           {"--command true", "give it twice"},
+           {"--command true --command true --case works", "--case"},
+       }) {
+    auto const what = here.run(arguments);
+    INFO(arguments << ": " << what.out << what.err);
+    CHECK(what.code == 2);
+    CHECK(what.out.empty());
+    CHECK_THAT(what.err, contains("error: ") && contains(says));
+    CHECK(std::ranges::count(what.err, '\n') == 1);
+  }
+  CHECK(here.shell("'" + compare + "' ./old ./new --seed 0").code == 2);
+  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 2\n' '" + compare + "' ./old ./new");
+  CHECK(version.code == 2);
+  CHECK_THAT(version.err, contains("speaks version 2, this assay_compare version 1"));
+}
+
+TEST_CASE("help explains the statistics and the exit codes") {
+  if (compare.empty()) { return; }
+  auto const what = folder{}.run("--help");
+  CHECK(what.code == 0);
+  CHECK_THAT(what.out, contains("signed-rank") && contains("--fail-if") && contains("2 bad input"));
+}
+
+TEST_CASE("two commits are built, compared, and cleaned up") {
+  folder const here;
+  here.write("stub", "#!/bin/sh\nfor word; do echo \"<$word>\"; done\ncat \"$1\" \"$2\"\nexit 3\n");
+  here.write("CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.20)\nproject(x LANGUAGES NONE)\n"
+             "add_custom_target(x.prog COMMAND install -m 755 ${CMAKE_SOURCE_DIR}/source prog)\n"
+             "add_custom_target(x.bad COMMAND echo no reason; COMMAND false)\n");
+  here.write("source", "first\n");
+  auto const made = here.shell(
+      "chmod +x stub && git init -q . && git config user.name x && git config user.email x@y &&\n"
+      "git add source CMakeLists.txt && git commit -q -m 1 && echo second > source &&\n"
+      "git commit -q -a -m 2 && echo third > source && mkdir tmp");
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  auto const call = "TMPDIR=$PWD/tmp ASSAY_COMPARE=./stub sh '" + script.string() + "' ";
+  auto const left = [&] {
+    return here.shell("git worktree list | wc -l; ls tmp; git branch | wc -l").out;
+  };
+
+  auto const what = here.shell(call + "HEAD~1 HEAD x.prog --margin '0.5 %'");
+  INFO(what.out << what.err);
+  CHECK(what.code == 3);
+  CHECK_THAT(
+      what.out,
+      contains("<--labels>\n<HEAD~1 (old),HEAD (new)>\n<--margin>\n<0.5 %>\nfirst\nsecond\n"));
+  CHECK_THAT(what.err, contains("comparing HEAD~1 (old) with HEAD (new)"));
+  CHECK(left() == "1\n1\n");
+
+  for (auto const& [arguments, code, says] :
+       {std::tuple{"", 2, "OLD, NEW and TARGET"}, std::tuple{"HEAD HEAD", 2, "TARGET"},
+        std::tuple{"--frob", 2, "--frob"}, std::tuple{"nope HEAD x.prog", 2, "'nope'"},
+        std::tuple{"HEAD nope x.prog", 2, "'nope'"}, std::tuple{"HEAD HEAD x.bad", 4, "no reason"},
+        std::tuple{"HEAD HEAD x.none", 4, "building x.none"}, std::tuple{"--help", 0, ""}}) {
+    INFO(arguments);
+    auto const bad = here.shell(call + arguments);
+    CHECK(bad.code == code);
+    CHECK_THAT(bad.err, contains(says));
+    CHECK(left() == "1\n1\n");
+  }
+}
