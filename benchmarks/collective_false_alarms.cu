@@ -116,7 +116,8 @@ int main(int argc, char** argv) {
   // Ranks that share a device wait for each other's kernels, which must not queue behind them.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   return benchmark::run(
-      argc, argv, "collective_false_alarms", [](options const& chosen, report::document& figures) {
+      argc, argv, "collective_false_alarms",
+      [](benchmark::options const& chosen, report::document& figures) {
         auto const peers =
             device_count() > 1 ? comm::peers::first(2) : comm::peers::on_one(chosen.place, 2);
         constexpr reduction_case cases[] = {{comm::algorithm::two_shot, std::size_t{1} << 20U, 20},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can a label own an advantage that no variant has? Equal work whose time depends on what only
-// chance should decide: where a buffer lies, what the cache holds, which launch comes first.
+// Can a label own an advantage that no variant has? The time of this equal work depends on chance:
+// on the address of a buffer, on the content of the cache, on the order of first launches.
 // 100 comparisons of each. Predicts: at most 5 of 100 say FASTER or SLOWER.
 
 #include "support/calibration.cuh"
@@ -41,13 +41,13 @@ constexpr unsigned blocks = 528;  // four for each of 132 SMs
 constexpr unsigned threads = 256;
 constexpr int steps = 4000;  // about 10 us
 
-/// Each of the address bits 12 to 14 of the output adds 2 % of work.
+/// Each of the address bits 12 to 14 of the output adds 1 % of work.
 enqueue_function placed(setup& make) {
   auto const out = make.output<float>(std::size_t{blocks} * threads);
   auto const bits = reinterpret_cast<std::uintptr_t>(out.data()) >> 12U;
   auto const set = static_cast<int>((bits & 1U) + (bits >> 1U & 1U) + (bits >> 2U & 1U));
   return [=](cudaStream_t on) {
-    kernel::chain<float><<<blocks, threads, 0, on>>>(out.data(), steps + set * steps / 50);
+    kernel::chain<float><<<blocks, threads, 0, on>>>(out.data(), steps + set * steps / 100);
   };
 }
 
@@ -70,8 +70,8 @@ work_maker warm_cache(on::device place) {
   };
 }
 
-/// A pool that all share grows by a block at the first launch of each new work. The pool's first
-/// block is the fastest, and each later one adds 1 % of work: six blocks are taken in an epoch.
+/// The first launch of each new work takes a block from a pool that all share, and is slow. The
+/// pool's first block is the fastest, each later one adds 0.5 % of work. An epoch takes six blocks.
 enqueue_function first_touch(setup& make) {
   static std::atomic<int> taken{0};
   auto const out = make.output<float>(std::size_t{blocks} * threads);
@@ -83,11 +83,11 @@ enqueue_function first_touch(setup& make) {
         kernel::chain<float><<<blocks, threads, 0, on>>>(out.data(), steps);
       }
     }
-    kernel::chain<float><<<blocks, threads, 0, on>>>(out.data(), steps + *rank * steps / 100);
+    kernel::chain<float><<<blocks, threads, 0, on>>>(out.data(), steps + *rank * steps / 200);
   };
 }
 
-/// The work of a kind is made when its first comparison begins: without a device, `--list` works.
+/// The work is made when a comparison begins, so that `--list` needs no device.
 trial_kind kind_of(std::string name, on::device const& place,
                    std::function<work_maker()> const& made) {
   return {std::move(name), {"factory"}, [&place, made](std::string const&) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-links: cublas
 // How often does a comparison of equal work say FASTER or SLOWER? The default path with default
-// options, 100 comparisons of each of 14 kinds of work, by launches over the program's buffers and
-// by factories in turn. --bursts: the same of two kinds while a second process loads the GPU.
-// --processes: the same of two processes of this program. A later run continues what --json names.
+// options: 100 comparisons of each of 14 kinds of work, by launches and by factories in turn.
+// --bursts: two kinds, while a second process loads the GPU. --processes: two processes of this
+// program. A later run continues the file that --json names.
 // Predicts: at most 38 of 1,000 and no kind above 10 of 100, so that the rate is below 5 % at 95 %
 // confidence; UNPROVEN at most 3 %.
 
@@ -63,7 +63,7 @@ cublasHandle_t cublas() {
 work_maker gemm(int n) {
   return [n](setup& make) -> enqueue_function {
     auto const count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
-    constexpr uniform<std::uint16_t> bits{0x3F00, 0x3FFF};  // of bfloat16 from 0.5 to 2
+    constexpr uniform<std::uint16_t> bits{0x3F00, 0x3FFF};  // bfloat16 values from 0.5 to 2
     auto const a = make.random<std::uint16_t>(count, bits);
     auto const b = make.random<std::uint16_t>(count, bits);
     auto const c = make.output<std::uint16_t>(count);
@@ -132,11 +132,11 @@ work_maker graph_of_ten(on::device place) {
   };
 }
 
-/// Work compared with itself: each in buffers of its own, or both over the program's buffers.
+/// Compares work with itself: each in buffers of its own, or both over the program's buffers.
 trial_kind equal_work(std::string name, on::device const& place, work_maker const& make,
                       bool cold_cache = false) {
   return {std::move(name), {"launch", "factory"}, [=, &place](std::string const& form) {
-            options chosen{.place = place, .cold_cache = cold_cache};
+            measure::options chosen{.place = place, .cold_cache = cold_cache};
             if (form == "factory") { return compare("a", make, "b", make, chosen); }
             stream const filled_on{place};
             auto own = own_arrays(place, filled_on, stats::draw_seed());
@@ -157,7 +157,7 @@ trial_kind equal_pipelines(std::string name, on::device const& place, Memory mem
 }
 
 std::vector<trial_kind> kinds_of(on::device const& place) {
-  // Makers are called when their device is known and current; they may not be called before.
+  // A maker is called in a comparison, when the device of the command line is in `place`.
   auto const on_place = [&place](auto of) {
     return [&place, of](setup& make) { return of(place)(make); };
   };
@@ -264,11 +264,13 @@ int main(int argc, char** argv) {
   trial_plan plan;
   std::string section = "as_used";
   auto more = plan.options();
-  more.push_back({"--bursts", "", [&](std::string const&) { section = "bursts"; }});
-  more.push_back({"--processes", "[N]", [&](std::string const& text) {
-                    section = "processes";
-                    if (!text.empty()) { plan.count = trial_plan::positive(text); }
-                  }});
+  more.push_back({"--bursts", "", "while another process loads the GPU",
+                  [&](std::string const&) { section = "bursts"; }});
+  more.push_back(
+      {"--processes", "[N]", "N comparisons (100) of two processes", [&](std::string const& text) {
+         section = "processes";
+         if (!text.empty()) { plan.count = trial_plan::positive(text); }
+       }});
   return benchmark::run(
       argc, argv, "false_alarms",
       [&](benchmark::options const& chosen, report::document& figures) {

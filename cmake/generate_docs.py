@@ -4,6 +4,7 @@
 A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME -->`:
   report FILE SECTION...   sections of benchmarks/results/FILE.txt, a report as the program printed it;
                            `head` is its first paragraph, others are named by how their first line begins
+  source FILE              the program examples/FILE, which the build compiles
   figures [FILE...]        the table FIGURES below, from benchmarks/results/*.json; of these results, or of all that have
                            no table of their own
 """
@@ -32,6 +33,12 @@ def report(results, name, *sections):
             sys.exit(f"{path} has no section that begins with `{section}`")
         chosen += found
     return "```\n" + "\n\n".join(chosen) + "\n```\n"
+
+
+def source(results, name):
+    text = (root / "examples" / name).read_text()
+    # `c++` and not `cpp`: the test that compiles the code of documents need not compile it twice.
+    return "```c++\n" + text.split("\n", 1)[1] + "```\n"
 
 
 def over_one_thread(pair, figures):
@@ -216,7 +223,7 @@ def figures(results, *only):
     return "| what | target | measured | result |\n|---|---|---|---|\n" + "".join(rows)
 
 
-RENDERERS = {"report": report, "figures": figures}
+RENDERERS = {"report": report, "source": source, "figures": figures}
 
 
 def filled(text, results):

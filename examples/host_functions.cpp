@@ -8,9 +8,15 @@
 #include <vector>
 
 int main() {
-  std::vector<int> data(100'000);
+  std::vector<int> data(100'000), work;
   std::generate(data.begin(), data.end(), std::mt19937{1});
-  std::vector<int> work;
-  std::cout << assay::compare("std::sort", [&] { work = data; std::sort(work.begin(), work.end()); },
-                              "std::stable_sort", [&] { work = data; std::stable_sort(work.begin(), work.end()); });
+  auto const sort = [&] {
+    work = data;
+    std::sort(work.begin(), work.end());
+  };
+  auto const stable_sort = [&] {
+    work = data;
+    std::stable_sort(work.begin(), work.end());
+  };
+  std::cout << assay::compare("std::sort", sort, "std::stable_sort", stable_sort);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Copies whose cost is known, as work for comparisons.
+/// Copies of known cost, as work for comparisons.
 #pragma once
 
 #include <assay/compare.cuh>
@@ -25,8 +25,8 @@ __global__ void copy_vectors(Vector const* from, Vector* to, std::size_t count) 
 
 }  // namespace kernel
 
-/// What `compare` takes, with its types erased: each benchmark has many kinds of work, and
-/// `compare` is compiled once for all.
+/// The callables of `compare` with their types erased. A benchmark has many kinds of work, and
+/// `compare` is compiled once for all of them.
 using enqueue_function = std::function<void(cudaStream_t)>;
 using work_maker = std::function<enqueue_function(setup&)>;
 

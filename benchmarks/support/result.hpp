@@ -30,10 +30,11 @@ struct options {
   bool quick = false;
 };
 
-/// An option that one benchmark has beside those of all.
+/// An option of one benchmark alone.
 struct option {
   std::string name;
-  std::string value;  ///< how the help calls its value: "N"; "[N]" may be left out; "" for a flag
+  std::string value;  ///< its name in the help: "N"; "[N]" may be left out; "" for a flag
+  std::string help;
   std::function<void(std::string const& value)> read;
 };
 
@@ -83,7 +84,10 @@ inline int run(int argc, char const* const* argv, std::string const& name,
     if (argc > 1 && (std::string_view{argv[1]} == "--help" || std::string_view{argv[1]} == "-h")) {
       std::cout << name << ": prints its figures; --json PATH writes them, --device N chooses the "
                 << "GPU, --quick takes less time\n";
-      for (auto const& each : more) { std::cout << "  " << each.name << ' ' << each.value << '\n'; }
+      for (auto const& each : more) {
+        std::cout << "  " << each.name << ' ' << each.value << (each.value.empty() ? "" : " ")
+                  << each.help << '\n';
+      }
       return 0;
     }
     auto chosen = parse(argc, argv, more);

@@ -26,7 +26,7 @@ struct trial_kind {
   std::function<measure::comparison(std::string const& form)> compare;
 };
 
-/// How many trials to run, of which kinds, and for how long.
+/// The number of trials, their kinds, and the time for them.
 struct trial_plan {
   int count = 100;                   ///< of each kind
   double minutes = 1e9;              ///< no comparison begins later than this after the start
@@ -34,10 +34,13 @@ struct trial_plan {
 
   /// `--count N`, `--minutes M` and `--kinds A,B`.
   std::vector<option> options() {
-    return {{"--count", "N", [this](std::string const& text) { count = positive(text); }},
-            {"--minutes", "M", [this](std::string const& text) { minutes = std::stod(text); }},
-            {"--kinds", "A,B", [this](std::string const& text) { kinds = words(text); }},
-            {"--list", "", [](std::string const&) {}}};
+    return {{"--count", "N", "comparisons of each kind",
+             [this](std::string const& text) { count = positive(text); }},
+            {"--minutes", "M", "the last comparison begins before",
+             [this](std::string const& text) { minutes = std::stod(text); }},
+            {"--kinds", "A,B", "these kinds alone",
+             [this](std::string const& text) { kinds = words(text); }},
+            {"--list", "", "names the kinds and does nothing else", [](std::string const&) {}}};
   }
 
   static int positive(std::string const& text) {
@@ -60,7 +63,7 @@ struct trial_plan {
   }
 };
 
-/// Whether the command line asks for the names of the kinds alone; prints them.
+/// Prints the names of the kinds if the command line asks for them; true then.
 inline bool lists_kinds(int argc, char const* const* argv, std::vector<trial_kind> const& kinds) {
   bool const asked = std::find(argv + 1, argv + argc, std::string_view{"--list"}) != argv + argc;
   for (auto const& each : kinds) {
@@ -83,7 +86,8 @@ class resumable_trials {
   }
 
   /// Runs the missing trials of a section, one of each kind in turn, until all are there or the
-  /// time is over. Saves after every 10 trials, and says what is missing.
+  /// time is over. Saves after every 10 trials, and prints the number of missing ones.
+  /// `call_seconds` of a row is the time of the whole call, with watching the device.
   void run(std::string const& section, std::vector<trial_kind> const& all) {
     auto const kinds = chosen_kinds(all);
     std::map<std::string, int> done;
@@ -94,7 +98,9 @@ class resumable_trials {
         if (done[kind.name] > number || is_over()) { continue; }
         auto const& form = kind.forms[static_cast<std::size_t>(number) % kind.forms.size()];
         trial row{{"kind", kind.name}, {"form", form}};
+        auto const begin = std::chrono::steady_clock::now();
         row.update(trial_of(kind.compare(form)));
+        row["call_seconds"] = seconds_since(begin);
         row["run"] = figures_["runs"].size();
         figures_[section]["rows"].push_back(std::move(row));
         ++done[kind.name];
@@ -129,6 +135,8 @@ class resumable_trials {
       auto const found = rows(section, each.name);
       if (found.empty()) { continue; }
       into["kinds"][each.name] = counts_of(found);
+      into["kinds"][each.name]["median_call_seconds"] =
+          stats::summarise(column(found, "call_seconds")).median;
       print_counts(each.name, into["kinds"][each.name]);
     }
     into["total"] = counts_of(rows(section));
@@ -136,13 +144,13 @@ class resumable_trials {
     chosen_.save(figures_);
   }
 
-  bool is_over() const {
-    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - begin_;
-    return spent.count() > 60 * plan_.minutes;
-  }
-
  private:
   static constexpr int row_schema = 1;
+
+  static double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  bool is_over() const { return seconds_since(begin_) > 60 * plan_.minutes; }
 
   void resume() {
     auto const before = report::document::parse(std::ifstream{chosen_.json});

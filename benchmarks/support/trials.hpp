@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Rows and counts of many comparisons whose true difference is known.
+/// Rows and counts of many comparisons with a known true difference.
 #pragma once
 
 #include <assay/measure/comparison.hpp>

@@ -40,6 +40,8 @@ void declare(command_line& line, options& into, words& raw) {
   line.option("--clock", raw.clock, "the clock that decides: wall, gpu or submit");
   line.optional("--seed", raw.seed, "repeats the inputs and the order of a run");
   line.option("--epochs", into.epochs, "stop after at most so many epochs; 12 with --quick");
+  line.option("--max-seconds", into.max_seconds,
+              "stop when the next analysis would come later than this");
   line.flag("--resolve", into.run_until_sign,
             "run on for a sign where equivalence is already shown");
   line.flag("--quick", into.quick, "smaller and shorter, to see that it works");

@@ -24,7 +24,8 @@ struct options {
   double margin = 0.01;
   double alpha = 0.05;
   std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
-  int epochs = 24;              ///< at most
+  int epochs = 96;          ///< at most
+  double max_seconds = 60;  ///< after the first interim analysis
   bool run_until_sign = false;  ///< runs on for a sign where equivalence is already shown
   bool quick = false;           ///< smaller and shorter, to see that it works
   measure::clock clock = measure::clock::wall;
@@ -89,6 +90,7 @@ inline measure::options options::measuring() const {
   chosen.alpha = alpha;
   chosen.seed = seed;
   chosen.max_epochs = epochs;
+  chosen.max_seconds = max_seconds;
   chosen.run_until_sign = run_until_sign;
   chosen.cancelled = [] { return detail::interrupted != 0; };
   if (progress) {

@@ -8,6 +8,7 @@
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/measure/collective_subject.cuh>
+#include <assay/measure/watch_together.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 

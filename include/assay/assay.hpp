@@ -4,6 +4,7 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
+#include <assay/host.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -17,7 +18,6 @@
 #include <assay/core/error.hpp>
 #include <assay/core/host_kind_cuda.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/host.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/device_environment.hpp>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/measure/callable_variants.hpp>
+#include <assay/measure/serve.hpp>
 #include <assay/report/short_text.hpp>
 
 #include <initializer_list>

@@ -70,6 +70,7 @@
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/setup.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/measure/watch_together.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/counted.hpp>

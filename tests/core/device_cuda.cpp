@@ -18,7 +18,7 @@ TEST_CASE("a device that is not there is named beside what is") {
   CHECK(assay::test::message_of([&] { require_device({beyond}); }) ==
         "device " + std::to_string(beyond) + " does not exist: this process sees " +
             std::to_string(beyond) +
-            (beyond == 0 ? " GPUs; use on::host"
+            (beyond == 0 ? " GPUs; a GPU and its driver are needed"
                          : " GPUs, numbered from 0 (CUDA_VISIBLE_DEVICES limits them)"));
   CHECK_THROWS_AS(require_device({-1}), std::invalid_argument);
 }

@@ -96,19 +96,22 @@ TEST_CASE("two builds with one case get the whole report, and a gate its exit co
 TEST_CASE("several cases get a line each, and the worst exit code") {
   if (compare.empty()) { return; }
   folder const here;
-  auto const what = here.run("./old ./slow --timeout 0.5 --fail-if slower --json x.json");
+  auto const what =
+      here.run("./old ./slow --timeout 0.5 --max-seconds 2 --fail-if slower --json x.json");
   INFO(what.out << what.err);
   CHECK(what.code == 1);
   CHECK_THAT(what.out, contains("works: SLOWER: ") && contains("crashes: UNPROVEN: ") &&
                            contains("signal 11") && contains("no answer within 0.5 s") &&
                            contains("wrong: WRONG ANSWER: ") && contains("no more memory"));
-  CHECK(std::ranges::count(what.out, '\n') == 8);
+  CHECK(std::ranges::count(what.out, '\n') == 9);
   CHECK(fs::exists(here / "x.works.json"));
   CHECK(fs::exists(here / "x.prints-and-has-blanks.json"));
   CHECK(!fs::exists(here / "x.json"));
   CHECK(here.run("./old ./slow --case works --fail-if slower").code == 3);
   CHECK(here.run("./old ./slow --case crashes").code == 4);
   CHECK(here.run("./old ./new --case wrong").code == 1);
+  CHECK_THAT(here.run("./old ./new --case 'on gpu'").out, contains("gpu clock"));
+  CHECK_THAT(here.run("./old ./new --case 'on gpu' --clock wall").out, contains("wall clock"));
   CHECK(here.run("./old ./small --list").out == "works\n");
 }
 

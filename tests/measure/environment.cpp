@@ -3,6 +3,7 @@
 
 #include <assay/measure/environment.hpp>
 #include <assay/measure/instruments.hpp>
+#include <assay/measure/watch_together.hpp>
 
 #include <cmath>
 #include <cstdio>

@@ -11,9 +11,12 @@
 #include "catch.hpp"
 
 using namespace assay::measure;
+using assay::stats::classification;
+using assay::stats::classify;
+using assay::stats::interval;
 
 namespace {
-judgement slower_by(double low, double high) {
+classification slower_by(double low, double high) {
   return classify({low, 0.5 * (low + high), high}, 0.01);
 }
 }  // namespace
@@ -26,8 +29,8 @@ TEST_CASE("the hidden control differs when eight epochs agree that it does") {
   auto honest = biased;
   honest[2] = -.001;
   CHECK_FALSE(check_control(honest).differs);
-  // Half-width of [-0.001, 0.005] as a share.
-  CHECK(check_control(honest).noise_floor() == Approx(std::expm1(0.003)));
+  CHECK(check_control(honest).effect.low == -.001);
+  CHECK(check_control(honest).effect.high == .005);
 }
 
 TEST_CASE("a control of too few epochs is not tested, and still tells its range") {
@@ -35,7 +38,24 @@ TEST_CASE("a control of too few epochs is not tested, and still tells its range"
   auto const found = check_control(few);
   CHECK_FALSE(found.testable);
   CHECK_FALSE(found.differs);
-  CHECK(found.noise_floor() == Approx(std::expm1(0.03)));
+  CHECK(found.effect.low == .01);
+  CHECK(found.effect.high == .07);
+  CHECK(found.effect.estimate == Approx(.04));
+}
+
+TEST_CASE("an effect is widened by the most that two instances of one variant may differ") {
+  control_check control;
+  control.effect = {-.03, -.02, -.01};
+  CHECK(control.bias_bound() == .03);
+  control.effect = {-.01, .0, .04};
+  CHECK(control.bias_bound() == .04);
+  auto const wide = widened({.05, .06, .07}, .04);
+  CHECK(wide.low == Approx(.01));
+  CHECK(wide.estimate == .06);
+  CHECK(wide.high == Approx(.11));
+  CHECK(wide.excludes(0));
+  CHECK_FALSE(widened({.05, .06, .07}, .05).excludes(0));
+  CHECK_FALSE(widened({-.07, -.06, -.05}, .05).excludes(0));
 }
 
 TEST_CASE("carry-over forbids a verdict that would not stand without it") {
@@ -67,7 +87,7 @@ TEST_CASE("a sign below the clock's resolution is refused") {
   CHECK_FALSE(resolution_veto(slower_by(-0.001, 0.001), 10e-6, 0.5e-6, 5));  // no sign claimed
 }
 
-TEST_CASE("clocks that differ between arms are told apart from cycles") {
+TEST_CASE("clocks that differ between variants are told apart from cycles") {
   interval const effect{0.018, std::log(1.021), 0.024};
   auto const split = clock_split("b against a", effect, std::log(0.982));
   REQUIRE(split);

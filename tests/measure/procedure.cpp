@@ -3,14 +3,21 @@
 /// The engine with scripted subjects: verdicts, vetoes, wrong answers, failures, and what it calls.
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
+#include <assay/report/short_text.hpp>
+#include <assay/report/text.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,18 +34,30 @@ namespace {
 double const not_a_number = std::numeric_limits<double>::quiet_NaN();
 measure::contrast const b_against_a{"b against a", measure::contrast::kind::difference, {-1, 1}};
 
+/// A clock that only subjects move on.
+struct virtual_clock {
+  using duration = std::chrono::duration<double>;
+  using time_point = std::chrono::time_point<virtual_clock, duration>;
+  inline static double seconds = 0;
+  static time_point now() { return time_point{duration{seconds}}; }
+};
+
 /// A bench of subjects that do as they are told and leave a record.
 struct bench {
   struct call {
     char what;  // 'b'uild, 'w'arm, 't'ime, 'v'erify
     std::string label;
     int buffer_set = 0;
-    int instance = 0;
+    int instance = 0;  // 1: the control's second instance
+    int epoch = 0;
   };
   std::vector<call> calls;
   std::map<std::string, double> seconds;  ///< by label, for the wall clock
   stats::random_source noise{1};
   double jitter = 1e-3;
+  double cell_costs = 0;  ///< what each timed cell moves the virtual clock on by
+  double bytes = 0, flops = 0;
+  std::vector<std::string> caveats;
   int alive = 0;
   int most_alive = 0;
   std::set<std::uint64_t> epoch_seeds;
@@ -63,46 +82,51 @@ struct bench {
 
   class scripted final : public measure::subject {
    public:
-    scripted(bench& on, std::string label, int instance)
-        : bench_(on), label_(std::move(label)), instance_(instance) {
+    scripted(bench& on, std::string label, measure::epoch const& now)
+        : bench_(on), label_(std::move(label)), now_(now) {
       bench_.most_alive = std::max(bench_.most_alive, ++bench_.alive);
     }
     ~scripted() override { --bench_.alive; }
-    void warm(int buffer_set, int) override { bench_.note({'w', label_, buffer_set, instance_}); }
+    void warm(int buffer_set, int) override { bench_.note(called('w', buffer_set)); }
     measure::cell time(int buffer_set, int) override {
-      call const made{'t', label_, buffer_set, instance_};
+      auto const made = called('t', buffer_set);
       bench_.note(made);
+      virtual_clock::seconds += bench_.cell_costs;
       double const uniform = static_cast<double>(bench_.noise.next() >> 11U) * 0x1p-53;
       measure::cell given;
       given[clock::wall] = bench_.seconds.at(label_) * (1 + bench_.jitter * (uniform - 0.5));
       return bench_.measured(made, given);
     }
     std::optional<std::string> verify(int buffer_set) override {
-      call const made{'v', label_, buffer_set, instance_};
+      auto const made = called('v', buffer_set);
       bench_.note(made);
       return bench_.wrong(made);
     }
+    double bytes() const override { return bench_.bytes; }
+    double flops() const override { return bench_.flops; }
+    std::vector<std::string> caveats() const override { return bench_.caveats; }
 
    private:
+    call called(char what, int buffer_set) const {
+      return {what, label_, buffer_set, now_.instance, now_.number};
+    }
+
     bench& bench_;
     std::string label_;
-    int instance_;
+    measure::epoch now_;
   };
 
   std::vector<measure::variant> variants() {
     std::vector<measure::variant> all;
     for (auto const& [label, unused] : seconds) {
       all.push_back({label, {{"axis", label}}, [this, label](measure::epoch const& now) {
-                       note({'b', label, 0, now.number});
+                       note({'b', label, 0, now.instance, now.number});
                        epoch_seeds.insert(now.seed);
-                       return std::make_unique<scripted>(*this, label, built_++);
+                       return std::make_unique<scripted>(*this, label, now);
                      }});
     }
     return all;
   }
-
- private:
-  int built_ = 0;
 };
 
 bench two(double a, double b) {
@@ -128,7 +152,7 @@ TEST_CASE("what is slower, faster or the same is said to be") {
   struct expected {
     double b;
     verdict outcome;
-    bool material;
+    bool exceeds_margin;
   };
   for (auto const& row :
        {expected{1.05e-3, verdict::slower, true}, expected{0.9e-3, verdict::faster, true},
@@ -151,7 +175,7 @@ TEST_CASE("what is slower, faster or the same is said to be") {
   }
 }
 
-TEST_CASE("the same is equivalent, with the noise floor that the hidden control saw") {
+TEST_CASE("the same is equivalent, with the deviation between epochs as its noise") {
   int equivalent = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     auto on = two(1e-3, 1e-3);
@@ -160,13 +184,15 @@ TEST_CASE("the same is equivalent, with the noise floor that the hidden control 
     chosen.seed = seed;
     auto const result = measure::run(on.variants(), {b_against_a}, chosen);
     equivalent += result.findings.at(0).outcome == verdict::equivalent;
-    CHECK(result.findings.at(0).noise_floor > 1e-5);
-    CHECK(result.findings.at(0).noise_floor < 1e-3);
+    auto const& found = result.findings.at(0);
+    CHECK(found.noise == Approx(std::expm1(stats::standard_deviation(found.epoch_effects))));
+    CHECK(found.noise > 5e-5);
+    CHECK(found.noise < 5e-4);
   }
   CHECK(equivalent >= 45);  // of 50, at 2 to 3 % vetoes and false signs together
 }
 
-TEST_CASE("noise too large for 24 epochs is inconclusive, with the epochs that would settle it") {
+TEST_CASE("noise too large for 8 epochs is inconclusive, with the epochs that would settle it") {
   auto on = two(1e-3, 1.03e-3);
   on.jitter = 1.5;
   auto chosen = seeded();
@@ -186,7 +212,7 @@ TEST_CASE("asked for a sign, it runs on after equivalence") {
   chosen.seed = 7;
   chosen.run_until_sign = true;
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
-  CHECK(result.epochs == 24);
+  CHECK(result.epochs == 96);
   CHECK(result.findings.at(0).outcome == verdict::equivalent);
 }
 
@@ -216,7 +242,8 @@ TEST_CASE("a wrong answer after timing takes the verdict back") {
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(result.findings.at(0).outcome == verdict::wrong_answer);
   CHECK_THAT(result.findings.at(0).reason,
-             assay::test::contains("\"a\", epoch 8, after timing, buffer set 0: stale"));
+             assay::test::contains("\"a\", epoch 8, after timing, buffer set ") &&
+                 assay::test::contains(": stale"));
 }
 
 TEST_CASE("answers are checked in both buffer sets at both ends, or around every epoch") {
@@ -259,10 +286,8 @@ TEST_CASE("what a subject throws becomes the reason, with variant, epoch and pla
   for (auto const& row : {expected{'b', "building"}, expected{'w', "warming up"},
                           expected{'t', "timing"}, expected{'v', "verifying"}}) {
     auto on = two(1e-3, 1e-3);
-    bool third = false;
     on.before = [&](bench::call const& made) {
-      third = third || (made.what == 'b' && made.instance == 2);
-      if (third && made.what == row.what && made.label == "b") {
+      if (made.epoch == 2 && made.what == row.what && made.label == "b") {
         throw std::runtime_error("out of memory: 21 MB");
       }
     };
@@ -274,7 +299,7 @@ TEST_CASE("what a subject throws becomes the reason, with variant, epoch and pla
     CHECK(found.reason == "variant \"b\", epoch 3, " + row.place + ": out of memory: 21 MB");
     CHECK(on.alive == 0);
     CHECK(result.variants.size() == 2);
-    CHECK(result.variants[0].on(clock::wall).count >= 2 * 16);
+    CHECK(result.variants[0].on(clock::wall).count >= 2 * 2 * 4);
   }
 }
 
@@ -294,21 +319,21 @@ TEST_CASE("exceptions of unknown type and builds of nothing are told too") {
   CHECK_THAT(none.findings.at(0).reason, assay::test::contains("returned no subject"));
 }
 
-TEST_CASE("cancelled, it keeps the interval of the last look and claims nothing") {
+TEST_CASE("cancelled, it keeps the interval of the last analysis and claims nothing") {
   auto on = two(1e-3, 1e-3);
   measure::options chosen;
   chosen.seed = 7;
-  chosen.run_until_sign = true;  // so that it goes on after the first look
+  chosen.run_until_sign = true;  // so that it goes on after the first analysis
   int epoch = 0;
   chosen.progress = [&](int now, int of, std::string_view) {
-    CHECK(of == 24);
+    CHECK(of == 96);
     epoch = now;
   };
   chosen.cancelled = [&] { return epoch == 10; };
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   auto const& found = result.findings.at(0);
   CHECK(found.outcome == verdict::unproven);
-  CHECK(found.reason == "cancelled in epoch 10 of at most 24");
+  CHECK(found.reason == "cancelled in epoch 10");
   CHECK(std::isfinite(found.effect.high));
   CHECK(result.epochs == 9);
   CHECK(on.alive == 0);
@@ -374,25 +399,56 @@ TEST_CASE("other clocks are secondary findings from the same cells, or left out 
   CHECK(noted(partial, "submit clock is left out"));
 }
 
-TEST_CASE("a control that differs from its double forbids the verdict") {
-  // Verification leaves what it ran on 2 % faster, and the double is not verified.
-  auto on = two(1e-3, 1.2e-3);
-  std::set<int> verified;
-  on.before = [&](bench::call const& made) {
-    if (made.what == 'v') { verified.insert(made.instance); }
+TEST_CASE("under a control that objects a small effect is unproven, and so is equivalence") {
+  for (double const b : {1.01e-3, 0.995e-3, 1e-3}) {
+    auto on = two(1e-3, b);
+    on.measured = [&](bench::call const& made, measure::cell cell) {
+      if (made.instance == 1) { cell[clock::wall] *= 1.02; }
+      return cell;
+    };
+    auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+    auto const& found = result.findings.at(0);
+    CHECK(found.outcome == verdict::unproven);
+    CHECK_FALSE(found.is_bound);
+    CHECK_THAT(found.reason, assay::test::contains(
+                                 "hidden control: \"a\" differs from its own second instance by +"));
+    CHECK(found.effect.ratio == Approx(b / 1e-3).epsilon(1e-3));  // told, but not claimed
+    REQUIRE(result.hidden_control);
+    CHECK(result.hidden_control->ratio == Approx(1.02).epsilon(1e-3));
+    CHECK(result.hidden_control->confidence == 0.99);
+  }
+}
+
+TEST_CASE("under a control that objects a large effect is told as a bound") {
+  struct expected {
+    double b, instance;
+    verdict outcome;
+    double bound;
   };
-  on.measured = [&](bench::call const& made, measure::cell cell) {
-    if (verified.count(made.instance) > 0) { cell[clock::wall] *= 0.98; }
-    return cell;
-  };
-  auto chosen = seeded();
-  chosen.verify = measure::verification::every_epoch;
-  auto const result = measure::run(on.variants(), {b_against_a}, chosen);
-  auto const& found = result.findings.at(0);
-  CHECK(found.outcome == verdict::unproven);
-  CHECK_THAT(found.reason,
-             assay::test::contains("hidden control: \"a\" differs from its own second"));
-  CHECK(found.effect.ratio == Approx(1.2).epsilon(0.02));  // told, but not claimed
+  // The bound is the effect less the difference between the control's instances, whatever its sign.
+  for (auto const& row : {expected{1.2e-3, 1.02, verdict::slower, 1.2 / 1.02},
+                          expected{1.2e-3, 1 / 1.02, verdict::slower, 1.2 / 1.02},
+                          expected{0.8e-3, 1.02, verdict::faster, 0.8 * 1.02},
+                          expected{0.8e-3, 1 / 1.02, verdict::faster, 0.8 * 1.02}}) {
+    auto on = two(1e-3, row.b);
+    on.measured = [&](bench::call const& made, measure::cell cell) {
+      if (made.instance == 1) { cell[clock::wall] *= row.instance; }
+      return cell;
+    };
+    auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+    auto const& found = result.findings.at(0);
+    CHECK(found.outcome == row.outcome);
+    CHECK(found.is_bound);
+    CHECK(found.exceeds_margin);
+    CHECK_THAT(found.reason, assay::test::contains("\"a\" differs from its own second instance"));
+    bool const slower = row.outcome == verdict::slower;
+    CHECK((slower ? found.effect.low : found.effect.high) == Approx(row.bound).epsilon(2e-3));
+    CHECK((slower ? found.effect.low < row.bound : found.effect.high > row.bound));
+    auto const said = report::short_text(result);
+    INFO(said);
+    CHECK(said.find("at least ") != std::string::npos);
+    CHECK(said.find("differs from its own") != std::string::npos);
+  }
 }
 
 TEST_CASE("traces that one variant leaves in the other's cells forbid the verdict") {
@@ -411,18 +467,111 @@ TEST_CASE("traces that one variant leaves in the other's cells forbid the verdic
   CHECK_THAT(result.findings.at(0).reason, assay::test::contains("carry-over"));
 }
 
-TEST_CASE("throttling forbids the verdict, and is told once") {
+TEST_CASE("an epoch that is called disturbed is dropped, repeated and recorded, and does not count") {
   auto on = two(1e-3, 1.05e-3);
   auto chosen = seeded();
   chosen.at_epoch_end = [](measure::epoch const& now) {
-    return now.number == 2 || now.number == 5 ? std::vector<std::string>{"SW power cap"}
-                                              : std::vector<std::string>{};
+    return now.number == 2   ? std::vector<std::string>{"SW power cap", "hot"}
+           : now.number == 5 ? std::vector<std::string>{"hot"}
+                             : std::vector<std::string>{};
+  };
+  chosen.throttle_bits = [&] { return std::uint64_t{40} + on.epoch_seeds.size(); };
+  on.measured = [](bench::call const& made, measure::cell cell) {
+    if (made.label == "b" && (made.epoch == 2 || made.epoch == 5)) { cell[clock::wall] *= 3; }
+    return cell;
   };
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
-  CHECK(result.findings.at(0).outcome == verdict::unproven);
-  CHECK(result.findings.at(0).reason.starts_with("SW power cap"));
-  CHECK(result.where.throttle_reasons == std::vector<std::string>{"SW power cap"});
-  CHECK(result.findings.at(0).effect.ratio == Approx(1.05).epsilon(1e-2));
+  auto const& found = result.findings.at(0);
+  CHECK(found.outcome == verdict::slower);
+  CHECK(found.effect.ratio == Approx(1.05).epsilon(1e-3));
+  CHECK(found.epoch_effects.size() == 8);
+  CHECK(result.epochs == 8);
+  CHECK(result.variants[1].on(clock::wall).max < 1.1e-3);
+  REQUIRE(result.epoch_records.size() == 10);
+  int recorded = 0;
+  int counted = 0;
+  for (auto const& each : result.epoch_records) {
+    CHECK(each.number == &each - result.epoch_records.data());
+    CHECK(each.dropped == (each.number == 2   ? "SW power cap; hot"
+                           : each.number == 5 ? "hot"
+                                              : ""));
+    CHECK(each.throttle == 41U + static_cast<unsigned>(each.number));
+    recorded += 12 * each.blocks;
+    counted += each.dropped.empty() ? 4 * each.blocks : 0;
+  }
+  CHECK(result.cells.size() == static_cast<std::size_t>(recorded));
+  CHECK(result.variants[0].cells[0].size() == static_cast<std::size_t>(counted));
+  CHECK(result.variants[1].on(clock::wall).count == static_cast<std::size_t>(counted));
+  CHECK(noted(result, "2 disturbed epochs were dropped and repeated"));
+}
+
+TEST_CASE("a cell that cannot be trusted drops its epoch, by the first cell's reason") {
+  for (int const second : {0, 1}) {
+    auto on = two(1e-3, 1.05e-3);
+    int told = 0;
+    on.measured = [&](bench::call const& made, measure::cell cell) {
+      if (made.epoch == 3 && made.label == "a" && made.instance == second) {
+        cell.disturbance = "it was late, " + std::to_string(++told);
+        cell[clock::wall] *= 7;
+      }
+      return cell;
+    };
+    auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+    CHECK(told > 1);
+    CHECK(result.findings.at(0).effect.ratio == Approx(1.05).epsilon(1e-3));
+    CHECK(result.epochs == 8);
+    REQUIRE(result.epoch_records.size() == 9);
+    CHECK(result.epoch_records[3].dropped == "\"a\": it was late, 1");
+    CHECK(result.failure.empty());
+    REQUIRE(result.hidden_control);
+    CHECK(result.hidden_control->ratio == Approx(1).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("too many disturbed epochs end it unproven, with the reason told once") {
+  bench on;
+  on.seconds = {{"a", 1e-3}, {"b", 1.05e-3}, {"c", 1.1e-3}};
+  auto chosen = seeded();
+  chosen.at_epoch_end = [](measure::epoch const&) { return std::vector<std::string>{"too hot"}; };
+  std::vector<std::string> const labels{"a", "b", "c"};
+  auto const result = measure::run(on.variants(), measure::against_first(labels), chosen);
+  CHECK(result.failure == "8 of 8 epochs were disturbed, the last by: too hot");
+  CHECK(result.epochs == 0);
+  CHECK(result.epoch_records.size() == 8);
+  for (auto const& found : result.findings) {
+    CHECK(found.outcome == verdict::unproven);
+    CHECK(found.reason == result.failure);
+  }
+  CHECK(on.alive == 0);
+  std::ostringstream whole;
+  whole << full(result);
+  for (auto const& text : {report::short_text(result), whole.str()}) {
+    INFO(text);
+    auto const verdicts = text.substr(text.find("UNPROVEN"));
+    CHECK(verdicts.find("the last by: too hot") == verdicts.rfind("the last by: too hot"));
+    CHECK(verdicts.find("the same reason") != std::string::npos);
+  }
+}
+
+TEST_CASE("half of the epochs may be disturbed, more may not") {
+  for (int const disturbed : {0, 1}) {
+    auto on = two(1e-3, 1.05e-3);
+    auto chosen = seeded();
+    chosen.at_epoch_end = [&](measure::epoch const& now) {
+      return now.number % 2 == disturbed ? std::vector<std::string>{"hot"}
+                                         : std::vector<std::string>{};
+    };
+    auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+    if (disturbed == 1) {  // 7 of 15 when the first analysis is due
+      CHECK(result.failure.empty());
+      CHECK(result.epochs == 8);
+      CHECK(stats::is_sign(result.findings.at(0).outcome));
+    } else {
+      CHECK(result.failure == "8 of 15 epochs were disturbed, the last by: hot");
+      CHECK(result.findings.at(0).outcome == verdict::unproven);
+      CHECK(result.epochs == 7);
+    }
+  }
 }
 
 TEST_CASE("a difference under the clock's tick is refused") {
@@ -438,7 +587,7 @@ TEST_CASE("a difference under the clock's tick is refused") {
   CHECK_THAT(fine.findings.at(0).reason, !assay::test::contains("resolution"));
 }
 
-TEST_CASE("arms at different SM clocks get a note that splits the effect") {
+TEST_CASE("variants at different SM clocks get a note that splits the effect") {
   auto on = two(1e-3, 1.05e-3);
   on.measured = [](bench::call const& made, measure::cell cell) {
     cell.sm_hertz = made.label == "a" ? 1.98e9 : 1.90e9;
@@ -449,21 +598,37 @@ TEST_CASE("arms at different SM clocks get a note that splits the effect") {
   CHECK(result.variants[0].sm_hertz == 1.98e9);
 }
 
-TEST_CASE("every epoch is built anew, with one seed for all, and a double of the first") {
+TEST_CASE("every epoch is built anew, with one seed for all, and a second instance of the first") {
   auto on = two(1e-3, 1.05e-3);
   auto const result = measure::run(on.variants(), {b_against_a}, seeded());
   CHECK(on.count('b', "a") == 2 * result.epochs);
   CHECK(on.count('b', "b") == result.epochs);
   CHECK(on.most_alive == 3);
   CHECK(on.epoch_seeds.size() == static_cast<std::size_t>(result.epochs));
-  CHECK(result.variants[0].cells[0].size() == static_cast<std::size_t>(16 * result.epochs));
+  auto const second = std::count_if(on.calls.begin(), on.calls.end(), [](auto const& each) {
+    return each.what == 'b' && each.label == "a" && each.instance == 1;
+  });
+  CHECK(second == result.epochs);
+  CHECK(std::none_of(on.calls.begin(), on.calls.end(), [](auto const& each) {
+    return each.label == "b" && each.instance != 0;
+  }));
+  std::map<std::pair<std::string, int>, int> timed;  // since the warm-up
+  for (auto const& each : on.calls) {
+    if (each.what == 't' && each.epoch > 0) { ++timed[{each.label, each.instance}]; }
+  }
+  CHECK(timed[{"a", 0}] == timed[{"b", 0}]);  // the second instance is one more in every block
+  CHECK(timed[{"a", 1}] == timed[{"b", 0}]);
+  REQUIRE(result.hidden_control);
+  CHECK(result.hidden_control->low <= 1.001);
+  CHECK(result.hidden_control->high >= 0.999);
 
   auto bare = two(1e-3, 1.05e-3);
   auto chosen = seeded();
   chosen.hidden_control = false;
   auto const without = measure::run(bare.variants(), {b_against_a}, chosen);
   CHECK(bare.most_alive == 2);
-  CHECK(without.findings.at(0).noise_floor == 0);
+  CHECK_FALSE(without.hidden_control);
+  CHECK(without.findings.at(0).noise > 0);
   CHECK(noted(without, "no hidden control"));
 }
 
@@ -562,6 +727,306 @@ TEST_CASE("times per launch and cells are those that were given") {
   CHECK(noted(result, "1 wash-out and 2 timed"));
 }
 
+TEST_CASE("what is verified, settled and warmed up first is drawn") {
+  using place = std::array<int, 3>;  // 0: a, 1: b; instance; buffer set
+  std::map<char, std::set<place>> first;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    auto on = two(1e-3, 1.05e-3);
+    measure::options chosen;
+    chosen.seed = seed;
+    (void)measure::run(on.variants(), {b_against_a}, chosen);
+    std::set<char> seen;
+    for (auto const& each : on.calls) {
+      if (!seen.insert(each.what).second) { continue; }
+      first[each.what].insert({each.label == "b" ? 1 : 0, each.instance, each.buffer_set});
+    }
+    // The last untimed launch before the first cell is drawn as well.
+    auto const last_warm_up = [&](auto from) {
+      for (; from != on.calls.begin(); --from) {
+        if (from->what == 'w') { return from; }
+      }
+      return from;
+    };
+    auto const of_second = std::find_if(on.calls.begin(), on.calls.end(), [](auto const& each) {
+      return each.what == 't' && each.epoch == 1;
+    });
+    auto const before = last_warm_up(std::prev(of_second, 2));  // the one before is the wash-out
+    first['l'].insert({before->label == "b" ? 1 : 0, before->instance, before->buffer_set});
+  }
+  CHECK(first['b'].size() == 3);  // by instance
+  CHECK(first['v'].size() == 4);  // the second instance is not verified
+  CHECK(first['w'].size() == 6);
+  CHECK(first['t'].size() == 6);
+  CHECK(first['l'].size() == 6);
+}
+
+TEST_CASE("each cell is recorded with its epoch, position, variant, buffer set and start") {
+  virtual_clock::seconds = 1000;
+  auto on = two(1e-3, 1.05e-3);
+  on.cell_costs = 0.01;
+  on.measured = [](bench::call const&, measure::cell cell) {
+    cell[clock::gpu] = 2 * cell[clock::wall];
+    cell.sm_hertz = 1.5e9;
+    return cell;
+  };
+  auto const result = measure::run<virtual_clock>(on.variants(), {b_against_a}, seeded());
+  std::vector<bench::call> timed;
+  for (auto const& each : on.calls) {
+    if (each.what == 't') { timed.push_back(each); }
+  }
+  REQUIRE(timed.size() > result.cells.size());  // those of the warm-up come first
+  timed.erase(timed.begin(), timed.end() - static_cast<std::ptrdiff_t>(result.cells.size()));
+  double start = 0;
+  int position = 0;
+  int epoch = 0;
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    auto const& cell = result.cells[i];
+    position = cell.epoch == epoch ? position : 0;
+    epoch = cell.epoch;
+    REQUIRE(cell.epoch == timed[i].epoch);
+    REQUIRE(cell.position == position++);
+    REQUIRE(cell.variant == (timed[i].instance == 1 ? 2 : timed[i].label == "b" ? 1 : 0));
+    REQUIRE(cell.buffer_set == timed[i].buffer_set);
+    CHECK(cell.seconds[1] == 2 * cell.seconds[0]);
+    CHECK(std::isnan(cell.seconds[2]));
+    CHECK(cell.sm_hertz == 1.5e9);
+    CHECK(cell.start_seconds > start);
+    start = cell.start_seconds;
+    auto const& of = result.epoch_records.at(static_cast<std::size_t>(cell.epoch));
+    CHECK(cell.start_seconds >= of.start_seconds);
+    CHECK(cell.start_seconds < of.start_seconds + of.seconds);
+  }
+  CHECK(result.epoch_records.front().start_seconds == 0);
+  CHECK(result.seconds == Approx(virtual_clock::seconds - 1000));
+  CHECK(result.cells.back().start_seconds == Approx(result.seconds - 0.01));
+}
+
+TEST_CASE("each analysis is recorded, with its level and what it allowed") {
+  auto on = two(1e-3, 1e-3);
+  measure::options chosen;
+  chosen.seed = 7;
+  chosen.run_until_sign = true;
+  auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+  auto const planned = stats::alpha_schedule(96, 0.05, 1);
+  REQUIRE(result.analyses.size() == planned.size());
+  for (std::size_t k = 0; k < planned.size(); ++k) {
+    CHECK(result.analyses[k].epochs == planned[k].epochs);
+    CHECK(result.analyses[k].alpha == planned[k].alpha);
+    CHECK(result.analyses[k].critical_value == planned[k].critical_value);
+    CHECK(result.analyses[k].outcomes == std::vector<verdict>{verdict::equivalent});
+  }
+  CHECK(result.autocorrelation ==
+        stats::lag_one_autocorrelation(result.findings.at(0).epoch_effects));
+
+  bench three;
+  three.seconds = {{"a", 1e-3}, {"b", 1.05e-3}, {"c", 0.9e-3}};
+  std::vector<std::string> const labels{"a", "b", "c"};
+  auto const both = measure::run(three.variants(), measure::against_first(labels), seeded());
+  REQUIRE(both.analyses.size() == 1);
+  CHECK(both.analyses[0].outcomes == std::vector<verdict>{verdict::slower, verdict::faster});
+}
+
+TEST_CASE("the time that it may take ends it, but never before the first analysis") {
+  std::set<int> ends;
+  for (double const most : {0.01, 5.0, 9.0, 20.0, 60.0, 1000.0}) {
+    virtual_clock::seconds = 0;
+    auto on = two(1e-3, 1e-3);
+    on.jitter = 1.9;  // nothing is settled
+    on.cell_costs = 0.01;
+    auto chosen = seeded();
+    chosen.max_seconds = most;
+    INFO("seed " << chosen.seed << ", " << most << " s");
+    auto const result = measure::run<virtual_clock>(on.variants(), {b_against_a}, chosen);
+    CHECK(result.failure.empty());
+    CHECK_FALSE(result.analyses.empty());
+    CHECK(result.epochs >= 8);
+    auto const expected = [&](int epochs) {  // when the analysis after so many epochs comes
+      auto const& last = result.epoch_records.at(static_cast<std::size_t>(epochs - 1));
+      int next = 96;
+      for (int const each : {48, 24, 16, 12}) { next = each > epochs ? each : next; }
+      return (last.start_seconds + last.seconds) * next / epochs;
+    };
+    for (int epochs = 8; epochs < result.epochs; ++epochs) { CHECK(expected(epochs) <= most); }
+    if (result.epochs < 96) { CHECK(expected(result.epochs) > most); }
+    ends.insert(result.epochs);
+  }
+  CHECK(ends.contains(8));
+  CHECK(ends.contains(96));
+  CHECK(ends.size() >= 4);
+}
+
+TEST_CASE("the blocks of an epoch follow from the variances, and from the time of its set-up") {
+  auto const blocks = [](double jitter, double cell_costs) {
+    virtual_clock::seconds = 0;
+    auto on = two(1e-3, 1e-3);
+    on.jitter = jitter;
+    on.cell_costs = cell_costs;
+    auto chosen = seeded();
+    chosen.max_epochs = 12;
+    chosen.run_until_sign = true;
+    chosen.max_seconds = 1e9;
+    std::vector<int> all;
+    auto const result = measure::run<virtual_clock>(on.variants(), {b_against_a}, chosen);
+    for (auto const& each : result.epoch_records) { all.push_back(each.blocks); }
+    return all;
+  };
+  std::vector<int> calm(12, 1);
+  calm[0] = calm[1] = 2;
+  CHECK(blocks(1e-3, 0) == calm);
+  auto const noisy = blocks(0.3, 0);
+  REQUIRE(noisy.size() == 12);
+  CHECK(noisy[0] == 2);
+  CHECK(noisy[1] == 2);
+  CHECK(noisy[2] == 8);
+  CHECK(noisy[3] == 8);
+  // A block takes 12 cells of 0.1 s and an epoch has no set-up: no time for a second block.
+  CHECK(blocks(0.3, 0.1) == calm);
+  // 12 cells of 1.5 ms: 50 ms are worth 2.8 blocks, rounded up.
+  CHECK(blocks(0.3, 1.5e-3)[2] == 3);
+}
+
+TEST_CASE("the rule for blocks sees variances and no labels") {
+  // The two blocks of each epoch differ by 2 `within`, and epochs by 2 `between`.
+  auto const filled = [](int epochs, double within, double between, bool exchanged) {
+    stats::random_source from{1};
+    measure::epoch_effects effects{2, {b_against_a}, false};
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      double sign = 1;
+      for (auto const& block : stats::draw_epoch(2, 2, from)) {
+        std::vector<measure::cell> cells(block.slots.size());
+        auto shown = block;
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          bool const b = block.slots[i].variant == 1;
+          double const own = (epoch % 2 == 0 ? between : -between) + sign * within;
+          cells[i][clock::wall] = std::exp(b ? own : 0);
+          if (exchanged) { shown.slots[i].variant = b ? 0 : 1; }
+        }
+        sign = -sign;
+        effects.enter(shown, cells);
+      }
+      effects.close_epoch();
+    }
+    return effects;
+  };
+  auto const rule = [](measure::epoch_effects const& so_far, double margin, double affordable) {
+    return measure::blocks_for(so_far, clock::wall, 1, margin, affordable);
+  };
+  // A variance of 2 * 0.4 %^2 within, and a quarter of the margin of 0.25 %: 5.1 blocks.
+  auto const within = filled(20, 0.004, 0, false);
+  CHECK(within.block_variance(clock::wall, 0) == Approx(2 * 0.004 * 0.004));
+  CHECK(rule(within, 0.0101, 100) == 6);
+  CHECK(rule(within, 0.0051, 100) == 8);
+  CHECK(rule(within, 0.0226, 100) == 2);
+  CHECK(rule(within, 0.024, 100) == 1);
+  CHECK(rule(within, 0.0101, 2.5) == 3);
+  CHECK(rule(within, 0.0101, 0.1) == 1);
+  // Epochs that differ anyway need no more blocks, as soon as four of them tell.
+  CHECK(rule(filled(20, 0.004, 0.0045, false), 0.0101, 100) == 2);
+  CHECK(rule(filled(20, 0.004, 0.1, false), 0.0101, 100) == 1);
+  CHECK(rule(filled(3, 0.004, 0.1, false), 0.0101, 100) == 6);
+  CHECK(rule(filled(1, 0.004, 0, false), 0.0101, 0.1) == 2);
+  CHECK(rule(measure::epoch_effects{2, {b_against_a}, false}, 0.01, 0.1) == 2);
+  CHECK(rule(filled(20, 0.004, 0, true), 0.0101, 100) == 6);
+  CHECK(rule(filled(20, 0.004, 0.0045, true), 0.0101, 100) == 2);
+}
+
+TEST_CASE("a spike in one cell does not move an epoch's effect, and small ticks average") {
+  stats::random_source from{1};
+  auto const effect = [&](double spike, int spikes, double tick) {
+    measure::epoch_effects effects{2, {b_against_a}, false};
+    int cell = 0;
+    for (auto const& block : stats::draw_epoch(2, 4, from)) {
+      std::vector<measure::cell> cells(block.slots.size());
+      for (std::size_t i = 0; i < cells.size(); ++i, ++cell) {
+        bool const b = block.slots[i].variant == 1;
+        cells[i][clock::wall] =
+            (b ? 1.01 : 1) * (cell % 8 == 3 && cell / 8 < spikes ? spike : 1) *
+            (b && cell % 8 < 2 ? 1 + tick : 1);
+      }
+      effects.enter(block, cells);
+    }
+    effects.close_epoch();
+    return effects.effects(clock::wall, 0).at(0);
+  };
+  CHECK(effect(1, 0, 0) == Approx(std::log(1.01)));
+  CHECK(effect(1.5, 3, 0) == Approx(std::log(1.01)).margin(1e-12));
+  CHECK(effect(1, 0, 1e-3) > std::log(1.01) + 1e-5);
+}
+
+TEST_CASE("bytes, FLOPs and caveats that subjects declare arrive in the result") {
+  auto on = two(1e-3, 1.05e-3);
+  on.bytes = 3e6;
+  on.flops = 5e6;
+  on.caveats = {"streams are not held", "streams are not held"};
+  auto variants = on.variants();
+  variants[1].bytes = 7;  // what the variant declares counts
+  auto const result = measure::run(variants, {b_against_a}, seeded());
+  CHECK(result.variants[0].bytes == 3e6);
+  CHECK(result.variants[0].flops == 5e6);
+  CHECK(result.variants[1].bytes == 7);
+  CHECK(result.variants[1].flops == 5e6);
+  CHECK(result.caveats == std::vector<std::string>{"streams are not held"});
+  std::ostringstream whole;
+  whole << full(result);
+  CHECK(whole.str().find("  - streams are not held\n") != std::string::npos);
+  CHECK(report::short_text(result).find("  streams are not held\n") != std::string::npos);
+}
+
+TEST_CASE("epochs that follow each other closely get a note, and others do not") {
+  auto on = two(1e-3, 1e-3);
+  double drift = 0;
+  bool drifting = true;
+  on.measured = [&](bench::call const& made, measure::cell cell) {
+    if (drifting && made.label == "b") { cell[clock::wall] *= 1 + 0.002 * made.epoch; }
+    return cell;
+  };
+  auto chosen = seeded();
+  chosen.max_epochs = 24;
+  chosen.hidden_control = false;
+  chosen.margin = 1e-6;
+  chosen.run_until_sign = true;
+  (void)drift;
+  auto const kept = measure::run(on.variants(), {b_against_a}, chosen);
+  CHECK(kept.autocorrelation > 0.5);
+  drifting = false;
+  auto fresh = two(1e-3, 1e-3);
+  chosen.seed = 11;
+  auto const free = measure::run(fresh.variants(), {b_against_a}, chosen);
+  CHECK_FALSE(noted(free, "successive epochs are correlated"));
+}
+
+TEST_CASE("a comparison answers by name, and refuses pairs that it did not compare") {
+  auto on = two(1e-3, 1.05e-3);
+  auto const pair = measure::run(on.variants(), {b_against_a}, seeded());
+  CHECK(pair.is(pair.findings.at(0).outcome));
+  CHECK_FALSE(pair.is(verdict::equivalent));
+  CHECK(pair.outcome("a", "b") == pair.findings.at(0).outcome);
+  CHECK(&pair.effect("a", "b") == &pair.findings.at(0).effect);
+  CHECK(pair.reason() == pair.findings.at(0).reason);
+  CHECK_THROWS_WITH(pair.outcome("b", "a"),
+                    "\"a\" was not compared with \"b\": variants are held against the first one");
+  CHECK_THROWS_AS(pair.effect("a", "a"), std::invalid_argument);
+  CHECK_THROWS_AS(pair.outcome("a", "x"), std::invalid_argument);
+  CHECK_THROWS_AS(pair.outcome("", ""), std::invalid_argument);
+
+  bench three;
+  three.seconds = {{"a", 1e-3}, {"b", 1.05e-3}, {"c", 0.9e-3}};
+  three.measured = [](bench::call const&, measure::cell cell) {
+    cell[clock::gpu] = 1e-3;  // a secondary clock, whose findings are not asked for
+    return cell;
+  };
+  std::vector<std::string> const labels{"a", "b", "c"};
+  auto const many = measure::run(three.variants(), measure::against_first(labels), seeded());
+  REQUIRE(many.findings.size() == 4);
+  CHECK(many.effect("a", "b").ratio == Approx(1.05).epsilon(1e-3));
+  CHECK(many.effect("a", "c").ratio == Approx(0.9).epsilon(1e-3));
+  CHECK(many.outcome("a", "c") == many.findings[1].outcome);
+  CHECK_THROWS_WITH(many.outcome("b", "c"), assay::test::contains("was not compared"));
+  CHECK_THROWS_WITH(many.is(verdict::slower), assay::test::contains("several verdicts"));
+  CHECK_THROWS_WITH(many.reason(), assay::test::contains("outcome(control, variant)"));
+  CHECK_THROWS_WITH(measure::comparison{}.is(verdict::slower), assay::test::contains("no verdict"));
+}
+
 TEST_CASE("what cannot be run is refused, naming the value") {
   auto on = two(1e-3, 1e-3);
   auto const refused = [&](std::vector<measure::contrast> const& contrasts,
@@ -585,8 +1050,9 @@ TEST_CASE("what cannot be run is refused, naming the value") {
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.alpha = 2; }), assay::test::contains("alpha"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.max_epochs = 3; }),
              assay::test::contains("max_epochs = 3"));
-  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.super_blocks = 0; }),
-             assay::test::contains("super_blocks"));
+  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.max_seconds = 0; }),
+             assay::test::contains("max_seconds"));
+  CHECK_THAT(refused({b_against_a}, [](auto& o) { o.margin = 0; }), assay::test::contains("margin"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.cell_seconds = 0; }),
              assay::test::contains("cell_seconds"));
   CHECK_THAT(refused({b_against_a}, [](auto& o) { o.warm_up_seconds = -1; }),

@@ -144,7 +144,7 @@ TEST_CASE("a subject in another program answers as one in this program") {
     CHECK(!subject.verify(0));
     CHECK(subject.bytes() == 4096);
     CHECK(subject.flops() == 0.1);
-    CHECK(subject.notes() ==
+    CHECK(subject.caveats() ==
           std::vector<std::string>{"epoch 7, seed 18446744073709551615, instance 1", "",
                                    "two\nlines \\ and a blank"});
     CHECK(::kill(pid, 0) == 0);
@@ -161,12 +161,12 @@ TEST_CASE("a subject in another program answers as one in this program") {
 
 TEST_CASE("a program tells its cases and the clock that decides each") {
   auto const all = measure::cases_of({program});
-  REQUIRE(all.size() == 8);
+  REQUIRE(all.size() == 9);
   CHECK(all[0].name == "works");
   CHECK(all[0].decides == clock::wall);
   CHECK(all[1].name == "prints and has blanks");
-  CHECK(all[7].decides == clock::gpu);
-  CHECK(measure::common_cases({program}, {program}).size() == 8);
+  CHECK(all[8].decides == clock::gpu);
+  CHECK(measure::common_cases({program}, {program}).size() == 9);
   CHECK(no_child_left());
 }
 
@@ -231,14 +231,14 @@ TEST_CASE("what a program started ends with the program") {
   CHECK(gone(-pid));
 }
 
-TEST_CASE("a program that was told to quit may finish") {
+TEST_CASE("a program may finish what it does at its end") {
   auto const file = "/tmp/assay-served." + std::to_string(::getpid());
   variable const last_word{"ASSAY_TEST_LAST_WORD", file};
   { remote_subject const subject{{program}, "works", {}}; }
   CHECK(std::remove(file.c_str()) == 0);
 }
 
-TEST_CASE("the end of a subject ends a program that does not heed quit") {
+TEST_CASE("the end of a subject ends a program that does not end by itself") {
   variable const hello{"ASSAY_TEST_SAY", "assay-serve 1\n"};
   ::pid_t pid = 0;
   {

@@ -51,7 +51,7 @@ class scripted : public measure::subject {
   std::optional<std::string> verify(int) override { return {}; }
   double bytes() const override { return 4096; }
   double flops() const override { return 0.1; }
-  std::vector<std::string> notes() const override {
+  std::vector<std::string> caveats() const override {
     return {"epoch " + std::to_string(now_.number) + ", seed " + std::to_string(now_.seed) +
                 ", instance " + std::to_string(now_.instance),
             "", "two\nlines \\ and a blank"};
@@ -118,6 +118,15 @@ struct wrong : scripted {
   }
 };
 
+struct on_gpu : scripted {
+  using scripted::scripted;
+  measure::cell time(int set, int launches) override {
+    auto given = scripted::time(set, launches);
+    given[measure::clock::gpu] = given[measure::clock::wall];
+    return given;
+  }
+};
+
 struct disturbed : scripted {
   using scripted::scripted;
   measure::cell time(int, int) override {
@@ -164,6 +173,7 @@ int main(int argc, char** argv) {
     cases.push_back(offer<hanging>("hangs", by));
     cases.push_back(offer<wrong>("wrong", by));
     cases.push_back(offer<disturbed>("disturbed", by));
+    cases.push_back(offer<on_gpu>("on gpu", by));
     cases.back().decides = measure::clock::gpu;
   }
   if (std::getenv("ASSAY_TEST_TWICE") != nullptr) { cases.push_back(cases[0]); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Counts of many comparisons whose true difference is known.
+/// Counts of many comparisons with a known true difference.
 #include "support/trials.hpp"
 #include "catch.hpp"
 

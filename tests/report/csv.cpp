@@ -85,13 +85,13 @@ TEST_CASE("findings read back with their numbers and their sentence") {
   CHECK(read[1].at("reason") == "line one\nline two");
 }
 
-TEST_CASE("arms have one record per clock; what is unknown is empty") {
+TEST_CASE("variants have one record per clock; what is unknown is empty") {
   auto all = test::sample();
   all.variants[0].submission = measure::submission_profile{{1, 2, 3, 4}, {5, 6, 7, 8}, {}, {}, 400};
   all.variants[0].memory = measure::memory_profile{10, 11, 12, 13, {}, 15, {}};
   auto const read = rows(report::csv::variants, all);
   REQUIRE(read.size() == 12);
-  CHECK(read[1].at("arm") == "pool{10 GiB} + concurrent");
+  CHECK(read[1].at("variant") == "pool{10 GiB} + concurrent");
   CHECK(read[1].at("clock") == "gpu");
   CHECK(std::stod(read[1].at("q3")) == 1.0e-3 * 1.01);
   CHECK(read[1].at("count") == "64");
@@ -112,5 +112,5 @@ TEST_CASE("every cell is there, in order, exactly") {
   CHECK(read[1].at("cell") == "1");
   CHECK(read[1].at("clock") == "wall");
   CHECK(std::stod(read[1].at("seconds")) == all.variants[0].cells[0][1]);
-  CHECK(read.back().at("arm") == "async + serialized");
+  CHECK(read.back().at("variant") == "async + serialized");
 }

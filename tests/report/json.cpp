@@ -5,6 +5,10 @@
 #include <assay/report/json.hpp>
 
 #include <bit>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 using namespace assay;
@@ -39,11 +43,11 @@ bool same(measure::estimate const& a, measure::estimate const& b) {
 }
 
 bool same(measure::finding const& a, measure::finding const& b) {
-  auto const& [n1, k1, o1, p1, v1, m1, r1, e1, f1, d1, x1, w1] = a;
-  auto const& [n2, k2, o2, p2, v2, m2, r2, e2, f2, d2, x2, w2] = b;
+  auto const& [n1, k1, o1, p1, v1, m1, b1, r1, e1, f1, d1, x1, w1] = a;
+  auto const& [n2, k2, o2, p2, v2, m2, b2, r2, e2, f2, d2, x2, w2] = b;
   return same(n1, n2) && same(k1, k2) && same(o1, o2) && same(p1, p2) && same(v1, v2) &&
-         same(m1, m2) && same(r1, r2) && same(e1, e2) && same(f1, f2) && same(d1, d2) &&
-         same(x1, x2) && same(w1, w2);
+         same(m1, m2) && same(b1, b2) && same(r1, r2) && same(e1, e2) && same(f1, f2) &&
+         same(d1, d2) && same(x1, x2) && same(w1, w2);
 }
 
 bool same(stats::summary const& a, stats::summary const& b) {
@@ -97,13 +101,35 @@ bool same(measure::answer const& a, measure::answer const& b) {
   return same(q1, q2) && same(l1, l2);
 }
 
+bool same(measure::cell_record const& a, measure::cell_record const& b) {
+  auto const& [e1, p1, v1, u1, t1, s1, h1] = a;
+  auto const& [e2, p2, v2, u2, t2, s2, h2] = b;
+  return e1 == e2 && p1 == p2 && v1 == v2 && u1 == u2 && same(t1, t2) && same(s1, s2) &&
+         same(h1, h2);
+}
+
+bool same(measure::epoch_record const& a, measure::epoch_record const& b) {
+  auto const& [n1, k1, b1, s1, t1, d1] = a;
+  auto const& [n2, k2, b2, s2, t2, d2] = b;
+  return n1 == n2 && k1 == k2 && same(b1, b2) && same(s1, s2) && t1 == t2 && same(d1, d2);
+}
+
+bool same(measure::analysis_record const& a, measure::analysis_record const& b) {
+  auto const& [e1, a1, c1, o1] = a;
+  auto const& [e2, a2, c2, o2] = b;
+  return e1 == e2 && same(a1, a2) && c1 == c2 && same(o1, o2);
+}
+
 bool same(measure::comparison const& a, measure::comparison const& b) {
-  auto const& [t1, c1, a1, f1, q1, y1, n1, x1, l1, w1, p1, m1, h1, s1, e1, d1] = a;
-  auto const& [t2, c2, a2, f2, q2, y2, n2, x2, l2, w2, p2, m2, h2, s2, e2, d2] = b;
+  auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, w1, p1, m1, h1, s1, e1, d1, k1, r1, z1, u1,
+               i1] = a;
+  auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, w2, p2, m2, h2, s2, e2, d2, k2, r2, z2, u2,
+               i2] = b;
   return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(q1, q2) &&
-         same(y1, y2) && same(n1, n2) && same(x1, x2) && same(l1, l2) && same(w1, w2) &&
-         same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) && same(e1, e2) &&
-         same(d1, d2);
+         same(y1, y2) && same(n1, n2) && same(v1, v2) && same(x1, x2) && same(l1, l2) &&
+         same(w1, w2) && same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) &&
+         same(e1, e2) && same(d1, d2) && same(k1, k2) && same(r1, r2) && same(z1, z2) &&
+         same(u1, u2) && same(i1, i2);
 }
 
 template <class T>
@@ -192,6 +218,7 @@ measure::comparison random_comparison(source& from) {
     each.primary = from.coin();
     each.outcome = static_cast<measure::verdict>(i % 6);
     each.exceeds_margin = from.coin();
+    each.is_bound = from.coin();
     each.reason = from.text();
     each.effect = {from.number(), from.number(),
                    from.coin() ? std::numeric_limits<double>::infinity() : 1.5, from.number()};
@@ -204,6 +231,7 @@ measure::comparison random_comparison(source& from) {
   all.answers = {{from.text(), {from.text(), from.text()}}, {from.text(), {}}};
   if (from.coin()) { all.reasons = {{from.text(), {from.text()}}}; }
   all.notes = {from.text(), from.text()};
+  all.caveats = {from.text()};
   all.failure = from.text();
   all.ceilings = {{from.text(), from.number(), measure::ceiling::unit::bytes},
                   {from.text(), from.number(), measure::ceiling::unit::flops}};
@@ -288,10 +316,13 @@ TEST_CASE("what cannot be read is refused, with what is wrong") {
   };
   auto changed = written;
   changed["schema_version"] = 7;
-  refused(changed, "schema version 7, this program reads 1");
+  refused(changed, "schema version 7, this program reads 1 to 2");
   changed = written;
-  changed.erase("arms");
-  refused(changed, "arms");
+  changed["schema_version"] = 0;
+  refused(changed, "schema version 0, this program reads 1 to 2");
+  changed = written;
+  changed.erase("variants");
+  refused(changed, "variants");
   changed = written;
   changed["margin"] = "wide";
   refused(changed, "type must be number");
@@ -303,4 +334,28 @@ TEST_CASE("what cannot be read is refused, with what is wrong") {
   refused(changed, "seed is '12x'");
   refused(report::document::array(), "not a report");
   CHECK_THROWS_WITH(report::parse_json("{"), assay::test::contains("not JSON"));
+}
+
+TEST_CASE("a committed report of schema 1 still reads, and is written anew without loss") {
+  char const* const source = std::getenv("ASSAY_SOURCE_DIR");
+  REQUIRE(source != nullptr);
+  std::ifstream file{std::filesystem::path{source} / "benchmarks/results/null_cast_experiment.json"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto const written = report::document::parse(text.str());
+  REQUIRE(written["schema_version"] == 1);
+  auto const all = report::parse_json(text.str());
+  REQUIRE(all.variants.size() == written["arms"].size());
+  CHECK(all.variants[0].label == written["arms"][0]["label"]);
+  CHECK(all.variants[0].cells[0].size() == written["arms"][0]["cells"]["wall"].size());
+  REQUIRE(all.findings.size() == written["findings"].size());
+  CHECK(all.findings[0].exceeds_margin == written["findings"][0]["material"]);
+  CHECK(all.findings[0].effect.ratio == written["findings"][0]["ratio"]);
+  for (auto const& each : all.findings) {
+    CHECK(each.noise == 0);  // schema 1 has another noise in its place
+    CHECK_FALSE(each.is_bound);
+  }
+  CHECK_FALSE(all.hidden_control);
+  CHECK(all.cells.empty());
+  CHECK(same(report::parse_json(report::json(all)), all));
 }

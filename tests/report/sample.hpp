@@ -23,7 +23,7 @@ inline measure::finding found(std::string name, measure::verdict outcome, measur
   return result;
 }
 
-inline measure::variant_result sample_arm(std::string const& memory, std::string const& mode,
+inline measure::variant_result sample_variant(std::string const& memory, std::string const& mode,
                                           double seconds) {
   measure::variant_result result;
   result.label = memory + " + " + mode;
@@ -39,15 +39,15 @@ inline measure::variant_result sample_arm(std::string const& memory, std::string
   return result;
 }
 
-/// Four arms of a 2x2, in the order of its axes.
+/// Four variants of a 2x2, in the order of its axes.
 inline measure::comparison sample() {
   measure::comparison all;
   all.title = "null_cast: which allocator, submitted how?";
   all.changed = "memory x submission";
-  all.variants = {sample_arm("pool{10 GiB}", "concurrent", 1.0e-3),
-                  sample_arm("pool{10 GiB}", "serialized", 1.1e-3),
-                  sample_arm("async", "concurrent", 1.2e-3),
-                  sample_arm("async", "serialized", 1.4e-3)};
+  all.variants = {sample_variant("pool{10 GiB}", "concurrent", 1.0e-3),
+                  sample_variant("pool{10 GiB}", "serialized", 1.1e-3),
+                  sample_variant("async", "concurrent", 1.2e-3),
+                  sample_variant("async", "serialized", 1.4e-3)};
   all.ceilings = {{"cudaMemcpy device to device", 4.24e12}};
   all.epochs = 12;
   all.seconds = 3.21;

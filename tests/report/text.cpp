@@ -15,7 +15,7 @@ namespace {
 
 std::string printed(measure::comparison const& all) {
   std::ostringstream out;
-  out << all;
+  out << full(all);
   return out.str();
 }
 
@@ -57,7 +57,7 @@ measure::comparison everything() {
                    "submit clock: no"}},
                  {"Do the patterns differ?", {"they are the same"}}};
   all.notes = {
-      "8 epochs were asked for and 12 needed, since the first looks of this comparison did "
+      "8 epochs were asked for and 12 needed, since the first analyses of this comparison did "
       "not settle it; that is told here to see a long note wrapped",
       "valid for this process only"};
   all.variants[3].sm_hertz = 1.755e9;
@@ -109,7 +109,7 @@ Verdicts
     hidden control differs from itself by +1.20 % (it looked like +2.00 % [+1.00, +3.00]).
   WRONG ANSWER: no comparison of async + concurrent and async + serialized: row 5 is 3, expected 4.
 
-Findings (time against the control's; noise: half-width of the hidden A/A control)
+Findings (time against the control's; noise: deviation between epochs)
   contrast             clock   effect        interval   noise  verdict
   memory x submission  wall*  +3.10 %  [+2.00, +4.20]  0.21 %  DIFFERENT
   memory               wall*  -3.00 %  [-4.00, -1.50]  0.21 %  FASTER
@@ -122,8 +122,8 @@ Findings (time against the control's; noise: half-width of the hidden A/A contro
   * decided when to stop
   same (gpu): throttled: hardware slowdown
 
-Arms (time per launch; submit: host time per item)
-  arm             clock     median            quartiles    bytes/s  of limit        FLOP/s  of limit
+Variants (time per launch; submit: host time per item)
+  variant         clock     median            quartiles    bytes/s  of limit        FLOP/s  of limit
   pool{10 GiB} + concurrent
                   wall    1.000 ms  990.0 us - 1.010 ms  4.00 TB/s    94.3 %  5.00 TFLOP/s     7.5 %
                   gpu     1.000 ms  990.0 us - 1.010 ms  4.00 TB/s    94.3 %  5.00 TFLOP/s     7.5 %
@@ -148,20 +148,20 @@ Arms (time per launch; submit: host time per item)
   SM clock of async + serialized: 1.75 GHz
 
 Submission (host time per item, from batches run apart from the timed ones)
-  arm                                    part               p50       p99       max      mean
+  variant                                part               p50       p99       max      mean
   pool{10 GiB} + concurrent (400 items)  total         11.00 us  25.00 us  310.0 us  12.00 us
                                          allocation    900.0 ns  4.100 us  52.00 us  1.000 us
                                          lock waiting       0 s       0 s       0 s       0 s
                                          launching     9.800 us  20.00 us  250.0 us  10.40 us
 
 Memory (temporaries of one batch; upstream: calls that went to the driver)
-  arm                        allocations  frees     bytes      peak  reserved  reused  upstream
+  variant                    allocations  frees     bytes      peak  reserved  reused  upstream
   pool{10 GiB} + concurrent        1,200  1,200  24.0 GiB  61.4 MiB  10.0 GiB   1,190        10
   async + serialized               1,200  1,200  24.0 GiB  61.4 MiB         -       -     1,200
 
 Notes
-  - 8 epochs were asked for and 12 needed, since the first looks of this comparison did not settle
-    it; that is told here to see a long note wrapped
+  - 8 epochs were asked for and 12 needed, since the first analyses of this comparison did not
+    settle it; that is told here to see a long note wrapped
   - valid for this process only
 
 Environment
@@ -200,15 +200,15 @@ Ended early: variant "b", epoch 1, timing: out of memory
 Verdicts
   UNPROVEN: nothing is proven about a and b: variant "b", epoch 1, timing: out of memory.
 
-Findings (time against the control's; noise: half-width of the hidden A/A control)
+Findings (time against the control's; noise: deviation between epochs)
   contrast     clock  effect      interval  noise  verdict
   b against a  wall*          no bound yet         UNPROVEN
   * decided when to stop
 
-Arms (time per launch; submit: host time per item)
-  arm  clock     median
-  a    -      not timed
-  b    -      not timed
+Variants (time per launch; submit: host time per item)
+  variant  clock     median
+  a        -      not timed
+  b        -      not timed
 
 Environment
   seed        7
@@ -242,7 +242,7 @@ TEST_CASE("a rate beyond its limit is explained, and only such a one") {
   CHECK(printed(all).find("more than 100 % of a limit") != std::string::npos);
 }
 
-TEST_CASE("a reason is told once") {
+TEST_CASE("a reason of secondary findings is told once") {
   auto all = test::sample();
   for (auto const* name : {"a", "b"}) {
     all.findings.push_back(test::found(name, verdict::unproven, {1.02, 1.01, 1.03}));
@@ -252,6 +252,98 @@ TEST_CASE("a reason is told once") {
   auto const text = printed(all);
   CHECK(text.find("throttled") != std::string::npos);
   CHECK(text.find("throttled") == text.rfind("throttled"));
+}
+
+TEST_CASE("a reason that several verdicts share is told once, in both reports") {
+  auto all = test::sample();
+  for (auto const* name : {"a", "b", "c", "d"}) {
+    all.findings.push_back(test::found(name, verdict::unproven, {1.02, 1.01, 1.03}, {-1, 1, 0, 0}));
+    all.findings.back().reason = "throttled";
+  }
+  all.findings[2].reason = "carry-over";  // interrupts the run of equal reasons
+  for (auto const& text : {report::short_text(all), printed(all)}) {
+    INFO(text);
+    std::size_t told = 0;
+    std::size_t same = 0;
+    for (auto at = text.find("throttled"); at != std::string::npos;
+         at = text.find("throttled", at + 1)) {
+      ++told;
+    }
+    for (auto at = text.find("the same reason"); at != std::string::npos;
+         at = text.find("the same reason", at + 1)) {
+      ++same;
+    }
+    CHECK(told == 2);  // "the same" would point at the carry-over
+    CHECK(same == 1);
+  }
+}
+
+TEST_CASE("the short report: verdicts, variants, noise and one advice") {
+  auto all = test::sample();
+  all.title.clear();
+  all.variants.resize(2);
+  for (auto& each : all.variants) { each.axes.clear(); }
+  all.variants[0].label = "a";
+  all.variants[1].label = "longer";
+  all.where.host_cpu = "AMD EPYC";
+  all.findings = {test::found("c", verdict::slower, {1.1, 1.09, 1.11}, {-1, 1})};
+  CHECK(report::short_text(all) ==
+        R"(SLOWER: longer is slower than a by 10.0 % [9.0, 11.0] (wall clock).
+  a        1.000 ms   4.00 TB/s, 94.3 % of cudaMemcpy device to device
+  longer   1.100 ms   3.64 TB/s, 85.8 % of cudaMemcpy device to device
+  noise 0.21 % between epochs, 12 epochs in 3.210 s on AMD EPYC
+)");
+  std::ostringstream printed_short;
+  printed_short << all;
+  CHECK(printed_short.str() == report::short_text(all));
+
+  all.findings = {test::found("c", verdict::inconclusive, {1.001, 0.98, 1.02}, {-1, 1})};
+  CHECK(report::short_text(all).ends_with(
+      "  give it more time by options::max_seconds, or a wider margin\n"));
+  all.findings[0].epochs_needed = 60;
+  CHECK(report::short_text(all).ends_with(
+      "  about 60 epochs would settle it in 4 of 5 cases: options::max_seconds = 17, or a wider "
+      "margin\n"));
+  all.findings[0].epochs_needed = 120;
+  CHECK(report::short_text(all).ends_with(
+      "  about 120 epochs would settle it in 4 of 5 cases: options::max_seconds = 33, "
+      "max_epochs =\n  120, or a wider margin\n"));
+  all.findings[0] = test::found("c", verdict::unproven, {1.02, 1.01, 1.03}, {-1, 1});
+  all.findings[0].reason = "carry-over";
+  CHECK(report::short_text(all).find("full(found) has the guards") != std::string::npos);
+
+  // Ended early: why, once, and no advice that would not help.
+  all.findings[0] = test::found("c", verdict::unproven, {}, {-1, 1});
+  all.failure = all.findings[0].reason = "variant \"a\", epoch 1, timing: no";
+  all.variants[0].seconds = all.variants[1].seconds = {};
+  all.epochs = 0;
+  CHECK(report::short_text(all) ==
+        "UNPROVEN: nothing is proven about a and longer: variant \"a\", epoch 1, timing: no (wall "
+        "clock).\n");
+}
+
+TEST_CASE("the short report of a table of sentences keeps to its lines and columns") {
+  auto all = everything();
+  all.caveats = {"streams are not held"};
+  auto const text = report::short_text(all);
+  CHECK(text.find("\n  streams are not held\n") != std::string::npos);
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(line.size() <= 100);
+    CHECK((line.empty() || line.back() != ' '));
+  }
+  // One verdict: at most 10 lines, and one for each variant.
+  for (auto const outcome : {verdict::faster, verdict::slower, verdict::equivalent,
+                             verdict::inconclusive, verdict::unproven, verdict::wrong_answer}) {
+    auto one = everything();
+    one.findings = {test::found("c", outcome, {1.3, 0.9, 1.5}, {-1, 1, 0, 0})};
+    one.findings[0].reason = std::string(300, 'x');
+    one.findings[0].epochs_needed = 120;
+    auto const printed_short = report::short_text(one);
+    INFO(printed_short);
+    CHECK(std::ranges::count(printed_short, '\n') <= 10 + 4);
+  }
 }
 
 TEST_CASE("the line to repeat a run has its seed once") {

@@ -41,6 +41,19 @@ TEST_CASE("beyond a doubling the factor is told as well") {
             .ends_with("by 60.0 % [58.0, 62.0], a factor of 2.50"));
 }
 
+TEST_CASE("a bound says at least how much, and why no more is known") {
+  auto about = test::found("c", verdict::slower, {1.2, 1.17, 1.23}, second_against_first);
+  about.is_bound = true;
+  about.reason = "\"x\" differs from its own second instance by +2.00 %";
+  CHECK(said(about) ==
+        "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by at least 17.0 % "
+        "(\"x\" differs from its own second instance by +2.00 %)");
+  about.outcome = verdict::faster;
+  about.effect = {0.8, 0.78, 0.82};
+  CHECK(said(about).find("faster than pool{10 GiB} + concurrent by at least 18.0 % (") !=
+        std::string::npos);
+}
+
 TEST_CASE("equivalence names the largest difference left, rounded up") {
   CHECK(said(test::found("c", verdict::equivalent, {1.0001, 0.9962, 1.00412},
                          second_against_first)) ==
@@ -80,7 +93,7 @@ TEST_CASE("a wrong answer gives the reason and no time") {
         "expected 4");
 }
 
-TEST_CASE("an interaction is told as a gap that differs, in the direction that the arms show") {
+TEST_CASE("an interaction is told as a gap that differs, in the direction that the variants show") {
   auto about =
       test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042}, {1, -1, -1, 1});
   about.what = measure::contrast::kind::interaction;
@@ -112,7 +125,7 @@ TEST_CASE("a main effect names the two choices of its axis") {
         "async is slower than pool by 20.0 % [10.0, 30.0], averaged over the other choices");
 }
 
-TEST_CASE("a contrast that the arms cannot tell is called by its name") {
+TEST_CASE("a contrast that the variants cannot tell is called by its name") {
   CHECK(said(test::found("last against first", verdict::slower, {1.2, 1.1, 1.3})) ==
         "last against first: slower by 20.0 % [10.0, 30.0]");
   CHECK(said(test::found("c", verdict::slower, {1.2, 1.1, 1.3}, {-1, 1})) ==

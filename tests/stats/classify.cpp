@@ -2,6 +2,7 @@
 /// @file
 /// Intervals to verdicts, and when to stop.
 #include <assay/stats/classify.hpp>
+#include <assay/stats/random_source.hpp>
 
 #include <cmath>
 #include <limits>
@@ -9,7 +10,7 @@
 
 #include "catch.hpp"
 
-using namespace assay::measure;
+using namespace assay::stats;
 
 namespace {
 interval between(double low, double high) { return {low, 0.5 * (low + high), high}; }
@@ -20,7 +21,7 @@ TEST_CASE("an interval says what it excludes") {
   struct expected {
     double low, high;
     verdict outcome;
-    bool material;
+    bool exceeds_margin;
   };
   // With a margin of 1 %, which is 0.00995 on the log scale.
   std::vector<expected> const table{
@@ -53,49 +54,88 @@ TEST_CASE("the margin is a ratio, the same up and down") {
   CHECK(classify(between(-bound + hair, bound), 0.01).outcome == verdict::inconclusive);
 }
 
-TEST_CASE("epoch effects are judged at the look's own level") {
+TEST_CASE("epoch effects are classified at the level of the analysis") {
   std::vector<double> const up{.02, .021, .019, .02, .022, .018, .02, .02};
-  auto const found = judge(up, {8, 0.01, 0}, 0.01);
+  auto const found = classify(up, {8, 0.01, 0}, 0.01);
   CHECK(found.outcome == verdict::slower);
   CHECK(found.effect.low == 0.018);
   CHECK(found.effect.high == 0.022);
   auto one_down = up;
   one_down[3] = -0.02;
-  CHECK(judge(one_down, {8, 0.01, 0}, 0.01).outcome == verdict::inconclusive);
+  CHECK(classify(one_down, {8, 0.01, 0}, 0.01).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("a comparison stops at a sign, and at equivalence unless a sign is wanted") {
-  for (bool const resolve : {false, true}) {
-    CHECK(settled(classify(between(0.01, 0.02), 0.01), resolve));
-    CHECK(settled(classify(between(-0.02, -0.01), 0.01), resolve));
-    CHECK(settled(classify(between(-0.001, 0.002), 0.01), resolve) == !resolve);
-    CHECK_FALSE(settled(classify(between(-0.1, 0.2), 0.01), resolve));
+  for (bool const run_until_sign : {false, true}) {
+    CHECK(settled(classify(between(0.01, 0.02), 0.01), run_until_sign));
+    CHECK(settled(classify(between(-0.02, -0.01), 0.01), run_until_sign));
+    CHECK(settled(classify(between(-0.001, 0.002), 0.01), run_until_sign) == !run_until_sign);
+    CHECK_FALSE(settled(classify(between(-0.1, 0.2), 0.01), run_until_sign));
   }
 }
 
 TEST_CASE("the epochs still needed follow from the root law, towards whichever end is nearer") {
-  // Half-width 0.02 at 24 epochs, effect 0.008: zero is excluded at 0.008, so (20/8)^2 * 24 = 150.
-  judgement const wide{verdict::inconclusive, true, {-0.012, 0.008, 0.028}};
-  CHECK(epochs_to_settle(wide, 24, 0.01, true) == 150);
-  CHECK(epochs_to_settle(wide, 24, 0.01, false) == 150);
-  // Effect 0: only the margin can be reached, (20 / 9.95)^2 * 24 = 96.97; a sign never.
-  judgement const null{verdict::inconclusive, true, {-0.02, 0, 0.02}};
-  CHECK(epochs_to_settle(null, 24, 0.01, false) == 97);
+  // Half-width 0.02 at 24 epochs, effect 0.008: 0 is 0.008 away, and four chances in five need
+  // 1.317 half-widths: (1.317 * 20 / 8)^2 * 24 = 260.2.
+  classification const wide{verdict::inconclusive, true, {-0.012, 0.008, 0.028}};
+  CHECK(epochs_to_settle(wide, 24, 0.01, true) == 261);
+  CHECK(epochs_to_settle(wide, 24, 0.01, false) == 261);
+  // Effect 0: only the margin can be reached, (1.484 * 20 / 9.95)^2 * 24 = 213.5, as both ends
+  // have to fit; a sign never.
+  classification const null{verdict::inconclusive, true, {-0.02, 0, 0.02}};
+  CHECK(epochs_to_settle(null, 24, 0.01, false) == 214);
   CHECK(epochs_to_settle(null, 24, 0.01, true) == 0);
-  // Nothing is known from no bounds, and never fewer than one more.
+  // Nothing is known from no bounds, nor of a number beyond a million; and never fewer than one
+  // more.
   CHECK(epochs_to_settle({verdict::inconclusive, true, {-infinite, 0.01, infinite}}, 6, .01,
                          false) == 0);
+  CHECK(epochs_to_settle({verdict::inconclusive, true, {-0.1, 1e-5, 0.1}}, 24, .01, true) == 0);
   CHECK(epochs_to_settle({verdict::inconclusive, true, {-0.001, 0.009, 0.011}}, 24, .01, false) ==
         25);
 }
 
-TEST_CASE("ratios are exponentials of the log interval, and no bound stays no bound") {
-  auto const ratio = to_estimate({std::log(0.9), 0, std::log(1.2)}, 0.95);
-  CHECK(ratio.low == Approx(0.9));
-  CHECK(ratio.ratio == 1);
-  CHECK(ratio.high == Approx(1.2));
-  CHECK(ratio.confidence == 0.95);
-  auto const open = to_estimate({-infinite, 0, infinite}, 0.95);
-  CHECK(open.low == 0);
-  CHECK(std::isinf(open.high));
+TEST_CASE("the epochs told to settle it do so in four cases of five") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  random_source from{seed};
+  auto const normal = [&] {  // a sum of 12 uniforms, less 6
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) { sum += static_cast<double>(from.next() >> 11U) * 0x1p-53; }
+    return sum;
+  };
+  constexpr double spread = 0.02;
+  constexpr double level = 0.008;  // of one analysis among several
+  constexpr int runs = 2000;
+  struct expected {
+    double truth;
+    bool run_until_sign;
+  };
+  for (auto const& row : {expected{0.009, true}, expected{-0.007, true}, expected{0, false},
+                          expected{0.001, false}, expected{-0.002, false}}) {
+    // The interval that 48 such epochs give on average.
+    double half = 0;
+    int const critical = signed_rank_critical_value(48, level);
+    for (int i = 0; i < 200; ++i) {
+      std::vector<double> effects(48);
+      for (auto& each : effects) { each = spread * normal(); }
+      half += signed_rank_interval(effects, critical).half_width() / 200;
+    }
+    classification const now{
+        verdict::inconclusive, true, {row.truth - half, row.truth, row.truth + half}};
+    int const needed = epochs_to_settle(now, 48, 0.01, row.run_until_sign);
+    REQUIRE(needed > 48);
+    REQUIRE(needed < most_epochs);
+    interim_analysis const at{needed, level, signed_rank_critical_value(needed, level)};
+    int done = 0;
+    for (int i = 0; i < runs; ++i) {
+      std::vector<double> effects(static_cast<std::size_t>(needed));
+      for (auto& each : effects) { each = row.truth + spread * normal(); }
+      done += settled(classify(effects, at, 0.01), row.run_until_sign);
+    }
+    INFO("truth " << row.truth << ", epochs " << needed << ", settled " << done);
+    // Standard error 0.9 %; the signed rank is wider for fewer epochs, and where both a sign and the
+    // margin are near, either settles it.
+    CHECK(done > 0.75 * runs);
+    CHECK(done < 0.90 * runs);
+  }
 }

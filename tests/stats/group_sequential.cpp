@@ -1,88 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// When one may look, and what it costs.
+/// When a comparison may be analysed, and what part of the level that costs.
 #include <assay/stats/group_sequential.hpp>
 
+#include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
 
-using namespace assay::measure;
+using namespace assay::stats;
 
-TEST_CASE("by default there are looks at 8, 12, 16 and 24 epochs with the known critical values") {
-  auto const looks = draw_up_looks(24, 0.05, 1);
-  REQUIRE(looks.size() == 4);
-  std::vector<int> const epochs{8, 12, 16, 24};
-  std::vector<double> const alpha{0.010, 0.010, 0.015, 0.015};
-  std::vector<int> const critical{0, 7, 21, 65};
-  std::vector<double> const attained{0.0078, 0.0093, 0.0131, 0.0138};
-  for (std::size_t k = 0; k < 4; ++k) {
-    CHECK(looks[k].epochs == epochs[k]);
-    CHECK(looks[k].alpha == Approx(alpha[k]));
-    CHECK(looks[k].critical_value == critical[k]);
-    auto const law = signed_rank_distribution(epochs[k]);
-    CHECK(2 * law[static_cast<std::size_t>(critical[k])] == Approx(attained[k]).margin(6e-5));
+TEST_CASE("by default there are analyses at 8, 12, 16, 24, 48 and 96 epochs, at known levels") {
+  auto const all = alpha_schedule(96, 0.05, 1);
+  REQUIRE(all.size() == 6);
+  std::vector<int> const epochs{8, 12, 16, 24, 48, 96};
+  std::vector<int> const critical{0, 7, 18, 60, 334, 1607};
+  double share = 0.01;
+  double unused = 0;
+  double spent = 0;
+  for (std::size_t k = 0; k < 6; ++k) {
+    INFO("analysis " << k);
+    CHECK(all[k].epochs == epochs[k]);
+    CHECK(all[k].alpha == Approx(share + unused).epsilon(1e-12));
+    CHECK(all[k].critical_value == critical[k]);
+    double const attained =
+        2 * signed_rank_distribution(epochs[k])[static_cast<std::size_t>(all[k].critical_value)];
+    CHECK(attained <= all[k].alpha);
+    unused = all[k].alpha - attained;
+    spent += attained;
+    share = 0.008;  // four fifths of the level over five analyses
   }
+  CHECK(spent <= 0.05);
+  CHECK(spent > 0.0499);  // what a discrete level does not use is carried on, not lost
 }
 
-TEST_CASE("looks never spend more than their contrast's share of alpha") {
-  for (int const epochs : {6, 8, 10, 12, 24, 48, 100, 1000}) {
+TEST_CASE("analyses double after 24 epochs, and the last is the largest number allowed") {
+  auto const when = [](int most) {
+    std::vector<int> epochs;
+    for (auto const& at : alpha_schedule(most, 0.05, 1)) { epochs.push_back(at.epochs); }
+    return epochs;
+  };
+  CHECK(when(8) == std::vector<int>{8});
+  CHECK(when(10) == std::vector<int>{8, 10});
+  CHECK(when(24) == std::vector<int>{8, 12, 16, 24});
+  CHECK(when(25) == std::vector<int>{8, 12, 16, 24, 25});
+  CHECK(when(200) == std::vector<int>{8, 12, 16, 24, 48, 96, 192, 200});
+}
+
+TEST_CASE("analyses never spend more than their contrast's share of alpha, and nearly all of it") {
+  for (int const epochs : {6, 8, 10, 12, 24, 48, 96, 100, 1000}) {
     for (double const alpha : {0.05, 0.01, 0.2}) {
       for (std::size_t const family : {1U, 3U, 7U}) {
-        std::vector<look> looks;
+        double const own = alpha / static_cast<double>(family);
+        std::vector<interim_analysis> all;
         try {
-          looks = draw_up_looks(epochs, alpha, family);
+          all = alpha_schedule(epochs, alpha, family);
         } catch (std::invalid_argument const&) {
-          CHECK(signed_rank_critical_value(epochs, alpha / static_cast<double>(family)) == -1);
+          CHECK(signed_rank_critical_value(epochs, own) == -1);
           continue;
         }
-        double allowed = 0;
         double spent = 0;
+        double last = 0;
         int before = 0;
-        for (auto const& at : looks) {
+        for (auto const& at : all) {
           CHECK(at.epochs > before);
           before = at.epochs;
           CHECK(at.critical_value >= 0);
-          allowed += at.alpha;
-          spent +=
+          CHECK(at.critical_value == signed_rank_critical_value(at.epochs, at.alpha));
+          last =
               2 * signed_rank_distribution(at.epochs)[static_cast<std::size_t>(at.critical_value)];
+          spent += last;
+          CHECK(spent <= own * (1 + 1e-12));
         }
         CHECK(before == epochs);
-        CHECK(allowed == Approx(alpha / static_cast<double>(family)));
-        CHECK(spent <= alpha / static_cast<double>(family) * (1 + 1e-12));
+        // All that is left to the last analysis is less than its next attainable level costs.
+        CHECK(all.back().alpha == Approx(own - (spent - last)).epsilon(1e-9));
       }
     }
   }
 }
 
-TEST_CASE(
-    "a look at which nothing can be proven is passed over, and the next one spends its share") {
+TEST_CASE("an analysis at which nothing can be proven is left out, and the next spends its share") {
   // Seven contrasts: 0.010 / 7 is below the 0.0078 that 8 unanimous epochs attain.
-  auto const looks = draw_up_looks(24, 0.05, 7);
-  REQUIRE(looks.size() == 3);
-  CHECK(looks[0].epochs == 12);
-  CHECK(looks[0].alpha == Approx(0.020 / 7));
-  auto const quick = draw_up_looks(8, 0.05, 1);
+  auto const all = alpha_schedule(24, 0.05, 7);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].epochs == 12);
+  CHECK(all[0].alpha == Approx(0.010 / 7 + 0.04 / 3 / 7));
+  auto const quick = alpha_schedule(8, 0.05, 1);
   REQUIRE(quick.size() == 1);
   CHECK(quick[0].critical_value == 3);  // all of alpha at once
 }
 
-TEST_CASE("looks that cannot be are refused, saying what would do") {
-  CHECK_THROWS_WITH(draw_up_looks(4, 0.05, 1),
+TEST_CASE("schedules that cannot be are refused, saying what would do") {
+  CHECK_THROWS_WITH(alpha_schedule(4, 0.05, 1),
                     assay::test::contains("max_epochs = 4 can prove nothing") &&
                         assay::test::contains("allow 6 epochs or more"));
   for (std::size_t const family : {1U, 4U, 28U}) {
     for (double const alpha : {0.05, 0.01, 0.05 / 7}) {
-      auto const text = assay::test::message_of([&] { draw_up_looks(1, alpha, family); });
+      auto const text = assay::test::message_of([&] { alpha_schedule(1, alpha, family); });
       auto const least = std::stoi(text.substr(text.find("allow ") + 6));
       INFO(text);
-      CHECK_THROWS(draw_up_looks(least - 1, alpha, family));
-      CHECK_NOTHROW(draw_up_looks(least, alpha, family));
+      CHECK_THROWS(alpha_schedule(least - 1, alpha, family));
+      CHECK_NOTHROW(alpha_schedule(least, alpha, family));
     }
   }
-  CHECK_THROWS_WITH(draw_up_looks(0, 0.05, 1), assay::test::contains("not 0"));
-  CHECK_THROWS_WITH(draw_up_looks(1001, 0.05, 1), assay::test::contains("1001"));
-  CHECK_THROWS_WITH(draw_up_looks(24, 1.0, 1), assay::test::contains("alpha"));
-  CHECK_THROWS_WITH(draw_up_looks(24, 0.05, 0), assay::test::contains("contrast"));
+  CHECK_THROWS_WITH(alpha_schedule(0, 0.05, 1), assay::test::contains("not 0"));
+  CHECK_THROWS_WITH(alpha_schedule(1001, 0.05, 1), assay::test::contains("1001"));
+  CHECK_THROWS_WITH(alpha_schedule(24, 1.0, 1), assay::test::contains("alpha"));
+  CHECK_THROWS_WITH(alpha_schedule(24, 0.05, 0), assay::test::contains("contrast"));
 }

@@ -13,11 +13,11 @@
 
 #include "catch.hpp"
 
-using namespace assay::measure;
+using namespace assay::stats;
 
 namespace {
 
-double uniform(coins& from) { return static_cast<double>(from.next() >> 11U) * 0x1p-53; }
+double uniform(random_source& from) { return static_cast<double>(from.next() >> 11U) * 0x1p-53; }
 
 /// The two-sided test from its definition: ranks of |x - shift|, ties sharing theirs, and the sum
 /// over the positive. Returns whether min(T+, T-) <= c.
@@ -100,7 +100,7 @@ TEST_CASE("an attained level is never above the one asked for, and the next woul
 TEST_CASE("the interval holds exactly the shifts that the test accepts") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
-  coins from{seed};
+  random_source from{seed};
   for (int round = 0; round < 200; ++round) {
     auto const n = static_cast<std::size_t>(6 + from.below(20));
     std::vector<double> values(n);
@@ -124,7 +124,7 @@ TEST_CASE("the interval holds exactly the shifts that the test accepts") {
 }
 
 TEST_CASE(
-    "zeros and ties stay in, and the interval is closed: identical arms are never different") {
+    "zeros and ties stay in, and the interval is closed: identical variants are never different") {
   std::vector<double> const zeros(24, 0.0);
   auto const all_zero = signed_rank_interval(zeros, signed_rank_critical_value(24, 0.05));
   CHECK(all_zero.low == 0);
@@ -141,7 +141,7 @@ TEST_CASE(
 TEST_CASE("negated values give the negated interval, bit for bit, and shifted ones the shifted") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
-  coins from{seed};
+  random_source from{seed};
   for (std::size_t n = 1; n <= 30; ++n) {
     std::vector<double> values(n);
     std::vector<double> negated(n);

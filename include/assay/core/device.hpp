@@ -44,10 +44,11 @@ inline int device_count() {
 inline void require_device(on::device place) {
   int const count = device_count();
   if (place.id >= 0 && place.id < count) { return; }
-  throw std::invalid_argument("device " + std::to_string(place.id) +
-                              " does not exist: this process sees " + std::to_string(count) +
-                              (count == 0 ? " GPUs; use on::host" : " GPUs, numbered from 0") +
-                              (count == 0 ? "" : " (CUDA_VISIBLE_DEVICES limits them)"));
+  throw std::invalid_argument(
+      "device " + std::to_string(place.id) + " does not exist: this process sees " +
+      std::to_string(count) +
+      (count == 0 ? " GPUs; a GPU and its driver are needed" : " GPUs, numbered from 0") +
+      (count == 0 ? "" : " (CUDA_VISIBLE_DEVICES limits them)"));
 }
 
 /// An attribute of a device, as the runtime reports it.

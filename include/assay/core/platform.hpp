@@ -8,7 +8,7 @@
 #error "assay needs Linux"
 #endif
 #if __cplusplus < 202002L
-#error "assay needs C++20: compile with -std=c++20, or set CMAKE_CXX_STANDARD and CMAKE_CUDA_STANDARD"
+#error "assay needs C++20: -std=c++20, or CMAKE_CXX_STANDARD and CMAKE_CUDA_STANDARD"
 #endif
 #if defined(__clang__) && __clang_major__ < 14
 #error "assay needs Clang 14 or newer"

@@ -139,15 +139,26 @@ consteval bool on_stream() {
 
 }  // namespace detail
 
-/// One callable as a variant of its own, for an engine that is driven from elsewhere.
+/// The clock that decides comparisons of such callables, unless the options name one.
 template <class F>
-variant callable_variant(std::string label, F callable, options const& chosen = {}) {
+inline constexpr clock default_clock = callable_support<detail::on_stream<F>()>::default_clock;
+
+/// One callable as a variant of its own, for an engine that is driven from elsewhere. Its device is
+/// first asked for when it is built.
+template <class F>
+variant callable_variant(std::string label, F callable, options chosen = {}) {
   detail::callable_list<detail::on_stream<F>()> list;
-  list.add(std::move(label), detail::named(std::move(callable)));
+  list.add(label, detail::named(std::move(callable)));
   using support = typename decltype(list)::support;
-  auto asked = chosen;
-  if (!asked.clock) { asked.clock = support::default_clock; }
-  return list.variants(std::make_shared<support>(asked)).front();
+  if (!chosen.clock) { chosen.clock = support::default_clock; }
+  variant made;
+  made.label = label;
+  made.build = [chosen, label, make = list.makes.front(),
+                shared = std::make_shared<std::optional<support>>()](epoch const& now) {
+    if (!*shared) { shared->emplace(chosen); }
+    return (*shared)->build(now, label, make);
+  };
+  return made;
 }
 
 }  // namespace assay::measure

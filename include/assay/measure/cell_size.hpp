@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace assay::measure {
 
@@ -45,6 +47,17 @@ inline cell_size size_cells(double fastest, double slowest, double cell_seconds)
   int const wanted = std::max(to_fill(cell_seconds, fastest), least(fastest));
   int const affordable = std::max(to_fill(10 * cell_seconds, slowest), least(slowest));
   return {fastest >= 0.5e-3 ? 1 : 2, std::min(wanted, affordable)};
+}
+
+/// Whether the last three rounds of a warm-up agree within 0.5 % in the time of every variant.
+inline bool steady(std::vector<std::vector<double>> const& rounds) {
+  if (rounds.size() < 3) { return false; }
+  auto const last = rounds.end() - 3;
+  for (std::size_t i = 0; i < last[0].size(); ++i) {
+    auto const [low, high] = std::minmax({last[0][i], last[1][i], last[2][i]});
+    if (!(high - low <= 0.005 * high)) { return false; }
+  }
+  return true;
 }
 
 /// The longest of a cell's clocks, which is how long it kept the machine; 0 if it has none.

@@ -152,10 +152,11 @@ struct comparison {
   std::string changed;  ///< the one axis that differs, "confounded" when several do
   std::vector<variant_result> variants;
   std::vector<finding> findings;
-  std::vector<answer> answers;     ///< where the experiment asks more than its contrasts say
-  std::vector<answer> reasons;     ///< why variants differ, where they were traced
-  std::vector<std::string> notes;  ///< scope, guards that reported without a veto, fall-backs
-  std::string failure;             ///< what ended it before its time; empty when it ran its course
+  std::vector<answer> answers;       ///< where the experiment asks more than its contrasts say
+  std::vector<answer> reasons;       ///< why variants differ, where they were traced
+  std::vector<std::string> notes;    ///< scope, guards that reported without a veto, fall-backs
+  std::vector<std::string> caveats;  ///< how subjects had to be measured, where that matters
+  std::string failure;  ///< what ended it before its time; empty when it ran its course
   std::vector<ceiling> ceilings;
   environment where;
   clock primary = clock::wall;

@@ -33,7 +33,7 @@ struct run_outcome {
   std::string reason;
   int variant = -1;
   std::vector<double> bytes, flops;  ///< by variant, as its subject declared
-  std::vector<std::string> notes;
+  std::vector<std::string> caveats;  ///< what the subjects said of how they are measured
 };
 
 /// The one axis in which variants differ, "confounded" when several do, and "" when none does. Axes
@@ -98,6 +98,7 @@ class result_builder {
     result_.margin = options_.margin;
     result_.alpha = options_.alpha;
     result_.epochs = effects_.epochs();
+    result_.caveats = end_.caveats;
     result_.failure = end_.reason;
     add_variants();
     add_notes();
@@ -267,7 +268,6 @@ class result_builder {
   }
 
   void add_notes() {
-    for (auto const& each : end_.notes) { note(each); }
     int blocks = 0;
     int dropped = 0;
     for (auto const& each : result_.epoch_records) {
@@ -286,9 +286,12 @@ class result_builder {
     }
     if (!options_.hidden_control) { note("no hidden control was run"); }
     add_autocorrelation();
-    note(
-        "not covered: what stays with a variant in every epoch, such as its code's addresses in "
-        "this binary");
+    auto const renewed = [](variant const& each) { return each.renews_code; };
+    if (!std::all_of(variants_.begin(), variants_.end(), renewed)) {
+      note(
+          "not covered: what stays with a variant in every epoch, such as its code's addresses in "
+          "this binary");
+    }
   }
 
   /// False alarms keep their level under any dependence between epochs, as labels are drawn anew in

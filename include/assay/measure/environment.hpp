@@ -8,8 +8,9 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,9 +20,14 @@ namespace assay::measure {
 
 /// The processor's name as Linux tells it; empty where it does not (`model name` is absent on Arm).
 inline std::string host_cpu_name(std::string const& cpuinfo_path = "/proc/cpuinfo") {
-  std::ifstream lines{cpuinfo_path};
-  for (std::string line; std::getline(lines, line);) {
+  // Not an ifstream: <fstream> would be the largest include of the front door.
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
+      std::fopen(cpuinfo_path.c_str(), "r"), [](std::FILE* old) { return std::fclose(old); }};
+  std::array<char, 512> text{};
+  while (file && std::fgets(text.data(), static_cast<int>(text.size()), file.get()) != nullptr) {
+    std::string line = text.data();
     if (!line.starts_with("model name")) { continue; }
+    if (line.ends_with('\n')) { line.pop_back(); }
     auto const colon = line.find(':');
     auto const begin = line.find_first_not_of(" \t", colon + 1);
     return colon == std::string::npos || begin == std::string::npos ? "" : line.substr(begin);

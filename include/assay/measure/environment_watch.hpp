@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,26 +26,6 @@ struct environment_watch {
   std::function<void(comparison&)> describe;  ///< adds what is known of the place
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
 };
-
-/// Watches several places, each by its name, as one: waits for all, is told what any objects to,
-/// and describes the first.
-inline environment_watch watch_together(
-    std::vector<std::pair<std::string, environment_watch>> all) {
-  if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
-  auto const places = std::make_shared<decltype(all)>(std::move(all));
-  return {[places] {
-            for (auto const& [name, place] : *places) { place.settle(); }
-          },
-          [places] {
-            std::vector<std::string> reasons;
-            for (auto const& [name, place] : *places) {
-              for (auto const& reason : place.vetoes()) { reasons.push_back(name + ": " + reason); }
-            }
-            return reasons;
-          },
-          [places](comparison& into) { places->front().second.describe(into); },
-          [places] { return places->front().second.throttle_bits(); }};
-}
 
 /// Options whose epochs begin when `place` has settled, and end with what it objects to; what they
 /// have asked for already comes after.

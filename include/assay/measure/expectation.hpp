@@ -101,16 +101,14 @@ class expected_elements final : public expectation {
 
   std::optional<std::string> mismatch(array_store& store, void const* array, bool poisoned,
                                       std::size_t index) override {
-    auto const got = std::make_unique_for_overwrite<T[]>(size_);
-    store.copy_out(got.get(), array, size_ * sizeof(T));
     if constexpr (by_element) {
-      return compare(got.get(), poisoned, index, [&](std::size_t i) { return element(i); });
+      return compare(store, array, poisoned, index, [&](std::size_t i) { return element(i); });
     } else {
       if (values_.empty()) {
         values_.resize(size_);
         f_(std::span<whole>{values_});
       }
-      return compare(got.get(), poisoned, index, [&](std::size_t i) { return +values_[i]; });
+      return compare(store, array, poisoned, index, [&](std::size_t i) { return +values_[i]; });
     }
   }
 
@@ -134,33 +132,60 @@ class expected_elements final : public expectation {
     return allowed_.absolute + allowed_.relative * std::abs(static_cast<double>(wanted));
   }
 
+  /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
+  /// map than its copy takes.
   template <class Wanted>
-  std::optional<std::string> compare(T const* got, bool poisoned, std::size_t index,
-                                     Wanted const& wanted_at) const {
+  std::optional<std::string> compare(array_store& store, void const* array, bool poisoned,
+                                     std::size_t index, Wanted const& wanted_at) const {
+    constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
+    auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
+    std::size_t first = size_;
+    std::size_t wrong = 0;
+    std::string words;
+    for (std::size_t begin = 0; begin < size_; begin += piece) {
+      auto const count = std::min(piece, size_ - begin);
+      store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
+      auto const found = count_wrong(got.get(), count, begin, poisoned, wanted_at);
+      if (found.count > 0 && wrong == 0) {
+        first = found.first;
+        words = in_words(got[first - begin], wanted_at(first), poisoned);
+      }
+      wrong += found.count;
+    }
+    if (wrong == 0) { return std::nullopt; }
+    return "element " + std::to_string(first) + " of array " + std::to_string(index) + words +
+           "; " + std::to_string(wrong) + " of " + std::to_string(size_) +
+           (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
+  }
+
+  struct wrong_elements {
+    std::size_t first = 0, count = 0;
+  };
+
+  /// The wrong ones among `count` elements, of which the first is number `begin` of the array.
+  template <class Wanted>
+  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, bool poisoned,
+                             Wanted const& wanted_at) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::atomic<std::size_t> first{size_};
     std::atomic<std::size_t> wrong{0};
-    auto const search = [&](std::int64_t begin, std::int64_t end) {
+    auto const search = [&](std::int64_t from, std::int64_t to) {
       auto lowest = size_;
       std::size_t found = 0;
-      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-        auto const wanted = wanted_at(i);
+      for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
+        auto const wanted = wanted_at(begin + i);
         // Poison is a NaN, and must not agree with an expected NaN.
         bool const unwritten = poisoned && std::is_floating_point_v<T> && is_poison(got[i]);
         if (!unwritten && agrees(+got[i], wanted, allowed_at(wanted))) { continue; }
-        lowest = std::min(lowest, i);
+        lowest = std::min(lowest, begin + i);
         ++found;
       }
       wrong += found;
       auto seen = first.load();
       while (lowest < seen && !first.compare_exchange_weak(seen, lowest)) {}
     };
-    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(size_), grain, search);
-    if (wrong == 0) { return std::nullopt; }
-    auto const at = first.load();
-    return "element " + std::to_string(at) + " of array " + std::to_string(index) +
-           in_words(got[at], wanted_at(at), poisoned) + "; " + std::to_string(wrong) + " of " +
-           std::to_string(size_) + (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, search);
+    return {first, wrong};
   }
 
   template <class Wanted>

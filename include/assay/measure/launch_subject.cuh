@@ -108,12 +108,12 @@ class launch_subject final : public subject {
 
   double bytes() const override { return sets_[0].arrays->bytes(); }
   double flops() const override { return sets_[0].arrays->flops(); }
-  std::vector<std::string> notes() const override {
+  std::vector<std::string> caveats() const override {
     std::vector<std::string> all;
     if (session_->primary() != clock::wall && !session_->held()) {
       all.emplace_back(
-          "a launch blocks the host, so streams are not held and the gpu clock contains the host's "
-          "part of all launches");
+          "a callable blocks, or enqueues more than a held stream takes: all times contain the "
+          "host's part of a launch");
     }
     return all;
   }

@@ -7,6 +7,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/group_sequential.hpp>
 
 #include <cmath>
 #include <stdexcept>
@@ -56,6 +57,7 @@ inline void require_sound(std::vector<variant> const& variants,
     require(value > 0 && std::isfinite(value),
             std::string{what} + " is positive, not " + std::to_string(value));
   };
+  (void)stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size());
   positive("margin", chosen.margin);
   positive("cell_seconds", chosen.cell_seconds);
   positive("max_seconds", chosen.max_seconds);

@@ -86,6 +86,7 @@ class procedure {
     auto& record = record_.epoch_records.emplace_back();
     record.number = now.number;
     record.start_seconds = elapsed();
+    position_ = 0;
     if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto const built = build(now, from);
     bool const every = options_.verify == verification::every_epoch;
@@ -160,9 +161,11 @@ class procedure {
     }
   }
 
+  /// The control's second instance has the code of the first, and is not verified again.
   void verify(subjects const& built, char const* when, stats::random_source& from) {
     tell("verifying");
     for_each_set(from, [&](std::size_t i, int set) {
+      if (i >= variants_.size()) { return; }
       auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
       if (!wrong) { return; }
       throw interruption{
@@ -203,19 +206,11 @@ class procedure {
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       end_.bytes.push_back(built[v]->bytes());
       end_.flops.push_back(built[v]->flops());
-      for (auto const& note : built[v]->notes()) { add_distinct(end_.notes, note); }
+      for (auto const& each : guarded(v, "warming up", [&] { return built[v]->caveats(); })) {
+        add_distinct(end_.caveats, each);
+      }
     }
     return size;
-  }
-
-  static bool steady(std::vector<std::vector<double>> const& rounds) {
-    if (rounds.size() < 3) { return false; }
-    auto const last = rounds.end() - 3;
-    for (std::size_t i = 0; i < last[0].size(); ++i) {
-      auto const [low, high] = std::minmax({last[0][i], last[1][i], last[2][i]});
-      if (!(high - low <= 0.005 * high)) { return false; }
-    }
-    return true;
   }
 
   void time(subjects const& built, stats::block const& block, epoch_record& record) {
@@ -304,8 +299,8 @@ class procedure {
   }
 
   std::string where(std::size_t instance) const {
-    return "variant \"" + variants_[variant_of(instance)].label + "\", epoch " +
-           std::to_string(number_ + 1);
+    auto const& label = variants_[variant_of(instance)].label;
+    return "variant \"" + label + "\", epoch " + std::to_string(number_ + 1);
   }
 
   std::vector<variant> const& variants_;
@@ -321,7 +316,7 @@ class procedure {
   typename Clock::time_point begin_;
   double block_seconds_ = 0;
   int number_ = 0;    ///< of the current epoch
-  int position_ = 0;  ///< of the next cell in the comparison
+  int position_ = 0;  ///< of the next cell in its epoch
 };
 
 }  // namespace detail

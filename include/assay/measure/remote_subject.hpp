@@ -30,7 +30,7 @@ namespace assay::measure {
 /// Time limits of a program. A program that exceeds a limit is killed and named.
 struct remote_options {
   std::chrono::duration<double> timeout{60};  ///< for each reply, the first one included
-  std::chrono::duration<double> farewell{5};  ///< each time: after quit, and after SIGTERM
+  std::chrono::duration<double> farewell{5};  ///< each time: to end by itself, and after SIGTERM
 };
 
 /// A case that a program offers, and the clock that decides unless the user says otherwise.
@@ -68,8 +68,7 @@ class remote_process {
   remote_process& operator=(remote_process const&) = delete;
   ~remote_process() {
     try {
-      channel_->send({"quit"});
-      channel_->close();
+      channel_->close();  // asks the program to end
       if (child_->wait_for(options_.farewell)) { return; }
     } catch (...) {  // out of memory: the signals below end the program as well
     }
@@ -227,8 +226,8 @@ class remote_subject final : public subject {
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
 
-  std::vector<std::string> notes() const override {
-    auto const told = process_.request({"notes"});
+  std::vector<std::string> caveats() const override {
+    auto const told = process_.request({"caveats"});
     return {told.begin() + 1, told.end()};
   }
 
@@ -248,6 +247,7 @@ inline variant remote_variant(std::string label, std::vector<std::string> comman
   variant made;
   made.axes = {{"program", label}};
   made.label = std::move(label);
+  made.renews_code = true;
   made.build = [command = std::move(command), name = std::move(case_name),
                 chosen](epoch const& now) -> std::unique_ptr<subject> {
     return std::make_unique<remote_subject>(command, name, now, chosen);

@@ -4,12 +4,14 @@
 /// program.
 #pragma once
 
+#include <assay/measure/callable_variants.hpp>
 #include <assay/measure/clock.hpp>
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <fcntl.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +36,14 @@ struct served_case {
   served_case(std::string called, measure::variant does,
               measure::clock decided_by = measure::clock::wall)
       : name(std::move(called)), work(std::move(does)), decides(decided_by) {}
+
+  /// A callable of any kind that `compare` takes; a device is asked for when the work is built.
+  template <class F>
+  requires(!std::convertible_to<F, measure::variant>)
+  served_case(std::string called, F callable)
+      : name(called),
+        work(measure::callable_variant(std::move(called), std::move(callable))),
+        decides(measure::default_clock<F>) {}
 };
 
 namespace measure::served {
@@ -76,7 +86,7 @@ class server {
   server(int descriptor, std::vector<served_case> const& cases)
       : channel_(descriptor), cases_(cases) {}
 
-  /// Answers requests until the judge says quit or is gone.
+  /// Answers requests until the judge closes the socket.
   int run() {
     auto const unsound = why_unsound(cases_);
     auto const hello = unsound.empty()
@@ -84,9 +94,7 @@ class server {
                            : words{"error", unsound};
     words request;
     for (words reply = hello; channel_.send(reply); reply = answer(request)) {
-      if (channel_.receive(request) != channel::receipt::message || at(request, 0) == "quit") {
-        break;
-      }
+      if (channel_.receive(request) != channel::receipt::message) { break; }
     }
     return unsound.empty() ? 0 : 2;
   }
@@ -112,9 +120,9 @@ class server {
     }
     if (verb == "build") { return build(request); }
     if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
-    if (verb == "notes") {
+    if (verb == "caveats") {
       words reply{"ok"};
-      for (auto& each : subject_->notes()) { reply.push_back(std::move(each)); }
+      for (auto& each : subject_->caveats()) { reply.push_back(std::move(each)); }
       return reply;
     }
     int const set = to_integer<int>(at(request, 1));

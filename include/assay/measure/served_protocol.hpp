@@ -13,10 +13,9 @@
 /// | `warm SET LAUNCHES`             | `ok`                                           |
 /// | `time SET LAUNCHES`             | `ok WALL GPU SUBMIT SM_HERTZ DISTURBANCE`      |
 /// | `verify SET`                    | `ok`, or `wrong TEXT`                          |
-/// | `notes`                         | `ok TEXT ...`                                  |
-/// | `quit`                          | (none)                                         |
+/// | `caveats`                       | `ok TEXT ...`                                  |
 ///
-/// Each request may get `error TEXT` instead.
+/// Each request may get `error TEXT` instead. The program ends when the judge closes the socket.
 #pragma once
 
 #include <poll.h>

@@ -52,8 +52,8 @@ class subject {
   virtual double bytes() const { return 0; }
   virtual double flops() const { return 0; }
 
-  /// What a report must say of the way in which this subject is measured.
-  virtual std::vector<std::string> notes() const { return {}; }
+  /// What even a short report must say of the way in which this subject is measured.
+  virtual std::vector<std::string> caveats() const { return {}; }
 };
 
 /// What an epoch hands to those who build its subjects: all that a label could own is made anew,
@@ -69,8 +69,9 @@ struct variant {
   std::string label;                                      ///< unique within the experiment
   std::vector<std::pair<std::string, std::string>> axes;  ///< axis name, choice
   std::function<std::unique_ptr<subject>(epoch const&)> build;
-  double bytes = 0;  ///< bytes that one launch must move; 0: the subject says
-  double flops = 0;  ///< FLOPs that one launch must do; 0: the subject says
+  double bytes = 0;          ///< bytes that one launch must move; 0: the subject says
+  double flops = 0;          ///< FLOPs that one launch must do; 0: the subject says
+  bool renews_code = false;  ///< each build loads its code anew, so that its addresses are redrawn
 };
 
 }  // namespace assay::measure

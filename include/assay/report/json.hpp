@@ -111,6 +111,7 @@ inline measure::comparison read_comparison(document const& from, bool first_sche
   all.epochs = from.at("epochs").get<int>();
   all.seconds = number(from, "duration_seconds");
   if (first_schema) { return all; }
+  all.caveats = from.at("caveats").get<std::vector<std::string>>();
   if (auto const& control = from.at("hidden_control"); !control.is_null()) {
     all.hidden_control = measure::estimate{number(control, "ratio"), number(control, "low"),
                                            number(control, "high"), number(control, "confidence")};
@@ -157,6 +158,7 @@ inline document to_json(measure::comparison const& all) {
                   {"variants", std::move(variants)},
                   {"answers", detail::write(all.answers)},
                   {"notes", all.notes},
+                  {"caveats", all.caveats},
                   {"failure", all.failure},
                   {"ceilings", std::move(ceilings)},
                   {"environment", detail::write(all.where)},

@@ -107,6 +107,7 @@ inline std::string short_text(comparison const& all) {
     out += wrapped("Ended early: " + all.failure, "", "  ");
   }
   detail::variant_lines(out, all);
+  for (auto const& each : all.caveats) { out += wrapped(each, "  ", "  "); }
   double noise = 0;
   for (auto const& each : all.findings) {
     if (each.primary) { noise = std::max(noise, each.noise); }

@@ -216,8 +216,9 @@ void memory(auto& out, measure::comparison const& all) {
 }
 
 void notes(auto& out, measure::comparison const& all) {
-  if (all.notes.empty()) { return; }
+  if (all.notes.empty() && all.caveats.empty()) { return; }
   heading(out, "Notes");
+  for (auto const& caveat : all.caveats) { out << wrapped(caveat, "  - ", "    "); }
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -55,6 +56,14 @@ inline classification classify(std::span<double const> epoch_effects, interim_an
   return classify(signed_rank_interval(epoch_effects, at.critical_value), margin);
 }
 
+/// Classifies effects that were collected in full before anybody looked at them: one log ratio for
+/// each pair of measurements. Too few effects for the level `alpha` are inconclusive. For programs
+/// with measurements of their own; pairs must be exchangeable where the two sides are equal.
+inline classification classify(std::span<double const> effects, double margin, double alpha) {
+  int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), alpha);
+  return classify(signed_rank_interval(effects, critical), margin);
+}
+
 constexpr bool is_sign(verdict which) noexcept {
   return which == verdict::faster || which == verdict::slower;
 }
@@ -65,22 +74,42 @@ constexpr bool settled(classification const& found, bool run_until_sign) noexcep
   return is_sign(found.outcome) || (found.outcome == verdict::equivalent && !run_until_sign);
 }
 
+namespace detail {
+
+/// The half-width at which an interval lies between two bounds in four cases of five, if the true
+/// value is at the distances `near` and `far` from them, near <= far.
+///
+/// The estimate is normal, and the interval is that of an analysis at level .008: 2.65 standard
+/// errors to each side.
+inline double half_width_for_four_in_five(double near, double far) {
+  auto const inside = [](double distance, double half_width) {
+    return 0.5 * std::erfc(-2.65 * (distance / half_width - 1) / std::sqrt(2.0));
+  };
+  double low = 0;
+  double high = near;
+  for (int step = 0; step < 50; ++step) {
+    double const middle = 0.5 * (low + high);
+    (inside(near, middle) + inside(far, middle) - 1 >= 0.8 ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace detail
+
 /// The number of epochs that would settle a contrast with four chances in five, if the effect is as
 /// estimated and the half-width falls with the root of the number; 0 if that cannot be known.
-///
-/// The estimate of such a sample lies on the right side of the bound in half of all cases when the
-/// half-width equals the distance. It does in 80 % when the distance is 1 + 0.84 / 2.65 times the
-/// half-width: 0.84 is the normal quantile of 80 %, 2.65 that of an analysis at level .008.
 inline int epochs_to_settle(classification const& found, int epochs, double margin,
                             bool run_until_sign) {
-  constexpr double for_four_in_five = 1 + 0.84 / 2.65;
   double const half_width = found.effect.half_width();
   double const size = std::abs(found.effect.estimate);
-  double const to_exclude_zero = size;
-  double const to_fit_margin = run_until_sign ? 0 : std::log1p(margin) - size;
-  double const enough = std::max(to_exclude_zero, to_fit_margin);
+  double const bound = std::log1p(margin);
+  double enough =
+      detail::half_width_for_four_in_five(size, std::numeric_limits<double>::infinity());
+  if (!run_until_sign && size < bound) {
+    enough = std::max(enough, detail::half_width_for_four_in_five(bound - size, bound + size));
+  }
   if (!std::isfinite(half_width) || !(enough > 0)) { return 0; }
-  double const shrink = for_four_in_five * half_width / enough;
+  double const shrink = half_width / enough;
   double const needed = std::ceil(epochs * shrink * shrink);
   if (needed > 1e6) { return 0; }
   return std::max(epochs + 1, static_cast<int>(needed));

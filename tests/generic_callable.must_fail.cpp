@@ -1,0 +1,9 @@
+// expect-error: wrap it as assay::host_call(f) for work on the host, assay::launch(f) for work on a stream
+// SPDX-License-Identifier: Apache-2.0
+// A generic lambda: whether it takes a stream or a setup cannot be told.
+#include <assay/compare.hpp>
+
+int main() {
+  auto const generic = [](auto...) {};
+  return assay::compare("a", generic, "b", generic).epochs;
+}
