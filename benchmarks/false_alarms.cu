@@ -150,7 +150,7 @@ template <class Memory, class Submit>
 trial_kind equal_pipelines(std::string name, on::device const& place, Memory memory,
                            Submit submit) {
   return {std::move(name), {"pipeline"}, [=, &place](std::string const&) {
-            pipeline const one{workloads::null_cast<std::int32_t>{.rows = 1 << 18}, place, memory,
+            pipeline const one{workloads::null_cast<std::int32_t>{.rows = 1 << 21}, place, memory,
                                submit};
             return compare(one, one);
           }};
@@ -164,8 +164,8 @@ std::vector<trial_kind> kinds_of(on::device const& place) {
   auto const copy = [&](std::size_t moved, bool checked) {
     return on_place([=](on::device at) { return copy_of(at, vectors_moving(moved), checked); });
   };
-  submit::concurrent const at_once{.items = 25};
-  submit::serialized const in_turn{.items = 25};
+  submit::concurrent const at_once{.items = 10};
+  submit::serialized const in_turn{.items = 10};
   mr::pool const pool{.initial_bytes = 256 * mib};
   return {equal_work("gemm_512", place, gemm(512)),
           equal_work("gemm_2048", place, gemm(2048)),

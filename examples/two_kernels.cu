@@ -19,17 +19,11 @@ __global__ void saxpy4(int n, float a, float4 const* x, float4* y) {
 int main() try {
   constexpr int n = 1 << 24, block = 256;
   float *x = nullptr, *y = nullptr;
-  assay::check(cudaMalloc(&x, n * sizeof(float)));
-  assay::check(cudaMalloc(&y, n * sizeof(float)));
-  assay::check(cudaMemset(x, 0, n * sizeof(float)));
-  assay::check(cudaMemset(y, 0, n * sizeof(float)));
-  auto const* const x4 = reinterpret_cast<float4 const*>(x);
-  auto* const y4 = reinterpret_cast<float4*>(y);
-  auto const found = assay::compare(
+  for (float** each : {&x, &y}) { assay::check(cudaMalloc(each, n * sizeof(float))); }
+  auto *x4 = reinterpret_cast<float4*>(x), *y4 = reinterpret_cast<float4*>(y);
+  std::cout << assay::compare(
       "scalar", [=](cudaStream_t s) { saxpy<<<n / block, block, 0, s>>>(n, 2.0f, x, y); }, "float4",
       [=](cudaStream_t s) { saxpy4<<<n / 4 / block, block, 0, s>>>(n, 2.0f, x4, y4); });
-  std::cout << found;
-  return found.is(assay::verdict::unproven) ? 1 : 0;
 } catch (std::exception const& error) {
   std::cerr << error.what() << '\n';
   return 2;

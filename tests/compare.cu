@@ -173,7 +173,7 @@ TEST_CASE("a launch that throws on its third call is named", "[compare]") {
 TEST_CASE("a launch that cannot start is named", "[compare]") {
   if (test::small()) { return; }  // a sanitizer would report it
   auto const why = blamed([](cudaStream_t on) { spin<<<1, 4096, 0, on>>>(0); });
-  CHECK_THAT(why, test::contains("cudaErrorInvalidConfiguration"));
+  CHECK_THAT(why, test::contains("cudaErrorInvalidValue"));
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
@@ -247,9 +247,8 @@ TEST_CASE("a callable that blocks gets a verdict, and the report says so", "[com
   auto const once = [&] {
     auto const found = compare("a", blocking, "b", blocking, brief());
     REQUIRE(found.failure == "");
-    std::string notes;
-    for (auto const& each : found.notes) { notes += each + "\n"; }
-    CHECK_THAT(notes, test::contains("a launch blocks the host"));
+    REQUIRE(found.caveats.size() == 1);
+    CHECK_THAT(found.caveats.front(), test::contains("a callable blocks"));
     return found;
   };
   CHECK(in_three(once,
@@ -304,7 +303,8 @@ TEST_CASE("the wall clock times as many launches of each variant", "[compare]") 
     auto const found = compare("a", counted(0), "b", counted(1), chosen);
     REQUIRE(found.failure == "");
     CHECK(found.primary == measure::clock::wall);
-    CHECK(calls[0] == 2 * calls[1]);  // the control has a second instance
+    // The control has a second instance, which is not verified: 2 sets, before and after.
+    CHECK(calls[0] + 4 == 2 * calls[1]);
     CHECK(calls[1] > 0);
     return found;
   };

@@ -1,4 +1,4 @@
-// expect-error: wrap it as assay::host_call(f) for work on the host, assay::launch(f) for work on a stream
+// expect-error: so its kind cannot be told: wrap it as assay::host_call(f)
 // SPDX-License-Identifier: Apache-2.0
 // A generic lambda: whether it takes a stream or a setup cannot be told.
 #include <assay/compare.hpp>

@@ -23,7 +23,7 @@ std::vector<std::filesystem::path> outputs(options const& of) {
     if (!path.empty()) { paths.push_back(path); }
   }
   if (!of.csv.empty()) {
-    paths.insert(paths.end(), {of.csv, beside(of.csv, "arms"), beside(of.csv, "cells")});
+    paths.insert(paths.end(), {of.csv, beside(of.csv, "variants"), beside(of.csv, "cells")});
   }
   return paths;
 }
@@ -60,7 +60,7 @@ void write_outputs(options const& of, measure::comparison const& all, std::ostre
   if (!of.json.empty()) { report::write_atomically(of.json, report::json(all)); }
   if (!of.csv.empty()) {
     report::write_atomically(of.csv, printed(report::csv::findings, all));
-    report::write_atomically(beside(of.csv, "arms"), printed(report::csv::variants, all));
+    report::write_atomically(beside(of.csv, "variants"), printed(report::csv::variants, all));
     report::write_atomically(beside(of.csv, "cells"), printed(report::csv::cells, all));
   }
 }

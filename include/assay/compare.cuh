@@ -18,6 +18,7 @@ template <>
 struct callable_support<true> {
   using signature = void(CUstream_st*);
   static constexpr clock default_clock = clock::gpu;
+  static constexpr int most_launches = 200;
 
   explicit callable_support(options const& chosen) : place_(chosen.place) {
     require_device(place_);

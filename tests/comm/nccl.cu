@@ -199,26 +199,26 @@ TEST_CASE("an error of NCCL names the call, the rank, the text and what to do", 
 }
 
 TEST_CASE("an all-reduce that does not end in time ends the communicator with an error", "[comm]") {
-  if (test::small() && device_count() == 1) { return; }  // a sanitizer's copies wait at the gate
+  if (test::small() && device_count() == 1) { return; }  // a sanitizer's copies wait at the latch
   comm::nccl_options how;
   how.timeout_seconds = 0.3;
   comm::nccl engine{all_places(), how};
   comm::rank_team team{all_places()};
   comm::rank_arrays<float> arrays{team, 1000, 5};
-  kernel::stream_latch<> gate{3};
+  kernel::stream_latch<> latch{3};
   auto const buffers = arrays.out_of_place();
-  // Once before: what the first operation loads must not have to wait for the gate.
+  // Once before: what the first operation loads must not have to wait for the latch.
   team.run([&](int rank, ::cuda::stream_ref on) {
     engine.enqueue<float>(rank, on, buffers, 1000);
     engine.synchronize(rank, on);
   });
   std::string said;
   device_guard const guard{on::device{0}};
-  // With peers, rank 0 waits for the others, which never call; alone it waits behind the gate.
-  if (engine.ranks() == 1) { gate.hold(team.on(0)); }
+  // With peers, rank 0 waits for the others, which never call; alone it waits behind the latch.
+  if (engine.ranks() == 1) { latch.hold(team.on(0)); }
   engine.enqueue<float>(0, team.on(0), buffers, 1000);
   said = message_of([&] { engine.synchronize(0, team.on(0)); });
-  gate.open();
+  latch.open();
   CHECK_THAT(said, contains("all-reduce was not done in time on rank 0 of") &&
                        contains("the communicator is lost"));
   CHECK_THROWS_AS(engine.enqueue<float>(0, team.on(0), buffers, 1000), std::logic_error);

@@ -133,9 +133,9 @@ TEST_CASE("a latch holds a stream until it is opened, once each time", "[kernel]
   CHECK_NOTHROW(latch.check_held());
 }
 
-TEST_CASE("a gate that stays closed gives way, and says so once", "[kernel]") {
+TEST_CASE("a latch that stays closed gives way, and says so once", "[kernel]") {
   counters count;
-  kernel::stream_latch<> gate{0.05};
+  kernel::stream_latch<> latch{0.05};
   stream const on{on::device{0}};
   latch.hold(on);
   count.add(0, on);
@@ -179,7 +179,7 @@ TEST_CASE("graphs replay what each rank recorded", "[comm]") {
   team.synchronize();
   CHECK(count[0] == 5);
   CHECK(count[1] == 5);
-  // 300 replays of 5 are more than fit behind a gate at once; a sanitizer has room for fewer.
+  // 300 replays of 5 are more than fit behind a latch at once; a sanitizer has room for fewer.
   int const replays = test::small() ? 10 : 300;
   auto const seconds = team.time(graphs, replays, 5);
   CHECK(count[0] == 5 + 5 * replays);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Axes are compared by value, and texts tell all fields: policies and workloads on the host.
-// assay-precompiled: no
 
 #include "catch.hpp"
 #include "measure/each_field.hpp"

@@ -69,7 +69,7 @@ void tell(char const* what, noise const& under, rates const& seen) {
 
 TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last analysis") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(3000);
+  int const runs = simulated_runs(400);
   for (auto const& scenario : null_scenarios()) {
     auto const seen = study(scenario, 0, runs, true, seed);
     tell("null, run on", scenario, seen);
@@ -80,7 +80,7 @@ TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last 
 
 TEST_CASE("false alarms stay below 5 % with the stop rule, and guards rarely veto a sound run") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(2000);
+  int const runs = simulated_runs(800);
   for (auto const& scenario : null_scenarios()) {
     auto const seen = study(scenario, 0, runs, false, seed);
     tell("null, stop rule", scenario, seen);
@@ -93,7 +93,7 @@ TEST_CASE("false alarms stay below 5 % with the stop rule, and guards rarely vet
 
 TEST_CASE("intervals cover the true ratio in 95 % of comparisons, wherever they stop") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(1000);
+  int const runs = simulated_runs(400);
   for (auto const& scenario : null_scenarios()) {
     for (double const truth : {0.005, 0.01}) {
       auto const seen = study(scenario, truth, runs, false, seed);
@@ -106,7 +106,7 @@ TEST_CASE("intervals cover the true ratio in 95 % of comparisons, wherever they 
 
 TEST_CASE("a difference of the whole margin is called equivalent in at most 2.5 %") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(2000);
+  int const runs = simulated_runs(800);
   for (auto const& scenario : null_scenarios()) {
     for (double const truth : {std::log1p(0.01), -std::log1p(0.01)}) {
       auto const seen = study(scenario, truth, runs, false, seed);
@@ -135,7 +135,7 @@ TEST_CASE("half a percent is found in ordinary noise, and no difference is calle
 // the tests above prove nothing.
 namespace {
 
-/// Effects of epochs whose super-blocks are ABBA throughout, in one buffer_set.
+/// Effects of epochs whose blocks are ABBA throughout, in one buffer set.
 std::vector<double> fixed_order_effects(noise const& what, std::uint64_t seed, int epochs) {
   world machine{what, seed};
   std::vector<double> effects;
@@ -312,11 +312,11 @@ TEST_CASE("blocks of one epoch, taken for epochs, are broken by code meeting pla
   CHECK(alarms > 0.3 * 200);
 }
 
-TEST_CASE("a 2x2 keeps its error level: the interaction, and any false finding among all seven") {
+TEST_CASE("a 2x2 keeps its error level: the interaction, and any false finding among all five") {
   auto const seed = fresh_seed();
   measure::crossing const axes{{"memory", {"pool", "async"}},
                                {"submit", {"concurrent", "serialized"}}};
-  int const runs = simulated_runs(1000);
+  int const runs = simulated_runs(400);
   auto const scenarios = null_scenarios();
   for (auto const& what : {scenarios.at(3), scenarios.at(13), scenarios.at(14), scenarios.at(16)}) {
     int alarms = 0;
@@ -327,7 +327,7 @@ TEST_CASE("a 2x2 keeps its error level: the interaction, and any false finding a
       measure::options chosen;
       chosen.seed = own | 1U;
       chosen.run_until_sign = true;
-      // Both main effects are there, and no interaction; then an interaction of 1 %.
+      // Both axes have an effect, and there is no interaction; then an interaction of 1 %.
       auto const additive =
           measure::run(simulate(what, ~own, {0, 0.05, 0.02, 0.07}), axes.interactions(), chosen);
       alarms += excludes(additive.findings.at(0), 0);

@@ -22,7 +22,6 @@ std::int64_t rows() { return test::small() ? 20'000 : 1'000'000; }
 measure::options quick() {
   measure::options chosen;
   chosen.clock = measure::clock::gpu;
-  chosen.super_blocks = 1;
   if (test::small()) {
     chosen.cell_seconds = 1e-6;
     chosen.warm_up_seconds = 1e-3;
@@ -52,12 +51,12 @@ TEST_CASE("one pass is faster than three, and the report says on what", "[compar
   REQUIRE(found.variants.size() == 2);
   CHECK(found.variants[0].bytes == 2 * items() * 22.625 * static_cast<double>(rows()));
   CHECK(found.variants[1].bytes == 2 * items() * 12.125 * static_cast<double>(rows()));
-  for (auto const& arm : found.variants) {
-    for (auto const clock : measure::all_clocks) { CHECK(arm.on(clock).median > 0); }
+  for (auto const& each : found.variants) {
+    for (auto const clock : measure::all_clocks) { CHECK(each.on(clock).median > 0); }
     CHECK((test::small() ||
-           arm.on(measure::clock::gpu).median <= arm.on(measure::clock::wall).median * 1.5));
-    REQUIRE(arm.submission.has_value());
-    CHECK(arm.submission->items == 4U * static_cast<unsigned>(items()));
+           each.on(measure::clock::gpu).median <= each.on(measure::clock::wall).median * 1.5));
+    REQUIRE(each.submission.has_value());
+    CHECK(each.submission->items == 4U * static_cast<unsigned>(items()));
   }
   CHECK(found.variants[0].memory->allocations == static_cast<std::uint64_t>(6 * items()));
   CHECK(found.variants[0].memory->upstream_calls == 0U);

@@ -6,8 +6,10 @@
 #include <assay/measure/watch_together.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -106,6 +108,12 @@ TEST_CASE("places watched together are all waited for, and any of them objects")
   measure::comparison found;
   both.describe(found);
   CHECK(found.where.device == "first");
+  CHECK(both.throttle_bits() == 0);
+  auto hot = place("hot", {});
+  hot.throttle_bits = [] { return std::uint64_t{0x48}; };
+  CHECK(measure::watch_together({{"device 0", hot}, {"device 3", place("cold", {})}})
+            .throttle_bits() == 0x48);
+  CHECK(measure::watched({}, hot).throttle_bits() == 0x48);
   CHECK_THROWS_AS(measure::watch_together({}), std::invalid_argument);
 }
 

@@ -59,7 +59,7 @@ inline std::vector<noise> null_scenarios() {
       {.name = "wander 0.3 %", .wander = 0.003},
       {.name = "two-state clock 1 %", .two_state = 0.01},
       {.name = "wave with the period of a half, 1 %", .wave = 0.01},
-      {.name = "wave with the period of a super-block, 1 %", .wave = 0.01, .wave_cells = 8},
+      {.name = "wave with the period of a block, 1 %", .wave = 0.01, .wave_cells = 8},
       {.name = "offset per epoch 0.4 %", .offset = 0.004},
       {.name = "offset per epoch 0.3 %, white 0.05 %", .white = 0.0005, .offset = 0.003},
       {.name = "carry-over 1 %, wander 0.3 %", .wander = 0.003, .carry_over = 0.01},

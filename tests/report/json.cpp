@@ -339,7 +339,8 @@ TEST_CASE("what cannot be read is refused, with what is wrong") {
 TEST_CASE("a committed report of schema 1 still reads, and is written anew without loss") {
   char const* const source = std::getenv("ASSAY_SOURCE_DIR");
   REQUIRE(source != nullptr);
-  std::ifstream file{std::filesystem::path{source} / "benchmarks/results/null_cast_experiment.json"};
+  std::ifstream file{std::filesystem::path{source} /
+                     "benchmarks/results/null_cast_experiment.json"};
   std::ostringstream text;
   text << file.rdbuf();
   auto const written = report::document::parse(text.str());

@@ -24,7 +24,7 @@ inline measure::finding found(std::string name, measure::verdict outcome, measur
 }
 
 inline measure::variant_result sample_variant(std::string const& memory, std::string const& mode,
-                                          double seconds) {
+                                              double seconds) {
   measure::variant_result result;
   result.label = memory + " + " + mode;
   result.axes = {{"workload", "null_cast"}, {"memory", memory}, {"submission", mode}};

@@ -133,8 +133,8 @@ TEST_CASE("the epochs told to settle it do so in four cases of five") {
       done += settled(classify(effects, at, 0.01), row.run_until_sign);
     }
     INFO("truth " << row.truth << ", epochs " << needed << ", settled " << done);
-    // Standard error 0.9 %; the signed rank is wider for fewer epochs, and where both a sign and the
-    // margin are near, either settles it.
+    // Standard error 0.9 %; the signed rank is wider for fewer epochs, and where both a sign and
+    // the margin are near, either settles it.
     CHECK(done > 0.75 * runs);
     CHECK(done < 0.90 * runs);
   }

@@ -72,7 +72,7 @@ class parameters {
   template <class T>
   parameters& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual) {
     if constexpr (std::same_as<T, bool>) {
-      return value == usual ? *this : show(std::string{name} + (value ? "" : "=false"));
+      return value == usual ? *this : show(std::string{name}.append(value ? "" : "=false"));
     } else {
       return show(name, value, usual, [](T const& each) { return in_digits(each); });
     }

@@ -22,9 +22,8 @@
 
 namespace assay::measure {
 
-/// What runs callables on the host (`false`) or on streams (`true`): `make(options)` returns what
-/// the variants of one comparison share, with the members that `host_support` has. That of streams
-/// is defined by `<assay/compare.cuh>`.
+/// The instruments that all callables of one comparison share: on the host (`false`), or on streams
+/// (`true`), for which `<assay/compare.cuh>` has the definition.
 template <bool OnStream>
 struct callable_support;
 
@@ -32,6 +31,7 @@ template <>
 struct callable_support<false> {
   using signature = void();
   static constexpr clock default_clock = clock::wall;
+  static constexpr int most_launches = 1'000'000;  // of a nanosecond each
 
   explicit callable_support(options const& chosen) {
     if (chosen.clock.value_or(clock::wall) == clock::wall && !chosen.cold_cache) { return; }
@@ -92,6 +92,7 @@ struct callable_list {
   comparison run() const {
     auto asked = chosen;
     if (!asked.clock) { asked.clock = support::default_clock; }
+    if (!asked.most_launches) { asked.most_launches = support::most_launches; }
     // Names and options are checked first: a device takes a second to answer.
     std::vector<variant> unbuilt;
     for (auto const& label : labels) {

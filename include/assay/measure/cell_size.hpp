@@ -15,7 +15,7 @@
 namespace assay::measure {
 
 /// What every cell of a comparison runs. One size for all variants: a fixed cost per cell (an event
-/// pair, a drain) must not be spread over more launches in one arm than in another.
+/// pair, a drain) must not be spread over more launches in one variant than in another.
 struct cell_size {
   int wash_out = 2;
   int launches = 5;
@@ -24,29 +24,32 @@ struct cell_size {
 
 /// Sizes cells for variants whose launches take between `fastest` and `slowest` seconds.
 ///
-/// Timed: enough launches of the fastest to fill `cell_seconds` (1 ms by default, 2000 ticks of an
-/// event's 0.5 us), at most 200, as more average out no noise that the super-blocks do not; at
-/// least 5 for the mean to shed one odd launch. Launches of 0.5 ms are long enough in themselves,
-/// so 3 do, of 0.8 ms two (which fill the default cell), and of 10 ms one does. Cells of the
-/// slowest are kept within ten times `cell_seconds` where those least numbers allow.
+/// Short launches: enough of the fastest to fill `cell_seconds` (1 ms by default, 2000 ticks of an
+/// event's 0.5 us), at least 5, so that the mean sheds one odd launch, and at most `most_launches`.
+/// Launches from 0.2 ms fill the cell in themselves. From 0.5 ms one launch is a cell: host noise
+/// lasts for 10 launches and more (correlation 0.8 from one batch of 0.5 to 2 ms to the next, on a
+/// virtual machine with one H100), so variants that follow each other closely share it. Cells of
+/// the slowest are kept within ten times `cell_seconds` where those least numbers allow.
 ///
 /// Wash-out: the first launch after another variant finds its caches, the second is clear of it
-/// also where launches overlap; one launch of 0.5 ms moves some 2 GB, forty times the L2, and
-/// leaves nothing to find. With one wash-out and 2 timed launches a 1 ms batch costs 3 ms a cell,
-/// 1 s over 8 epochs of 40 cells.
-inline cell_size size_cells(double fastest, double slowest, double cell_seconds) {
+/// also where launches overlap, so 2; from 0.2 ms on 1. From 2 ms on none, as such a launch moves
+/// 6 GB, a hundred times the L2.
+inline cell_size size_cells(double fastest, double slowest, double cell_seconds,
+                            int most_launches = 200) {
   if (!(cell_seconds > 0) || !std::isfinite(cell_seconds)) {
     throw std::invalid_argument("cell_seconds is positive, not " + std::to_string(cell_seconds));
   }
-  auto const least = [](double launch) {
-    return launch >= 10e-3 ? 1 : launch >= 0.8e-3 ? 2 : launch >= 0.5e-3 ? 3 : 5;
+  auto const wanted = [&](double seconds, double launch) {
+    if (launch >= 0.5e-3) { return 1; }
+    int const to_fill = static_cast<int>(
+        std::min<double>(most_launches, std::ceil(seconds / std::max(launch, 1e-12))));
+    return launch >= 0.2e-3 ? to_fill : std::max(to_fill, 5);
   };
-  auto const to_fill = [](double seconds, double launch) {
-    return static_cast<int>(std::min(200.0, std::ceil(seconds / std::max(launch, 1e-12))));
-  };
-  int const wanted = std::max(to_fill(cell_seconds, fastest), least(fastest));
-  int const affordable = std::max(to_fill(10 * cell_seconds, slowest), least(slowest));
-  return {fastest >= 0.5e-3 ? 1 : 2, std::min(wanted, affordable)};
+  int const wash_out = fastest >= 2e-3 ? 0 : fastest >= 0.2e-3 ? 1 : 2;
+  auto const fitting = std::ceil(10 * cell_seconds / std::max(slowest, 1e-12));
+  int const affordable = static_cast<int>(std::clamp<double>(fitting, 1, most_launches));
+  return {wash_out, std::min(wanted(cell_seconds, fastest),
+                             std::max(affordable, wanted(cell_seconds, slowest)))};
 }
 
 /// Whether the last three rounds of a warm-up agree within 0.5 % in the time of every variant.

@@ -27,7 +27,7 @@ struct estimate {
   double ratio = 1;  ///< time of the variant / time of the control (Hodges-Lehmann)
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
-  double confidence = 0.95;  ///< simultaneous over all looks and all contrasts of its family
+  double confidence = 0.95;  ///< simultaneous over all analyses and all contrasts of its family
 };
 
 /// A linear contrast of log times: weights over the variants that sum to zero. {-1, +1} is "second

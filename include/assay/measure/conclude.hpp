@@ -278,7 +278,9 @@ class result_builder {
          std::to_string(size_.launches) + " timed launches; " + std::to_string(blocks) +
          " blocks in " + std::to_string(result_.epoch_records.size()) + " epochs");
     if (dropped > 0) {
-      note(std::to_string(dropped) + " disturbed epochs were dropped and repeated");
+      note(std::to_string(dropped) +
+           (dropped == 1 ? " disturbed epoch was" : " disturbed epochs were") +
+           " dropped and repeated");
     }
     if (contrasts_.size() > 1) {
       auto const count = std::to_string(contrasts_.size());

@@ -29,7 +29,9 @@ class epoch_effects {
   /// For `instances` subjects: the variants and, if there is a hidden control, one more: the second
   /// instance of variant 0.
   epoch_effects(std::size_t variants, std::vector<contrast> contrasts, bool hidden_control)
-      : instances_(variants + (hidden_control ? 1 : 0)), contrasts_(std::move(contrasts)) {
+      : variants_(variants),
+        instances_(variants + (hidden_control ? 1 : 0)),
+        contrasts_(std::move(contrasts)) {
     for (auto& each : contrasts_) { each.weights.resize(instances_, 0.0); }
     if (hidden_control) {
       contrast control{"hidden control", contrast::kind::difference, {}};
@@ -42,16 +44,13 @@ class epoch_effects {
       of.effects.resize(contrasts_.size());
       of.carry_over.resize(contrasts_.size());
       of.block_variance.resize(contrasts_.size(), 0.0);
+      of.repeats.resize(variants_);
+      of.repeats_before.resize(variants_);
     }
   }
 
   /// Adds a block; `cells[i]` belongs to `of.slots[i]`.
   void enter(stats::block const& of, std::vector<cell> const& cells) {
-    std::vector<bool> after_other(cells.size());
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      after_other[i] = of.slots[i].variant != last_;
-      last_ = of.slots[i].variant;
-    }
     for (std::size_t k = 0; k < clocks_.size(); ++k) {
       auto& into = clocks_[k];
       std::vector<std::vector<double>> passes(4, std::vector<double>(instances_));
@@ -64,19 +63,16 @@ class epoch_effects {
       into.blocks.push_back(std::move(passes));
       for (std::size_t half = 0; half < 2; ++half) {
         auto const at = of.repeat_pair(half);
-        into.repeats.resize(instances_);
-        into.repeats[static_cast<std::size_t>(of.slots[at].variant)].add(
-            log_of(cells[at].seconds[k]) - log_of(cells[at + 1].seconds[k]));
+        auto const instance = static_cast<std::size_t>(of.slots[at].variant);
+        into.repeats[instance < variants_ ? instance : 0].add(log_of(cells[at].seconds[k]) -
+                                                              log_of(cells[at + 1].seconds[k]));
       }
-    }
-    after_other_.resize(instances_);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      after_other_[static_cast<std::size_t>(of.slots[i].variant)].add(after_other[i] ? 1 : 0);
     }
   }
 
   /// Turns the cells since the last call into one effect for each contrast and clock.
   void close_epoch() {
+    blocks_ += static_cast<int>(clocks_.front().blocks.size());
     for (auto& each : clocks_) { close(each); }
     ++epochs_;
     drop_epoch();
@@ -86,10 +82,8 @@ class epoch_effects {
   void drop_epoch() {
     for (auto& each : clocks_) {
       each.blocks.clear();
-      each.repeats.clear();
+      each.repeats.assign(variants_, {});
     }
-    after_other_.clear();
-    last_ = -1;
   }
 
   int epochs() const noexcept { return epochs_; }
@@ -102,10 +96,10 @@ class epoch_effects {
   /// Log ratios of the control's second instance to its first; call with a hidden control only.
   std::vector<double> const& control(clock on) const { return at(on).effects.back(); }
 
-  /// What the cell before may have added to the contrast: each variant's difference between the
-  /// first and the second cell of its repeat pairs, times the share of its cells that followed
-  /// another variant's, weighted as the contrast is. A variant without a repeat pair in an epoch is
-  /// taken to be as the others.
+  /// The most that the cell before may have added to the contrast: each variant's difference
+  /// between the first and the second cell of its repeat pairs, weighted as the contrast is. The
+  /// second cell follows one of its own variant. A variant without a repeat pair in an epoch is
+  /// taken to be as in the epochs before.
   std::vector<double> const& carry_over(clock on, std::size_t contrast) const {
     return at(on).carry_over[contrast];
   }
@@ -117,6 +111,9 @@ class epoch_effects {
     return from.epochs_with_blocks == 0 ? std::numeric_limits<double>::quiet_NaN()
                                         : from.block_variance[contrast] / from.epochs_with_blocks;
   }
+
+  /// Blocks in a closed epoch, on average.
+  double mean_blocks() const noexcept { return 1.0 * blocks_ / std::max(1, epochs_); }
 
   /// Whether every cell gave this clock.
   bool complete(clock on) const noexcept { return at(on).complete && epochs_ > 0; }
@@ -136,7 +133,8 @@ class epoch_effects {
   struct of_clock {
     // Of the open epoch: log times by block, pass and instance; differences within repeat pairs.
     std::vector<std::vector<std::vector<double>>> blocks;
-    std::vector<tally> repeats;
+    std::vector<tally> repeats;                            // by variant
+    std::vector<std::vector<double>> repeats_before;       // means of closed epochs, by variant
     std::vector<std::vector<double>> effects, carry_over;  // by contrast, then epoch
     std::vector<double> block_variance;                    // sums over epochs, by contrast
     int epochs_with_blocks = 0;
@@ -186,6 +184,9 @@ class epoch_effects {
       for (double const each : each_block) { squares += (each - mean) * (each - mean); }
       of.block_variance[k] += squares / static_cast<double>(each_block.size() - 1);
     }
+    for (std::size_t v = 0; v < variants_; ++v) {
+      if (of.repeats[v].count > 0) { of.repeats_before[v].push_back(of.repeats[v].mean()); }
+    }
   }
 
   double carried(of_clock const& of, contrast const& by) const {
@@ -195,22 +196,24 @@ class epoch_effects {
       common.count += each.count;
     }
     double sum = 0;
-    for (std::size_t v = 0; v < instances_; ++v) {
+    for (std::size_t v = 0; v < variants_; ++v) {
       if (by.weights[v] == 0) { continue; }
-      sum += by.weights[v] * after_other_[v].mean() *
-             (of.repeats[v].count > 0 ? of.repeats[v].mean() : common.mean());
+      auto const& before = of.repeats_before[v];
+      double const own = of.repeats[v].count > 0 ? of.repeats[v].mean()
+                         : before.empty()        ? common.mean()
+                                                 : stats::summarise(before).median;
+      sum += by.weights[v] * own;
     }
     return sum;
   }
 
   of_clock const& at(clock on) const { return clocks_[static_cast<std::size_t>(on)]; }
 
-  std::size_t instances_;
+  std::size_t variants_, instances_;
   std::vector<contrast> contrasts_;
   std::array<of_clock, 3> clocks_;
-  std::vector<tally> after_other_;  // of the open epoch, by instance: the cell before was another's
-  int last_ = -1;                   // the variant that ran last
   int epochs_ = 0;
+  int blocks_ = 0;  // of all closed epochs
 };
 
 }  // namespace assay::measure

@@ -54,7 +54,8 @@ inline control_check check_control(std::span<double const> effects) {
 /// Why carry-over from the cell before forbids this verdict, if it does.
 ///
 /// It does when the part of the effect that carry-over explains is resolved at `guard_alpha` and
-/// taking it away would change the verdict. Carry-over that all variants share never does.
+/// some value of its interval, taken away, would change the verdict. Carry-over that all variants
+/// share never does.
 inline std::optional<std::string> carry_over_veto(stats::classification const& found,
                                                   std::span<double const> carry_over,
                                                   double margin) {
@@ -64,8 +65,8 @@ inline std::optional<std::string> carry_over_veto(stats::classification const& f
   auto const carried = stats::signed_rank_interval(carry_over, critical);
   if (!carried.excludes(0)) { return {}; }
   auto const without = stats::classify(
-      stats::interval{found.effect.low - carried.estimate, found.effect.estimate - carried.estimate,
-                      found.effect.high - carried.estimate},
+      stats::interval{found.effect.low - carried.high, found.effect.estimate - carried.estimate,
+                      found.effect.high - carried.low},
       margin);
   if (without.outcome == found.outcome) { return {}; }
   return "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +

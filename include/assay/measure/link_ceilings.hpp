@@ -84,7 +84,7 @@ template <class Seconds>
 double median_of(int repetitions, Seconds const& once) {
   std::vector<double> all;
   for (int i = 0; i < repetitions; ++i) { all.push_back(once()); }
-  return summarise(all).median;
+  return stats::summarise(all).median;
 }
 
 template <class Clock>
@@ -99,10 +99,10 @@ void measure_pinning(link_ceilings& into, std::byte* pageable, link_options cons
     take.push_back(host_seconds<Clock>([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
     give.push_back(host_seconds<Clock>([&] { check(cudaFreeHost(block)); }));
   }
-  into.register_seconds_per_gib = summarise(pin).median * per_gib;
-  into.unregister_seconds_per_gib = summarise(unpin).median * per_gib;
-  into.allocate_seconds_per_gib = summarise(take).median * per_gib;
-  into.free_seconds_per_gib = summarise(give).median * per_gib;
+  into.register_seconds_per_gib = stats::summarise(pin).median * per_gib;
+  into.unregister_seconds_per_gib = stats::summarise(unpin).median * per_gib;
+  into.allocate_seconds_per_gib = stats::summarise(take).median * per_gib;
+  into.free_seconds_per_gib = stats::summarise(give).median * per_gib;
 }
 
 }  // namespace detail
@@ -141,8 +141,8 @@ link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}
     in_rates.push_back(seen.to_device_per_second);
     out_rates.push_back(seen.to_host_per_second);
   }
-  found.to_device_duplex = summarise(in_rates).median;
-  found.to_host_duplex = summarise(out_rates).median;
+  found.to_device_duplex = stats::summarise(in_rates).median;
+  found.to_host_duplex = stats::summarise(out_rates).median;
   found.link = nvml::load().ask_link(pci_bus_id(place), found.problems);
 
   say("pageable copies");

@@ -41,7 +41,10 @@ struct options {
   bool run_until_sign = false;  ///< run on after EQUIVALENT until a sign is known
   bool hidden_control = true;   ///< run the first variant also as a second, independent instance
   verification verify = verification::at_ends;
-  double cell_seconds = 1e-3;     ///< timed part of a cell, for launches shorter than that
+  double cell_seconds = 1e-3;  ///< timed part of a cell, for launches shorter than that
+  /// Launches in a cell; if not given: 1,000,000 for host calls, else 200, as a stream takes some
+  /// 1000 before enqueueing blocks.
+  std::optional<int> most_launches{};
   double warm_up_seconds = 0.25;  ///< cap of the warm-up, which ends earlier when times are steady
   /// Resolution of the clocks in seconds. `gpu`: 0.5 us, as the CUDA runtime documents for events.
   /// `wall`: 100 ns, a few reads of a steady clock at 20 to 30 ns each. `submit`: 1 ns, the unit of

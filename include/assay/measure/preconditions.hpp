@@ -61,6 +61,8 @@ inline void require_sound(std::vector<variant> const& variants,
   positive("margin", chosen.margin);
   positive("cell_seconds", chosen.cell_seconds);
   positive("max_seconds", chosen.max_seconds);
+  int const most = chosen.most_launches.value_or(200);
+  require(most >= 5, "most_launches is 5 or more, not " + std::to_string(most));
   require(chosen.warm_up_seconds >= 0,
           "warm_up_seconds is 0 or more, not " + std::to_string(chosen.warm_up_seconds));
   for (double const tick : chosen.tick_seconds) {

@@ -67,6 +67,9 @@ class procedure {
       end_.outcome = cause.outcome;
       end_.reason = cause.reason;
       end_.variant = cause.variant;
+      if (open_ && record_.epoch_records.back().dropped.empty()) {
+        record_.epoch_records.back().dropped = "the comparison ended in this epoch";
+      }
     }
     conclude(variants_, contrasts_, options_, effects_, size_, end_, record_);
     record_.seconds = elapsed();
@@ -84,6 +87,7 @@ class procedure {
   bool run_epoch(epoch const& now) {
     stats::random_source from{stats::derive_seed(now.seed, 1)};
     auto& record = record_.epoch_records.emplace_back();
+    open_ = true;
     record.number = now.number;
     record.start_seconds = elapsed();
     position_ = 0;
@@ -100,7 +104,7 @@ class procedure {
       guarded(i, "warming up", [&] { built[i]->warm(from.flip() ? 1 : 0, 1); });
     }
     record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
-                               std::max(0.05, set_up) / block_seconds_);
+                               std::max(0.05, 2 * set_up) / block_seconds_);
     auto const timed_from = elapsed();
     for (auto const& block : stats::draw_epoch(static_cast<int>(instances_), record.blocks, from)) {
       time(built, block, record);
@@ -132,6 +136,7 @@ class procedure {
       return false;
     }
     effects_.close_epoch();
+    open_ = false;
     return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
   }
 
@@ -199,8 +204,9 @@ class procedure {
         round[i] += timed / 2;
         spent += timed * size.launches;
       });
-      auto const [fastest, slowest] = std::minmax_element(round.begin(), round.end());
-      size = size_cells(*fastest, *slowest, options_.cell_seconds);
+      auto const [low, high] = std::minmax_element(round.begin(), round.end());
+      int const most = options_.most_launches.value_or(200);
+      size = size_cells(*low, *high, options_.cell_seconds, most);
       rounds.push_back(std::move(round));
     } while (!steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
     for (std::size_t v = 0; v < variants_.size(); ++v) {
@@ -315,8 +321,9 @@ class procedure {
   comparison record_;
   typename Clock::time_point begin_;
   double block_seconds_ = 0;
-  int number_ = 0;    ///< of the current epoch
-  int position_ = 0;  ///< of the next cell in its epoch
+  bool open_ = false;  ///< an epoch is being run whose cells do not count yet
+  int number_ = 0;     ///< of the current epoch
+  int position_ = 0;   ///< of the next cell in its epoch
 };
 
 }  // namespace detail
@@ -331,8 +338,9 @@ class procedure {
 /// What a subject throws becomes the reason of UNPROVEN findings. Throws `std::invalid_argument`
 /// for variants, contrasts or options that cannot be.
 ///
-/// The cells' order, their buffer sets and each epoch's seed follow from `options::seed`. `Clock`
-/// tells how long the comparison took; subjects have clocks of their own.
+/// All that is random follows from `options::seed`. The number of blocks in an epoch depends on
+/// times too, so a seed repeats the order of cells only where that number comes out the same.
+/// `Clock` tells how long the comparison took; subjects have clocks of their own.
 template <class Clock = std::chrono::steady_clock>
 comparison run(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
                options const& chosen = {}) {

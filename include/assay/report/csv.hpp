@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A comparison as three CSV tables: findings, arms, and every cell. Quoting as in RFC 4180, with
-/// plain line ends; a number that is not finite is an empty field.
+/// A comparison as three CSV tables: findings, variants, and every cell. Quoting as in RFC 4180,
+/// with plain line ends; a number that is not finite is an empty field.
 #pragma once
 
 #include <assay/measure/comparison.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The parts of a JSON report: findings, and arms with their profiles.
+/// The parts of a JSON report: findings, and variants with their profiles.
 #pragma once
 
 #include <assay/measure/comparison.hpp>

@@ -76,8 +76,8 @@ void verdicts(auto& out, measure::comparison const& all) {
   }
 }
 
-/// One row of the table of findings; a wrong answer has no time, a finding before the first look no
-/// effect.
+/// One row of the table of findings; a wrong answer has no time, a finding before the first
+/// analysis no effect.
 void add_finding(auto& rows, std::string const& label, measure::finding const& found) {
   auto const untimed = found.outcome == measure::verdict::wrong_answer;
   auto const sized = !untimed && has_interval(found.effect);

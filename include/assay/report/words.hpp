@@ -31,8 +31,8 @@ inline int effect_decimals(measure::estimate const& effect) {
 
 }  // namespace detail
 
-/// Whether there is an interval; before the first look there is none, and an estimate without one
-/// would be taken for a result.
+/// Whether there is an interval; before the first analysis there is none, and an estimate without
+/// one would be taken for a result.
 inline bool has_interval(measure::estimate const& effect) {
   return std::isfinite(effect.high) || effect.low > 0;
 }
@@ -52,7 +52,7 @@ inline std::string interval_text(measure::estimate const& effect) {
 
 namespace detail {
 
-/// The choice of one arm on an axis; empty when the arm has no such axis.
+/// The choice of one variant on an axis; empty when the variant has no such axis.
 inline std::string choice(measure::variant_result const& which, std::string const& axis) {
   for (auto const& [name, value] : which.axes) {
     if (name == axis) { return value; }
@@ -71,22 +71,22 @@ inline opposed by_name(opposed of) {
   return {of.axis, name_of(of.negative), name_of(of.positive)};
 }
 
-/// The axes with exactly two choices among the arms that a contrast weighs, in the arms' order.
-/// `splits` tells those whose choice alone gives the sign of the weight.
+/// The axes with exactly two choices among the variants that a contrast weighs, in the variants'
+/// order. `splits` tells those whose choice alone gives the sign of the weight.
 inline std::vector<opposed> two_level_axes(measure::finding const& found,
-                                           std::vector<measure::variant_result> const& arms,
+                                           std::vector<measure::variant_result> const& variants,
                                            bool splits) {
   std::vector<opposed> result;
-  if (found.weights.size() != arms.size()) { return result; }
+  if (found.weights.size() != variants.size()) { return result; }
   std::vector<std::size_t> weighed;
-  for (std::size_t i = 0; i < arms.size(); ++i) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
     if (found.weights[i] != 0) { weighed.push_back(i); }
   }
   if (weighed.empty()) { return result; }
-  for (auto const& [axis, first] : arms[weighed.front()].axes) {
+  for (auto const& [axis, first] : variants[weighed.front()].axes) {
     std::vector<std::string> negative, positive, choices;
     for (auto const i : weighed) {
-      auto const value = choice(arms[i], axis);
+      auto const value = choice(variants[i], axis);
       add_distinct(found.weights[i] < 0 ? negative : positive, value);
       add_distinct(choices, value);
     }
@@ -102,24 +102,24 @@ inline std::vector<opposed> two_level_axes(measure::finding const& found,
 
 /// What is compared with what, and in which words.
 struct sides {
-  std::string control, variant;  ///< empty when the contrast cannot be told from the arms
+  std::string control, variant;  ///< empty when the contrast cannot be told from the variants
   std::string gap_from, gap_to;  ///< for an interaction: the gap that is looked at
   std::string scope;             ///< for a main effect: over what it is averaged
 };
 
 inline sides sides_of(measure::finding const& found,
-                      std::vector<measure::variant_result> const& arms) {
+                      std::vector<measure::variant_result> const& variants) {
   using kind = measure::contrast::kind;
   if (found.what == kind::interaction) {
-    auto axes = two_level_axes(found, arms, false);
+    auto axes = two_level_axes(found, variants, false);
     if (axes.size() != 2) { return {}; }
     auto between = axes[0];
     auto gap = axes[1];
     // The weight of (second choice, second choice) is positive when the effect is the gap under
     // the second choice over the gap under the first; else the first and second swap places.
-    for (std::size_t i = 0; i < arms.size(); ++i) {
-      if (choice(arms[i], between.axis) == between.positive &&
-          choice(arms[i], gap.axis) == gap.positive && found.weights[i] < 0) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (choice(variants[i], between.axis) == between.positive &&
+          choice(variants[i], gap.axis) == gap.positive && found.weights[i] < 0) {
         std::swap(between.negative, between.positive);
         break;
       }
@@ -129,19 +129,19 @@ inline sides sides_of(measure::finding const& found,
     return {between.negative, between.positive, gap.negative, gap.positive, {}};
   }
   if (found.what == kind::main_effect) {
-    auto const axes = two_level_axes(found, arms, true);
+    auto const axes = two_level_axes(found, variants, true);
     if (axes.size() != 1) { return {}; }
     auto const which = by_name(axes[0]);
     return {which.negative, which.positive, {}, {}, "averaged over the other choices"};
   }
   sides result;
-  if (found.weights.size() != arms.size()) { return result; }
-  for (std::size_t i = 0; i < arms.size(); ++i) {
+  if (found.weights.size() != variants.size()) { return result; }
+  for (std::size_t i = 0; i < variants.size(); ++i) {
     auto const weight = found.weights[i];
     if (weight == 0) { continue; }
     auto& side = weight < 0 ? result.control : result.variant;
     if (!side.empty()) { return {}; }
-    side = arms[i].label;
+    side = variants[i].label;
   }
   return result;
 }
@@ -195,7 +195,7 @@ inline std::string contrast_phrase(measure::finding const& found, sides const& w
 
 }  // namespace detail
 
-/// One sentence, without its full stop, on what `found` says about the arms of `all`.
+/// One sentence, without its full stop, on what `found` says about the variants of `all`.
 ///
 /// An EQUIVALENT finding names the largest difference that its interval leaves possible, rounded
 /// up; an INCONCLUSIVE one says how many epochs would settle it, where that is known.

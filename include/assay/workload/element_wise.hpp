@@ -146,9 +146,9 @@ void require_elements(Work const& work, int lanes) {
 template <class Work>
 std::string name_with_element() {
   using value = typename Work::value_type;
-  return std::string{Work::name} + (std::same_as<value, float>    ? "<float>"
-                                    : std::same_as<value, double> ? "<double>"
-                                                                  : "<int32>");
+  return std::string{Work::name}.append(std::same_as<value, float>    ? "<float>"
+                                        : std::same_as<value, double> ? "<double>"
+                                                                      : "<int32>");
 }
 
 }  // namespace detail

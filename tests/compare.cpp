@@ -1,0 +1,307 @@
+// assay-test-alone: it tells times apart, which others would make as they like
+
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The front door on the host: verdicts on known work, and what is named when something is wrong.
+
+#include "catch.hpp"
+
+#include <assay/compare.hpp>
+#include <assay/report/text.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+
+namespace {
+
+/// `steps` dependent multiply-adds, which no compiler shortens.
+double chain(int steps) {
+  double volatile hidden = 0.999999;
+  double const factor = hidden;
+  double x = 1;
+  for (int i = 0; i < steps; ++i) { x = x * factor + 1e-6; }
+  return x;
+}
+double chain_of_20000() { return chain(20'000); }
+double chain_of_40000() { return chain(40'000); }
+
+/// Eight epochs of short cells: where the verdict does not matter.
+options brief() {
+  options chosen;
+  chosen.max_epochs = 8;
+  chosen.cell_seconds = 1e-5;
+  chosen.warm_up_seconds = 0;
+  return chosen;
+}
+
+/// Whether one of five comparisons says so: other work on this machine may disturb some.
+template <class Compare, class Says>
+bool in_five(Compare const& compare_once, Says const& says) {
+  for (int i = 0; i < 5; ++i) {
+    auto const found = compare_once();
+    if (says(found)) { return true; }
+    WARN(found);
+  }
+  return false;
+}
+
+/// y = 2 x + 1 over 1000 elements; `wrong_at` gets another value, and no element where it is 1000.
+auto doubling(std::size_t wrong_at) {
+  return [wrong_at](setup& make) {
+    auto const x = make.random<float>(1000, {-1, 1});
+    auto const y = make.output<float>(1000);
+    make.expect(y, [=](std::size_t i) { return 2 * x.seeded(i) + 1; });
+    make.moves(8000);
+    make.does(2000);
+    return [=] {
+      for (std::size_t i = 0; i < 1000; ++i) { y.data()[i] = 2 * x.data()[i] + 1; }
+      if (wrong_at < 1000) { y.data()[wrong_at] = 77; }
+    };
+  };
+}
+
+void do_nothing() {}
+
+}  // namespace
+
+TEST_CASE("with a margin of 2 % equal work is equivalent, and half the work faster", "[compare]") {
+  CHECK(in_five(
+      [] {
+        return compare("one", chain_of_20000, "other", [] { return chain(20'000); },
+                       {.margin = 0.02});
+      },
+      [](comparison const& found) { return found.is(verdict::equivalent); }));
+  CHECK(in_five(
+      [] { return compare("whole", chain_of_40000, "half", chain_of_20000, {.margin = 0.02}); },
+      [](comparison const& found) {
+        return found.is(verdict::faster) && found.effect("whole", "half").low > 0.4 &&
+               found.effect("whole", "half").high < 0.6;
+      }));
+}
+
+TEST_CASE("several callables are held against the first", "[compare]") {
+  auto const once = [] {
+    return compare_all("two", chain_of_40000, "one", chain_of_20000, "four",
+                       [] { return chain(80'000); });
+  };
+  CHECK(in_five(once, [](comparison const& found) {
+    CHECK(found.findings.size() == 2);
+    CHECK(found.variants.size() == 3);
+    CHECK(found.variants[2].label == "four");
+    return found.outcome("two", "one") == verdict::faster &&
+           found.outcome("two", "four") == verdict::slower && found.effect("two", "four").low > 1.5;
+  }));
+}
+
+TEST_CASE("a comparison of host calls is on the wall clock and says where it ran", "[compare]") {
+  auto const found = compare("a", do_nothing, "b", do_nothing, brief());
+  CHECK(found.failure == "");
+  CHECK(found.primary == measure::clock::wall);
+  CHECK(found.where.host_threads > 0);
+  CHECK(found.changed == "callable");
+  CHECK(found.ceilings.empty());  // no bytes were declared
+  CHECK(found.epochs == 8);
+  CHECK(std::any_of(found.notes.begin(), found.notes.end(), [](auto const& each) {
+    return each.find("buffers that a callable brings stay in all epochs") != std::string::npos;
+  }));
+}
+
+TEST_CASE("options come last or not at all, for two callables and for more", "[compare]") {
+  options chosen = brief();
+  chosen.title = "mine";
+  CHECK(compare_all("a", do_nothing, "b", do_nothing, "c", do_nothing, chosen).title == "mine");
+  CHECK(compare_all("a", do_nothing, "b", do_nothing, chosen).title == "mine");
+  CHECK(compare("a", do_nothing, "b", do_nothing, chosen).title == "mine");
+  CHECK(compare(std::string{"a"}, do_nothing, std::string{"b"}, do_nothing).failure == "");
+}
+
+TEST_CASE("a callable may be a function, a lambda, a std::function or any object", "[compare]") {
+  struct counting {
+    std::shared_ptr<int> calls = std::make_shared<int>(0);
+    void operator()() const { ++*calls; }
+  };
+  counting const object;
+  std::function<int()> const erased = [] { return 3; };
+  auto const found = compare_all(
+      "function", do_nothing, "object", object, "erased", erased, "wrapped",
+      host_call([](auto... none) { (void)sizeof...(none); }), "mutable",
+      [n = 0]() mutable { return ++n; }, brief());
+  CHECK(found.failure == "");
+  CHECK(*object.calls > 8 * 4);
+}
+
+TEST_CASE("a factory is called anew for each epoch, instance and buffer set", "[compare]") {
+  std::set<float const*> inputs;
+  std::vector<float> first;
+  int made = 0;
+  auto const counted = [&](setup& make) {
+    ++made;
+    auto const x = make.random<float>(100);
+    first.push_back(x.seeded(0));
+    inputs.insert(x.data());
+    return [] {};
+  };
+  auto const found = compare("a", counted, "b", do_nothing, brief());
+  CHECK(found.failure == "");
+  CHECK(made == 8 * 2 * 2);  // epochs, instances of the control, buffer sets
+  CHECK(std::set<float>(first.begin(), first.end()).size() == 8);  // one seed in each epoch
+  CHECK(inputs.size() > 4);
+
+  made = 0;
+  auto const as_variant = compare("b", do_nothing, "a", counted, brief());
+  CHECK(as_variant.failure == "");
+  CHECK(made == 8 * 2);
+}
+
+TEST_CASE("what a factory declares arrives, with the host's limit", "[compare]") {
+  auto const found = compare("a", doubling(1000), "b", doubling(1000), brief());
+  CHECK(found.failure == "");
+  CHECK(found.variants[0].bytes == 8000);
+  CHECK(found.variants[1].flops == 2000);
+  REQUIRE(found.ceilings.size() == 1);
+  CHECK(found.ceilings[0].per_second > 1e8);
+  CHECK(std::none_of(found.notes.begin(), found.notes.end(), [](auto const& each) {
+    return each.find("buffers that a callable brings") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a wrong result names variant, epoch and element, and is not timed", "[compare]") {
+  auto const found = compare("good", doubling(1000), "bad", doubling(123), brief());
+  CHECK(found.is(verdict::wrong_answer));
+  CHECK_THAT(found.reason(),
+             test::contains("variant \"bad\", epoch 1, before timing, buffer set ") &&
+                 test::contains("element 123 of array 1 is 77, expected ") &&
+                 test::contains("1 of 1000 elements is wrong"));
+  CHECK(found.failure == found.reason());
+  CHECK(found.cells.empty());
+}
+
+TEST_CASE("an output that is not written is found, in whichever variant", "[compare]") {
+  auto const idle = [](setup& make) {
+    auto const y = make.output<float>(10);
+    make.expect(y, [](std::size_t) { return 1; });
+    return [] {};
+  };
+  auto const found = compare("a", idle, "b", do_nothing, brief());
+  CHECK(found.is(verdict::wrong_answer));
+  CHECK_THAT(found.reason(), test::contains("variant \"a\", epoch 1") &&
+                                 test::contains("element 0 of array 0 was never written"));
+}
+
+TEST_CASE("an array that calls read and write is restored before each verification", "[compare]") {
+  // Each call doubles: after the calls of a cell nothing would be right.
+  auto const growing = [](setup& make) {
+    auto const x = make.inout<float>(64, {1, 2});
+    make.expect(x, [=](std::size_t i) { return 2 * x.seeded(i); });
+    return [=] {
+      for (std::size_t i = 0; i < x.size(); ++i) { x.data()[i] *= 2; }
+    };
+  };
+  auto chosen = brief();
+  chosen.verify = measure::verification::every_epoch;
+  auto const found = compare("a", growing, "b", growing, chosen);
+  CHECK(found.failure == "");
+  CHECK(found.epochs == 8);
+}
+
+TEST_CASE("what a callable throws names variant and epoch", "[compare]") {
+  int calls = 0;
+  auto const third = [&] {
+    if (++calls == 3) { throw std::runtime_error("no more"); }
+  };
+  auto const found = compare("steady", do_nothing, "tired", third, brief());
+  CHECK(found.is(verdict::unproven));
+  CHECK_THAT(found.reason(),
+             test::contains("variant \"tired\", epoch 1, ") && test::contains(": no more"));
+  CHECK(calls == 3);
+
+  auto const throwing = [](setup&) -> std::function<void()> { throw std::logic_error("no room"); };
+  auto const unbuilt = compare("a", do_nothing, "b", throwing, brief());
+  CHECK(unbuilt.reason() == "variant \"b\", epoch 1, building: no room");
+
+  int epochs = 0;
+  auto const later = [&epochs](setup&) {
+    return [&epochs, own = ++epochs] {
+      if (own > 4) { throw 42; }  // NOLINT: two buffer sets, so in the third epoch
+    };
+  };
+  auto const unknown = compare("a", do_nothing, "b", later, brief());
+  CHECK_THAT(unknown.reason(), test::contains("variant \"b\", epoch 3, ") &&
+                                   test::contains("an exception of unknown type"));
+}
+
+TEST_CASE("null callables are refused, and a factory of one is named", "[compare]") {
+  std::function<void()> const none;
+  void (*const null)() = nullptr;
+  CHECK_THROWS_AS(compare("a", do_nothing, "b", none), std::invalid_argument);
+  CHECK_THROWS_WITH(compare("a", do_nothing, "b", none),
+                    "\"b\" is a null callable: pass a function to time");
+  CHECK_THROWS_WITH(compare("a", null, "b", do_nothing),
+                    test::contains("\"a\" is a null callable"));
+  CHECK_THROWS_WITH(compare("a", do_nothing, "b", std::function<std::function<void()>(setup&)>{}),
+                    test::contains("\"b\" is a null callable"));
+  auto const empty = [](setup&) { return std::function<void()>{}; };
+  auto const found = compare("a", do_nothing, "b", empty, brief());
+  CHECK(found.reason() == "variant \"b\", epoch 1, building: its factory returned a null callable");
+}
+
+TEST_CASE("names and options that cannot be are refused before anything is called", "[compare]") {
+  int calls = 0;
+  auto const counted = [&calls] { ++calls; };
+  CHECK_THROWS_WITH(compare("same", counted, "same", counted),
+                    "two variants are labelled \"same\"");
+  CHECK_THROWS_WITH(compare("", counted, "b", counted), "a variant needs a name that is not empty");
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.margin = -0.01}),
+                    test::contains("margin is positive, not -0.01"));
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.clock = measure::clock::gpu}),
+                    "host calls have no clock but wall");
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.clock = measure::clock::submit}),
+                    "host calls have no clock but wall");
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.cold_cache = true}),
+                    test::contains("cold_cache"));
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.max_epochs = 3}),
+                    test::contains("max_epochs = 3 can prove nothing"));
+  CHECK_THROWS_WITH(compare_all("a", counted, "b", counted, "a", counted),
+                    test::contains("two variants are labelled \"a\""));
+  CHECK(calls == 0);
+}
+
+TEST_CASE("require passes the verdicts that it allows, and throws the short report", "[compare]") {
+  auto const found = compare("a", do_nothing, "b", doubling(5), brief());
+  REQUIRE(found.is(verdict::wrong_answer));
+  CHECK_NOTHROW(require(found, {verdict::faster, verdict::wrong_answer}));
+  CHECK_THROWS_AS(require(found, {verdict::faster, verdict::equivalent}), std::runtime_error);
+  CHECK_THROWS_WITH(require(found, {verdict::faster}), report::short_text(found));
+  CHECK_THROWS_AS(require(found, {}), std::runtime_error);
+  CHECK_NOTHROW(require(comparison{}, {}));  // nothing was asked, so nothing is wrong
+}
+
+TEST_CASE("what is printed is short: ten lines and one for each variant", "[compare]") {
+  auto chosen = brief();
+  chosen.title = "the title";
+  for (auto const& found : {compare("first", doubling(1000), "second", doubling(1000), chosen),
+                            compare("first", doubling(1000), "second", doubling(7), chosen)}) {
+    std::ostringstream out;
+    out << found;
+    INFO(out.str());
+    auto const text = out.str();
+    CHECK(std::count(text.begin(), text.end(), '\n') <= 12);
+    CHECK(text.find("first") != std::string::npos);
+    std::ostringstream whole;
+    whole << full(found);
+    CHECK(whole.str().size() > text.size());
+    CHECK(whole.str().find("Environment") != std::string::npos);
+  }
+}
