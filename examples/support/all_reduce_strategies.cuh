@@ -194,7 +194,7 @@ class strategy_bench {
       if (i != control_of(i) && next < found.findings.size()) {  // the primary findings come first
         row.effect = found.findings[next].effect;
         row.effect.confidence = 1 - chosen_.alpha;
-        row.verdict = measure::to_string(found.findings[next].outcome);
+        row.verdict = to_string(found.findings[next].outcome);
         ++next;
       }
       into.rows.push_back(std::move(row));

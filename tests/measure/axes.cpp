@@ -119,7 +119,7 @@ TEST_CASE("a workload at its defaults has a short text", "[axes]") {
 }
 
 TEST_CASE("numbers that differ have texts that differ", "[axes]") {
-  auto const text = [](auto value) { return parameters{}.show("x", value).after("p"); };
+  auto const text = [](auto value) { return parameter_list{}.show("x", value).after("p"); };
   CHECK(text(0.1) == "p{x=0.1}");
   CHECK(text(0.5F) == "p{x=0.5}");
   CHECK(text(1e12) == "p{x=1e+12}");

@@ -49,28 +49,29 @@ std::string describe(T const& value) {
 ///
 /// A parameter is written always, or only where its value differs from its default. Numbers that
 /// differ have digits that differ.
-class parameters {
+class parameter_list {
  public:
   /// Adds a text as it is.
-  parameters& show(std::string const& text) {
+  parameter_list& show(std::string const& text) {
     text_ += (text_.empty() ? "" : ", ") + text;
     return *this;
   }
 
   template <class T>
-  parameters& show(std::string_view name, T const& value) {
+  parameter_list& show(std::string_view name, T const& value) {
     return show(std::string{name} + '=' + in_digits(value));
   }
 
   /// Adds `name=value` where the value is not `usual`; `words(value)` is its text. A flag is its
   /// name alone, or `name=false`.
   template <class T, class Words>
-  parameters& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual,
-                   Words words) {
+  parameter_list& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual,
+                       Words words) {
     return value == usual ? *this : show(std::string{name} + '=' + words(value));
   }
   template <class T>
-  parameters& show(std::string_view name, T const& value, std::type_identity_t<T> const& usual) {
+  parameter_list& show(std::string_view name, T const& value,
+                       std::type_identity_t<T> const& usual) {
     if constexpr (std::same_as<T, bool>) {
       return value == usual ? *this : show(std::string{name}.append(value ? "" : "=false"));
     } else {

@@ -109,7 +109,7 @@ struct async {
   static constexpr std::string_view name = "mr::async";
   std::string describe() const {
     async const usual{};
-    parameters all;
+    parameter_list all;
     if (initial_bytes != usual.initial_bytes) { all.show(describe_bytes(initial_bytes)); }
     return all
         .show("release_threshold_bytes", release_threshold_bytes, usual.release_threshold_bytes,

@@ -242,7 +242,7 @@ struct counted {
 
   static constexpr std::string_view name = "mr::counted";
   std::string describe() const {
-    return parameters{}
+    return parameter_list{}
         .show(assay::describe(upstream))
         .show("timed", Timed, false)
         .show("peak_slack_bytes", peak_slack_bytes, default_peak_slack_bytes, describe_bytes)

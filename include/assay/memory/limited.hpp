@@ -89,7 +89,7 @@ struct limited {
 
   static constexpr std::string_view name = "mr::limited";
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show(assay::describe(upstream));
     if (max_bytes != std::numeric_limits<std::size_t>::max()) {
       all.show(describe_bytes(max_bytes));

@@ -207,7 +207,7 @@ struct logged {
 
   static constexpr std::string_view name = "mr::logged";
   std::string describe() const {
-    return parameters{}.show(assay::describe(upstream)).show(path).after(name);
+    return parameter_list{}.show(assay::describe(upstream)).show(path).after(name);
   }
   template <class Place>
   requires memory_policy<Policy, Place>

@@ -72,7 +72,7 @@ struct managed {
 
   static constexpr std::string_view name = "mr::managed";
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     if (max_bytes != 0) { all.show(describe_bytes(max_bytes)); }
     return all.after(name);
   }

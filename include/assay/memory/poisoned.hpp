@@ -58,7 +58,9 @@ struct poisoned {
   Policy upstream{};
 
   static constexpr std::string_view name = "mr::poisoned";
-  std::string describe() const { return parameters{}.show(assay::describe(upstream)).after(name); }
+  std::string describe() const {
+    return parameter_list{}.show(assay::describe(upstream)).after(name);
+  }
   template <class Place>
   requires memory_policy<Policy, Place>
   auto open(Place place) const {

@@ -126,7 +126,7 @@ struct pool {
   static constexpr std::string_view name = "mr::pool";
   std::string describe() const {
     pool const usual{};
-    return parameters{}
+    return parameter_list{}
         .show(describe_bytes(initial_bytes))
         .show("max_bytes", max_bytes, usual.max_bytes, describe_bytes)
         .show("growth_bytes", growth_bytes, usual.growth_bytes, describe_bytes)

@@ -50,11 +50,11 @@ struct overlapped {
   static constexpr bool capturable = true;
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("chunks", chunks, 0).show("streams", streams, 0);
     if (terms) { all.show("caller's terms"); }
     if (bounce != staging{}) {
-      parameters how;
+      parameter_list how;
       bounce.show(how);
       all.show(how.after("bounce="));
     }

@@ -24,7 +24,7 @@ struct staged {
   static constexpr bool capturable = false;
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     bounce().show(all);
     return all.after(name);
   }

@@ -39,7 +39,7 @@ struct staging {
   bool operator==(staging const&) const = default;
 
   /// Adds the fields that are not at their defaults to a description.
-  void show(parameters& to) const {
+  void show(parameter_list& to) const {
     staging const usual{};
     to.show("threads", threads, usual.threads)
         .show("buffers", buffers, usual.buffers)

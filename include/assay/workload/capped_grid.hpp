@@ -25,7 +25,7 @@ inline void require_caps(std::string_view name, int max_sms, int threads) {
 }
 
 /// Adds the caps to a description; `max_sms` only where it is one.
-inline void show_caps(parameters& to, int max_sms, int threads) {
+inline void show_caps(parameter_list& to, int max_sms, int threads) {
   to.show("max_sms", max_sms, 0).show("threads", threads);
 }
 

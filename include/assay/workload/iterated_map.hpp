@@ -45,7 +45,7 @@ struct iterated_map {
   assay::reference::affine_step<T> step() const { return assay::reference::step_for<T>(steps()); }
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("elements", count()).show("flops_per_element", flops_per_element);
     if (data) { all.show("caller's array"); }
     return all.show("seed", seed, iterated_map{}.seed)

@@ -55,7 +55,7 @@ struct matmul {
   bool operator==(matmul const&) const = default;
 
   std::string describe() const {
-    return parameters{}
+    return parameter_list{}
         .show(std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k))
         .show("seed", seed, matmul{}.seed)
         .show("exact", exact, false)

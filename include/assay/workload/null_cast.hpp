@@ -73,7 +73,7 @@ struct basic_null_cast {
     constexpr auto type = std::same_as<T, float>          ? "float"
                           : std::same_as<T, std::int32_t> ? "int32"
                                                           : "int64";
-    parameters all;
+    parameter_list all;
     all.show("rows", row_count());
     if (input) {
       all.show("caller's column");

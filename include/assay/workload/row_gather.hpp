@@ -43,7 +43,7 @@ struct row_gather {
   bool operator==(row_gather const&) const = default;
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("rows", rows).show("table_rows", table_rows).show("row_bytes", row_bytes);
     show_caps(all, max_sms, threads);
     return all.show("seed", seed, row_gather{}.seed).after(name);

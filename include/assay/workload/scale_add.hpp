@@ -49,7 +49,7 @@ struct scale_add {
 
   std::string describe() const {
     scale_add const usual{};
-    parameters all;
+    parameter_list all;
     all.show("elements", count()).show("scale", scale, usual.scale);
     show_caps(all, max_sms, threads);
     if (data) { all.show("caller's arrays"); }

@@ -55,7 +55,7 @@ struct streaming_sum {
   bool operator==(streaming_sum const&) const = default;
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("elements", elements);
     show_caps(all, max_sms, threads);
     return all.show("seed", seed, streaming_sum{}.seed)

@@ -45,7 +45,7 @@ struct transpose {
   std::int64_t count() const noexcept { return rows * columns; }
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("rows", rows).show("columns", columns);
     show_caps(all, max_sms, threads);
     return all.show("seed", seed, transpose{}.seed).after(name);

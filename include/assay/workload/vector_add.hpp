@@ -48,7 +48,7 @@ struct vector_add {
   std::int64_t count() const noexcept { return data ? data->elements : elements; }
 
   std::string describe() const {
-    parameters all;
+    parameter_list all;
     all.show("elements", count());
     if (data) { all.show("caller's arrays"); }
     return all.show("seed", seed, vector_add{}.seed).after(detail::name_with_element<vector_add>());
