@@ -321,9 +321,8 @@ class procedure {
   comparison record_;
   typename Clock::time_point begin_;
   double block_seconds_ = 0;
-  bool open_ = false;  ///< an epoch is being run whose cells do not count yet
-  int number_ = 0;     ///< of the current epoch
-  int position_ = 0;   ///< of the next cell in its epoch
+  bool open_ = false;              ///< an epoch is being run whose cells do not count yet
+  int number_ = 0, position_ = 0;  ///< of the current epoch, of the next cell in it
 };
 
 }  // namespace detail
