@@ -17,8 +17,8 @@
 
 namespace assay::measure {
 
-/// What one cell measured: mean seconds per launch on each clock, NaN where the subject has no such
-/// clock; and the mean SM clock during the cell in Hz, NaN where it cannot be known.
+/// One timed cell: mean seconds per launch on each clock, and the mean SM clock in Hz. NaN stands
+/// for a clock that the subject does not have, and for an SM clock that is not known.
 struct cell {
   std::array<double, 3> seconds{std::numeric_limits<double>::quiet_NaN(),
                                 std::numeric_limits<double>::quiet_NaN(),
@@ -56,8 +56,8 @@ class subject {
   virtual std::vector<std::string> caveats() const { return {}; }
 };
 
-/// What an epoch hands to those who build its subjects: all that a label could own is made anew,
-/// and what is random about it follows from `seed`, which is the same for every variant.
+/// One epoch, as the builders of its subjects see it. Everything that a variant owns is made anew
+/// in each epoch. All that is random in a subject follows from `seed`, the same for every variant.
 struct epoch {
   int number = 0;
   std::uint64_t seed = 0;
