@@ -305,3 +305,28 @@ TEST_CASE("what is printed is short: ten lines and one for each variant", "[comp
     CHECK(whole.str().find("Environment") != std::string::npos);
   }
 }
+
+TEST_CASE("a factory may name the kind of the work that it returns", "[compare]") {
+  auto const generic = [](setup& make) {
+    auto const y = make.output<float>(10);
+    return host_call([y](auto... nothing) {
+      static_assert(sizeof...(nothing) == 0);
+      for (std::size_t i = 0; i < 10; ++i) { y.data()[i] = 1; }
+    });
+  };
+  CHECK(compare("a", generic, "b", generic, brief()).failure == "");
+}
+
+TEST_CASE("a difference below the margin is equivalent for require", "[compare]") {
+  comparison found;
+  found.variants.resize(2);
+  measure::finding one;
+  one.outcome = verdict::slower;
+  one.exceeds_margin = false;
+  one.weights = {-1, 1};
+  found.findings = {one};
+  CHECK_NOTHROW(require(found, {verdict::equivalent}));
+  CHECK_THROWS(require(found, {verdict::faster}));
+  found.findings[0].exceeds_margin = true;
+  CHECK_THROWS(require(found, {verdict::equivalent}));
+}

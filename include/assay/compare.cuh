@@ -8,6 +8,7 @@
 #include <assay/measure/launch_subject.cuh>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,11 @@ struct callable_support<true> {
   static constexpr clock default_clock = clock::gpu;
   static constexpr int most_launches = 200;
 
-  explicit callable_support(options const& chosen) : place_(chosen.place) {
-    require_device(place_);
+  explicit callable_support(options const& chosen) : place_(place_of(chosen)) {
+    if (chosen.cold_cache && chosen.clock.value_or(default_clock) != clock::gpu) {
+      throw std::invalid_argument("cold_cache is timed by events: it needs the gpu clock, not " +
+                                  std::string{to_string(*chosen.clock)});
+    }
     device_guard const guard{place_};
     session_ = std::make_shared<launch_session>(place_, chosen.clock.value_or(default_clock),
                                                 chosen.cold_cache);
@@ -34,6 +38,14 @@ struct callable_support<true> {
   std::vector<ceiling> ceilings() const { return device_ceilings(place_); }
 
  private:
+  /// The device that the options name, else the current one, on which a caller's buffers are.
+  static on::device place_of(options const& chosen) {
+    auto place = chosen.place.value_or(on::device{});
+    require_device(place);
+    if (!chosen.place) { check(cudaGetDevice(&place.id)); }
+    return place;
+  }
+
   on::device place_;
   std::shared_ptr<launch_session> session_;
 };

@@ -25,7 +25,8 @@ namespace assay {
 ///
 /// Blocks until done. What a callable throws, a CUDA error, and a wrong result end the comparison:
 /// the result says which variant, in which epoch. Throws `std::invalid_argument` for null
-/// callables, equal names, options that cannot be, and a device that does not exist.
+/// callables, equal names, options that cannot be, and a device that does not exist; `cuda_error`
+/// where the device fails before the first epoch.
 template <class F, class... Rest>
 requires(sizeof...(Rest) >= 2)
 comparison compare_all(std::string name, F callable, Rest... rest) {
@@ -43,12 +44,15 @@ comparison compare(std::string control_name, Control control, std::string varian
 }
 
 /// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`; for
-/// tests and CI: `require(found, {verdict::faster, verdict::equivalent})`.
+/// tests and CI: `require(found, {verdict::faster, verdict::equivalent})`. A difference below the
+/// margin counts as equivalent too.
 inline void require(comparison const& found, std::initializer_list<verdict> allowed) {
   for (auto const& each : found.findings) {
     if (!each.primary) { continue; }
     bool holds = false;
-    for (auto const one : allowed) { holds = holds || each.outcome == one; }
+    for (auto const one : allowed) {
+      holds = holds || each.outcome == one || (one == verdict::equivalent && !each.exceeds_margin);
+    }
     if (!holds) { throw std::runtime_error(report::short_text(found)); }
   }
 }

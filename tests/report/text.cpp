@@ -304,12 +304,12 @@ TEST_CASE("the short report: verdicts, variants, noise and one advice") {
       "  give it more time by options::max_seconds, or a wider margin\n"));
   all.findings[0].epochs_needed = 60;
   CHECK(report::short_text(all).ends_with(
-      "  about 60 epochs would settle it in 4 of 5 cases: options::max_seconds = 17, or a wider "
+      "  about 60 epochs would settle it in 4 of 5 cases: options::max_seconds = 20, or a wider "
       "margin\n"));
   all.findings[0].epochs_needed = 120;
   auto unwrapped = report::short_text(all);
   std::ranges::replace(unwrapped, '\n', ' ');
-  CHECK(unwrapped.find("max_seconds = 33, max_epochs = 120, or") != std::string::npos);
+  CHECK(unwrapped.find("max_seconds = 39, max_epochs = 120, or") != std::string::npos);
   all.findings[0] = test::found("c", verdict::unproven, {1.02, 1.01, 1.03}, {-1, 1});
   all.findings[0].reason = "carry-over";
   CHECK(report::short_text(all).find("full(found) has the guards") != std::string::npos);

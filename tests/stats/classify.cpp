@@ -139,3 +139,22 @@ TEST_CASE("the epochs told to settle it do so in four cases of five") {
     CHECK(done < 0.90 * runs);
   }
 }
+
+TEST_CASE("effects collected in full are classified at one level, and refused where not finite") {
+  std::vector<double> const slower{0.05, 0.06, 0.04, 0.05, 0.07, 0.05};
+  CHECK(classify(slower, 0.01, 0.05).outcome == verdict::slower);
+  CHECK(classify(slower, 0.01, 0.01).outcome == verdict::inconclusive);  // 6 signs prove .03
+  std::vector<double> broken = slower;
+  broken[2] = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(classify(broken, 0.01, 0.05), assay::test::contains("effect 2 is nan"));
+  CHECK_THROWS_WITH(classify(slower, -1, 0.05), assay::test::contains("a margin is positive"));
+}
+
+TEST_CASE("the next analysis is the first with enough epochs") {
+  CHECK(next_analysis(1) == 8);
+  CHECK(next_analysis(9) == 12);
+  CHECK(next_analysis(13) == 16);
+  CHECK(next_analysis(24) == 24);
+  CHECK(next_analysis(25) == 48);
+  CHECK(next_analysis(97) == 192);
+}

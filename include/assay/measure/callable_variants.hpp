@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -113,7 +114,12 @@ struct callable_list {
     auto const declared = [](variant_result const& each) { return each.bytes > 0; };
     if (found.failure.empty() &&
         std::any_of(found.variants.begin(), found.variants.end(), declared)) {
-      found.ceilings = with->ceilings();
+      try {
+        found.ceilings = with->ceilings();
+      } catch (std::exception const& cause) {
+        found.notes.push_back(std::string{"the limit of this machine is not known: "} +
+                              cause.what());
+      }
     }
     return found;
   }

@@ -96,13 +96,18 @@ void call_and_keep(F& callable) {
   }
 }
 
+template <callable_kind Kind, class F>
+consteval callable_kind kind_in(std::type_identity<named_callable<Kind, F>>) {
+  return Kind;
+}
+
 /// The kind of work that a factory of type F returns.
 template <class F>
 consteval callable_kind made_by() {
   using made = std::invoke_result_t<F&, setup&>;
   static_assert(!std::is_void_v<made>,
                 "a factory returns the work that is timed: void() or void(cudaStream_t)");
-  return kind_of<made>();
+  return kind_in(std::type_identity<decltype(named(std::declval<made>()))>{});
 }
 
 }  // namespace detail
@@ -133,7 +138,7 @@ work_factory<Signature> as_factory(std::string const& label, named_callable<Kind
   auto const shared = std::make_shared<F>(std::move(from.callable));
   if constexpr (Kind == callable_kind::factory) {
     return [shared, label](setup& make) -> std::function<Signature> {
-      auto made = (*shared)(make);
+      auto made = detail::named((*shared)(make)).callable;
       if (detail::is_null(made)) {
         throw std::invalid_argument("its factory returned a null callable");
       }

@@ -32,8 +32,8 @@ struct cell_size {
 /// the slowest are kept within ten times `cell_seconds` where those least numbers allow.
 ///
 /// Wash-out: the first launch after another variant finds its caches, the second is clear of it
-/// also where launches overlap, so 2; from 0.2 ms on 1. From 2 ms on none, as such a launch moves
-/// 6 GB, a hundred times the L2.
+/// also where launches overlap, so 2; from 0.2 ms on 1. From 2 ms on none: a launch that is bound
+/// by memory moves 6 GB, a hundred times the L2. For others the carry-over guard decides.
 inline cell_size size_cells(double fastest, double slowest, double cell_seconds,
                             int most_launches = 200) {
   if (!(cell_seconds > 0) || !std::isfinite(cell_seconds)) {

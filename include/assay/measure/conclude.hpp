@@ -197,7 +197,7 @@ class result_builder {
                        percent_text(std::expm1(control->effect.estimate));
       auto const bound =
           stats::classify(widened(judged.effect, control->bias_bound()), options_.margin);
-      if (stats::is_sign(bound.outcome)) {
+      if (bound.outcome != verdict::inconclusive) {
         judged = bound;
         found.is_bound = true;
         found.reason = why;
@@ -209,8 +209,9 @@ class result_builder {
     found.exceeds_margin = judged.exceeds_margin;
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
     if (found.outcome == verdict::inconclusive) {
-      found.epochs_needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
-                                                    options_.margin, options_.run_until_sign);
+      int const needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
+                                                 options_.margin, options_.run_until_sign);
+      found.epochs_needed = needed > 0 ? stats::next_analysis(needed) : 0;
     }
     add_vetoes(on, k, judged, reasons);
     if (reasons.empty()) { return; }
@@ -227,12 +228,18 @@ class result_builder {
     if (carried) { reasons.push_back(*carried); }
     auto const coarse =
         resolution_veto(judged, launch_seconds(on, k),
-                        options_.tick_seconds[static_cast<std::size_t>(on)], size_.launches);
+                        options_.tick_seconds[static_cast<std::size_t>(on)], resolved_launches());
     if (coarse) { reasons.push_back(*coarse); }
     if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {
       auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
       if (split) { note(*split); }
     }
+  }
+
+  /// Over how many launches a tick of the clock is spread. With a cold cache each launch has a pair
+  /// of events of its own, and the errors of pairs average out as their root.
+  double resolved_launches() const {
+    return options_.cold_cache ? std::sqrt(size_.launches) : size_.launches;
   }
 
   /// The shortest launch among the variants of a contrast.
@@ -272,7 +279,8 @@ class result_builder {
     int dropped = 0;
     for (auto const& each : result_.epoch_records) {
       blocks += each.blocks;
-      dropped += each.dropped.empty() ? 0 : 1;
+      bool const repeated = &each != &result_.epoch_records.back();
+      dropped += repeated && !each.dropped.empty() ? 1 : 0;
     }
     note("cells of " + std::to_string(size_.wash_out) + " wash-out and " +
          std::to_string(size_.launches) + " timed launches; " + std::to_string(blocks) +

@@ -27,8 +27,8 @@ struct environment_watch {
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
 };
 
-/// Options whose epochs begin when `place` has settled, and end with what it objects to; what they
-/// have asked for already comes after.
+/// Adds the hooks of a watch to options: they run before the caller's own. Epochs begin when the
+/// place has settled; an epoch to which the watch objects is dropped. `throttle_bits` is replaced.
 inline options watched(options chosen, environment_watch const& place) {
   chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
     place.settle();

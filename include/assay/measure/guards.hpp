@@ -34,9 +34,9 @@ struct control_check {
   double bias_bound() const { return std::max(std::abs(effect.low), std::abs(effect.high)); }
 };
 
-/// The interval of an effect, widened by the most that two instances of one variant may differ. A
-/// sign that the widened interval still has is no artefact of how instances differ, as the effect
-/// is that of one instance against one other.
+/// The interval of an effect, widened by the most that two instances of one variant may differ. If
+/// it still excludes 0, differences between instances cannot explain the effect: each variant is
+/// one instance.
 inline stats::interval widened(stats::interval const& effect, double bias_bound) {
   return {effect.low - bias_bound, effect.estimate, effect.high + bias_bound};
 }
@@ -77,7 +77,7 @@ inline std::optional<std::string> carry_over_veto(stats::classification const& f
 /// per launch is under one tick of the clock spread over the launches of a cell.
 inline std::optional<std::string> resolution_veto(stats::classification const& found,
                                                   double launch_seconds, double tick_seconds,
-                                                  int launches) {
+                                                  double launches) {
   if (found.outcome != verdict::faster && found.outcome != verdict::slower) { return {}; }
   double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
   double const finest = tick_seconds / launches;

@@ -27,6 +27,14 @@ class launch_session {
   launch_session(on::device place, clock primary, bool cold_cache)
       : place_(place), primary_(primary), latch_(held_at_most), sm_clock_(place) {
     if (cold_cache) { flush_.emplace(place); }
+    // Loads the kernels of the instruments: a first launch may wait for the device, and must not
+    // do so behind a held stream.
+    stream const first{place};
+    latch_.hold(first);
+    latch_.open();
+    sm_clock_.begin(first);
+    sm_clock_.end(first);
+    first.synchronize();
     held_ = primary != clock::wall;
   }
 
@@ -41,7 +49,7 @@ class launch_session {
   /// Enqueues what takes the place of everything in the L2 cache.
   void flush_cache(::cuda::stream_ref on) const { flush_->enqueue(on); }
 
-  /// The longest that a stream is held: 200 launches take a millisecond to enqueue.
+  /// The longest that a stream is held: 200 launches take about a millisecond to enqueue.
   static constexpr double held_at_most = 0.05;
 
  private:

@@ -25,13 +25,13 @@ struct options {
   double margin = 0.01;    ///< differences inside it do not matter, as a share
   double alpha = 0.05;     ///< false-alarm rate over all interim analyses and contrasts together
   std::uint64_t seed = 0;  ///< of all that is random; 0 draws one, which the result records
-  int max_epochs = 96;     ///< analyses come after 8, 12, 16, 24, 48 and 96 epochs
+  int max_epochs = 96;     ///< analyses come after 8 (one contrast), 12, 16, 24, 48 and 96
   /// After the first analysis, no epoch begins unless the next analysis is expected before this.
   double max_seconds = 10;
   /// Decides the verdict; if not given: `gpu` for launches, `wall` for host calls and pipelines.
   std::optional<measure::clock> clock{};
-  on::device place{};       ///< where launches run; pipelines and host calls have their own place
-  bool cold_cache = false;  ///< clear the L2 cache before each timed launch
+  std::optional<on::device> place{};  ///< of launches; if not given: the current device
+  bool cold_cache = false;            ///< clear the L2 cache before each timed launch
   std::string title{};
 
   /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
@@ -42,8 +42,8 @@ struct options {
   bool hidden_control = true;   ///< run the first variant also as a second, independent instance
   verification verify = verification::at_ends;
   double cell_seconds = 1e-3;  ///< timed part of a cell, for launches shorter than that
-  /// Launches in a cell; if not given: 1,000,000 for host calls, else 200, as a stream takes some
-  /// 1000 before enqueueing blocks.
+  /// The most launches in a cell; if not given: 1,000,000 for host calls, else 200, as a stream
+  /// takes some 1000 before enqueueing blocks.
   std::optional<int> most_launches{};
   double warm_up_seconds = 0.25;  ///< cap of the warm-up, which ends earlier when times are steady
   /// Resolution of the clocks in seconds. `gpu`: 0.5 us, as the CUDA runtime documents for events.

@@ -99,7 +99,6 @@ class procedure {
     if (now.number == 0) { size_ = warm_up(built, from); }
     double const set_up = elapsed() - record.start_seconds;
     tell("timing");
-    // The first cell follows a launch as all others do, and of any instance alike.
     for (auto const i : stats::draw_order(instances_, from)) {
       guarded(i, "warming up", [&] { built[i]->warm(from.flip() ? 1 : 0, 1); });
     }
@@ -110,6 +109,11 @@ class procedure {
       time(built, block, record);
     }
     block_seconds_ = (elapsed() - timed_from) / record.blocks;
+    for (std::size_t v = 0; v < variants_.size(); ++v) {  // in each epoch: they may change
+      for (auto const& each : guarded(v, "timing", [&] { return built[v]->caveats(); })) {
+        add_distinct(end_.caveats, each);
+      }
+    }
     bool const decided = close_epoch(now, record);
     if (decided || every) { verify(built, "after timing", from); }
     record.seconds = elapsed() - record.start_seconds;
@@ -189,8 +193,7 @@ class procedure {
   }
 
   /// Runs all instances in rounds until three successive rounds agree within 0.5 % in every
-  /// instance's time, or the cap: clocks of an idle card need tens of milliseconds to ramp up.
-  /// Sizes cells. Notes what the subjects say of themselves.
+  /// instance's time, or the cap: clocks need tens of milliseconds to ramp up. Sizes cells.
   cell_size warm_up(subjects const& built, stats::random_source& from) {
     tell("warming up");
     cell_size size{0, 1};
@@ -212,9 +215,6 @@ class procedure {
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       end_.bytes.push_back(built[v]->bytes());
       end_.flops.push_back(built[v]->flops());
-      for (auto const& each : guarded(v, "warming up", [&] { return built[v]->caveats(); })) {
-        add_distinct(end_.caveats, each);
-      }
     }
     return size;
   }

@@ -79,7 +79,7 @@ inline std::string advice(comparison const& all) {
   }
   if (!inconclusive) { return {}; }
   if (needed == 0) { return "give it more time by options::max_seconds, or a wider margin"; }
-  auto const seconds = std::ceil(all.seconds * needed / std::max(1, all.epochs));
+  auto const seconds = std::ceil(1.2 * all.seconds * needed / std::max(1, all.epochs));
   return "about " + std::to_string(needed) + " epochs would settle it in 4 of 5 cases: " +
          "options::max_seconds = " + fixed(seconds, 0) +
          (needed > 96 ? ", max_epochs = " + std::to_string(needed) : "") + ", or a wider margin";

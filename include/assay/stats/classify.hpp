@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace assay::stats {
@@ -58,8 +61,17 @@ inline classification classify(std::span<double const> epoch_effects, interim_an
 
 /// Classifies effects that were collected in full before anybody looked at them: one log ratio for
 /// each pair of measurements. Too few effects for the level `alpha` are inconclusive. For programs
-/// with measurements of their own; pairs must be exchangeable where the two sides are equal.
+/// with measurements of their own; pairs must be exchangeable where the two sides are equal. Throws
+/// `std::invalid_argument` for effects that are not finite, and for a margin that is not positive.
 inline classification classify(std::span<double const> effects, double margin, double alpha) {
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    if (std::isfinite(effects[i])) { continue; }
+    throw std::invalid_argument("effect " + std::to_string(i) + " is " +
+                                std::to_string(effects[i]) + ": effects are finite log ratios");
+  }
+  if (!(margin > 0)) {
+    throw std::invalid_argument("a margin is positive, not " + std::to_string(margin));
+  }
   int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), alpha);
   return classify(signed_rank_interval(effects, critical), margin);
 }

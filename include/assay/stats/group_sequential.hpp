@@ -39,6 +39,16 @@ inline std::vector<int> analysis_epochs(int max_epochs) {
 
 }  // namespace detail
 
+/// The number of epochs of the first analysis that has at least `epochs` of them.
+inline int next_analysis(int epochs) {
+  for (int const first : {8, 12, 16}) {
+    if (epochs <= first) { return first; }
+  }
+  int next = 24;
+  while (next < epochs) { next *= 2; }
+  return next;
+}
+
 /// The interim analyses of a comparison with at most `max_epochs` epochs, for one of `family`
 /// contrasts that share the level `alpha`.
 ///
