@@ -81,9 +81,9 @@ FIGURES = [
        "{renewed[false_alarms]} of {renewed[trials]}; with engines kept from epoch to epoch "
        "{kept[false_alarms]} of {kept[trials]}")
       for how in ("two_shot", "ll_push")),
-    *((f"real slow-down of {name} found", ">= 90 %", "detection", ["slow_downs", "found", {"name": kind}],
+    *((f"real slow-down of {name} found, with `run_until_sign`", ">= 90 %", "detection", ["slow_downs", "found", {"name": kind}],
        "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict")
-      for kind, name in (("copy_40us", "0.3 %, a copy of 40 us,"), ("copy_200us", "0.2 %, a copy of 200 us,"))),
+      for kind, name in (("copy_40us", "0.3 % of a copy of 40 us"), ("copy_200us", "0.2 % of a copy of 200 us"))),
     *((f"`mr::pool`, pair, {name}, 1 thread", "p50 <= 30 ns, p99 <= 150 ns", "memory_pool",
        ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 1}],
        "{p50_ns:.0f} ns, {p99_ns:.0f} ns") for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
