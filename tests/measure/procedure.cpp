@@ -468,6 +468,34 @@ TEST_CASE("traces that one variant leaves in the other's cells forbid the verdic
   CHECK_THAT(result.findings.at(0).reason, assay::test::contains("carry-over"));
 }
 
+TEST_CASE("traces that only make an equivalence less certain leave the verdict open") {
+  auto on = two(1e-3, 0.995e-3);
+  std::string last;
+  std::string before_last;
+  on.before = [&](bench::call const& made) {
+    if (made.what == 'w') { before_last = std::exchange(last, made.label); }
+  };
+  // 0.8 % after the other variant, in half of the cells; +0.6 % and -0.6 % in epochs by turns.
+  on.measured = [&](bench::call const& made, measure::cell cell) {
+    if (made.label != "b") { return cell; }
+    if (before_last == "a") { cell[clock::wall] *= 1.008; }
+    cell[clock::wall] *= made.epoch % 2 == 0 ? 1.006 : 0.994;
+    return cell;
+  };
+  auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+  auto const& found = result.findings.at(0);
+  INFO(report::short_text(result));
+  CHECK(stats::classify(
+            {std::log(found.effect.low), std::log(found.effect.ratio), std::log(found.effect.high)},
+            0.01)
+            .outcome == verdict::equivalent);
+  CHECK(found.outcome == verdict::inconclusive);
+  CHECK_THAT(found.reason, assay::test::contains("carry-over"));
+  CHECK_THAT(report::short_text(result),
+             assay::test::contains("without which it is INCONCLUSIVE") &&
+                 assay::test::contains("longer work in each call"));
+}
+
 TEST_CASE(
     "an epoch that is called disturbed is dropped, repeated and recorded, and does not count") {
   auto on = two(1e-3, 1.05e-3);

@@ -48,7 +48,7 @@ struct finding {
   verdict outcome = verdict::inconclusive;
   bool exceeds_margin = true;  ///< false: the sign is resolved, and the interval is in the margin
   bool is_bound = false;       ///< the interval was widened by what the control's instances differ
-  std::string reason;  ///< for unproven and wrong answers: the guard; for a bound: its cause
+  std::string reason;  ///< the guard that objects, the wrong element, or the cause of a bound
   estimate effect;
   double noise = 0;  ///< standard deviation of the epoch effects, as a share
   int epochs_needed =
@@ -177,7 +177,8 @@ struct comparison {
   /// `std::invalid_argument` for comparisons with several verdicts: `outcome` names the pair there.
   bool is(verdict asked) const { return only().outcome == asked; }
 
-  /// Why the verdict on two variants is UNPROVEN, WRONG ANSWER or a bound; else empty.
+  /// The guard that objected to the verdict on two variants, the wrong element, or the cause of a
+  /// bound; else empty.
   std::string const& reason() const { return only().reason; }
 
   /// The verdict on `variant` against `control`, and its ratio of times. Throw

@@ -208,6 +208,14 @@ class result_builder {
     found.outcome = judged.outcome;
     found.exceeds_margin = judged.exceeds_margin;
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
+    auto const carried =
+        carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin);
+    if (carried && carried->outcome == verdict::inconclusive) {
+      found.outcome = verdict::inconclusive;
+      found.reason = carried->reason;
+      return;
+    }
+    if (carried) { reasons.push_back(carried->reason); }
     if (found.outcome == verdict::inconclusive) {
       int const needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
                                                  options_.margin, options_.run_until_sign);
@@ -223,9 +231,6 @@ class result_builder {
 
   void add_vetoes(clock on, std::size_t k, stats::classification const& judged,
                   std::vector<std::string>& reasons) {
-    auto const carried =
-        carry_over_veto(judged, until_analysis(effects_.carry_over(on, k)), options_.margin);
-    if (carried) { reasons.push_back(*carried); }
     auto const coarse =
         resolution_veto(judged, launch_seconds(on, k),
                         options_.tick_seconds[static_cast<std::size_t>(on)], resolved_launches());

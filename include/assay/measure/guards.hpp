@@ -51,14 +51,21 @@ inline control_check check_control(std::span<double const> effects) {
   return found;
 }
 
-/// Why carry-over from the cell before forbids this verdict, if it does.
+/// A verdict that a guard puts in the place of the interval's own, and why.
+struct objection {
+  verdict outcome;
+  std::string reason;
+};
+
+/// The objection of carry-over from the cell before, if there is one.
 ///
-/// It does when the part of the effect that carry-over explains is resolved at `guard_alpha` and
-/// some value of its interval, taken away, would change the verdict. Carry-over that all variants
-/// share never does.
-inline std::optional<std::string> carry_over_veto(stats::classification const& found,
-                                                  std::span<double const> carry_over,
-                                                  double margin) {
+/// Carry-over objects when the part of the effect that it explains is resolved at `guard_alpha` and
+/// some value of that part's interval, taken away, would change the verdict. Equivalence that is
+/// no longer certain becomes INCONCLUSIVE, since no other verdict is in reach; all else becomes
+/// UNPROVEN. Carry-over that all variants share never objects.
+inline std::optional<objection> carry_over_objection(stats::classification const& found,
+                                                     std::span<double const> carry_over,
+                                                     double margin) {
   if (found.outcome == verdict::inconclusive) { return {}; }
   int const critical =
       stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
@@ -69,8 +76,12 @@ inline std::optional<std::string> carry_over_veto(stats::classification const& f
                       found.effect.high - carried.low},
       margin);
   if (without.outcome == found.outcome) { return {}; }
-  return "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
-         " of the effect, without which it is " + std::string{to_string(without.outcome)};
+  bool const less_certain =
+      found.outcome == verdict::equivalent && without.outcome == verdict::inconclusive;
+  return objection{
+      less_certain ? verdict::inconclusive : verdict::unproven,
+      "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
+          " of the effect, without which it is " + std::string{to_string(without.outcome)}};
 }
 
 /// Why the clock is too coarse for this verdict, if it is: a sign is refused when the difference

@@ -74,6 +74,9 @@ inline std::string advice(comparison const& all) {
     if (each.outcome == verdict::unproven && all.failure.empty()) {
       return "full(found) has the guards and the cells; a quiet machine or longer work may help";
     }
+    if (each.outcome == verdict::inconclusive && !each.reason.empty()) {
+      return "longer work in each call, or a wider margin, may settle it";
+    }
     inconclusive = inconclusive || each.outcome == verdict::inconclusive;
     needed = std::max(needed, each.epochs_needed);
   }

@@ -225,7 +225,7 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
       if (found.epochs_needed > 0) {
         text += "; about " + std::to_string(found.epochs_needed) + " epochs would settle it";
       }
-      return text;
+      return found.reason.empty() ? text : text + "; " + found.reason;
     }
     case verdict::unproven:
       return "nothing is proven about " + phrase + ": " + found.reason +
