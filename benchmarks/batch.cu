@@ -7,8 +7,8 @@
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
+#include <assay/machine/memory_scrub.hpp>
 #include <assay/measure/compare_pipelines.hpp>
-#include <assay/measure/freed_memory.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/pool.hpp>
 #include <assay/submit/concurrent.hpp>
@@ -48,7 +48,7 @@ void time_batches(rig<Pipeline>& real, int batches, batch_times& into) {
 /// Times batches of a rig of their own, and returns when the device has cleared what that freed.
 template <class Pipeline>
 void time_rig(Pipeline const& what, int batches, batch_times& into) {
-  measure::freed_memory freed{what.place};
+  machine::memory_scrub freed{what.place};
   {
     rig real{what};
     time_batches(real, batches, into);

@@ -14,7 +14,7 @@
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
-#include <assay/measure/little.cuh>
+#include <assay/machine/littles_law.cuh>
 #include <assay/memory/cuda.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/refusal.hpp>
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
   return benchmark::run(
       argc, argv, "copy_strategies", [](auto const& chosen, report::document& figures) {
         auto const place = chosen.place;
-        auto const terms = measure::little_terms_of(place);
+        auto const terms = machine::little_terms_of(place);
         figures["latency_seconds"] = terms.latency_seconds;
         figures["random_latency_seconds"] = terms.random_latency_seconds;
         figures["read_bytes_per_second"] = terms.read_bytes_per_second;

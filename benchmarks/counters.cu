@@ -15,10 +15,10 @@
 #include "support/ncu.hpp"
 #include "support/result.hpp"
 
-#include <assay/measure/device_ceilings.hpp>
+#include <assay/cupti/counters.hpp>
+#include <assay/machine/device_ceilings.hpp>
 #include <assay/report/counters.hpp>
 #include <assay/report/counters_json.hpp>
-#include <assay/trace/counters.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -215,7 +215,7 @@ void print_row(char const* what, figures const& all) {
 void measure_all(options const& chosen, report::document& results) {
   kernels work{chosen.place, chosen.quick};
   auto const list = work.all();
-  auto const limit = measure::device_copy_ceiling(chosen.place);
+  auto const limit = machine::device_copy_ceiling(chosen.place);
   std::string note;
   auto const peer = run_ncu(chosen, note);
   std::printf("ncu: %s\n", note.c_str());

@@ -11,7 +11,7 @@
 #include "support/resumable_trials.hpp"
 #include "support/served_copy.cuh"
 
-#include <assay/measure/child_process.hpp>
+#include <assay/core/child_process.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
@@ -241,7 +241,7 @@ class bursts {
 
  private:
   std::string seed_ = std::to_string(stats::draw_seed());
-  measure::child_process child_;
+  child_process child_;
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/measure/link_ceilings.hpp>
-#include <assay/measure/transfer_trial.hpp>
+#include <assay/machine/link_ceilings.hpp>
+#include <assay/machine/transfer_trial.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/report/link_json.hpp>
 #include <assay/transfer/overlapped.hpp>
@@ -40,7 +40,7 @@ namespace {
 using namespace assay;
 using namespace assay::literals;
 
-using measure::probe_memory;
+using machine::probe_memory;
 
 /// Nothing to compute: the job is its copies.
 struct nothing {
@@ -55,7 +55,7 @@ struct bench {
   probe_memory locked_out{probe_memory::kind::page_locked, most};
   probe_memory pageable_in{probe_memory::kind::pageable, most};
   probe_memory pageable_out{probe_memory::kind::pageable, most};
-  measure::transfer_trial trial{place, 2 * most + (1 << 20)};
+  machine::transfer_trial trial{place, 2 * most + (1 << 20)};
   /// Room for the buffers of all transfers at once: growth would be timed with them.
   mr::pool_resource memory = mr::pool{6 * most + 64_MiB}.open(place);
 
@@ -128,7 +128,7 @@ report::document told(std::string const& name, std::vector<double> const& second
 double median(std::vector<double> const& of) { return stats::summarise(of).median; }
 
 /// B / (B + 2 sqrt((S - B) a)): what equal chunks can reach where each costs `a`.
-double closed_form_share(measure::transfer_bound const& of, double chunk_seconds) {
+double closed_form_share(machine::transfer_bound const& of, double chunk_seconds) {
   auto const fill = std::max(0.0, of.serial_seconds() - of.seconds());
   return of.seconds() / (of.seconds() + 2 * std::sqrt(fill * chunk_seconds));
 }
@@ -150,9 +150,9 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   (void)settle(with, picked, job);
   int tuning_runs = 0;
   auto const tuning_seconds =
-      measure::host_seconds([&] { tuning_runs = settle(with, tuned, job); });
+      machine::host_seconds([&] { tuning_runs = settle(with, tuned, job); });
   std::vector<double> ours, theirs, wall, measured;
-  std::vector<measure::transfer_bound> bounds;
+  std::vector<machine::transfer_bound> bounds;
   for (int i = 0; i < repetitions; ++i) {
     auto const seen = with.trial.run(picked, job);
     ours.push_back(seen.gpu);
@@ -164,7 +164,7 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   // As in a program that does nothing else, with all that the host needs in its caches.
   std::vector<double> repeated;
   for (int i = 0; i < repetitions; ++i) { repeated.push_back(with.trial.run(picked, job).gpu); }
-  auto const bound = measure::median_of(bounds);
+  auto const bound = machine::median_of(bounds);
   auto const moved = work.item_traffic();
   auto const& plan = picked.plan();
   auto terms = transfer::link_terms_of(with.place);
@@ -326,10 +326,10 @@ report::document staging(bench& with, std::size_t bytes, bool to_device, int rep
     auto const a = with.trial.run(staged, job).wall;
     auto const b = with.trial.run(plain, job).wall;
     auto const c = with.trial.run(direct, locked_job).gpu;
-    auto const d = measure::host_seconds([&] {
+    auto const d = machine::host_seconds([&] {
       auto* const to = to_device ? locked.get() : pageable.get();
       auto const* const from = to_device ? pageable.get() : locked.get();
-      measure::parallel_copy(threads, to, from, bytes);
+      machine::parallel_copy(threads, to, from, bytes);
     });
     if (i == 0) { continue; }  // buffers, threads and pools come to life
     ours.push_back(a);
@@ -373,7 +373,7 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   auto engine = transfer::pinned{}.open(with.place, with.memory);
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto const job = one_way(host.get(), bytes, to_device);
-  measure::link_probe::copy const plain{to_device ? device.get() : host.get(),
+  machine::link_probe::copy const plain{to_device ? device.get() : host.get(),
                                         to_device ? host.get() : device.get(), bytes};
   std::vector<double> ours, chunked, theirs;
   for (int i = 0; i < repetitions + 2; ++i) {
@@ -404,10 +404,10 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
 
 void measure_all(benchmark::options const& chosen, report::document& figures, bool probing) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
-  measure::link_options link;
+  machine::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
-  figures["link"] = report::to_json(measure::link_ceilings_of(chosen.place, link));
-  auto const terms_seconds = measure::host_seconds([&] {
+  figures["link"] = report::to_json(machine::link_ceilings_of(chosen.place, link));
+  auto const terms_seconds = machine::host_seconds([&] {
     auto const terms = transfer::measure_link(chosen.place);
     figures["link_terms"] = {
         {"to_device_bytes_per_second", terms.to_device_bytes_per_second},

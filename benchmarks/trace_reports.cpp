@@ -6,8 +6,8 @@
 
 #include "support/host_result.hpp"
 
-#include <assay/trace/reports.hpp>
-#include <assay/trace/sqlite.hpp>
+#include <assay/nsys/reports.hpp>
+#include <assay/nsys/sqlite.hpp>
 
 #include <sys/resource.h>
 #include <sys/wait.h>

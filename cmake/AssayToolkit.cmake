@@ -27,7 +27,7 @@ function(assay_use_toolkit target)
   endif()
 endfunction()
 
-# Makes the target assay::cupti, for what includes <assay/trace/recorder.hpp>, where the toolkit has
+# Makes the target assay::cupti, for what includes <assay/cupti/recorder.hpp>, where the toolkit has
 # CUPTI. By its path and not as CUDA::cupti, which only the folder that looked for the toolkit knows.
 function(assay_add_cupti target)
   if(NOT TARGET CUDA::cupti OR TARGET assay::cupti)

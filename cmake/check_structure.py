@@ -12,11 +12,13 @@ from headers import UMBRELLAS, Graph
 LAYERS = [
     {"version", "core", "reference", "stats"},
     {"kernel", "memory", "submit", "host"},
-    {"copy", "transfer"},
+    {"copy", "transfer", "arrays"},
     {"workload", "comm"},
     {"pipeline"},
     {"rig"},
+    {"machine"},
     {"measure", "trace"},
+    {"chrome", "nsys", "cupti"},
     {"report"},
     {"compare"},
 ]
@@ -26,8 +28,7 @@ LOWERED = {
 }
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
 RAISED = {
-    "trace/explanation.hpp": 6.5,
-    "trace/explain.hpp": 6.5,
+    "trace/explanation.hpp": 7.5,
 }
 # What rooms of one layer, and the axes, may take from each other: contracts, never policies.
 AXES = {"memory", "submit", "copy", "transfer"}

@@ -5,6 +5,9 @@ import re
 
 UMBRELLAS = ("assay.cuh", "assay.hpp", "host.hpp", "trace.hpp")
 
+# The rooms of a trace: its model, its files, its recorder.
+TRACE_ROOMS = {"trace", "chrome", "nsys", "cupti"}
+
 # External headers by what they need. The CUDA toolkit is one need; the rest are optional packages,
 # which no umbrella may ask for.
 NEEDS = {
@@ -78,7 +81,7 @@ class Graph:
 
     def of_trace(self, header):
         """Whether this is a part of the trace, or a report of one."""
-        return any(h.startswith("trace/") for h in (header, *self.own(header)))
+        return any(h.split("/")[0] in TRACE_ROOMS for h in (header, *self.own(header)))
 
     def cycle(self):
         """One include cycle as a list of headers, or None."""

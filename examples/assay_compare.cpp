@@ -7,8 +7,8 @@
 #include "support/compare_request.hpp"
 #include "support/trace_choice.hpp"
 
+#include <assay/machine/host_environment.hpp>
 #include <assay/measure/command_subject.hpp>
-#include <assay/measure/environment.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/remote_subject.hpp>
@@ -62,7 +62,7 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   measuring.max_seconds = of.max_seconds;
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
   auto found = measure::run(variants, measure::against_first(labels), measuring);
-  measure::fill_unknown(found.where, of.chosen.where);
+  machine::fill_unknown(found.where, of.chosen.where);
   return found;
 }
 
@@ -121,7 +121,7 @@ int compare(compare_request& of) {
 int main(int argc, char** argv) {
   compare_request of;
   of.chosen.epochs = measure::options{}.max_epochs;
-  of.chosen.where = measure::host_environment({}, measure::command_line(argc, argv));
+  of.chosen.where = machine::host_environment({}, machine::command_line(argc, argv));
   CLI::App app{examples::compare_description, "assay_compare"};
   examples::declare(app, of);
   try {

@@ -63,7 +63,7 @@ inline work_maker copy_of(on::device place, std::size_t count, bool checked = fa
 
 /// Arrays that belong to the program and not to a comparison. The stream must outlive them.
 inline setup own_arrays(on::device place, stream const& filled_on, std::uint64_t seed) {
-  return {std::make_unique<measure::device_array_store>(place, filled_on, seed), seed};
+  return {std::make_unique<arrays::device_array_store>(place, filled_on, seed), seed};
 }
 
 /// Vectors that take about `seconds` to copy on this device.

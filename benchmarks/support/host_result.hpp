@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/file.hpp>
-#include <assay/measure/environment.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
 
 #include <filesystem>
@@ -55,7 +55,7 @@ inline int run_on_host(int argc, char const* const* argv, std::string const& nam
     all["schema_version"] = 1;
     all["benchmark"] = name;
     all["environment"] =
-        report::to_json(measure::host_environment(commit, measure::command_line(argc, argv)));
+        report::to_json(machine::host_environment(commit, machine::command_line(argc, argv)));
     body(chosen, all["figures"]);
     if (!chosen.json.empty()) { write_atomically(chosen.json, all.dump(1) + '\n'); }
     return 0;

@@ -4,7 +4,7 @@
 /// benchmark.
 #pragma once
 
-#include <assay/measure/transfer_trial.hpp>
+#include <assay/machine/transfer_trial.hpp>
 #include <assay/report/json.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/transfer/courier.hpp>
@@ -42,7 +42,7 @@ struct routed_engine {
 /// Medians, in turn, of chunks that are equal or grow all the way, each with the first chunk in the
 /// stream of its engine or in the caller's.
 template <class Memory, class Job>
-report::document probe_cuts(measure::transfer_trial& trial, Memory const& memory, on::device place,
+report::document probe_cuts(machine::transfer_trial& trial, Memory const& memory, on::device place,
                             Job const& what, int repetitions) {
   using engine_type = routed_engine<Memory>;
   transfer::courier<transfer::cuda_link, Memory> carrier{transfer::cuda_link{place}, memory};
@@ -96,7 +96,7 @@ report::document probe_cuts(measure::transfer_trial& trial, Memory const& memory
 
 /// Seconds that a copy costs beside its bytes: sixteen in a stream, each as a call or all as one
 /// batch, one way and both ways at once.
-inline report::document probe_copies(measure::transfer_trial& trial, std::byte* host_in,
+inline report::document probe_copies(machine::transfer_trial& trial, std::byte* host_in,
                                      std::byte* host_out, std::size_t bytes, int repetitions) {
   constexpr std::size_t parts = 16;
   auto const place = trial.probe().place();
@@ -242,7 +242,7 @@ inline report::document probe_waits(on::device place, int repetitions) {
 
 /// No copies at all: the kernel's own loads and stores over the link.
 template <class Memory, class Job>
-report::document probe_mapped(measure::transfer_trial& trial, Memory const& memory,
+report::document probe_mapped(machine::transfer_trial& trial, Memory const& memory,
                               on::device place, Job const& what, int repetitions) {
   auto engine = transfer::mapped{}.open(place, memory);
   std::vector<double> seconds, bounds;

@@ -3,8 +3,8 @@
 /// What every benchmark does alike: its options, its environment, its JSON.
 #pragma once
 
-#include <assay/measure/device_environment.hpp>
-#include <assay/measure/environment.hpp>
+#include <assay/machine/device_environment.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/report/file.hpp>
 #include <assay/report/json.hpp>
 
@@ -94,11 +94,11 @@ inline int run(int argc, char const* const* argv, std::string const& name,
     if (!chosen.json.empty()) { report::require_writable(chosen.json); }
     require_device(chosen.place);
     check(cudaSetDevice(chosen.place.id));
-    auto where = measure::host_environment(commit(), measure::command_line(argc, argv));
-    auto state = measure::watch(chosen.place);
+    auto where = machine::host_environment(commit(), machine::command_line(argc, argv));
+    auto state = machine::watch(chosen.place);
     chosen.save = [&](report::document const& figures) {
       for (auto const& reason : state.sample()) { std::cerr << "note: " << reason << '\n'; }
-      measure::describe_device(chosen.place, where);
+      machine::describe_device(chosen.place, where);
       state.describe(where);
       report::document all;
       all["schema"] = "assay.benchmark";

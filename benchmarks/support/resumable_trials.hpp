@@ -80,8 +80,8 @@ class resumable_trials {
       : chosen_(chosen), plan_(std::move(plan)), figures_(figures) {
     if (!chosen.json.empty() && std::filesystem::exists(chosen.json)) { resume(); }
     figures_["row_schema"] = row_schema;
-    auto where = measure::host_environment(commit(), {});
-    measure::describe_device(chosen.place, where);
+    auto where = machine::host_environment(commit(), {});
+    machine::describe_device(chosen.place, where);
     figures_["runs"].push_back({{"started_at", where.started_at}, {"device", where.device}});
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli.hpp"
 
-#include <assay/measure/environment.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/report/progress.hpp>
 
 #include <CLI/CLI.hpp>
@@ -159,7 +159,7 @@ int run(int argc, char const* const* argv, std::string const& description,
     }
     settle(chosen, raw, line);
     require_outputs(chosen);
-    chosen.where = measure::host_environment(commit(), measure::command_line(argc, argv));
+    chosen.where = machine::host_environment(commit(), machine::command_line(argc, argv));
     bool const shown = !chosen.quiet && &err == &std::cerr;
     chosen.progress = std::make_shared<report::progress_line>(
         err, shown ? report::stderr_form() : report::progress_form::none);
@@ -170,7 +170,7 @@ int run(int argc, char const* const* argv, std::string const& description,
     }
     chosen.progress->finish();
     if (!found) { return ok; }
-    measure::fill_unknown(found->where, chosen.where);
+    machine::fill_unknown(found->where, chosen.where);
     write_outputs(chosen, *found, out);
     if (has_failed(*found)) { complain(why_failed(*found)); }
     return judge(*found, chosen.fail_if);

@@ -12,11 +12,11 @@
 #include "explaining.hpp"
 
 #include <assay/core/distinct.hpp>
+#include <assay/machine/device_ceilings.hpp>
+#include <assay/machine/littles_law.cuh>
 #include <assay/measure/compare_pipelines.hpp>
-#include <assay/measure/device_ceilings.hpp>
 #include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/little.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/report/format.hpp>
@@ -65,10 +65,10 @@ class copy_bench {
         chosen_(chosen),
         explain_(explain),
         device_sms_(attribute(place, cudaDevAttrMultiProcessorCount)),
-        terms_(measure::little_terms_of(place)),
-        copy_limit_(measure::device_copy_ceiling(place).per_second) {}
+        terms_(machine::little_terms_of(place)),
+        copy_limit_(machine::device_copy_ceiling(place).per_second) {}
 
-  measure::little_terms const& terms() const noexcept { return terms_; }
+  machine::little_terms const& terms() const noexcept { return terms_; }
   std::vector<copy_row> const& rows() const noexcept { return rows_; }
   std::vector<copy_cell> const& cells() const noexcept { return cells_; }
   /// Strategies that could not run here, with the reason.
@@ -137,7 +137,7 @@ class copy_bench {
     row.sms = row.capped ? work.max_sms : device_sms_;
     auto const use = use_of<Strategy>(work);
     row.blocks = row.capped ? 1 : resident_blocks(use, work.threads);
-    row.in_flight = measure::bytes_in_flight(row.sms, row.blocks, 1, use.in_flight);
+    row.in_flight = machine::bytes_in_flight(row.sms, row.blocks, 1, use.in_flight);
     auto const mix = traffic.bytes() / traffic.bytes_read;  // what is written comes beside
     row.limit = mix < 1.001 ? terms_.read_bytes_per_second : copy_limit_;
     predict(row, terms_, mix, random);
@@ -181,7 +181,7 @@ class copy_bench {
   cli::options const& chosen_;
   cli::explaining const& explain_;
   int device_sms_;
-  measure::little_terms terms_;
+  machine::little_terms terms_;
   double copy_limit_;
   std::vector<copy_row> rows_;
   std::vector<copy_cell> cells_;

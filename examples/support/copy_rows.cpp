@@ -19,11 +19,11 @@ std::string sms_text(int sms, bool capped) {
   return std::to_string(sms) + (sms == 1 ? " SM" : " SMs");
 }
 
-void predict(copy_row& row, measure::little_terms const& terms, double mix, bool random) {
+void predict(copy_row& row, machine::little_terms const& terms, double mix, bool random) {
   auto const read = random ? terms.predicted_random(row.in_flight, row.sms)
                            : terms.predicted(row.in_flight, row.sms);
   row.predicted = std::min(row.limit, read.bytes_per_second * mix);
-  row.bound = row.predicted < row.limit ? read.by : measure::little_bound::memory;
+  row.bound = row.predicted < row.limit ? read.by : machine::little_bound::memory;
 }
 
 measure::comparison merged(std::vector<copy_cell> const& cells, std::string title) {
@@ -125,7 +125,7 @@ std::vector<std::string> summary_lines(std::vector<copy_cell> const& cells) {
   return lines;
 }
 
-std::vector<std::string> little_lines(measure::little_terms const& terms, int sms) {
+std::vector<std::string> little_lines(machine::little_terms const& terms, int sms) {
   auto const rate = report::rate(terms.read_bytes_per_second, "B");
   auto const sm_rate = report::rate(terms.sm_bytes_per_second, "B");
   return {"A load from DRAM takes " + report::duration(terms.latency_seconds) +
@@ -174,7 +174,7 @@ std::string copy_rows_csv(std::vector<copy_row> const& rows) {
 }
 
 report::document copy_rows_json(std::vector<copy_row> const& rows,
-                                measure::little_terms const& terms) {
+                                machine::little_terms const& terms) {
   report::document all;
   all["latency_seconds"] = terms.latency_seconds;
   all["random_latency_seconds"] = terms.random_latency_seconds;
@@ -204,7 +204,7 @@ std::vector<std::filesystem::path> copy_outputs(cli::options const& of) {
 }
 
 void write_copy_rows(cli::options const& of, std::vector<copy_row> const& rows,
-                     measure::little_terms const& terms) {
+                     machine::little_terms const& terms) {
   if (!of.csv.empty()) {
     report::write_atomically(cli::beside(of.csv, "sweep"), copy_rows_csv(rows));
   }

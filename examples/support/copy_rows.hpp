@@ -6,8 +6,8 @@
 
 #include "options.hpp"
 
+#include <assay/machine/littles_law.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/little.hpp>
 #include <assay/report/document.hpp>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ struct copy_row {
   bool capped = true;    ///< false: as many blocks as are resident; `blocks` is an upper bound then
   double in_flight = 0;  ///< bytes on the whole device, at most
   double predicted = 0;  ///< bytes per second, read and written, at most
-  measure::little_bound bound = measure::little_bound::latency;  ///< what `predicted` follows from
+  machine::little_bound bound = machine::little_bound::latency;  ///< what `predicted` follows from
   double measured = 0;
   double limit = 0;  ///< of the device's memory for this mix of reads and writes
 
@@ -35,7 +35,7 @@ struct copy_row {
 
 /// Fills in what a row is predicted to reach, from what it has in flight and its limit. For each
 /// byte that is read `mix` are moved, as those written come beside. `random`: it reads anywhere.
-void predict(copy_row& row, measure::little_terms const& terms, double mix, bool random);
+void predict(copy_row& row, machine::little_terms const& terms, double mix, bool random);
 
 /// What three strategies did in one cell of the experiment: a workload on so many SMs.
 struct copy_cell {
@@ -61,19 +61,19 @@ std::vector<std::string> verdict_lines(std::vector<copy_cell> const& cells);
 std::vector<std::string> summary_lines(std::vector<copy_cell> const& cells);
 
 /// What the machine's memory asks for, in words.
-std::vector<std::string> little_lines(measure::little_terms const& terms, int sms);
+std::vector<std::string> little_lines(machine::little_terms const& terms, int sms);
 
 void print_copy_rows(std::ostream& out, std::vector<copy_row> const& rows);
 
 std::string copy_rows_csv(std::vector<copy_row> const& rows);
 
 report::document copy_rows_json(std::vector<copy_row> const& rows,
-                                measure::little_terms const& terms);
+                                machine::little_terms const& terms);
 
 /// Files of the rows, beside those of the comparison.
 std::vector<std::filesystem::path> copy_outputs(cli::options const& of);
 
 void write_copy_rows(cli::options const& of, std::vector<copy_row> const& rows,
-                     measure::little_terms const& terms);
+                     machine::little_terms const& terms);
 
 }  // namespace assay::examples

@@ -7,8 +7,8 @@
 #include "options.hpp"
 #include "trace_choice.hpp"
 
+#include <assay/cupti/explained_runs.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/trace/explained_runs.hpp>
 
 #include <cstddef>
 #include <string>

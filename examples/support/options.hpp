@@ -24,8 +24,8 @@ struct options {
   double margin = 0.01;
   double alpha = 0.05;
   std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
-  int epochs = 96;          ///< at most
-  double max_seconds = 60;  ///< after the first interim analysis
+  int epochs = 96;              ///< at most
+  double max_seconds = 60;      ///< after the first interim analysis
   bool run_until_sign = false;  ///< runs on for a sign where equivalence is already shown
   bool quick = false;           ///< smaller and shorter, to see that it works
   measure::clock clock = measure::clock::wall;
@@ -38,7 +38,7 @@ struct options {
   bool list = false;          ///< name the variants and do nothing else
   bool quiet = false;
 
-  measure::environment where;  ///< host, compiler, commit and command line, for the report
+  machine::environment where;  ///< host, compiler, commit and command line, for the report
   std::shared_ptr<report::progress_line> progress;
 
   /// Whether somebody relies on what comes of it: a file, or a gate, or on a device by its number.

@@ -4,17 +4,17 @@
 /// and verdicts between neighbours.
 #pragma once
 
+#include "link_stamps.hpp"
 #include "explaining.hpp"
 #include "overlap.hpp"
 #include "overlap_files.hpp"
 #include "overlap_timeline.hpp"
 
+#include <assay/machine/link_ceilings.hpp>
+#include <assay/machine/transfer_trial.hpp>
 #include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/link_ceilings.hpp>
-#include <assay/measure/transfer_trial.hpp>
 #include <assay/memory/pool.hpp>
-#include <assay/trace/link_stamps.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
@@ -76,12 +76,12 @@ class overlap_bench {
   std::vector<overlap_row> rows(std::size_t bytes) {
     std::vector<contender> all;
     each_transfer([&](auto const& how) { all.push_back(make(how, bytes)); });
-    std::vector<measure::transfer_bound> bounds;
+    std::vector<machine::transfer_bound> bounds;
     for (int i = 0; i < given_.repetitions; ++i) {
       for (auto& each : all) { each.seconds.push_back(each.run()); }
       bounds.push_back(trial_.bound(job(bytes, transfer::host_memory::page_locked)));
     }
-    auto const bound = measure::median_of(bounds);
+    auto const bound = machine::median_of(bounds);
     std::vector<overlap_row> rows;
     for (auto& each : all) {
       auto const time = stats::summarise(each.seconds);
@@ -215,7 +215,7 @@ class overlap_bench {
   on::device place_;
   overlap_parameters const& given_;
   workloads::host_array<float> locked_in_, locked_out_, pageable_in_, pageable_out_;
-  measure::transfer_trial trial_;
+  machine::transfer_trial trial_;
   mr::pool_resource memory_;
   double chunk_seconds_;
   std::string no_timeline_;
@@ -313,11 +313,11 @@ inline std::optional<measure::comparison> overlap_on_device(overlap_parameters c
   auto const say = [&](int step, int of, std::string const& what) {
     if (chosen.progress) { (*chosen.progress)(step, of, what); }
   };
-  measure::link_options link;
+  machine::link_options link;
   link.bytes = std::min(link.bytes, given.max_bytes());
   link.repetitions = given.repetitions;
   link.progress = [&](std::string_view what) { say(0, 1, "ceilings: " + std::string{what}); };
-  auto const ceilings = measure::link_ceilings_of(place, link);
+  auto const ceilings = machine::link_ceilings_of(place, link);
   overlap_findings found;
   found.ceilings = ceilings;
   found.pin = {ceilings.register_seconds_per_gib + ceilings.unregister_seconds_per_gib,

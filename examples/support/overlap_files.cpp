@@ -10,7 +10,7 @@
 
 namespace assay::examples {
 
-void print_ceilings(std::ostream& out, measure::link_ceilings const& of) {
+void print_ceilings(std::ostream& out, machine::link_ceilings const& of) {
   auto const rate = [](double value) { return report::rate(value, "B"); };
   report::table table{{"Ceilings of this machine", "to device", "to host", "both"}};
   table.add({"pinned, one way", rate(of.to_device), rate(of.to_host), ""});

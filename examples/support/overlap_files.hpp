@@ -6,7 +6,7 @@
 #include "options.hpp"
 #include "overlap_rows.hpp"
 
-#include <assay/measure/link_ceilings.hpp>
+#include <assay/machine/link_ceilings.hpp>
 
 #include <filesystem>
 #include <ostream>
@@ -20,11 +20,11 @@ struct overlap_findings {
   std::vector<overlap_row> rows;
   std::vector<sweep_cell> sweep;
   pin_costs pin;
-  measure::link_ceilings ceilings;
+  machine::link_ceilings ceilings;
   std::string no_timeline;  ///< why overlap is known by events only; empty where it is not
 };
 
-void print_ceilings(std::ostream& out, measure::link_ceilings const& of);
+void print_ceilings(std::ostream& out, machine::link_ceilings const& of);
 
 /// Files beside those of the comparison: X.transfers.csv, X.sweep.csv, X.curves.json.
 std::vector<std::filesystem::path> overlap_outputs(cli::options const& of);

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <assay/core/stream.hpp>
-#include <assay/trace/link_stamps.hpp>
-#include <assay/trace/stage_overlap.hpp>
 
 #include <functional>
 #include <string>
+
+#include "link_stamps.hpp"
+#include "stage_overlap.hpp"
 
 namespace assay::examples {
 

@@ -4,16 +4,16 @@
 #include "cli.hpp"
 #include "trace_tables.hpp"
 
+#include <assay/chrome/chrome.hpp>
+#include <assay/chrome/read.hpp>
+#include <assay/nsys/reports.hpp>
+#include <assay/nsys/sqlite_read.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/trace_json.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
-#include <assay/trace/chrome.hpp>
-#include <assay/trace/chrome_read.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/overlap_reasons.hpp>
-#include <assay/trace/reports.hpp>
-#include <assay/trace/sqlite_read.hpp>
 
 #include <CLI/CLI.hpp>
 

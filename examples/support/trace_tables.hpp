@@ -3,9 +3,9 @@
 /// The tables of a trace that are printed where none is asked for by name.
 #pragma once
 
+#include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/reports.hpp>
 #include <assay/trace/view.hpp>
 
 #include <cstddef>

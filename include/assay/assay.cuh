@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/assay.hpp>
+#include <assay/arrays/device_arrays.cuh>
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/all_reduce_call.cuh>
 #include <assay/comm/all_reduce_direct.cuh>
@@ -44,12 +45,11 @@
 #include <assay/kernel/stream_latch.cuh>
 #include <assay/kernel/warp_tile.cuh>
 #include <assay/kernel/wgmma.cuh>
+#include <assay/machine/littles_law.cuh>
 #include <assay/measure/collective_subject.cuh>
-#include <assay/measure/device_arrays.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/launch_subject.cuh>
-#include <assay/measure/little.cuh>
 #include <assay/workload/capped_grid.cuh>
 #include <assay/workload/element_wise.cuh>
 #include <assay/workload/filled.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <assay/trace/sqlite.hpp>
+#include <assay/nsys/sqlite.hpp>
 
 int main() {
   assay::trace::write_nsys({}, "consumer.sqlite");

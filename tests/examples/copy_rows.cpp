@@ -91,7 +91,7 @@ TEST_CASE("what wins, loses, and does not differ is said with its size", "[examp
 }
 
 TEST_CASE("rows are printed and written with their prediction", "[examples]") {
-  using measure::little_bound;
+  using machine::little_bound;
   std::vector<copy_row> const rows{
       {"sum", "copy::bulk<4>", 8, 1, true, 8 * 65'536.0, 1.0e12, little_bound::sm, 0.9e12, 4.5e12},
       {"sum", "copy::bulk<4>", 132, 3, false, 132 * 196'608.0, 4.5e12, little_bound::memory, 4.4e12,
@@ -106,7 +106,7 @@ TEST_CASE("rows are printed and written with their prediction", "[examples]") {
   CHECK_THAT(out.str(), contains("20.0 %"));
   CHECK_THAT(copy_rows_csv(rows),
              contains("\"sum\",\"copy::bulk<4>\",8,1,1,524288,1000000000000,SM,900000000000,"));
-  measure::little_terms const terms{500e-9, 1e-6, 4.5e12, 1e11};
+  machine::little_terms const terms{500e-9, 1e-6, 4.5e12, 1e11};
   auto const json = copy_rows_json(rows, terms);
   CHECK(json["rows"].size() == 2);
   CHECK(json["rows"][1]["capped"] == false);
@@ -120,7 +120,7 @@ TEST_CASE("rows are printed and written with their prediction", "[examples]") {
 }
 
 TEST_CASE("a row is predicted by the least of latency, SMs and memory", "[examples]") {
-  measure::little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
+  machine::little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
   auto const predicted = [&](int sms, double in_flight, double limit, double mix, bool random) {
     copy_row row;
     row.sms = sms;

@@ -9,10 +9,10 @@
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
-#include <assay/trace/chrome.hpp>
-#include <assay/trace/chrome_read.hpp>
-#include <assay/trace/reports.hpp>
-#include <assay/trace/sqlite.hpp>
+#include <assay/chrome/chrome.hpp>
+#include <assay/chrome/read.hpp>
+#include <assay/nsys/reports.hpp>
+#include <assay/nsys/sqlite.hpp>
 
 #include <nlohmann/json.hpp>
 

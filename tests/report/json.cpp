@@ -81,7 +81,7 @@ bool same(measure::variant_result const& a, measure::variant_result const& b) {
          same(f1, f2) && same(u1, u2) && same(m1, m2) && same(c1, c2);
 }
 
-bool same(measure::environment const& a, measure::environment const& b) {
+bool same(machine::environment const& a, machine::environment const& b) {
   auto const& [d1, v1, t1, h1, g1, c1, l1, s1, n1, k1, m1, p1, e1, r1] = a;
   auto const& [d2, v2, t2, h2, g2, c2, l2, s2, n2, k2, m2, p2, e2, r2] = b;
   return same(d1, d2) && same(v1, v2) && same(t1, t2) && same(h1, h2) && same(g1, g2) &&
@@ -89,7 +89,7 @@ bool same(measure::environment const& a, measure::environment const& b) {
          same(p1, p2) && same(e1, e2) && same(r1, r2);
 }
 
-bool same(measure::ceiling const& a, measure::ceiling const& b) {
+bool same(machine::ceiling const& a, machine::ceiling const& b) {
   auto const& [n1, p1, u1] = a;
   auto const& [n2, p2, u2] = b;
   return same(n1, n2) && same(p1, p2) && same(u1, u2);
@@ -233,8 +233,8 @@ measure::comparison random_comparison(source& from) {
   all.notes = {from.text(), from.text()};
   all.caveats = {from.text()};
   all.failure = from.text();
-  all.ceilings = {{from.text(), from.number(), measure::ceiling::unit::bytes},
-                  {from.text(), from.number(), measure::ceiling::unit::flops}};
+  all.ceilings = {{from.text(), from.number(), machine::ceiling::unit::bytes},
+                  {from.text(), from.number(), machine::ceiling::unit::flops}};
   all.where = {from.text(),   from.text(),   from.text(),   from.text(),  from.text(),
                from.text(),   from.text(),   from.text(),   from.small(), from.number(),
                from.number(), from.number(), from.number(), {from.text()}};

@@ -51,7 +51,7 @@ measure::comparison everything() {
       measure::memory_profile{1200, 1200, 25769803776, 64424509, 10737418240, 1190, 10};
   all.variants[3].memory = measure::memory_profile{1200, 1200, 25769803776, 64424509, {}, {}, 1200};
   all.variants[0].flops = 5e9;
-  all.ceilings.push_back({"FP64 peak", 67e12, measure::ceiling::unit::flops});
+  all.ceilings.push_back({"FP64 peak", 67e12, machine::ceiling::unit::flops});
   all.answers = {{"Does the allocator change the gap?",
                   {"wall clock: yes, and this line is long enough that it has to be wrapped to "
                    "the next one, where it begins under its own first word",

@@ -3,8 +3,8 @@
 
 #include "../traces.hpp"
 
+#include <assay/cupti/recorder.hpp>
 #include <assay/trace/explanation.hpp>
-#include <assay/trace/recorder.hpp>
 
 namespace assay::examples {
 

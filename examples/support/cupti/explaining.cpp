@@ -3,9 +3,9 @@
 
 #include "../traces.hpp"
 
+#include <assay/cupti/explain.hpp>
+#include <assay/cupti/recorder.hpp>
 #include <assay/report/explanation.hpp>
-#include <assay/trace/explain.hpp>
-#include <assay/trace/recorder.hpp>
 
 namespace assay::cli {
 

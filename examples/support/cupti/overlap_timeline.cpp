@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../traced_stages.hpp"
 #include "../overlap_timeline.hpp"
 
-#include <assay/trace/recorder.hpp>
-#include <assay/trace/traced_stages.hpp>
+#include <assay/cupti/recorder.hpp>
 
 namespace assay::examples {
 

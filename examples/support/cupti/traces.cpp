@@ -5,7 +5,7 @@
 
 #include <trace_sqlite.hpp>
 
-#include <assay/trace/chrome.hpp>
+#include <assay/chrome/chrome.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <iostream>

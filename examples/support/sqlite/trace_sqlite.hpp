@@ -3,8 +3,8 @@
 /// Writing traces as SQLite, in a build with SQLite 3.
 #pragma once
 
+#include <assay/nsys/sqlite_write.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/sqlite_write.hpp>
 
 #include <filesystem>
 

@@ -3,7 +3,7 @@
 /// The three kinds of callables that `compare` takes, told apart by the arguments they accept.
 #pragma once
 
-#include <assay/measure/setup.hpp>
+#include <assay/arrays/setup.hpp>
 
 #include <concepts>
 #include <functional>

@@ -3,7 +3,7 @@
 /// A whole command as the variant of an experiment: one launch starts it and waits for its end.
 #pragma once
 
-#include <assay/measure/child_process.hpp>
+#include <assay/core/child_process.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <array>

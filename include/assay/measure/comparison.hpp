@@ -3,6 +3,8 @@
 /// The outcome of measuring variants against each other: plain data, what all reports print.
 #pragma once
 
+#include <assay/machine/ceiling.hpp>
+#include <assay/machine/environment.hpp>
 #include <assay/measure/clock.hpp>
 #include <assay/stats/classify.hpp>
 #include <assay/stats/summary.hpp>
@@ -19,6 +21,8 @@
 
 namespace assay::measure {
 
+using machine::ceiling;
+using machine::environment;
 using stats::summary;
 using stats::verdict;
 
@@ -91,30 +95,11 @@ struct variant_result {
   summary const& on(clock which) const { return seconds[static_cast<std::size_t>(which)]; }
 };
 
-/// Where and with what a comparison ran; empty strings and NaN where unknown.
-struct environment {
-  std::string device, driver, toolkit, host_cpu, compiler, commit, command_line, started_at;
-  int host_threads = 0;
-  double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
-  double memory_clock_mhz = std::numeric_limits<double>::quiet_NaN();
-  double power_watts = std::numeric_limits<double>::quiet_NaN();
-  double temperature_celsius = std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::string> throttle_reasons;  ///< seen at the end of any epoch
-};
-
 /// A question that an experiment was made to answer, and what it found: one sentence or more a
 /// line.
 struct answer {
   std::string question;
   std::vector<std::string> lines;
-};
-
-/// A physical limit measured in the same run, as bytes or FLOPs per second.
-struct ceiling {
-  enum class unit { bytes, flops };
-  std::string name;
-  double per_second = 0;
-  unit of = unit::bytes;
 };
 
 /// One timed cell.

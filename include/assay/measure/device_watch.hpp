@@ -3,10 +3,10 @@
 /// Watching a device while a comparison runs, and the limits that its reports divide by.
 #pragma once
 
-#include <assay/measure/device_ceilings.hpp>
-#include <assay/measure/device_environment.hpp>
+#include <assay/machine/device_ceilings.hpp>
+#include <assay/machine/device_environment.hpp>
+#include <assay/machine/memory_scrub.hpp>
 #include <assay/measure/environment_watch.hpp>
-#include <assay/measure/freed_memory.hpp>
 
 #include <map>
 #include <memory>
@@ -19,10 +19,10 @@ namespace assay::measure {
 /// which the device was throttled by heat or a brake. Reports clocks and other processes.
 inline environment_watch device_watch(on::device place) {
   // Asked now: at the end a failed device may not answer, and the start would be past.
-  auto known = host_environment({}, {});
-  describe_device(place, known);
-  auto const nvml = std::make_shared<nvml_watch>(measure::watch(place));
-  auto const freed = std::make_shared<freed_memory>(place);
+  auto known = machine::host_environment({}, {});
+  machine::describe_device(place, known);
+  auto const nvml = std::make_shared<machine::nvml_watch>(machine::watch(place));
+  auto const freed = std::make_shared<machine::memory_scrub>(place);
   return {[freed] { freed->wait(); },
           [nvml, freed] {
             freed->mark();
@@ -33,7 +33,7 @@ inline environment_watch device_watch(on::device place) {
             for (auto note : {nvml->note(), nvml->sharing_note()}) {
               if (!note.empty()) { into.notes.push_back(std::move(note)); }
             }
-            fill_unknown(into.where, known);
+            machine::fill_unknown(into.where, known);
           },
           [nvml] { return nvml->throttle_bits(); }};
 }
@@ -41,7 +41,9 @@ inline environment_watch device_watch(on::device place) {
 /// The device's limits, measured once in a process.
 inline std::vector<ceiling> device_ceilings(on::device place) {
   static std::map<int, ceiling> measured;
-  if (!measured.contains(place.id)) { measured.emplace(place.id, device_copy_ceiling(place)); }
+  if (!measured.contains(place.id)) {
+    measured.emplace(place.id, machine::device_copy_ceiling(place));
+  }
   return {measured.at(place.id)};
 }
 

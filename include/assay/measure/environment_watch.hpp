@@ -3,9 +3,9 @@
 /// Watching a place while a comparison runs: what to wait for, what disturbs it, what to report.
 #pragma once
 
-#include <assay/measure/ceilings.hpp>
+#include <assay/machine/host_ceilings.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/environment.hpp>
 #include <assay/measure/options.hpp>
 
 #include <algorithm>
@@ -47,15 +47,16 @@ inline options watched(options chosen, environment_watch const& place) {
 
 /// The watch over the host, where nothing is watched and its name is known.
 inline environment_watch host_watch() {
-  return {
-      [] {}, [] { return std::vector<std::string>{}; },
-      [known = host_environment({}, {})](comparison& into) { fill_unknown(into.where, known); }};
+  return {[] {}, [] { return std::vector<std::string>{}; },
+          [known = machine::host_environment({}, {})](comparison& into) {
+            machine::fill_unknown(into.where, known);
+          }};
 }
 
 /// The host's limits, measured once in a process.
 inline std::vector<ceiling> host_ceilings() {
-  static ceiling const measured =
-      host_copy_ceiling(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  static ceiling const measured = machine::host_copy_ceiling(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   return {measured};
 }
 

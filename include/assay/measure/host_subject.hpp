@@ -45,7 +45,8 @@ class host_subject final : public subject {
     for (int i = 0; i < 2; ++i) {
       auto& set = sets_[static_cast<std::size_t>(i)];
       set.arrays = std::make_unique<setup>(
-          std::make_unique<host_array_store>(placement_seed(now, label, i)), value_seed(now));
+          std::make_unique<arrays::host_array_store>(placement_seed(now, label, i)),
+          value_seed(now));
       set.work = make(*set.arrays);
     }
   }

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <assay/core/place.hpp>
-#include <assay/measure/ceilings.hpp>
+#include <assay/machine/host_ceilings.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/environment.hpp>
 #include <assay/measure/environment_watch.hpp>
 #include <assay/submit/concepts.hpp>
 

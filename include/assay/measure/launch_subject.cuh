@@ -3,9 +3,9 @@
 /// Work that is enqueued on a stream, as a thing to measure.
 #pragma once
 
+#include <assay/arrays/device_arrays.cuh>
 #include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/measure/device_arrays.cuh>
 #include <assay/measure/host_subject.hpp>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/subject.hpp>
@@ -44,7 +44,7 @@ class launch_subject final : public subject {
       events_.emplace_back(event::kind::timed);
       auto& set = sets_[static_cast<std::size_t>(i)];
       set.arrays =
-          std::make_unique<setup>(std::make_unique<device_array_store>(
+          std::make_unique<setup>(std::make_unique<arrays::device_array_store>(
                                       session_->place(), stream_, placement_seed(now, label, i)),
                                   value_seed(now));
       set.work = make(*set.arrays);

@@ -3,7 +3,7 @@
 /// A case of a program that calls `assay::serve`, as the variant of an experiment in this one.
 #pragma once
 
-#include <assay/measure/child_process.hpp>
+#include <assay/core/child_process.hpp>
 #include <assay/measure/clock.hpp>
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>

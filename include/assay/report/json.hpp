@@ -21,7 +21,7 @@ namespace assay::report {
 
 namespace detail {
 
-inline document write(measure::environment const& of) {
+inline document write(machine::environment const& of) {
   return {{"device", of.device},
           {"driver", of.driver},
           {"toolkit", of.toolkit},
@@ -38,9 +38,9 @@ inline document write(measure::environment const& of) {
           {"throttle_reasons", of.throttle_reasons}};
 }
 
-inline measure::environment read_environment(document const& from) {
+inline machine::environment read_environment(document const& from) {
   auto const text = [&](char const* key) { return from.at(key).get<std::string>(); };
-  measure::environment result;
+  machine::environment result;
   result.device = text("device");
   result.driver = text("driver");
   result.toolkit = text("toolkit");
@@ -127,7 +127,7 @@ inline measure::comparison read_comparison(document const& from, bool first_sche
 }  // namespace detail
 
 /// Where something was measured, as it stands in every report.
-inline document to_json(measure::environment const& where) { return detail::write(where); }
+inline document to_json(machine::environment const& where) { return detail::write(where); }
 
 /// The whole comparison. Numbers that are not finite become null; the seed is a string, since many
 /// readers of JSON round whole numbers beyond 2^53.

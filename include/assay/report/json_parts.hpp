@@ -73,7 +73,7 @@ inline constexpr std::array all_verdicts{
 inline constexpr std::array verdict_names{to_string(all_verdicts[0]), to_string(all_verdicts[1]),
                                           to_string(all_verdicts[2]), to_string(all_verdicts[3]),
                                           to_string(all_verdicts[4]), to_string(all_verdicts[5])};
-inline constexpr std::array all_units{measure::ceiling::unit::bytes, measure::ceiling::unit::flops};
+inline constexpr std::array all_units{machine::ceiling::unit::bytes, machine::ceiling::unit::flops};
 inline constexpr std::array<std::string_view, 2> unit_names{"bytes", "flops"};
 
 inline document write(measure::finding const& found) {

@@ -29,7 +29,7 @@ inline std::string verdict_text(measure::finding const& found) {
 
 /// The first ceiling of a unit, null if there is none: all shares are of one limit, so that they
 /// can be compared.
-inline measure::ceiling const* limit(comparison const& all, measure::ceiling::unit of) {
+inline machine::ceiling const* limit(comparison const& all, machine::ceiling::unit of) {
   for (auto const& each : all.ceilings) {
     if (each.of == of && each.per_second > 0) { return &each; }
   }
@@ -43,7 +43,7 @@ inline std::string rate_of(comparison const& all, measure::variant_result const&
   if (each.bytes > 0) {
     auto const per_second = each.bytes / seconds;
     text = rate(per_second, "B");
-    if (auto const* const most = limit(all, measure::ceiling::unit::bytes)) {
+    if (auto const* const most = limit(all, machine::ceiling::unit::bytes)) {
       text += ", " + percent(per_second / most->per_second, 1) + " of " + most->name;
     }
   }

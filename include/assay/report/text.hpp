@@ -114,7 +114,7 @@ void findings(auto& out, measure::comparison const& all) {
   }
 }
 
-inline std::string share_text(double per_second, measure::ceiling const* limit) {
+inline std::string share_text(double per_second, machine::ceiling const* limit) {
   return limit != nullptr ? percent(per_second / limit->per_second, 1) : "";
 }
 
@@ -132,7 +132,7 @@ void clocks(auto& out, measure::comparison const& all) {
 }
 
 void variants(auto& out, measure::comparison const& all) {
-  using unit = measure::ceiling::unit;
+  using unit = machine::ceiling::unit;
   auto const byte_limit = limit(all, unit::bytes);
   auto const flop_limit = limit(all, unit::flops);
   table rows{

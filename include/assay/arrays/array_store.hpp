@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to setup.hpp: the memory in which the arrays of a setup live.
+#pragma once
+
+#include <assay/core/random.hpp>
+#include <assay/host/parallel_for.hpp>
+#include <assay/memory/request.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace assay::arrays {
+
+/// The unsigned integer with as many bits as T.
+template <number T>
+using bits_of = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+/// A `uniform<T>` of any T. Signed and unsigned integers of one size have the same random bits, so
+/// six types serve all.
+using any_uniform =
+    std::variant<uniform<std::uint8_t>, uniform<std::uint16_t>, uniform<std::uint32_t>,
+                 uniform<std::uint64_t>, uniform<float>, uniform<double>>;
+
+template <number T>
+any_uniform erase(uniform<T> range) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return range;
+  } else {
+    using bits = bits_of<T>;
+    return uniform<bits>{static_cast<bits>(range.low), static_cast<bits>(range.high)};
+  }
+}
+
+/// Memory for arrays, and what fills and copies it. A store frees all its memory when it ends.
+///
+/// All functions run in the order of the store's stream; only `copy_out` waits for that stream.
+class array_store {
+ public:
+  /// Stores with other seeds place the same arrays at other offsets.
+  explicit array_store(std::uint64_t placement_seed) noexcept : placement_seed_(placement_seed) {}
+  array_store(array_store const&) = delete;
+  array_store& operator=(array_store const&) = delete;
+  virtual ~array_store() = default;
+
+  /// Memory at a multiple of 256 bytes. The place in its block is random, because addresses decide
+  /// which arrays share cache sets and memory channels. Throws `mr::out_of_memory`.
+  std::byte* allocate(std::size_t bytes) {
+    auto const step = random_bits(placement_seed_, allocated_++) % (spread / alignment);
+    try {
+      return allocate_block(bytes) + step * alignment;
+    } catch (mr::out_of_memory const& failed) {
+      throw mr::out_of_memory(std::string{failed.what()} +
+                              "; use smaller arrays: each variant of a comparison has two buffer "
+                              "sets, and the control runs twice");
+    }
+  }
+
+  /// Writes `random_value(range, seed, i)` to element i.
+  virtual void fill_random(void* to, std::size_t count, any_uniform const& range,
+                           std::uint64_t seed) = 0;
+  virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;
+  virtual void copy(void* to, void const* from, std::size_t bytes) = 0;
+  /// Copies host memory into the store; that memory must stay until the stream has passed.
+  virtual void copy_in(void* to, void const* host, std::size_t bytes) = 0;
+  virtual void copy_out(void* host, void const* from, std::size_t bytes) = 0;
+
+ protected:
+  static constexpr std::size_t alignment = 256;     // as cudaMalloc guarantees
+  static constexpr std::size_t spread = 64 * 1024;  // random offsets are below it
+
+ private:
+  /// A block of bytes + spread bytes, at a multiple of the alignment.
+  virtual std::byte* allocate_block(std::size_t bytes) = 0;
+
+  std::uint64_t placement_seed_;
+  std::uint64_t allocated_ = 0;
+};
+
+/// Arrays in host memory. Each function is complete when it returns.
+class host_array_store final : public array_store {
+ public:
+  using array_store::array_store;
+
+  void fill_random(void* to, std::size_t count, any_uniform const& range,
+                   std::uint64_t seed) override {
+    std::visit([&](auto values) { write_random(static_cast<std::byte*>(to), count, values, seed); },
+               range);
+  }
+  void fill(void* to, unsigned char value, std::size_t bytes) override {
+    std::memset(to, value, bytes);
+  }
+  void copy(void* to, void const* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void copy_in(void* to, void const* host, std::size_t bytes) override { copy(to, host, bytes); }
+  void copy_out(void* host, void const* from, std::size_t bytes) override {
+    copy(host, from, bytes);
+  }
+
+ private:
+  struct aligned_delete {
+    void operator()(std::byte* block) const noexcept {
+      ::operator delete(block, std::align_val_t{alignment});
+    }
+  };
+
+  template <class T>
+  static void write_random(std::byte* to, std::size_t count, uniform<T> range, std::uint64_t seed) {
+    constexpr std::int64_t grain = std::int64_t{1} << 14;  // 50 us of work for each thread
+    auto const write = [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        T const value = random_value(range, seed, static_cast<std::uint64_t>(i));
+        std::memcpy(to + i * std::int64_t{sizeof(T)}, &value, sizeof(T));
+      }
+    };
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, write);
+  }
+
+  std::byte* allocate_block(std::size_t bytes) override {
+    void* const block = ::operator new(bytes + spread, std::align_val_t{alignment}, std::nothrow);
+    if (block == nullptr) {
+      throw mr::out_of_memory("host memory: no room for " + mr::describe_bytes(bytes));
+    }
+    std::unique_ptr<std::byte, aligned_delete> owned{static_cast<std::byte*>(block)};
+    blocks_.push_back(std::move(owned));
+    return blocks_.back().get();
+  }
+
+  std::vector<std::unique_ptr<std::byte, aligned_delete>> blocks_;
+};
+
+}  // namespace assay::arrays

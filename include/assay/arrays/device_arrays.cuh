@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to compare.cuh: the arrays of a setup in the memory of a device.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/kernel/grid_stride.cuh>
+#include <assay/kernel/launch.cuh>
+#include <assay/memory/cuda.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace assay::arrays {
+
+namespace detail {
+
+template <class T>
+__global__ void fill_random_elements(T* to, std::uint64_t count, uniform<T> range,
+                                     std::uint64_t seed) {
+  for (auto const i : kernel::grid_stride(count)) {
+    to[i] = uniform_draw<T>{range, random_draw{seed, i}.bits}.value;
+  }
+}
+
+}  // namespace detail
+
+/// Arrays from `cudaMalloc`. The stream belongs to the caller and must outlive the store.
+class device_array_store final : public array_store {
+ public:
+  device_array_store(on::device place, ::cuda::stream_ref stream, std::uint64_t placement_seed)
+      : array_store(placement_seed), place_(place), stream_(stream) {}
+
+  void fill_random(void* to, std::size_t count, any_uniform const& range,
+                   std::uint64_t seed) override {
+    constexpr unsigned threads = 256;
+    device_guard const guard{place_};
+    auto const fill = [&]<class T>(uniform<T> values) {
+      auto const run = detail::fill_random_elements<T>;
+      auto const shape = kernel::stride_shape(run, place_, count, threads);
+      kernel::launch(run, shape, 0, stream_, static_cast<T*>(to), count, values, seed);
+    };
+    std::visit(fill, range);
+  }
+  void fill(void* to, unsigned char value, std::size_t bytes) override {
+    device_guard const guard{place_};
+    check(cudaMemsetAsync(to, value, bytes, stream_.get()));
+  }
+  void copy(void* to, void const* from, std::size_t bytes) override {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.get()));
+  }
+  void copy_in(void* to, void const* host, std::size_t bytes) override { copy(to, host, bytes); }
+  void copy_out(void* host, void const* from, std::size_t bytes) override {
+    copy(host, from, bytes);
+    check(cudaStreamSynchronize(stream_.get()));
+  }
+
+ private:
+  struct device_free {
+    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
+  };
+
+  std::byte* allocate_block(std::size_t bytes) override {
+    device_guard const guard{place_};
+    void* block = nullptr;
+    mr::check_allocation(cudaMalloc(&block, bytes + spread), "device " + std::to_string(place_.id),
+                         bytes);
+    std::unique_ptr<std::byte, device_free> owned{static_cast<std::byte*>(block)};
+    blocks_.push_back(std::move(owned));
+    return blocks_.back().get();
+  }
+
+  on::device place_;
+  ::cuda::stream_ref stream_;
+  std::vector<std::unique_ptr<std::byte, device_free>> blocks_;
+};
+
+}  // namespace assay::arrays

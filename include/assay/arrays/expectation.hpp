@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to setup.hpp: the expected elements of an array, their tolerance and their check.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+#include <assay/core/random.hpp>
+#include <assay/host/parallel_for.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// A result is right if |got - expected| <= absolute + relative * |expected|.
+struct tolerance {
+  double relative = 0;
+  double absolute = 0;
+  bool operator==(tolerance const&) const = default;
+};
+
+/// Integers must be exact. A floating result may have 16 errors of half an ulp: one rounding to T
+/// and 15 roundings before it. The smallest normal number permits results that were flushed to
+/// zero.
+template <number T>
+inline constexpr tolerance default_tolerance =
+    std::is_integral_v<T> ? tolerance{}
+                          : tolerance{8 * static_cast<double>(std::numeric_limits<T>::epsilon()),
+                                      static_cast<double>(std::numeric_limits<T>::min())};
+
+namespace arrays::detail {
+
+inline constexpr unsigned char poison = 0xFF;  // NaN as a floating number
+
+/// Integers compare exactly. A floating NaN agrees with every NaN, and infinity with itself.
+template <class Got, class Wanted>
+bool agrees(Got got, Wanted wanted, double allowed) {
+  if constexpr (std::is_integral_v<Got>) {
+    if (std::cmp_equal(got, wanted)) { return true; }
+    return allowed >= 1 &&
+           std::abs(static_cast<double>(got) - static_cast<double>(wanted)) <= allowed;
+  } else {
+    if (std::isnan(wanted)) { return std::isnan(got); }
+    return got == static_cast<Got>(wanted) ||
+           (std::isfinite(wanted) && std::abs(static_cast<double>(got) - wanted) <= allowed);
+  }
+}
+
+template <class T>
+bool is_poison(T value) {
+  using bits = bits_of<T>;
+  return std::bit_cast<bits>(value) == static_cast<bits>(~bits{0});
+}
+
+template <class Value>
+std::string in_text(Value value, int digits) {
+  if constexpr (std::is_integral_v<Value>) {
+    return std::to_string(value);
+  } else {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
+    return text;
+  }
+}
+
+/// The expected content of an array after one call.
+class expectation {
+ public:
+  virtual ~expectation() = default;
+  /// The first wrong element in words; nothing when the array is right. Poison in an array that
+  /// was `poisoned` is wrong. `index` is the array's number in the message.
+  virtual std::optional<std::string> mismatch(array_store& store, void const* array, bool poisoned,
+                                              std::size_t index) = 0;
+};
+
+template <class T, class F>
+class expected_elements final : public expectation {
+ public:
+  static constexpr bool by_element = std::is_invocable_v<F const&, std::size_t>;
+  using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
+  static_assert(by_element || std::is_invocable_v<F const&, std::span<whole>>,
+                "setup.expect needs a const callable: f(std::size_t i) that returns the expected "
+                "element i, or f(std::span<double> wanted) that writes all of them; the span has "
+                "the array's own type where that is an integer");
+
+  expected_elements(std::size_t size, F f, tolerance allowed)
+      : size_(size), f_(std::move(f)), allowed_(allowed) {}
+
+  std::optional<std::string> mismatch(array_store& store, void const* array, bool poisoned,
+                                      std::size_t index) override {
+    if constexpr (by_element) {
+      return compare(store, array, poisoned, index, [&](std::size_t i) { return element(i); });
+    } else {
+      if (values_.empty()) {
+        values_.resize(size_);
+        f_(std::span<whole>{values_});
+      }
+      return compare(store, array, poisoned, index, [&](std::size_t i) { return +values_[i]; });
+    }
+  }
+
+ private:
+  auto element(std::size_t i) const {
+    using result = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;
+    if constexpr (std::is_integral_v<T>) {
+      static_assert(std::is_integral_v<result>,
+                    "setup.expect: f(i) must return an integer for an array of integers, because "
+                    "64 bits do not fit a double");
+      return +f_(i);
+    } else {
+      static_assert(std::is_convertible_v<result, double>,
+                    "setup.expect: f(i) must return a number");
+      return static_cast<double>(f_(i));
+    }
+  }
+
+  template <class Wanted>
+  double allowed_at(Wanted wanted) const {
+    return allowed_.absolute + allowed_.relative * std::abs(static_cast<double>(wanted));
+  }
+
+  /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
+  /// map than its copy takes.
+  template <class Wanted>
+  std::optional<std::string> compare(array_store& store, void const* array, bool poisoned,
+                                     std::size_t index, Wanted const& wanted_at) const {
+    constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
+    auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
+    std::size_t first = size_;
+    std::size_t wrong = 0;
+    std::string words;
+    for (std::size_t begin = 0; begin < size_; begin += piece) {
+      auto const count = std::min(piece, size_ - begin);
+      store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
+      auto const found = count_wrong(got.get(), count, begin, poisoned, wanted_at);
+      if (found.count > 0 && wrong == 0) {
+        first = found.first;
+        words = in_words(got[first - begin], wanted_at(first), poisoned);
+      }
+      wrong += found.count;
+    }
+    if (wrong == 0) { return std::nullopt; }
+    return "element " + std::to_string(first) + " of array " + std::to_string(index) + words +
+           "; " + std::to_string(wrong) + " of " + std::to_string(size_) +
+           (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
+  }
+
+  struct wrong_elements {
+    std::size_t first = 0, count = 0;
+  };
+
+  /// The wrong ones among `count` elements, of which the first is number `begin` of the array.
+  template <class Wanted>
+  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, bool poisoned,
+                             Wanted const& wanted_at) const {
+    constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
+    std::atomic<std::size_t> first{size_};
+    std::atomic<std::size_t> wrong{0};
+    auto const search = [&](std::int64_t from, std::int64_t to) {
+      auto lowest = size_;
+      std::size_t found = 0;
+      for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
+        auto const wanted = wanted_at(begin + i);
+        // Poison is a NaN, and must not agree with an expected NaN.
+        bool const unwritten = poisoned && std::is_floating_point_v<T> && is_poison(got[i]);
+        if (!unwritten && agrees(+got[i], wanted, allowed_at(wanted))) { continue; }
+        lowest = std::min(lowest, begin + i);
+        ++found;
+      }
+      wrong += found;
+      auto seen = first.load();
+      while (lowest < seen && !first.compare_exchange_weak(seen, lowest)) {}
+    };
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, search);
+    return {first, wrong};
+  }
+
+  template <class Wanted>
+  std::string in_words(T got, Wanted wanted, bool poisoned) const {
+    constexpr int digits = std::numeric_limits<T>::max_digits10;
+    std::string is = " is " + in_text(+got, digits);
+    if (poisoned && is_poison(got)) {  // -1 can also be the result of a call
+      is = std::is_integral_v<T> ? is + " as if it was never written" : " was never written";
+    }
+    return is + ", expected " + in_text(wanted, digits) + " (tolerance " +
+           in_text(allowed_at(wanted), 3);
+  }
+
+  std::size_t size_;
+  F f_;
+  tolerance allowed_;
+  std::vector<whole> values_;  // the whole-array form writes them once
+};
+
+}  // namespace arrays::detail
+
+}  // namespace assay

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `chrome_tracks`: on which track of a Chrome trace each row of a model is drawn.
+#pragma once
+
+#include <assay/chrome/lanes.hpp>
+#include <assay/trace/launched.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// What of a range ran on one stream: from the first piece of work launched in it to the last.
+struct projection {
+  row_index range = 0;
+  device_place where;  ///< device, context, stream and process
+  span when;
+};
+
+/// The projections of all ranges on the devices, range by range.
+inline std::vector<projection> project(model const& of) {
+  view const rows{of};
+  launched_work const launched{of, rows.device_work()};
+  std::vector<projection> all;
+  for (row_index row = 0; row < of.ranges.size(); ++row) {
+    auto const first = static_cast<std::ptrdiff_t>(all.size());
+    launched.inside(of.ranges[row], [&](work const& each) {
+      auto const& where = place_of(of, each);
+      auto const known = std::find_if(all.begin() + first, all.end(), [&](projection const& other) {
+        return stream_of(other.where) == stream_of(where);
+      });
+      if (known == all.end()) {
+        device_place const on{.device = where.device,
+                              .context = where.context,
+                              .stream = where.stream,
+                              .process = where.process};
+        all.push_back({row, on, each.when});
+      } else {
+        known->when.begin = std::min(known->when.begin, each.when.begin);
+        known->when.end = std::max(known->when.end, each.when.end);
+      }
+    });
+  }
+  // Of equal projections the outer range's comes first, since it is drawn around the other.
+  std::stable_sort(all.begin(), all.end(), [&](projection const& a, projection const& b) {
+    auto const& x = of.ranges[a.range].when;
+    auto const& y = of.ranges[b.range].when;
+    return std::pair{x.begin, y.end} < std::pair{y.begin, x.end};
+  });
+  // A nanosecond more on either side, as Kineto has it, so that viewers see the work inside.
+  for (auto& each : all) { each.when = {each.when.begin - 1, each.when.end + 1}; }
+  return all;
+}
+
+/// One track: a process or device and a number in it, as viewers call them.
+struct chrome_track {
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;
+};
+
+/// Tracks of threads and streams. Where spans of one would cross, it gets further lanes, so that on
+/// every track any two spans are apart or one in the other.
+class chrome_tracks {
+ public:
+  /// The tables whose rows are spans, in the order in which spans of equal extent enclose another.
+  enum table : std::uint8_t {
+    projections,
+    ranges,
+    calls,
+    graphs,
+    kernels,
+    copies,
+    sets,
+    waits,
+    costs
+  };
+  static constexpr std::size_t tables = 9;
+
+  chrome_tracks(model const& of, std::vector<projection> const& projected) {
+    number_devices(of);
+    auto const stream = [&](device_place const& where) {
+      return track_of({group::stream, device_pid(where.device), where.stream});
+    };
+    collect(projections, projected, [&](projection const& each) { return stream(each.where); });
+    collect(ranges, of.ranges, [&](range_record const& each) { return host(each.thread); });
+    collect(calls, of.calls, [&](api_call const& each) { return host(each.thread); });
+    collect(graphs, of.graph_launches,
+            [&](graph_launch const& each) { return stream(each.where); });
+    collect(kernels, of.kernels, [&](kernel_run const& each) { return stream(each.where); });
+    collect(copies, of.copies, [&](memory_copy const& each) { return stream(each.where); });
+    collect(sets, of.sets, [&](memory_set const& each) { return stream(each.where); });
+    collect(waits, of.synchronizations, [&](synchronization const& each) {
+      return track_of({group::wait, device_pid(each.where.device), each.where.stream});
+    });
+    collect(costs, of.overheads,
+            [&](overhead const& each) { return track_of({group::cost, -1, each.thread.thread}); });
+    deal_out();
+  }
+
+  chrome_track of(table which, std::size_t row) const { return places_[which][row]; }
+
+  /// A device's number among processes: its own, unless a process has that.
+  std::int64_t device_pid(std::int32_t device) const {
+    auto const moved = moved_devices_.find(device);
+    return moved == moved_devices_.end() ? device : moved->second;
+  }
+  std::map<std::uint32_t, std::uint64_t> const& processes() const noexcept { return processes_; }
+  /// Processes counted from 0, so that those of one alone need no number.
+  std::uint64_t process_number(std::uint32_t process) const { return processes_.at(process); }
+  std::set<std::int32_t> const& devices() const noexcept { return devices_; }
+
+  /// Calls `visit(track, name, position)` for each track that is not the first of a thread.
+  template <class Visit>
+  void each_name(Visit&& visit) const {
+    for (auto const& [track, name, position] : names_) { visit(track, name, position); }
+  }
+
+ private:
+  enum class group : std::uint8_t { host, stream, wait, cost };
+  using track_key = std::tuple<group, std::int64_t, std::uint32_t>;
+  struct slice {
+    span when;
+    std::uint32_t track;
+    table which;
+    row_index row;
+  };
+
+  void number_devices(model const& of) {
+    auto const hosts = [&](auto const& rows) {
+      for (auto const& each : rows) { processes_.emplace(each.thread.process, processes_.size()); }
+    };
+    hosts(of.calls);
+    hosts(of.ranges);
+    hosts(of.memory);
+    hosts(of.threads);
+    for (auto const& each : of.devices) { devices_.insert(each.id); }
+    for (auto const& each : of.counters) { devices_.insert(each.device); }
+    auto const add = [&](auto const& rows) {
+      for (auto const& each : rows) { devices_.insert(each.where.device); }
+    };
+    add(of.kernels);
+    add(of.copies);
+    add(of.sets);
+    add(of.graph_launches);
+    add(of.synchronizations);
+    for (auto const device : devices_) {
+      if (device >= 0 && processes_.contains(static_cast<std::uint32_t>(device))) {
+        moved_devices_[device] = first_free + device;
+      }
+    }
+  }
+
+  std::uint32_t host(thread_key const& thread) {
+    return track_of({group::host, thread.process, thread.thread});
+  }
+  // Rows come mostly in runs of one track.
+  std::uint32_t track_of(track_key const& key) {
+    if (!keys_.empty() && key == last_->first) { return last_->second; }
+    last_ = keys_.emplace(key, static_cast<std::uint32_t>(keys_.size())).first;
+    return last_->second;
+  }
+
+  template <class Row, class Track>
+  void collect(table which, std::vector<Row> const& rows, Track const& track) {
+    places_[which].resize(rows.size());
+    slices_.reserve(slices_.size() + rows.size());
+    for (row_index row = 0; row < rows.size(); ++row) {
+      slices_.push_back({rows[row].when, track(rows[row]), which, row});
+    }
+  }
+
+  void deal_out() {
+    std::sort(slices_.begin(), slices_.end(), [](slice const& a, slice const& b) {
+      return std::tuple{a.track, a.when.begin, b.when.end, a.which, a.row} <
+             std::tuple{b.track, b.when.begin, a.when.end, b.which, b.row};
+    });
+    std::vector<std::pair<std::size_t, std::size_t>> parts(keys_.size());
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      auto& [first, last] = parts[slices_[i].track];
+      if (first == last) { first = i; }
+      last = i + 1;
+    }
+    for (auto const& [key, number] : keys_) {
+      auto const [first, last] = parts[number];
+      lanes dealt;
+      std::vector<chrome_track> lane_tracks;
+      for (auto i = first; i < last; ++i) {
+        auto const lane = dealt.add(slices_[i].when);
+        if (lane == lane_tracks.size()) { lane_tracks.push_back(new_lane(key, lane)); }
+        places_[slices_[i].which][slices_[i].row] = lane_tracks[lane];
+      }
+    }
+    slices_ = {};
+  }
+
+  chrome_track new_lane(track_key const& key, std::size_t lane) {
+    auto const [kind, pid, number] = key;
+    auto const plain = (kind == group::host || kind == group::stream) && lane == 0;
+    chrome_track const track{pid, plain ? std::int64_t{number} : first_free + next_++};
+    std::string name = kind == group::host || kind == group::cost
+                           ? "thread " + std::to_string(number)
+                       : number == no_stream ? "all streams"
+                                             : "stream " + std::to_string(number);
+    if (kind == group::wait) { name += " (sync)"; }
+    if (lane > 0) { name += " (lane " + std::to_string(lane + 1) + ")"; }
+    if (kind != group::host || lane > 0) { names_.emplace_back(track, name, names_.size()); }
+    return track;
+  }
+
+  static constexpr std::uint32_t no_stream = 0xffff'ffff;             // of waits for a context
+  static constexpr std::int64_t first_free = std::int64_t{1} << 30U;  // above what systems number
+
+  std::map<track_key, std::uint32_t> keys_;
+  std::map<track_key, std::uint32_t>::iterator last_;
+  std::vector<slice> slices_;
+  std::array<std::vector<chrome_track>, tables> places_;
+  std::vector<std::tuple<chrome_track, std::string, std::size_t>> names_;
+  std::set<std::int32_t> devices_;
+  std::map<std::int32_t, std::int64_t> moved_devices_;
+  std::map<std::uint32_t, std::uint64_t> processes_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace assay::trace

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to remote_subject.hpp and command_subject.hpp: a child process that is always reaped.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// The end of a process. `text()` is "ended with exit code 3", or "ended by signal 11 (Segmentation
+/// fault)".
+struct process_end {
+  bool by_signal = false;
+  int code = 0;  ///< exit code, or number of the signal
+
+  bool success() const { return !by_signal && code == 0; }
+  std::string text() const {
+    if (!by_signal) { return "ended with exit code " + std::to_string(code); }
+    return "ended by signal " + std::to_string(code) + " (" + ::strsignal(code) + ")";
+  }
+};
+
+/// Settings of a child besides its arguments.
+struct child_setup {
+  int descriptor = -1;       ///< kept open under its number, unlike all others; -1: none
+  std::string variable{};    ///< `NAME=VALUE`, which replaces the variable of that name
+  bool quiet_error = false;  ///< standard error goes to /dev/null as well
+};
+
+/// A program that runs beside this one, in a process group of its own.
+///
+/// Its standard input and output are /dev/null. The kernel kills the program when the thread that
+/// started it ends. The destructor kills the whole group and reaps the program. Linux.
+class child_process {
+ public:
+  /// Throws `std::invalid_argument` where there is no such program, `std::system_error` where no
+  /// process can be made.
+  explicit child_process(std::vector<std::string> const& command, child_setup const& setup = {}) {
+    if (command.empty() || command[0].empty()) {
+      throw std::invalid_argument("a command is empty: name a program");
+    }
+    // All memory is obtained before the fork: between fork and exec a child may not allocate.
+    std::vector<char*> arguments;
+    for (auto const& each : command) { arguments.push_back(const_cast<char*>(each.c_str())); }
+    arguments.push_back(nullptr);
+    auto const name = setup.variable.substr(0, setup.variable.find('=') + 1);
+    std::vector<char*> environment;
+    for (char** each = ::environ; *each != nullptr; ++each) {
+      if (name.empty() || !std::string_view{*each}.starts_with(name)) {
+        environment.push_back(*each);
+      }
+    }
+    if (!name.empty()) { environment.push_back(const_cast<char*>(setup.variable.c_str())); }
+    environment.push_back(nullptr);
+
+    std::array<int, 2> failure{};  // closed by a successful exec, else it brings errno
+    if (::pipe2(failure.data(), O_CLOEXEC) != 0) { fail("cannot make a pipe"); }
+    auto const parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0) { become(arguments.data(), environment.data(), setup, parent, failure[1]); }
+    auto const fork_code = errno;
+    ::close(failure[1]);
+    int code = 0;
+    ::ssize_t got = 0;
+    while (pid_ > 0 && (got = ::read(failure[0], &code, sizeof code)) < 0 && errno == EINTR) {}
+    ::close(failure[0]);
+    if (pid_ < 0) {
+      errno = fork_code;
+      fail("cannot start a process");
+    }
+    if (got <= 0) { return; }
+    kill();
+    throw std::invalid_argument("cannot start " + command[0] + ": " +
+                                std::generic_category().message(code));
+  }
+  child_process(child_process const&) = delete;
+  child_process& operator=(child_process const&) = delete;
+  ~child_process() { kill(); }
+
+  ::pid_t pid() const noexcept { return pid_; }
+
+  /// Waits at most so long for the end of the program; kills what the program started and left.
+  std::optional<process_end> wait_for(std::chrono::duration<double> most) {
+    if (!end_ && has_ended_within(most)) { reap(); }
+    return end_;
+  }
+
+  /// Asks the group to end (SIGTERM), waits at most so long, then kills it.
+  void terminate(std::chrono::duration<double> most) noexcept {
+    if (end_) { return; }
+    ::kill(-pid_, SIGTERM);
+    has_ended_within(most);
+    kill();
+  }
+
+  /// Kills the whole group and reaps the program.
+  void kill() noexcept {
+    if (pid_ > 0 && !end_) {
+      ::kill(pid_, SIGKILL);
+      reap();
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(char const* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+
+  /// The child between fork and exec: async-signal-safe calls alone.
+  [[noreturn]] static void become(char** arguments, char** environment, child_setup const& setup,
+                                  ::pid_t parent, int failure) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) { ::_exit(127); }  // the parent ended before prctl
+    ::signal(SIGINT, SIG_DFL);
+    ::signal(SIGPIPE, SIG_DFL);
+    int const nowhere = ::open("/dev/null", O_RDWR);
+    ::dup2(nowhere, STDIN_FILENO);
+    ::dup2(nowhere, STDOUT_FILENO);
+    if (setup.quiet_error) { ::dup2(nowhere, STDERR_FILENO); }
+    if (nowhere > STDERR_FILENO) { ::close(nowhere); }
+    if (setup.descriptor >= 0) { ::fcntl(setup.descriptor, F_SETFD, 0); }
+    ::execvpe(arguments[0], arguments, environment);
+    int const code = errno;
+    [[maybe_unused]] auto const told = ::write(failure, &code, sizeof code);
+    ::_exit(127);
+  }
+
+  /// Leaves the program unreaped, so that the number of its group stays taken.
+  bool has_ended_within(std::chrono::duration<double> most) const noexcept {
+    auto const deadline = std::chrono::steady_clock::now() + most;
+    int const handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    bool ended = false;
+    for (bool again = true; again;) {
+      auto const left = std::chrono::duration<double>(deadline - std::chrono::steady_clock::now());
+      auto const milliseconds = static_cast<int>(std::clamp(1e3 * left.count() + 1, 0.0, 1e9));
+      if (handle >= 0) {
+        ::pollfd asked{handle, POLLIN, 0};
+        ::poll(&asked, 1, left.count() > 0 ? milliseconds : 0);
+      } else if (left.count() > 0) {
+        ::usleep(200);  // a kernel before 5.3
+      }
+      ::siginfo_t state{};
+      ended =
+          ::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+          state.si_pid == pid_;
+      again = !ended && left.count() > 0;
+    }
+    if (handle >= 0) { ::close(handle); }
+    return ended;
+  }
+
+  /// Blocks until the program has ended, then kills what is left of its group.
+  void reap() noexcept {
+    ::siginfo_t state{};
+    while (::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {}
+    ::kill(-pid_, SIGKILL);  // the number of the group stays taken until waitpid
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+    end_ = WIFSIGNALED(status) ? process_end{true, WTERMSIG(status)}
+                               : process_end{false, WEXITSTATUS(status)};
+  }
+
+  ::pid_t pid_ = -1;
+  std::optional<process_end> end_;
+};
+
+}  // namespace assay

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The driver's management library, loaded at run time; what it cannot tell stays unknown.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// What a device told at one moment; NaN and nothing where it did not.
+struct device_state {
+  double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
+  double memory_clock_mhz = std::numeric_limits<double>::quiet_NaN();
+  double power_watts = std::numeric_limits<double>::quiet_NaN();
+  double temperature_celsius = std::numeric_limits<double>::quiet_NaN();
+  std::optional<std::uint64_t> throttle;  ///< bits of NVML's clocks event (throttle) reasons
+  std::optional<int> processes;           ///< with a compute context on the device
+};
+
+/// The PCIe link of a device: what it is now and what device and slot allow; 0 where unknown. An
+/// idle device may have trained it down, so ask right after copies.
+struct pcie_link {
+  unsigned generation = 0, width = 0;
+  unsigned max_generation = 0, max_width = 0;
+  bool operator==(pcie_link const&) const = default;
+};
+
+/// NVML through the functions that this library uses, looked up by name: programs neither link it
+/// nor need its header, and run where it is not installed.
+///
+/// A cheap copyable handle; the library is shut down with the last copy. Calls may come from any
+/// thread. Nothing here throws: what is missing is told by `why_missing()` or stays unknown.
+///
+/// `Lookup` is how a function of the library is found, null if it has none by that name.
+template <class Lookup>
+class basic_nvml {
+ public:
+  using lookup = Lookup;
+
+  static basic_nvml load(std::string const& path = "libnvidia-ml.so.1") {
+    std::shared_ptr<void> const library{::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
+                                        [](void* old) {
+                                          if (old != nullptr) { ::dlclose(old); }
+                                        }};
+    if (library == nullptr) {
+      basic_nvml nothing;
+      auto const* const reason = ::dlerror();
+      nothing.why_missing_ = reason != nullptr ? reason : path + " cannot be loaded";
+      return nothing;
+    }
+    return basic_nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
+  }
+
+  explicit basic_nvml(lookup const& find) {
+    auto loaded = std::make_shared<functions>(find);
+    if (!loaded->complete()) {
+      why_missing_ = "the library lacks functions that every driver has";
+    } else if (auto const code = loaded->init(); code != 0) {
+      why_missing_ = "nvmlInit: " + loaded->text(code);
+    } else {
+      functions_ = {loaded.get(), [keep = loaded](functions* old) { old->shutdown(); }};
+    }
+  }
+
+  bool available() const noexcept { return functions_ != nullptr; }
+
+  /// Why nothing can be asked; empty when available.
+  std::string const& why_missing() const noexcept { return why_missing_; }
+
+  /// The driver's version, such as `580.159.04`.
+  std::string driver_version() const {
+    std::array<char, 80> text{};  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+    auto const asked = functions_ && functions_->driver &&
+                       functions_->driver(text.data(), static_cast<unsigned>(text.size())) == 0;
+    return asked ? std::string{text.data()} : std::string{};
+  }
+
+  /// The state of the device with this PCI bus id (as `cudaDeviceGetPCIBusId` gives it: CUDA's
+  /// ordinals are renumbered by CUDA_VISIBLE_DEVICES, NVML's are not). Each failure is added to
+  /// `problems` in words.
+  device_state ask(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
+    device_state state;
+    device handle = nullptr;
+    auto const note = [&](char const* what, int code) {
+      problems.push_back(std::string{what} + ": " + functions_->text(code));
+      return false;
+    };
+    if (!functions_) {
+      problems.push_back(why_missing_);
+      return state;
+    }
+    if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      note("device", code);
+      return state;
+    }
+    auto const number = [&](char const* what, auto const& call, double scale, double& into) {
+      unsigned value = 0;
+      auto const code = call(&value);
+      if (code == 0) {
+        into = value * scale;
+      } else {
+        note(what, code);
+      }
+    };
+    constexpr int sm_clock = 1;
+    constexpr int memory_clock = 2;
+    constexpr int gpu_sensor = 0;
+    auto const& f = *functions_;
+    number(
+        "SM clock", [&](unsigned* to) { return f.clock(handle, sm_clock, to); }, 1,
+        state.sm_clock_mhz);
+    number(
+        "memory clock", [&](unsigned* to) { return f.clock(handle, memory_clock, to); }, 1,
+        state.memory_clock_mhz);
+    number("power", [&](unsigned* to) { return f.power(handle, to); }, 1e-3, state.power_watts);
+    number(
+        "temperature", [&](unsigned* to) { return f.temperature(handle, gpu_sensor, to); }, 1,
+        state.temperature_celsius);
+    unsigned long long bits = 0;
+    if (auto const code = f.throttle(handle, &bits); code == 0) {
+      state.throttle = bits;
+    } else {
+      note("throttle reasons", code);
+    }
+    if (auto const found = pids_of(handle, problems)) {
+      state.processes = static_cast<int>(found->size());
+    }
+    return state;
+  }
+
+  /// The ids of the processes that have a compute context on the device with this bus id; nothing
+  /// where that is not known. In a container the ids may be of another namespace than the caller's.
+  std::optional<std::vector<unsigned>> ask_processes(std::string const& pci_bus_id,
+                                                     std::vector<std::string>& problems) const {
+    device handle = nullptr;
+    if (!functions_) {
+      problems.push_back(why_missing_);
+      return std::nullopt;
+    }
+    if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      problems.push_back("device: " + functions_->text(code));
+      return std::nullopt;
+    }
+    return pids_of(handle, problems);
+  }
+
+  /// The PCIe link of the device with this bus id. Each failure is added to `problems` in words.
+  pcie_link ask_link(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
+    pcie_link link;
+    device handle = nullptr;
+    if (!functions_) {
+      problems.push_back(why_missing_);
+      return link;
+    }
+    auto const& f = *functions_;
+    if (auto const code = f.by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      problems.push_back("device: " + f.text(code));
+      return link;
+    }
+    auto const number = [&](char const* what, int (*call)(device, unsigned*), unsigned& into) {
+      if (call == nullptr) {
+        problems.push_back(std::string{what} + ": the library does not know it");
+      } else if (auto const code = call(handle, &into); code != 0) {
+        into = 0;
+        problems.push_back(std::string{what} + ": " + f.text(code));
+      }
+    };
+    number("link generation", f.link_generation, link.generation);
+    number("link width", f.link_width, link.width);
+    number("highest link generation", f.max_link_generation, link.max_generation);
+    number("highest link width", f.max_link_width, link.max_width);
+    return link;
+  }
+
+ private:
+  basic_nvml() = default;
+
+  // NVML's C interface, as its binary interface has been since CUDA 7: handles are opaque pointers,
+  // all status codes are ints with 0 for success.
+  struct opaque;
+  using device = opaque*;
+
+  /// `nvmlProcessInfo_v2_t`, which versions 2 and 3 of the call fill.
+  struct process_info {
+    unsigned pid;
+    unsigned long long used_gpu_memory;
+    unsigned gpu_instance;
+    unsigned compute_instance;
+  };
+  static_assert(sizeof(process_info) == 24);
+
+  std::optional<std::vector<unsigned>> pids_of(device handle,
+                                               std::vector<std::string>& problems) const {
+    auto const& f = *functions_;
+    if (f.processes == nullptr) {
+      problems.push_back("compute processes: the library does not know them");
+      return std::nullopt;
+    }
+    constexpr int insufficient_size = 7;  // NVML_ERROR_INSUFFICIENT_SIZE: `count` says how many
+    std::vector<process_info> found(16);
+    unsigned count = 0;
+    int code = insufficient_size;
+    // Processes may come between two calls, so each has room for some more.
+    for (int tries = 0; tries < 3 && code == insufficient_size; ++tries) {
+      found.resize(found.size() + count);
+      count = static_cast<unsigned>(found.size());
+      code = f.processes(handle, &count, found.data());
+    }
+    if (code != 0) {
+      problems.push_back("compute processes: " + f.text(code));
+      return std::nullopt;
+    }
+    std::vector<unsigned> pids;
+    for (std::size_t i = 0; i < count; ++i) { pids.push_back(found[i].pid); }
+    return pids;
+  }
+
+  struct functions {
+    explicit functions(lookup const& find)
+        : library(find),
+          init(get<int()>("nvmlInit_v2")),
+          shutdown(get<int()>("nvmlShutdown")),
+          error(get<char const*(int)>("nvmlErrorString")),
+          driver(get<int(char*, unsigned)>("nvmlSystemGetDriverVersion")),
+          by_bus_id(get<int(char const*, device*)>("nvmlDeviceGetHandleByPciBusId_v2")),
+          clock(get<int(device, int, unsigned*)>("nvmlDeviceGetClockInfo")),
+          power(get<int(device, unsigned*)>("nvmlDeviceGetPowerUsage")),
+          temperature(get<int(device, int, unsigned*)>("nvmlDeviceGetTemperature")),
+          link_generation(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkGeneration")),
+          link_width(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkWidth")),
+          max_link_generation(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkGeneration")),
+          max_link_width(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkWidth")),
+          processes(get<int(device, unsigned*, process_info*)>(
+              "nvmlDeviceGetComputeRunningProcesses_v3")),
+          // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
+          throttle(
+              get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
+      if (throttle == nullptr) {
+        throttle =
+            get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
+      }
+      if (processes == nullptr) {
+        processes =
+            get<int(device, unsigned*, process_info*)>("nvmlDeviceGetComputeRunningProcesses_v2");
+      }
+    }
+
+    template <class Signature>
+    Signature* get(char const* name) const {
+      return reinterpret_cast<Signature*>(library(name));
+    }
+
+    bool complete() const {
+      return init && shutdown && error && by_bus_id && clock && power && temperature && throttle;
+    }
+
+    std::string text(int code) const { return error(code); }
+
+    lookup library;  // keeps the library loaded
+    int (*init)();
+    int (*shutdown)();
+    char const* (*error)(int);
+    int (*driver)(char*, unsigned);
+    int (*by_bus_id)(char const*, device*);
+    int (*clock)(device, int, unsigned*);
+    int (*power)(device, unsigned*);
+    int (*temperature)(device, int, unsigned*);
+    int (*link_generation)(device, unsigned*);  // these five may be missing
+    int (*link_width)(device, unsigned*);
+    int (*max_link_generation)(device, unsigned*);
+    int (*max_link_width)(device, unsigned*);
+    int (*processes)(device, unsigned*, process_info*);
+    int (*throttle)(device, unsigned long long*);
+  };
+
+  std::shared_ptr<functions> functions_;
+  std::string why_missing_;
+};
+using nvml = basic_nvml<std::function<void*(char const*)>>;
+
+}  // namespace assay

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What can be counted on a chip, in how many passes, and values from what was counted: the half of
+/// CUPTI's profiler that needs neither GPU nor driver.
+#pragma once
+
+#include <assay/cupti/profiler_api.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// What the device side needs to count some metrics together, and what it will cost.
+struct counter_plan {
+  std::vector<std::string> metrics;  ///< CUPTI's names, each once
+  std::vector<dropped_metric> dropped;
+  std::vector<std::uint8_t> config;  ///< the config image; empty without metrics
+  std::size_t passes = 0;
+};
+
+/// The chips that this CUPTI knows: `GH100`, `GA100`, ...; throws `profiler_error`.
+inline std::vector<std::string> counter_chips(profiler_api const& api) {
+  CUpti_Profiler_Host_GetSupportedChips_Params asked{};
+  asked.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
+  api.check(api->host_chips(&asked), "cuptiProfilerHostGetSupportedChips");
+  return {asked.ppChipNames, asked.ppChipNames + asked.numChips};
+}
+
+/// The metrics of one chip. Not for several threads at once.
+///
+/// `availability` is what a device says it can count (`cuptiProfilerGetCounterAvailability`); empty
+/// for all that the chip has. Calls throw `profiler_error`.
+class counter_host {
+ public:
+  counter_host(profiler_api api, std::string chip, std::vector<std::uint8_t> availability = {})
+      : api_(std::move(api)),
+        chip_(std::move(chip)),
+        availability_(std::move(availability)),
+        all_(*this) {}
+
+  std::string const& chip() const noexcept { return chip_; }
+
+  /// Every metric of the chip without its rollup: `sm__cycles_active`.
+  std::vector<std::string> base_metrics() const {
+    std::vector<std::string> names;
+    for (int type = 0; type < CUPTI_METRIC_TYPE__COUNT; ++type) {
+      CUpti_Profiler_Host_GetBaseMetrics_Params asked{};
+      asked.structSize = CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE;
+      asked.pHostObject = all_.get();
+      asked.metricType = static_cast<CUpti_MetricType>(type);
+      api_.check(api_->host_base_metrics(&asked), "cuptiProfilerHostGetBaseMetrics");
+      names.insert(names.end(), asked.ppMetricNames, asked.ppMetricNames + asked.numMetrics);
+    }
+    return names;
+  }
+
+  /// The unit of hardware that a base metric belongs to, `dram`; empty for an unknown one.
+  std::string hardware_unit(std::string const& base) const {
+    CUpti_Profiler_Host_GetMetricProperties_Params asked{};
+    return properties(base, asked) && asked.pHwUnit != nullptr ? asked.pHwUnit : "";
+  }
+
+  /// Whether the chip has this metric, rollup included.
+  bool accepts(std::string const& name) const {
+    object const trial{*this};
+    return try_add(trial, {name}) == CUPTI_SUCCESS;
+  }
+
+  /// Why the chip does not take a metric, with names that it has.
+  std::string why_not(std::string const& name) const {
+    auto const base = name.substr(0, name.find('.'));
+    CUpti_Profiler_Host_GetMetricProperties_Params asked{};
+    if (properties(base, asked)) {
+      auto const rollups = sub_metrics(base, asked.metricType);
+      std::vector<std::string_view> const known{rollups.begin(), rollups.end()};
+      auto const ending = name.substr(base.size());
+      auto near = nearest_names(ending, known);
+      if (near.empty() && !rollups.empty()) { near = {rollups.front()}; }
+      for (auto& each : near) { each = base + each; }
+      return (ending.empty() ? base + " needs a rollup" : base + " has no rollup " + ending) +
+             did_you_mean(near);
+    }
+    auto const names = base_metrics();
+    std::vector<std::string_view> const known{names.begin(), names.end()};
+    return chip_ + " has no metric " + base + did_you_mean(nearest_names(base, known));
+  }
+
+  /// Plans all of `names` that the chip has, to be counted together; the others are named in
+  /// `dropped`. Throws `profiler_error` where CUPTI cannot schedule what it accepted one by one.
+  counter_plan plan(std::vector<std::string> const& names) const {
+    counter_plan made;
+    for (auto const& each : names) {
+      if (std::ranges::find(made.metrics, each) == made.metrics.end()) {
+        made.metrics.push_back(each);
+      }
+    }
+    if (made.metrics.empty()) { return made; }
+    // All in one call: each further call would get passes of its own. And one that is refused
+    // leaves the object useless, hence new ones, and trials one by one only after a refusal.
+    object whole{*this};
+    if (try_add(whole, made.metrics) != CUPTI_SUCCESS) {
+      std::erase_if(made.metrics, [&](std::string const& each) {
+        if (accepts(each)) { return false; }
+        made.dropped.push_back({each, why_not(each)});
+        return true;
+      });
+      if (made.metrics.empty()) { return made; }
+      whole = object{*this};
+      api_.check(try_add(whole, made.metrics), "cuptiProfilerHostConfigAddMetrics");
+    }
+    made.config = config_image(whole);
+    made.passes = passes(made.config);
+    return made;
+  }
+
+  /// The values of `metrics` over one range of a counter data image.
+  std::vector<double> evaluate(std::span<std::uint8_t const> image, std::size_t range,
+                               std::vector<std::string> const& metrics) const {
+    auto pointers = c_strings(metrics);
+    std::vector<double> values(metrics.size());
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params asked{};
+    asked.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
+    asked.pHostObject = all_.get();
+    asked.pCounterDataImage = image.data();
+    asked.counterDataImageSize = image.size();
+    asked.rangeIndex = range;
+    asked.ppMetricNames = pointers.data();
+    asked.numMetrics = pointers.size();
+    asked.pMetricValues = values.data();
+    api_.check(api_->host_evaluate(&asked), "cuptiProfilerHostEvaluateToGpuValues");
+    return values;
+  }
+
+ private:
+  /// CUPTI's object for one chip and at most one configuration.
+  class object {
+   public:
+    explicit object(counter_host const& of) : api_(of.api_) {
+      CUpti_Profiler_Host_Initialize_Params made{};
+      made.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+      made.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+      made.pChipName = of.chip_.c_str();
+      made.pCounterAvailabilityImage = of.availability_.empty() ? nullptr : of.availability_.data();
+      api_.check(api_->host_initialize(&made), "cuptiProfilerHostInitialize");
+      object_ = made.pHostObject;
+    }
+    object(object&& other) noexcept
+        : api_(other.api_), object_(std::exchange(other.object_, nullptr)) {}
+    object& operator=(object&& other) noexcept {
+      std::swap(object_, other.object_);
+      return *this;
+    }
+    ~object() {
+      if (object_ == nullptr) { return; }
+      CUpti_Profiler_Host_Deinitialize_Params old{};
+      old.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
+      old.pHostObject = object_;
+      (void)api_->host_deinitialize(&old);  // nothing is left to do about a failure
+    }
+    CUpti_Profiler_Host_Object* get() const noexcept { return object_; }
+
+   private:
+    profiler_api api_;
+    CUpti_Profiler_Host_Object* object_ = nullptr;
+  };
+
+  static std::vector<char const*> c_strings(std::vector<std::string> const& names) {
+    std::vector<char const*> pointers;
+    for (auto const& each : names) { pointers.push_back(each.c_str()); }
+    return pointers;
+  }
+
+  CUptiResult try_add(object const& to, std::vector<std::string> const& names) const {
+    auto pointers = c_strings(names);
+    CUpti_Profiler_Host_ConfigAddMetrics_Params added{};
+    added.structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE;
+    added.pHostObject = to.get();
+    added.ppMetricNames = pointers.data();
+    added.numMetrics = pointers.size();
+    return api_->host_add_metrics(&added);
+  }
+
+  std::vector<std::uint8_t> config_image(object const& of) const {
+    CUpti_Profiler_Host_GetConfigImageSize_Params size{};
+    size.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE;
+    size.pHostObject = of.get();
+    api_.check(api_->host_config_size(&size), "cuptiProfilerHostGetConfigImageSize");
+    std::vector<std::uint8_t> image(size.configImageSize);
+    CUpti_Profiler_Host_GetConfigImage_Params got{};
+    got.structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE;
+    got.pHostObject = of.get();
+    got.configImageSize = image.size();
+    got.pConfigImage = image.data();
+    api_.check(api_->host_config(&got), "cuptiProfilerHostGetConfigImage");
+    return image;
+  }
+
+  std::size_t passes(std::vector<std::uint8_t>& config) const {
+    CUpti_Profiler_Host_GetNumOfPasses_Params asked{};
+    asked.structSize = CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE;
+    asked.configImageSize = config.size();
+    asked.pConfigImage = config.data();
+    api_.check(api_->host_passes(&asked), "cuptiProfilerHostGetNumOfPasses");
+    return asked.numOfPasses;
+  }
+
+  bool properties(std::string const& base,
+                  CUpti_Profiler_Host_GetMetricProperties_Params& into) const {
+    into.structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE;
+    into.pHostObject = all_.get();
+    into.pMetricName = base.c_str();
+    return !base.empty() && api_->host_properties(&into) == CUPTI_SUCCESS;
+  }
+
+  std::vector<std::string> sub_metrics(std::string const& base, CUpti_MetricType type) const {
+    CUpti_Profiler_Host_GetSubMetrics_Params asked{};
+    asked.structSize = CUpti_Profiler_Host_GetSubMetrics_Params_STRUCT_SIZE;
+    asked.pHostObject = all_.get();
+    asked.pMetricName = base.c_str();
+    asked.metricType = type;
+    if (api_->host_sub_metrics(&asked) != CUPTI_SUCCESS) { return {}; }
+    return {asked.ppSubMetrics, asked.ppSubMetrics + asked.numOfSubmetrics};
+  }
+
+  profiler_api api_;
+  std::string chip_;
+  std::vector<std::uint8_t> availability_;
+  object all_;  // never configured: asked about metrics and values
+};
+
+}  // namespace assay::trace

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Counting while something runs: CUPTI's range profiler on one context, pass by pass.
+#pragma once
+
+#include <assay/cupti/counter_host.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// What gets values of its own.
+enum class counter_scope {
+  range,  ///< everything between begin and end of a range, kernels side by side as they come
+  kernel  ///< each kernel by itself, one after the other, as ncu does it
+};
+
+/// The counters of one context, held from construction to destruction, whichever way that comes.
+///
+/// For one thread. Members throw `profiler_error`; the destructor ends what is open.
+class counter_session {
+ public:
+  counter_session(profiler_api api, CUcontext context, counter_plan const& plan,
+                  counter_scope scope, std::size_t max_ranges)
+      : api_(std::move(api)), held_(api_, context), config_(plan.config) {
+    std::vector<char const*> names;
+    for (auto const& each : plan.metrics) { names.push_back(each.c_str()); }
+    CUpti_RangeProfiler_GetCounterDataSize_Params size{};
+    size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
+    size.pRangeProfilerObject = held_.object;
+    size.pMetricNames = names.data();
+    size.numMetrics = names.size();
+    size.maxNumOfRanges = max_ranges;
+    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(max_ranges);
+    api_.check(api_->data_size(&size), "cuptiRangeProfilerGetCounterDataSize");
+    data_.resize(size.counterDataSize);
+
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params clear{};
+    clear.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
+    clear.pRangeProfilerObject = held_.object;
+    clear.counterDataSize = data_.size();
+    clear.pCounterData = data_.data();
+    api_.check(api_->data_initialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
+
+    CUpti_RangeProfiler_SetConfig_Params set{};
+    set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
+    set.pRangeProfilerObject = held_.object;
+    set.configSize = config_.size();
+    set.pConfig = config_.data();
+    set.counterDataImageSize = data_.size();
+    set.pCounterDataImage = data_.data();
+    set.range = scope == counter_scope::kernel ? CUPTI_AutoRange : CUPTI_UserRange;
+    set.replayMode = scope == counter_scope::kernel ? CUPTI_KernelReplay : CUPTI_UserReplay;
+    set.maxRangesPerPass = max_ranges;
+    set.numNestingLevels = 1;
+    set.minNestingLevel = 1;
+    set.targetNestingLevel = 1;
+    api_.check(api_->set_config(&set), "cuptiRangeProfilerSetConfig");
+  }
+  counter_session(counter_session const&) = delete;
+  counter_session& operator=(counter_session const&) = delete;
+  ~counter_session() {
+    if (in_range_) { (void)end_range(); }
+    if (started_) {
+      bool all = false;
+      (void)end_pass(all);
+    }
+  }
+
+  void start() {
+    CUpti_RangeProfiler_Start_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
+    asked.pRangeProfilerObject = held_.object;
+    api_.check(api_->start(&asked), "cuptiRangeProfilerStart");
+    started_ = true;
+  }
+
+  /// Ends a pass; whether it was the last one that is needed.
+  bool stop() {
+    bool all = false;
+    api_.check(end_pass(all), "cuptiRangeProfilerStop");
+    return all;
+  }
+
+  void push(std::string const& name) {
+    CUpti_RangeProfiler_PushRange_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
+    asked.pRangeProfilerObject = held_.object;
+    asked.pRangeName = name.c_str();
+    api_.check(api_->push(&asked), "cuptiRangeProfilerPushRange");
+    in_range_ = true;
+  }
+  void pop() { api_.check(end_range(), "cuptiRangeProfilerPopRange"); }
+
+  /// Brings what was counted to the host, waiting for the context; how many ranges were lost.
+  std::size_t decode() {
+    CUpti_RangeProfiler_DecodeData_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
+    asked.pRangeProfilerObject = held_.object;
+    api_.check(api_->decode(&asked), "cuptiRangeProfilerDecodeData");
+    return asked.numOfRangeDropped;
+  }
+
+  /// The names of the ranges that were decoded; kernels are numbered.
+  std::vector<std::string> range_names() const {
+    CUpti_RangeProfiler_GetCounterDataInfo_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
+    asked.pCounterDataImage = data_.data();
+    asked.counterDataImageSize = data_.size();
+    api_.check(api_->data_info(&asked), "cuptiRangeProfilerGetCounterDataInfo");
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < asked.numTotalRanges; ++i) {
+      CUpti_RangeProfiler_CounterData_GetRangeInfo_Params one{};
+      one.structSize = CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE;
+      one.pCounterDataImage = data_.data();
+      one.counterDataImageSize = data_.size();
+      one.rangeIndex = i;
+      one.rangeDelimiter = "/";
+      api_.check(api_->range_info(&one), "cuptiRangeProfilerCounterDataGetRangeInfo");
+      names.emplace_back(one.rangeName != nullptr ? one.rangeName : "");
+    }
+    return names;
+  }
+
+  std::vector<std::uint8_t> const& data() const noexcept { return data_; }
+
+ private:
+  // A member, so that the counters are given back also when the constructor fails after it.
+  struct holder {
+    holder(profiler_api const& with, CUcontext context) : api(with) {
+      CUpti_RangeProfiler_Enable_Params asked{};
+      asked.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
+      asked.ctx = context;
+      api.check(api->enable(&asked), "cuptiRangeProfilerEnable");
+      object = asked.pRangeProfilerObject;
+    }
+    holder(holder const&) = delete;
+    holder& operator=(holder const&) = delete;
+    ~holder() {
+      CUpti_RangeProfiler_Disable_Params asked{};
+      asked.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
+      asked.pRangeProfilerObject = object;
+      (void)api->disable(&asked);  // nothing is left to do about a failure
+    }
+    profiler_api const& api;
+    CUpti_RangeProfiler_Object* object = nullptr;
+  };
+
+  CUptiResult end_range() {
+    in_range_ = false;
+    CUpti_RangeProfiler_PopRange_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
+    asked.pRangeProfilerObject = held_.object;
+    return api_->pop(&asked);
+  }
+
+  CUptiResult end_pass(bool& all) {
+    started_ = false;
+    CUpti_RangeProfiler_Stop_Params asked{};
+    asked.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
+    asked.pRangeProfilerObject = held_.object;
+    auto const code = api_->stop(&asked);
+    all = asked.isAllPassSubmitted != 0;
+    return code;
+  }
+
+  profiler_api api_;
+  holder held_;
+  std::vector<std::uint8_t> config_;  // CUPTI keeps pointers to both while it counts
+  std::vector<std::uint8_t> data_;
+  bool started_ = false;
+  bool in_range_ = false;
+};
+
+/// Names parts of what is measured: given to the callable of `counters::measure`.
+class counter_ranges {
+ public:
+  counter_ranges(counter_session* session, std::function<void()> drain)
+      : session_(session), drain_(std::move(drain)) {}
+
+  /// Runs `body()` as a range of its own: all its work on the device, and none that came before,
+  /// since the device is drained on both sides. Each name once in a run; ranges do not nest. With
+  /// values for each kernel the names are not used.
+  template <std::invocable Body>
+  void range(std::string const& name, Body&& body) {
+    begin(name);
+    std::forward<Body>(body)();
+    end();
+  }
+
+  /// How many there were.
+  std::size_t count() const noexcept { return names_.size(); }
+
+ private:
+  void begin(std::string const& name) {
+    if (open_) {
+      throw std::invalid_argument("counter range '" + name + "' begins inside '" + names_.back() +
+                                  "': ranges of counters do not nest");
+    }
+    if (name.empty() || std::ranges::find(names_, name) != names_.end()) {
+      throw std::invalid_argument("counter range '" + name +
+                                  "': each range of a run has a name of its own");
+    }
+    names_.push_back(name);
+    open_ = true;
+    drain_();
+    if (session_ != nullptr) { session_->push(name); }
+  }
+  void end() {
+    drain_();
+    if (session_ != nullptr) { session_->pop(); }
+    open_ = false;
+  }
+
+  counter_session* session_;
+  std::function<void()> drain_;
+  std::vector<std::string> names_;
+  bool open_ = false;
+};
+
+/// Values by range, and what it took to get them.
+struct counted {
+  struct row {
+    std::string name;
+    std::vector<double> values;  ///< in the order of the plan's metrics
+  };
+  std::vector<row> rows;
+  std::size_t passes = 0;
+  std::size_t ranges_lost = 0;  ///< at least so many had no room
+};
+
+/// Counts what `plan` says while `run(ranges)` runs: once for each pass, after `warm_up` runs that
+/// are not counted. `run` returns when its work is done; around ranges `drain()` waits for that.
+/// Gives at most `max_ranges` rows. Throws `profiler_error`, and what `run` throws; the counters
+/// are given back in every case.
+inline counted count_passes(counter_host const& host, profiler_api const& api, CUcontext context,
+                            counter_plan const& plan, counter_scope scope, std::size_t max_ranges,
+                            int warm_up, std::function<void()> const& drain,
+                            std::function<void(counter_ranges&)> const& run) {
+  // CUPTI counts only what it measured and had no place for, not what it never measured, so that
+  // kernels beyond its limit vanish. One place more than wanted shows that there were some.
+  counter_session session{api, context, plan, scope, max_ranges + 1};
+  auto* const counting = scope == counter_scope::range ? &session : nullptr;
+  auto const run_once = [&](counter_session* with) {
+    counter_ranges ranges{with, drain};
+    run(ranges);
+    return ranges.count();
+  };
+  std::size_t named = 0;
+  for (int i = 0; i < warm_up; ++i) { (void)run_once(nullptr); }
+  counted result;
+  for (bool all = false; !all;) {
+    // One more than planned is not an error of ours, but without end it would run without end.
+    if (result.passes > plan.passes) {
+      throw profiler_error(CUPTI_ERROR_UNKNOWN, "cuptiRangeProfilerStop: still not done after " +
+                                                    std::to_string(result.passes) + " passes of " +
+                                                    std::to_string(plan.passes));
+    }
+    session.start();
+    named = run_once(counting);
+    all = session.stop();
+    ++result.passes;
+  }
+  if (scope == counter_scope::kernel) { result.passes = plan.passes; }  // CUPTI replayed each
+  result.ranges_lost = session.decode();
+  auto names = session.range_names();
+  auto const found = names.size();
+  names.resize(std::min(found, max_ranges));
+  if (scope == counter_scope::range) {
+    result.ranges_lost = std::max(result.ranges_lost, named - std::min(named, names.size()));
+  } else {
+    result.ranges_lost += found - names.size();
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    result.rows.push_back({names[i], host.evaluate(session.data(), i, plan.metrics)});
+  }
+  return result;
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `counters`: hardware counters of what a callable makes a device do, read in the process itself.
+#pragma once
+
+#include <assay/core/device.hpp>
+#include <assay/core/range.hpp>
+#include <assay/cupti/counter_session.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// What to count, where and how.
+struct counter_options {
+  metric_set metrics = metric_sets::core();
+  std::optional<on::device> place = {};  ///< none: the device that is current when measuring
+  counter_scope scope = counter_scope::range;
+  /// Runs before the ones that count: the first run of a kernel also loads it.
+  int warm_up = 1;
+  std::size_t max_ranges = 64;  ///< ranges, or kernels, in a run; memory is taken for all of them
+  bool throw_if_unavailable = false;
+};
+
+/// Reads hardware counters of NVIDIA GPUs, by CUPTI's range profiler (compute capability 7.5 and
+/// up), while a callable runs.
+///
+/// Counting perturbs time: the device is drained around each range, clocks and caches see CUPTI's
+/// own work, several passes see caches that earlier ones warmed. So take times from elsewhere, and
+/// from here what does not depend on them; each range says the SM clock that it ran at. Do not
+/// measure while a trace is recorded or under another profiler.
+///
+/// Where counters cannot be read nothing is thrown, unless asked for: `status()` and the result say
+/// in one line what is missing and what helps, the callable does not run, and all else goes on. The
+/// counters are held only inside `measure`; objects may be made and destroyed at will. One thread
+/// at a time may measure on a device.
+class counters {
+ public:
+  /// Throws `std::invalid_argument` for a metric that is neither CUPTI's nor nvprof's by its form,
+  /// and for options out of range. Asks nothing of the device yet.
+  explicit counters(counter_options options = {}, std::optional<profiler_api> api = std::nullopt)
+      : options_(std::move(options)), api_(api ? *std::move(api) : profiler_api::load()) {
+    if (options_.warm_up < 0 || options_.max_ranges == 0) {
+      throw std::invalid_argument("counters: warm_up must not be negative, and max_ranges not 0");
+    }
+    for (auto const& each : options_.metrics.metrics) { requests_.push_back(resolve_metric(each)); }
+    if (!api_.available()) {
+      status_ =
+          status_of(CUPTI_ERROR_NOT_INITIALIZED, "CUPTI cannot be loaded, " + api_.why_missing());
+    }
+  }
+
+  /// What stood in the way the last time that anything was tried.
+  counter_status const& status() const noexcept { return status_; }
+
+  /// Whether counters can be read here; holds them for a moment to find out.
+  counter_status const& probe() {
+    guarded([&](target const& at) {
+      auto const plan = at.context_host.plan({std::string{metric::sm_clock}});
+      counter_session const session{api_, at.context, plan, options_.scope, 1};
+    });
+    return status_;
+  }
+
+  /// Runs `run()`, or `run(ranges)` for a `counter_ranges&` that names parts of it, and returns
+  /// what was counted. `run` must do the same work each time: it runs `warm_up` times, and then
+  /// once for each pass (`counter_values::passes`). It may launch from any thread; blocks until its
+  /// work is done. What `run` throws is passed on.
+  template <class Run>
+  requires std::invocable<Run&> || std::invocable<Run&, counter_ranges&>
+  counter_values measure(Run&& run) {
+    if constexpr (std::invocable<Run&, counter_ranges&>) {
+      return measure_ranges([&run](counter_ranges& ranges) { run(ranges); });
+    } else {
+      return measure_ranges(
+          [&run](counter_ranges& ranges) { ranges.range("all", [&run] { run(); }); });
+    }
+  }
+
+ private:
+  /// A device that is ready to be counted on.
+  struct target {
+    on::device place;
+    CUcontext context;
+    counter_host context_host;
+    counter_host device_host;  // for device-wide metrics, which no context's availability lists
+  };
+
+  static void drain() { check(cudaDeviceSynchronize()); }
+
+  static CUcontext current_context() {
+    check(cudaFree(nullptr));  // makes the runtime's context, if nothing did
+    void* function = nullptr;
+    auto found = cudaDriverEntryPointSymbolNotFound;
+    constexpr unsigned since = 4000;  // cuCtxGetCurrent is as old as that
+    check(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &function, since, cudaEnableDefault,
+                                           &found));
+    CUcontext context = nullptr;
+    if (found != cudaDriverEntryPointSuccess ||
+        reinterpret_cast<CUresult (*)(CUcontext*)>(function)(&context) != CUDA_SUCCESS) {
+      throw std::runtime_error("the driver does not tell which context is current");
+    }
+    return context;
+  }
+
+  std::vector<std::uint8_t> availability(CUcontext context) const {
+    CUpti_Profiler_GetCounterAvailability_Params asked{};
+    asked.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
+    asked.ctx = context;
+    api_.check(api_->availability(&asked), "cuptiProfilerGetCounterAvailability");
+    std::vector<std::uint8_t> image(asked.counterAvailabilityImageSize);
+    asked.pCounterAvailabilityImage = image.data();
+    api_.check(api_->availability(&asked), "cuptiProfilerGetCounterAvailability");
+    return image;
+  }
+
+  target open(on::device place) const {
+    CUpti_Profiler_Initialize_Params begin{};
+    begin.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+    api_.check(api_->initialize(&begin), "cuptiProfilerInitialize");
+    auto* const context = current_context();
+    CUpti_Device_GetChipName_Params asked{};
+    asked.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
+    asked.deviceIndex = static_cast<std::size_t>(place.id);
+    api_.check(api_->chip_name(&asked), "cuptiDeviceGetChipName");
+    std::string const chip{asked.pChipName};
+    return {place, context, counter_host{api_, chip, availability(context)},
+            counter_host{api_, chip}};
+  }
+
+  /// Runs `use(target)` on the device; every obstacle becomes the status.
+  template <class Use>
+  void guarded(Use const& use) {
+    if (api_.available()) { status_ = attempt(use); }
+    if (!status_ && options_.throw_if_unavailable) {
+      throw std::runtime_error("counters: " + status_.line());
+    }
+  }
+
+  template <class Use>
+  counter_status attempt(Use const& use) const {
+    using state = counter_status::state;
+    std::optional<device_guard> guard;
+    auto place = options_.place;
+    try {
+      if (device_count() == 0) {
+        return {state::no_device, 0, "no usable GPU: counters are read on GPUs only", {}};
+      }
+      if (!place) { check(cudaGetDevice(&place.emplace().id)); }
+      require_device(*place);
+      guard.emplace(*place);
+    } catch (std::exception const& error) { return {state::no_device, 0, error.what(), {}}; }
+    try {
+      use(open(*place));
+      return {};
+    } catch (profiler_error const& error) {
+      return status_of(error.code(), error.what());
+    } catch (std::exception const& error) { return {state::failed, 0, error.what(), {}}; }
+  }
+
+  counter_values measure_ranges(std::function<void(counter_ranges&)> const& run) {
+    range const scope{"counters", category::measurement};
+    counter_values result;
+    std::exception_ptr from_run;
+    auto const watched = [&](counter_ranges& ranges) {
+      try {
+        run(ranges);
+        drain();
+      } catch (profiler_error const&) {
+        throw;  // of our own calls within
+      } catch (...) {
+        from_run = std::current_exception();
+        throw;
+      }
+    };
+    try {
+      guarded([&](target const& at) { count_all(at, watched, result); });
+    } catch (...) {
+      if (!from_run) { throw; }
+    }
+    if (from_run) {
+      status_ = {};  // the counters are not what failed
+      std::rethrow_exception(from_run);
+    }
+    result.status = status_;
+    return result;
+  }
+
+  void count_all(target const& at, std::function<void(counter_ranges&)> const& run,
+                 counter_values& result) const {
+    result.chip = at.context_host.chip();
+    result.device = at.place.id;
+    std::vector<std::string> of_context, of_device;
+    for (auto const& each : requests_) {
+      (is_device_wide(each.name) ? of_device : of_context).push_back(each.name);
+    }
+    if (!of_context.empty()) {
+      of_context.emplace_back(metric::sm_clock);
+      count_one(at, at.context_host, of_context, run, result);
+    }
+    if (of_device.empty()) { return; }
+    try {
+      count_one(at, at.device_host, of_device, run, result);
+    } catch (profiler_error const& error) {
+      if (of_context.empty()) { throw; }  // else the others are worth having without them
+      for (auto const& each : of_device) { drop({each, error.what()}, result); }
+    }
+  }
+
+  /// Under every name that asked for this metric.
+  void drop(dropped_metric const& what, counter_values& from) const {
+    auto const before = from.dropped.size();
+    for (auto const& each : requests_) {
+      if (each.name == what.asked) { from.dropped.push_back({each.asked, what.why}); }
+    }
+    if (from.dropped.size() == before) { from.dropped.push_back(what); }
+  }
+
+  /// Counts metrics of one kind, and adds their values to the ranges that are there by name.
+  void count_one(target const& at, counter_host const& host, std::vector<std::string> const& names,
+                 std::function<void(counter_ranges&)> const& run, counter_values& result) const {
+    auto const plan = host.plan(names);
+    for (auto const& each : plan.dropped) { drop(each, result); }
+    if (plan.metrics.empty()) { return; }
+    auto const got = count_passes(host, api_, at.context, plan, options_.scope, options_.max_ranges,
+                                  options_.warm_up, drain, run);
+    result.passes += got.passes;
+    result.ranges_lost = std::max(result.ranges_lost, got.ranges_lost);
+    for (auto const& row : got.rows) {
+      auto range = std::ranges::find(result.ranges, row.name, &counter_range::name);
+      if (range == result.ranges.end()) { range = result.ranges.insert(range, {row.name, {}}); }
+      for (std::size_t i = 0; i < plan.metrics.size(); ++i) {
+        add_values(*range, plan.metrics[i], row.values[i]);
+      }
+    }
+  }
+
+  /// Under every name that asked for this metric; the SM clock also where none did.
+  void add_values(counter_range& to, std::string const& name, double value) const {
+    auto asked = false;
+    for (auto const& each : requests_) {
+      if (each.name != name) { continue; }
+      to.values.push_back({each, value * each.factor});
+      asked = true;
+    }
+    if (!asked) { to.values.push_back({{name, name, 1, {}}, value}); }
+  }
+
+  counter_options options_;
+  profiler_api api_;
+  std::vector<metric_request> requests_;
+  counter_status status_;
+};
+
+}  // namespace assay::trace

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `cupti_reader`: from CUPTI's activity records to a `model`.
+#pragma once
+
+#include <assay/cupti/records.hpp>
+#include <assay/trace/kernel_name.hpp>
+#include <assay/trace/model.hpp>
+
+#include <cupti.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Turns records into rows, one by one and in any order. Not safe for use from several threads.
+///
+/// Names are kept by their text; each kernel name is demangled once. `call_name` tells what a
+/// callback id is called (null: unknown). Rows beyond `most_rows` are dropped and counted.
+class cupti_reader {
+ public:
+  using call_name = std::function<char const*(CUpti_CallbackDomain, CUpti_CallbackId)>;
+
+  /// `epoch_ns` as in the model, `offset_ns` is added to each stamp of CUPTI's first.
+  cupti_reader(std::int64_t epoch_ns, std::int64_t offset_ns, call_name name_of_call,
+               std::size_t most_rows)
+      : name_of_call_(std::move(name_of_call)), offset_ns_(offset_ns), rows_left_(most_rows) {
+    made_.epoch_ns = epoch_ns;
+  }
+
+  /// Reads one record and frees what it leaves to its reader.
+  void read(CUpti_Activity const& record) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      case CUPTI_ACTIVITY_KIND_KERNEL:
+        add(as<cupti::kernel>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        filled(made_.copies, as<cupti::copy>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        filled(made_.copies, as<cupti::peer_copy>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        filled(made_.sets, as<cupti::set>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        filled(made_.graph_launches, as<cupti::graph>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_RUNTIME:
+        add(as<cupti::call>(record), api::runtime);
+        break;
+      case CUPTI_ACTIVITY_KIND_DRIVER:
+        add(as<cupti::call>(record), api::driver);
+        break;
+      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        filled(made_.synchronizations, as<cupti::sync>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        add(as<cupti::overhead>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMORY2:
+        add(as<cupti::memory>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+        add(as<cupti::memory_pool>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_DEVICE:
+        add(as<cupti::device>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_CONTEXT:
+        add(as<cupti::context>(record));
+        break;
+      default:
+        break;
+    }
+    cupti::release(record);
+  }
+
+  /// Counts a record that is not read, and frees what it owns.
+  void drop(CUpti_Activity const& record) {
+    ++made_.lost.dropped;
+    cupti::release(record);
+  }
+  void drop(std::uint64_t count) { made_.lost.dropped += count; }
+
+  /// The trace of all that was read. `window` is while it was on; device work that was asked for
+  /// in it may have ended until `latest`, and then the window ends with it. What is timed outside
+  /// is left out and counted, but for the tracer's own work after the window. `calls_complete` says
+  /// that all API calls were asked for, so that device work without one is worth counting.
+  model finish(span window, std::int64_t latest, bool calls_complete) {
+    // Stamps of devices are interpolated, and may miss by some microseconds.
+    constexpr std::int64_t slack = 100'000;
+    auto const outside = [&](auto const& row) {
+      return row.when.end < window.begin - slack || row.when.begin > latest + slack;
+    };
+    auto const device_work = [&](auto& rows) {
+      made_.lost.out_of_window += std::erase_if(rows, outside);
+      for (auto const& row : rows) { window.end = std::max(window.end, row.when.end); }
+    };
+    auto const host_work = [&, stopped = window.end](auto& rows) {
+      made_.lost.out_of_window += std::erase_if(rows, outside);
+      std::erase_if(rows, [&](auto const& row) { return row.when.begin > stopped; });
+    };
+    host_work(made_.calls);
+    host_work(made_.synchronizations);
+    std::erase_if(made_.overheads, outside);
+    host_work(made_.overheads);
+    device_work(made_.kernels);
+    device_work(made_.copies);
+    device_work(made_.sets);
+    device_work(made_.graph_launches);
+    made_.lost.out_of_window += std::erase_if(made_.memory, [&](memory_event const& event) {
+      return event.at < window.begin - slack || event.at > latest + slack;
+    });
+    made_.window = window;
+
+    each_place([this](device_place& where) { settle(where); });
+    std::unordered_map<std::uint32_t, thread_key> threads;
+    threads.reserve(made_.calls.size());
+    for (auto const& call : made_.calls) { threads.emplace(call.correlation, call.thread); }
+    for (auto& event : made_.memory) {
+      if (auto const call = threads.find(event.where.correlation); call != threads.end()) {
+        event.thread = call->second;
+      }
+    }
+    if (calls_complete) {
+      auto const unmatched = [&](auto const& rows) {
+        return static_cast<std::uint64_t>(std::count_if(
+            rows.begin(), rows.end(),
+            [&](auto const& row) { return threads.find(row.where.correlation) == threads.end(); }));
+      };
+      made_.lost.unmatched += unmatched(made_.kernels) + unmatched(made_.copies) +
+                              unmatched(made_.sets) + unmatched(made_.graph_launches);
+    }
+    return std::exchange(made_, {});
+  }
+
+ private:
+  template <class Record>
+  static Record const& as(CUpti_Activity const& record) noexcept {
+    return reinterpret_cast<Record const&>(record);
+  }
+
+  std::int64_t time(std::uint64_t stamp) const noexcept {
+    return static_cast<std::int64_t>(stamp) + offset_ns_ - made_.epoch_ns;
+  }
+  /// Where a row with these stamps goes, or null: no time, no room. One that is not finished yet
+  /// has no end.
+  template <class Row>
+  Row* row(std::vector<Row>& rows, std::uint64_t begin, std::uint64_t end) {
+    if (begin == 0 || end < begin) {
+      ++made_.lost.zero_stamped;
+      return nullptr;
+    }
+    auto* const made = row(rows);
+    if (made != nullptr) { made->when = {time(begin), time(end)}; }
+    return made;
+  }
+  template <class Row>
+  Row* row(std::vector<Row>& rows) {
+    if (rows_left_ == 0) {
+      ++made_.lost.dropped;
+      return nullptr;
+    }
+    --rows_left_;
+    return &rows.emplace_back();
+  }
+
+  /// The row of a record that has both times.
+  template <class Row, class Record>
+  Row* filled(std::vector<Row>& rows, Record const& from) {
+    auto* const made = row(rows, from.start, from.end);
+    if (made != nullptr) { cupti::fill(*made, from, process_); }
+    return made;
+  }
+
+  // Pointers are told apart by where they point, and checked by what stands there, since a module
+  // that is loaded again may put another name in the same place.
+  struct kernel_names {
+    std::string mangled;
+    string_id whole = 0;
+    string_id brief = 0;
+    string_id raw = 0;
+  };
+  kernel_names const& names_of(char const* mangled) {
+    auto& known = names_[mangled];
+    if (known.whole == 0 || known.mangled != mangled) {
+      known.mangled = mangled;
+      auto const text = demangled(mangled);
+      known.whole = made_.strings.intern(text);
+      known.brief = made_.strings.intern(short_kernel_name(text));
+      known.raw = made_.strings.intern(mangled);
+    }
+    return known;
+  }
+
+  void add(cupti::kernel const& from) {
+    auto* const to = filled(made_.kernels, from);
+    if (to == nullptr) { return; }
+    if (from.name == nullptr || *from.name == 0) {
+      ++made_.lost.unnamed;
+      return;
+    }
+    auto const& names = names_of(from.name);
+    to->name = names.whole;
+    to->short_name = names.brief;
+    to->mangled_name = names.raw;
+  }
+
+  void add(cupti::call const& from, api layer) {
+    auto* const to = row(made_.calls, from.start, from.end);
+    if (to == nullptr) { return; }
+    to->thread = {from.processId, from.threadId};
+    to->layer = layer;
+    to->correlation = from.correlationId;
+    to->result = static_cast<std::int32_t>(from.returnValue);
+    auto const domain =
+        layer == api::driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+    auto const [known, fresh] = calls_.try_emplace({domain, from.cbid}, 0);
+    if (fresh) {
+      auto const* const name = name_of_call_(domain, from.cbid);
+      known->second = name == nullptr ? 0 : made_.strings.intern(name);
+    }
+    to->name = known->second;
+    if (to->name == 0) { ++made_.lost.unnamed; }
+  }
+
+  void add(cupti::overhead const& from) {
+    if (auto* const to = row(made_.overheads, from.start, from.end)) {
+      if (from.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD) {
+        to->thread = {from.objectId.pt.processId, from.objectId.pt.threadId};
+      }
+      to->name = made_.strings.intern(overhead_name(from.overheadKind));
+      to->correlation = from.correlationId;
+    }
+  }
+
+  void add(cupti::memory const& from) {
+    if (from.timestamp == 0) {
+      ++made_.lost.zero_stamped;
+      return;
+    }
+    if (auto* const to = row(made_.memory)) {
+      cupti::fill(*to, from, process_);
+      to->at = time(from.timestamp);
+    }
+  }
+
+  // A pool that is made, trimmed or destroyed has no row of its own: its size is a counter.
+  void add(cupti::memory_pool const& from) {
+    auto const sample = [&](char const* name, std::uint64_t value) {
+      if (auto* const to = row(made_.counters)) {
+        *to = {time(from.timestamp), static_cast<std::int32_t>(from.deviceId),
+               made_.strings.intern(name), static_cast<double>(value)};
+      }
+    };
+    sample("memory pool reserved bytes", from.size);
+    sample("memory pool used bytes", from.utilizedSize);
+  }
+
+  void add(cupti::device const& from) {
+    if (!devices_.insert(from.id).second) { return; }
+    auto& to = made_.devices.emplace_back(cupti::describe(from));
+    if (from.name != nullptr) { to.name = from.name; }
+  }
+
+  void add(cupti::context const& from) {
+    contexts_[from.contextId] = {static_cast<std::int32_t>(from.deviceId), from.parentContextId,
+                                 from.isGreenContext != 0};
+  }
+
+  template <class F>
+  void each_place(F f) {
+    auto const all = [&](auto& rows) {
+      for (auto& each : rows) { f(each.where); }
+    };
+    all(made_.kernels);
+    all(made_.copies);
+    all(made_.sets);
+    all(made_.graph_launches);
+    all(made_.synchronizations);
+    all(made_.memory);
+  }
+  // What a record says of its context may be read after it.
+  void settle(device_place& where) const {
+    auto const known = contexts_.find(where.context);
+    if (known == contexts_.end()) {
+      if (where.device == cupti::unknown_device) { where.device = 0; }
+      return;
+    }
+    if (where.device == cupti::unknown_device) { where.device = known->second.device; }
+    if (known->second.green) {
+      where.green_context = where.context;
+      where.context = known->second.parent;
+    }
+  }
+
+  struct context_facts {
+    std::int32_t device = 0;
+    std::uint32_t parent = 0;
+    bool green = false;
+  };
+  struct pair_hash {
+    std::size_t operator()(std::pair<CUpti_CallbackDomain, CUpti_CallbackId> of) const noexcept {
+      return (static_cast<std::size_t>(of.first) << 32U) ^ of.second;
+    }
+  };
+
+  call_name name_of_call_;
+  std::int64_t offset_ns_;
+  std::size_t rows_left_;
+  std::uint32_t process_ = static_cast<std::uint32_t>(::getpid());
+  model made_;
+  std::unordered_map<char const*, kernel_names> names_;
+  std::unordered_map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, string_id, pair_hash>
+      calls_;
+  std::unordered_map<std::uint32_t, context_facts> contexts_;
+  std::unordered_set<std::uint32_t> devices_;
+};
+
+}  // namespace assay::trace

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `cupti_session`: CUPTI switched on, its records read while they come, and switched off.
+#pragma once
+
+#include <assay/core/range_log.hpp>
+#include <assay/cupti/api.hpp>
+#include <assay/cupti/reader.hpp>
+#include <assay/cupti/record_buffers.hpp>
+#include <assay/cupti/recorder_options.hpp>
+#include <assay/trace/model.hpp>
+
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Whether CUDA is being recorded, and if not, why.
+struct recorder_status {
+  enum class kind { idle, recording, other_tool, no_driver, too_old, failed };
+  kind what = kind::idle;
+  std::string text;  ///< one line for people; names the other tool
+  bool operator==(recorder_status const&) const = default;
+};
+
+/// One session of CUPTI's activity records. CUPTI has one client in a process, so there may be one
+/// session at a time; `recorder` sees to that.
+///
+/// Records are read by a thread of its own, which takes no lock while it calls CUPTI. The buffers
+/// are the process's and are never freed, since CUPTI may give one back at any time, up to exit.
+class cupti_session {
+ public:
+  cupti_session(recorder_options const& options, cupti_api const& api, std::int64_t epoch_ns)
+      : options_(options), api_(api), epoch_ns_(epoch_ns) {}
+  cupti_session(cupti_session const&) = delete;
+  cupti_session& operator=(cupti_session const&) = delete;
+  ~cupti_session() {
+    if (reading_.joinable()) { (void)stop({}); }
+  }
+
+  /// Switches on what the options ask for. What one device or library does not have is noted and
+  /// left out; throws `std::invalid_argument` for buffer limits that make no sense.
+  recorder_status start() {
+    if (auto refused = subscribe(); refused.what != recorder_status::kind::recording) {
+      return refused;
+    }
+    try {
+      buffers().open(options_.buffers);
+    } catch (...) {
+      api_.unsubscribe(subscriber_);
+      throw;
+    }
+    try_to("number threads as the system does",
+           api_.thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
+    std::uint8_t zeroed = 1;
+    std::size_t size = sizeof zeroed;
+    try_to("take cleared buffers",
+           api_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed));
+    auto const registered = api_.register_callbacks(&requested, &completed);
+    if (registered != CUPTI_SUCCESS) {
+      api_.unsubscribe(subscriber_);
+      return {recorder_status::kind::failed, describe_cupti_error(registered)};
+    }
+    reader_.emplace(
+        epoch_ns_, clock_offset(),
+        [api = api_](CUpti_CallbackDomain domain, CUpti_CallbackId id) -> char const* {
+          char const* name = nullptr;
+          return api.callback_name(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
+        },
+        options_.most_rows);
+    ++sessions_;
+    reading_ = std::thread{[this] { read(); }};
+    enable_kinds();
+    if (enabled_.empty()) {
+      (void)stop({});
+      return {recorder_status::kind::failed,
+              problems_.empty() ? "nothing was asked for" : problems_.front()};
+    }
+    return {recorder_status::kind::recording, {}};
+  }
+
+  /// Ends the recording of calls, waits for the devices by `synchronize()`, and gives the trace of
+  /// `window` (since the epoch) with what there is to say about it.
+  template <class Synchronize = void (*)()>
+  model stop(span window, Synchronize&& synchronize = [] {}) {
+    stopping_ = true;
+    for (auto const kind : enabled_) {
+      if (!of_device(kind)) { api_.disable(kind); }
+    }
+    synchronize();
+    try_to("flush", api_.flush(1));
+    for (auto const kind : enabled_) {
+      if (of_device(kind)) { api_.disable(kind); }
+    }
+    std::size_t dropped = 0;
+    (void)api_.dropped(nullptr, 0, &dropped);
+    (void)api_.unsubscribe(subscriber_);
+    buffers().close();
+    reading_.join();
+    reader_->drop(dropped);
+    auto made = reader_->finish(window, realtime_ns() - epoch_ns_, options_.runtime_calls);
+    note(made);
+    reader_.reset();
+    return made;
+  }
+
+ private:
+  static record_buffers& buffers() {
+    static auto* const only = new record_buffers;
+    return *only;
+  }
+  static void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
+    *buffer = buffers().request(*size);
+    *records = 0;  // as many as fit
+  }
+  static void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
+                                 std::size_t valid) {
+    buffers().complete(buffer, size, valid);
+  }
+  static void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, void const*) {}
+
+  static bool of_device(CUpti_ActivityKind kind) noexcept {
+    return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
+           kind == CUPTI_ACTIVITY_KIND_MEMCPY2 || kind == CUPTI_ACTIVITY_KIND_MEMSET ||
+           kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_CONTEXT ||
+           kind == CUPTI_ACTIVITY_KIND_DEVICE;
+  }
+
+  recorder_status subscribe() {
+    std::uint32_t version = 0;
+    if (auto const code = api_.version(&version); code != CUPTI_SUCCESS) {
+      return {recorder_status::kind::failed, describe_cupti_error(code)};
+    }
+    version_ = version;
+    if (version < cupti::least_version) {
+      return {recorder_status::kind::too_old,
+              "CUPTI " + std::to_string(version) + " was loaded, " +
+                  std::to_string(cupti::least_version) +
+                  " or newer is needed: put the CUDA 13 toolkit's library first on the loader's "
+                  "path"};
+    }
+    // Set by Nsight Systems and Compute, and by what is injected into a CUDA program.
+    for (auto const* variable : {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
+                                 "CUDA_INJECTION64_PATH", "NSYSDK_INJECTION64_PATH"}) {
+      if (std::getenv(variable) != nullptr) {
+        return {recorder_status::kind::other_tool,
+                std::string{"a tool is injected into this process ("} + variable +
+                    " is set), and has the trace"};
+      }
+    }
+    std::array<char, 2 * CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> other{};
+    CUpti_SubscriberParams who{};
+    who.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    who.subscriberName = "assay";
+    who.oldSubscriberName = other.data();
+    who.oldSubscriberSize = other.size();
+    auto const code = api_.subscribe(&subscriber_, &ignore, nullptr, &who);
+    if (code == CUPTI_SUCCESS) { return {recorder_status::kind::recording, {}}; }
+    if (code == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+      other.back() = 0;
+      std::string const name = other.front() != 0 ? other.data() : "another tool";
+      return {recorder_status::kind::other_tool, name + " traces this process, and has the trace"};
+    }
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+      (void)cudaGetLastError();
+      return {recorder_status::kind::no_driver, "no CUDA driver on this machine"};
+    }
+    return {recorder_status::kind::failed, describe_cupti_error(code)};
+  }
+
+  /// What to add to CUPTI's stamps to get those of `realtime_ns`: nothing on Linux, where both read
+  /// the same clock.
+  std::int64_t clock_offset() {
+    std::uint64_t theirs = 0;
+    auto const before = realtime_ns();
+    if (api_.timestamp(&theirs) != CUPTI_SUCCESS) { return 0; }
+    auto const after = realtime_ns();
+    constexpr std::int64_t rounding = 2'000;  // it falls up to a microsecond off the bracket
+    auto const stamp = static_cast<std::int64_t>(theirs);
+    if (stamp >= before - rounding && stamp <= after + rounding) { return 0; }
+    auto const offset = before + (after - before) / 2 - stamp;
+    problems_.push_back("CUPTI's clock is not the system's: its stamps were moved by " +
+                        std::to_string(offset) + " ns");
+    return offset;
+  }
+
+  bool try_to(std::string_view what, CUptiResult code) {
+    if (code != CUPTI_SUCCESS) {
+      problems_.push_back("cannot " + std::string{what} + ": " + describe_cupti_error(code));
+    }
+    return code == CUPTI_SUCCESS;
+  }
+
+  void enable_kinds() {
+    auto const on = [&](bool wanted, char const* what, CUpti_ActivityKind kind, bool dump = false) {
+      if (!wanted) { return; }
+      auto const code = dump ? api_.enable_and_dump(kind) : api_.enable(kind);
+      if (try_to(std::string{"record "} + what, code)) { enabled_.push_back(kind); }
+    };
+    bool const nodes = options_.graphs == graph_detail::nodes;
+    bool const device_work = options_.kernels || options_.copies || options_.sets;
+    on(device_work, "devices", CUPTI_ACTIVITY_KIND_DEVICE, true);
+    on(device_work || options_.synchronizations, "contexts", CUPTI_ACTIVITY_KIND_CONTEXT, true);
+    on(options_.kernels, "kernels", CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    on(options_.copies, "copies", CUPTI_ACTIVITY_KIND_MEMCPY);
+    on(options_.copies, "copies between devices", CUPTI_ACTIVITY_KIND_MEMCPY2);
+    on(options_.sets, "sets", CUPTI_ACTIVITY_KIND_MEMSET);
+    on(device_work && !nodes, "graph launches", CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    on(options_.synchronizations, "synchronisations", CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+    on(options_.memory, "allocations", CUPTI_ACTIVITY_KIND_MEMORY2);
+    on(options_.memory, "memory pools", CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+    on(options_.overheads, "overheads", CUPTI_ACTIVITY_KIND_OVERHEAD);
+    on(options_.runtime_calls, "runtime calls", CUPTI_ACTIVITY_KIND_RUNTIME);
+    on(options_.driver_calls, "driver calls", CUPTI_ACTIVITY_KIND_DRIVER);
+    if (options_.runtime_calls) {
+      ignore_calls(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, api_.runtime_call);
+    }
+    if (options_.driver_calls) {
+      ignore_calls(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, api_.driver_call);
+    }
+  }
+
+  /// `cudaGetDevice` stands for `cudaGetDevice_v3020` and `cudaGetDevice_ptsz_v7000` too.
+  static bool same_call(std::string_view recorded, std::string_view named) {
+    if (!recorded.starts_with(named)) { return false; }
+    auto const rest = recorded.substr(named.size());
+    return rest.empty() || rest.starts_with("_v") || rest.starts_with("_ptsz") ||
+           rest.starts_with("_ptds");
+  }
+  template <class Switch>
+  void ignore_calls(CUpti_CallbackDomain domain, unsigned end, Switch switch_call) {
+    for (CUpti_CallbackId id = 1; id < end; ++id) {
+      char const* name = nullptr;
+      if (api_.callback_name(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) { continue; }
+      for (auto const& ignored : options_.ignored_calls) {
+        if (same_call(name, ignored)) {
+          switch_call(id, 0);  // one that cannot be switched off is only a row more
+          break;
+        }
+      }
+    }
+  }
+
+  void read() noexcept {
+    auto const patience = options_.flush_every.count() > 0 ? options_.flush_every
+                                                           : std::chrono::milliseconds{3'600'000};
+    while (auto const filled = buffers().next(patience)) {
+      if (filled->data == nullptr) {
+        if (options_.flush_every.count() > 0 && !stopping_) { (void)api_.flush(0); }
+        continue;
+      }
+      try {
+        read(*filled);
+      } catch (std::exception const&) { out_of_memory_ = true; }
+      try {
+        buffers().recycle(*filled);
+      } catch (std::exception const&) { out_of_memory_ = true; }
+    }
+  }
+  void read(record_buffers::filled const& from) {
+    CUpti_Activity* record = nullptr;
+    for (;;) {
+      auto const code = api_.next_record(from.data, from.valid, &record);
+      if (code == CUPTI_ERROR_MAX_LIMIT_REACHED) { return; }
+      if (code != CUPTI_SUCCESS || record == nullptr) {  // one that was never finished
+        ++cut_short_;
+        return;
+      }
+      if (from.dropped() || out_of_memory_) {
+        reader_->drop(*record);
+      } else {
+        reader_->read(*record);
+      }
+    }
+  }
+
+  void note(model& made) const {
+    made.source = "assay recorder, CUPTI " + std::to_string(version_);
+    for (auto const& problem : problems_) { made.notes.emplace_back("CUPTI", problem); }
+    auto const counts = buffers().counts();
+    made.notes.emplace_back("buffers", std::to_string(counts.requested) + " of " +
+                                           std::to_string(options_.buffers.buffer_bytes) +
+                                           " bytes, at most " + std::to_string(counts.peak_bytes) +
+                                           " bytes at a time");
+    auto const say = [&](char const* what, std::uint64_t count) {
+      if (count != 0) { made.notes.emplace_back(what, std::to_string(count)); }
+    };
+    say("buffers beyond the limit, their records dropped", counts.overflowed);
+    say("buffers that ended in an unfinished record", cut_short_);
+    if (out_of_memory_) { made.notes.emplace_back("CUPTI", "no memory for all records"); }
+    // A known fault, mended in 13.1 Update 1.
+    constexpr std::uint32_t mended = 130101;
+    auto const of_graph = [](kernel_run const& run) { return run.where.graph_node != 0; };
+    if (sessions_ > 1 && version_ < mended &&
+        std::any_of(made.kernels.begin(), made.kernels.end(), of_graph)) {
+      made.notes.emplace_back("graphs",
+                              "this CUPTI misnumbers the launches of graphs in all recordings of a "
+                              "process but the first: which call launched a graph may be wrong");
+    }
+    // What the driver copies with in a graph; seen where threads captured and instantiated at once.
+    say("copies of graphs that CUPTI took for kernels, memcpy32_post",
+        static_cast<std::uint64_t>(
+            std::count_if(made.kernels.begin(), made.kernels.end(), [&](kernel_run const& run) {
+              return of_graph(run) && made.strings[run.short_name] == "memcpy32_post";
+            })));
+    if (options_.graphs == graph_detail::launches) {
+      made.notes.emplace_back("graphs", "as whole launches, without their nodes");
+    }
+  }
+
+  static inline constinit std::atomic<int> sessions_{0};
+
+  recorder_options options_;
+  cupti_api api_;
+  std::int64_t epoch_ns_;
+  std::uint32_t version_ = 0;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::vector<CUpti_ActivityKind> enabled_;
+  std::vector<std::string> problems_;
+  std::optional<cupti_reader> reader_;  // the reading thread's between start and its end
+  std::uint64_t cut_short_ = 0;
+  bool out_of_memory_ = false;
+  std::atomic<bool> stopping_{false};
+  std::thread reading_;
+};
+
+}  // namespace assay::trace

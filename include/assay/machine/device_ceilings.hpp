@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The rate at which a device's memory can be copied: the limit that device reports divide by.
+#pragma once
+
+#include <assay/core/range.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/machine/ceiling.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <memory>
+
+namespace assay::machine {
+
+/// Bytes per second, read and written counted, of `cudaMemcpyAsync` device to device.
+///
+/// Copies 1 GiB, or an eighth of the free memory where that is less, for at least 0.25 s, and takes
+/// the fastest of the bursts of four: for so long memory that was freed just before, up to 100 GiB
+/// of it, slows the copies (`memory_scrub`). Successive bursts write to other addresses, as where
+/// the two buffers lie against each other moves the rate by a percent.
+template <class Clock = std::chrono::steady_clock>
+ceiling device_copy_ceiling(on::device place) {
+  range const scope{"device copy ceiling", category::measurement};
+  device_guard const guard{place};
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes));
+  auto const bytes = std::min(std::size_t{1} << 30U, free_bytes / 8);
+  constexpr std::size_t step = 37 * 4096;  // odd pages, so that no power of two comes back
+  constexpr std::size_t placements = 8;
+  constexpr int burst = 4;
+  auto const allocate = [](std::size_t size) {
+    void* pointer = nullptr;
+    check(cudaMalloc(&pointer, size));
+    return std::unique_ptr<std::byte, void (*)(std::byte*)>{
+        static_cast<std::byte*>(pointer), [](std::byte* old) { check_noexcept(cudaFree(old)); }};
+  };
+  auto const from = allocate(bytes);
+  auto const to = allocate(bytes + placements * step);
+  stream const where{place};
+  check(cudaMemsetAsync(from.get(), 0x5a, bytes, where.get()));
+  event begin{event::kind::timed};
+  event end{event::kind::timed};
+  double fastest = std::numeric_limits<double>::infinity();
+  auto const first = Clock::now();
+  std::size_t round = 0;
+  do {
+    auto* const target = to.get() + round % placements * step;
+    for (int i = 0; i <= burst; ++i) {  // the first is not timed
+      check(cudaMemcpyAsync(target, from.get(), bytes, cudaMemcpyDeviceToDevice, where.get()));
+      if (i == 0) { begin.record(where); }
+    }
+    end.record(where);
+    where.synchronize();
+    fastest = std::min(fastest, end.seconds_since(begin) / burst);
+    ++round;
+  } while (round < placements || Clock::now() - first < std::chrono::milliseconds{250});
+  return {"cudaMemcpy device to device", 2.0 * static_cast<double>(bytes) / fastest};
+}
+
+}  // namespace assay::machine

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What can be told of a GPU: its name, driver and toolkit, and its state through NVML.
+#pragma once
+
+#include <assay/core/device.hpp>
+#include <assay/machine/environment.hpp>
+#include <assay/machine/nvml_watch.hpp>
+
+#include <array>
+#include <concepts>
+#include <string>
+
+namespace assay::machine {
+
+/// A CUDA version number as text: 13000 is `13.0`.
+inline std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// The PCI bus id of a device, which is the same for every library.
+inline std::string pci_bus_id(on::device place) {
+  std::array<char, 32> text{};
+  check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), place.id));
+  return text.data();
+}
+
+/// Fills in what the runtime knows of a device: name with memory and SM count, toolkit, and the
+/// highest CUDA version that the driver supports, which NVML's exact version may replace.
+inline void describe_device(on::device place, environment& where) {
+  require_device(place);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, place.id));
+  int driver = 0;
+  check(cudaDriverGetVersion(&driver));
+  where.device = std::string{properties.name} + ", " +
+                 std::to_string(properties.multiProcessorCount) + " SMs, " +
+                 std::to_string(properties.totalGlobalMem >> 20U) + " MiB, compute capability " +
+                 std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  where.driver = "for CUDA " + cuda_version_text(driver);
+  where.toolkit = cuda_version_text(CUDART_VERSION);
+}
+
+/// A watch over the clocks of a device.
+template <std::same_as<on::device> Place>
+nvml_watch watch(Place place) {
+  return nvml_watch{pci_bus_id(place)};
+}
+
+}  // namespace assay::machine

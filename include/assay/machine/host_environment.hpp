@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What can be told of the machine and of this run without a GPU.
+#pragma once
+
+#include <assay/core/distinct.hpp>
+#include <assay/machine/environment.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+namespace assay::machine {
+
+/// The processor's name as Linux tells it; empty where it does not (`model name` is absent on Arm).
+inline std::string host_cpu_name(std::string const& cpuinfo_path = "/proc/cpuinfo") {
+  // Not an ifstream: <fstream> would be the largest include of the front door.
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
+      std::fopen(cpuinfo_path.c_str(), "r"), [](std::FILE* old) { return std::fclose(old); }};
+  std::array<char, 512> text{};
+  while (file && std::fgets(text.data(), static_cast<int>(text.size()), file.get()) != nullptr) {
+    std::string line = text.data();
+    if (!line.starts_with("model name")) { continue; }
+    if (line.ends_with('\n')) { line.pop_back(); }
+    auto const colon = line.find(':');
+    auto const begin = line.find_first_not_of(" \t", colon + 1);
+    return colon == std::string::npos || begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return {};
+}
+
+/// The host compiler of the program that calls this.
+inline std::string compiler_name() {
+  std::string_view const version = __VERSION__;
+  // Clang names itself in its version, GCC does not.
+  auto const names_itself = version.find("lang") != std::string_view::npos;
+  return (names_itself ? "" : "GCC ") + std::string{version};
+}
+
+/// A moment as UTC in ISO 8601, to the second: `2026-01-31T23:59:59Z`.
+inline std::string utc_time(std::chrono::system_clock::time_point when) {
+  auto const seconds = std::chrono::system_clock::to_time_t(when);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 40> text{};
+  auto const size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+/// A command as a POSIX shell would read it again: words with special characters are quoted.
+inline std::string command_line(int argc, char const* const* argv) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  std::string result;
+  for (int i = 0; i < argc; ++i) {
+    std::string_view const word = argv[i];
+    if (i != 0) { result += ' '; }
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
+      result += word;
+      continue;
+    }
+    result += '\'';
+    for (char const each : word) { result += each == '\'' ? "'\\''" : std::string(1, each); }
+    result += '\'';
+  }
+  return result;
+}
+
+/// Host, compiler and start time, with the commit and the command line that the program knows.
+inline environment host_environment(std::string commit, std::string command_line) {
+  environment where;
+  where.host_cpu = host_cpu_name();
+  where.host_threads = static_cast<int>(std::thread::hardware_concurrency());
+  where.compiler = compiler_name();
+  where.commit = std::move(commit);
+  where.command_line = std::move(command_line);
+  where.started_at = utc_time(std::chrono::system_clock::now());
+  return where;
+}
+
+/// Fills what is unknown in `to` from `from`; what `to` knows it keeps. Throttle reasons add up.
+inline void fill_unknown(environment& to, environment const& from) {
+  for (auto const text : {&environment::device, &environment::driver, &environment::toolkit,
+                          &environment::host_cpu, &environment::compiler, &environment::commit,
+                          &environment::command_line, &environment::started_at}) {
+    if ((to.*text).empty()) { to.*text = from.*text; }
+  }
+  for (auto const number : {&environment::sm_clock_mhz, &environment::memory_clock_mhz,
+                            &environment::power_watts, &environment::temperature_celsius}) {
+    if (to.*number != to.*number) { to.*number = from.*number; }  // only NaN differs from itself
+  }
+  if (to.host_threads == 0) { to.host_threads = from.host_threads; }
+  for (auto const& reason : from.throttle_reasons) { add_distinct(to.throttle_reasons, reason); }
+}
+
+}  // namespace assay::machine

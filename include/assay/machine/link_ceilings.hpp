@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What the link between host and device can carry, and what the host pays to feed it.
+#pragma once
+
+#include <assay/core/nvml.hpp>
+#include <assay/core/range.hpp>
+#include <assay/host/parallel_for.hpp>
+#include <assay/machine/device_environment.hpp>
+#include <assay/machine/link_probe.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::machine {
+
+/// What was measured of a link, in bytes per second where not said otherwise; each the median of
+/// the repetitions.
+struct link_ceilings {
+  /// Copies on the host by so many threads: bytes copied, not read and written.
+  struct host_copy {
+    int threads = 1;
+    double bytes_per_second = 0;
+  };
+
+  double to_device = 0, to_host = 0;                    ///< page-locked, one way alone
+  double to_device_duplex = 0, to_host_duplex = 0;      ///< page-locked, both at once: each way
+  double pageable_to_device = 0, pageable_to_host = 0;  ///< `cudaMemcpy`
+  std::vector<host_copy> host_copies;                   ///< from pageable into page-locked memory
+  double register_seconds_per_gib = 0, unregister_seconds_per_gib = 0;  ///< of touched memory
+  double allocate_seconds_per_gib = 0, free_seconds_per_gib = 0;        ///< `cudaMallocHost`
+  pcie_link link;
+  std::size_t bytes = 0;              ///< of each copy
+  std::vector<std::string> problems;  ///< what NVML could not tell
+
+  double duplex() const noexcept { return to_device_duplex + to_host_duplex; }
+  /// The fastest copy on the host that was seen.
+  host_copy best_host_copy() const {
+    host_copy best;
+    for (auto const& each : host_copies) {
+      if (each.bytes_per_second > best.bytes_per_second) { best = each; }
+    }
+    return best;
+  }
+};
+
+/// How to measure a link.
+struct link_options {
+  std::size_t bytes = std::size_t{256} << 20U;  ///< 5 ms a copy at 55 GB/s; at most 1 GiB
+  int repetitions = 5;
+  int max_threads = host::all_threads();
+  std::function<void(std::string_view)> progress = {};  ///< called with what comes next
+};
+
+/// Seconds of the host's clock that `body()` takes.
+template <class Clock = std::chrono::steady_clock, class Body>
+double host_seconds(Body const& body) {
+  auto const begin = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Copies memory by so many threads, an equal part each.
+template <class Byte>
+void parallel_copy(int threads, Byte* to, Byte const* from, std::size_t bytes) {
+  auto const size = static_cast<std::int64_t>(bytes);
+  host::parallel_for(threads, size, std::max<std::int64_t>(4096, size / threads),
+                     [=](std::int64_t begin, std::int64_t end) {
+                       std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+                     });
+}
+
+namespace detail {
+
+template <class Seconds>
+double median_of(int repetitions, Seconds const& once) {
+  std::vector<double> all;
+  for (int i = 0; i < repetitions; ++i) { all.push_back(once()); }
+  return stats::summarise(all).median;
+}
+
+template <class Clock>
+void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
+  auto const per_gib = 0x1p30 / static_cast<double>(chosen.bytes);
+  std::vector<double> pin, unpin, take, give;
+  for (int i = 0; i < std::min(chosen.repetitions, 3); ++i) {  // up to 0.4 s a GiB each
+    pin.push_back(host_seconds<Clock>(
+        [&] { check(cudaHostRegister(pageable, chosen.bytes, cudaHostRegisterDefault)); }));
+    unpin.push_back(host_seconds<Clock>([&] { check(cudaHostUnregister(pageable)); }));
+    void* block = nullptr;
+    take.push_back(host_seconds<Clock>([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
+    give.push_back(host_seconds<Clock>([&] { check(cudaFreeHost(block)); }));
+  }
+  into.register_seconds_per_gib = stats::summarise(pin).median * per_gib;
+  into.unregister_seconds_per_gib = stats::summarise(unpin).median * per_gib;
+  into.allocate_seconds_per_gib = stats::summarise(take).median * per_gib;
+  into.free_seconds_per_gib = stats::summarise(give).median * per_gib;
+}
+
+}  // namespace detail
+
+/// Measures a link in a few seconds; blocks. Takes `bytes` of device memory twice, and of host
+/// memory once in either kind.
+template <class Clock = std::chrono::steady_clock>
+link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
+  require_device(place);
+  device_guard const guard{place};
+  range const scope{"link ceilings", category::measurement};
+  auto const bytes = static_cast<double>(chosen.bytes);
+  auto const say = [&](std::string_view what) {
+    if (chosen.progress) { chosen.progress(what); }
+  };
+  say("buffers");
+  probe_memory const device_in{probe_memory::kind::device, chosen.bytes};
+  probe_memory const device_out{probe_memory::kind::device, chosen.bytes};
+  probe_memory const locked_in{probe_memory::kind::page_locked, chosen.bytes};
+  probe_memory const locked_out{probe_memory::kind::page_locked, chosen.bytes};
+  probe_memory const pageable{probe_memory::kind::pageable, chosen.bytes};
+  link_probe probe{place};
+  link_ceilings found;
+  found.bytes = chosen.bytes;
+  link_probe::copy const in{device_in.get(), locked_in.get(), chosen.bytes};
+  link_probe::copy const out{locked_out.get(), device_out.get(), chosen.bytes};
+
+  say("pinned copies");
+  (void)probe.both_ways(in, out);  // the link wakes up
+  found.to_device =
+      bytes / detail::median_of(chosen.repetitions, [&] { return probe.one_way(in); });
+  found.to_host = bytes / detail::median_of(chosen.repetitions, [&] { return probe.one_way(out); });
+  std::vector<double> in_rates, out_rates;
+  for (int i = 0; i < chosen.repetitions; ++i) {
+    auto const seen = probe.both_ways(in, out);
+    in_rates.push_back(seen.to_device_per_second);
+    out_rates.push_back(seen.to_host_per_second);
+  }
+  found.to_device_duplex = stats::summarise(in_rates).median;
+  found.to_host_duplex = stats::summarise(out_rates).median;
+  found.link = nvml::load().ask_link(pci_bus_id(place), found.problems);
+
+  say("pageable copies");
+  auto const blocking = [&](void* to, void const* from) {
+    return bytes / detail::median_of(chosen.repetitions, [&] {
+             return host_seconds<Clock>(
+                 [&] { check(cudaMemcpy(to, from, chosen.bytes, cudaMemcpyDefault)); });
+           });
+  };
+  found.pageable_to_device = blocking(device_in.get(), pageable.get());
+  found.pageable_to_host = blocking(pageable.get(), device_out.get());
+
+  say("host copies");
+  for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
+    auto const seconds = detail::median_of(chosen.repetitions, [&] {
+      return host_seconds<Clock>(
+          [&] { parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
+    });
+    found.host_copies.push_back({threads, bytes / seconds});
+  }
+
+  say("pinning");
+  detail::measure_pinning<Clock>(found, pageable.get(), chosen);
+  return found;
+}
+
+}  // namespace assay::machine

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Looks at one device's clocks during a comparison, and says when its times cannot be trusted.
+#pragma once
+
+#include <assay/core/distinct.hpp>
+#include <assay/core/nvml.hpp>
+#include <assay/machine/environment.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::machine {
+
+/// Why a device's clocks were held down, and whether that forbids a verdict.
+struct throttle_reason {
+  std::uint64_t bit;
+  std::string_view name;
+  bool vetoes;
+};
+
+/// The reasons that matter, by NVML's bits; an idle device (bit 0x1) is not throttled.
+///
+/// Heat and the board's hardware slowdowns veto: they come and go with the room, the neighbours and
+/// the minutes before, halve the clocks within a cell, and so measure the cooling. What the power
+/// cap and fixed clock settings do is told and no more: an H200 under load stands at its power cap
+/// for most of the time, the cap regulates smoothly over milliseconds, which alternating cells see
+/// alike, and what one variant's power draw costs it is part of how fast that variant is.
+inline constexpr std::array<throttle_reason, 8> throttle_reasons{
+    throttle_reason{0x2, "application clocks", false},
+    throttle_reason{0x4, "software power cap", false},
+    throttle_reason{0x8, "hardware slowdown", true},
+    throttle_reason{0x10, "sync boost", false},
+    throttle_reason{0x20, "software thermal slowdown", true},
+    throttle_reason{0x40, "hardware thermal slowdown", true},
+    throttle_reason{0x80, "hardware power brake", true},
+    throttle_reason{0x100, "display clocks", false}};
+
+/// Samples a device at the ends of epochs. Used by one thread; sampling takes some microseconds to
+/// milliseconds of host time, no device time.
+template <class Library>
+class basic_nvml_watch {
+ public:
+  /// `pci_bus_id` as `cudaDeviceGetPCIBusId` gives it. Nothing throws where NVML is missing.
+  explicit basic_nvml_watch(std::string pci_bus_id, Library library = Library::load())
+      : bus_id_(std::move(pci_bus_id)), library_(std::move(library)) {}
+
+  /// Looks now; returns the reasons that forbid a verdict, which fits `options::at_epoch_end`.
+  std::vector<std::string> sample() {
+    std::vector<std::string> vetoes;
+    auto const state = library_.ask(bus_id_, problems_);
+    states_.push_back(state);
+    most_processes_ = std::max(most_processes_, state.processes.value_or(0));
+    for (auto const& reason : throttle_reasons) {
+      if ((state.throttle.value_or(0) & reason.bit) == 0) { continue; }
+      std::string const name{reason.name};
+      add_distinct(seen_, name);
+      if (reason.vetoes) { vetoes.push_back("throttled: " + name); }
+    }
+    return vetoes;
+  }
+
+  /// NVML's throttle bits at the last sample; 0 where they are not known.
+  std::uint64_t throttle_bits() const noexcept {
+    return states_.empty() ? 0 : states_.back().throttle.value_or(0);
+  }
+
+  /// The clock of the SMs at the last sample, in MHz; 0 where it is not known.
+  double sm_clock_mhz() const noexcept {
+    auto const clock = states_.empty() ? 0.0 : states_.back().sm_clock_mhz;
+    return std::isfinite(clock) ? clock : 0.0;
+  }
+
+  /// All reasons seen so far, vetoing or not.
+  std::vector<std::string> const& seen() const noexcept { return seen_; }
+
+  /// Fills driver version, throttle reasons, and the medians over the samples.
+  void describe(environment& where) const {
+    if (auto const version = library_.driver_version(); !version.empty()) {
+      where.driver = version;
+    }
+    where.sm_clock_mhz = median(&device_state::sm_clock_mhz);
+    where.memory_clock_mhz = median(&device_state::memory_clock_mhz);
+    where.power_watts = median(&device_state::power_watts);
+    where.temperature_celsius = median(&device_state::temperature_celsius);
+    where.throttle_reasons = seen_;
+  }
+
+  /// One note on what could not be asked, for the report; empty when all could.
+  std::string note() const {
+    std::vector<std::string> told;
+    for (auto const& problem : problems_) { add_distinct(told, problem); }
+    std::string text;
+    for (auto const& problem : told) { text += (text.empty() ? "" : "; ") + problem; }
+    return text.empty() ? text : "the state of the GPU is not fully known (NVML: " + text + ")";
+  }
+
+  /// One note where a sample saw more than one process on the device; else empty.
+  ///
+  /// The note counts processes and does not compare their ids: in a container, NVML gives ids of
+  /// another namespace. One process is taken for the caller's own. Another process may be idle, so
+  /// the note is no veto.
+  std::string sharing_note() const {
+    if (most_processes_ <= 1) { return {}; }
+    return "another process uses this GPU: " + std::to_string(most_processes_) +
+           " processes had a context on it";
+  }
+
+ private:
+  double median(double device_state::*member) const {
+    std::vector<double> values;
+    for (auto const& state : states_) {
+      if (std::isfinite(state.*member)) { values.push_back(state.*member); }
+    }
+    if (values.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  }
+
+  std::string bus_id_;
+  Library library_;
+  std::vector<device_state> states_;
+  std::vector<std::string> seen_, problems_;
+  int most_processes_ = 0;
+};
+using nvml_watch = basic_nvml_watch<nvml>;
+
+}  // namespace assay::machine

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Timing jobs that cross the link, beside the bound that no transfer can go below.
+#pragma once
+
+#include <assay/core/range.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/machine/link_probe.hpp>
+#include <assay/transfer/concepts.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace assay::machine {
+
+/// Seconds of a job's parts, each alone, with page-locked arrays.
+struct transfer_bound {
+  double to_device_seconds = 0;  ///< H, alone
+  double kernel_seconds = 0;     ///< K, over arrays on the device
+  double to_host_seconds = 0;    ///< D, alone
+  double link_seconds = 0;       ///< both ways at once, from the common beginning to the later end
+
+  /// B: what no transfer of the job can go below.
+  double seconds() const noexcept { return std::max(link_seconds, kernel_seconds); }
+  /// S: one after another.
+  double serial_seconds() const noexcept {
+    return to_device_seconds + kernel_seconds + to_host_seconds;
+  }
+};
+
+/// Runs jobs on a stream and measures their bounds, with device memory of its own for these.
+template <class Event = event>
+class basic_transfer_trial {
+ public:
+  struct times {
+    double gpu = 0;   ///< between events round the job, which is enqueued on an idle stream
+    double wall = 0;  ///< on the host, from the call until the stream has drained
+  };
+
+  /// For jobs of up to `device_bytes` in all arrays together.
+  basic_transfer_trial(on::device place, std::size_t device_bytes)
+      : place_(place),
+        probe_(place),
+        stream_(place),
+        begin_(timed_event(place)),
+        end_(timed_event(place)),
+        device_(on_device(place, device_bytes)),
+        device_bytes_(device_bytes) {}
+
+  basic_link_probe<Event>& probe() noexcept { return probe_; }
+  stream const& where() const noexcept { return stream_; }
+
+  /// Runs a job once by what a transfer policy opened; blocks until it is done.
+  template <class Engine, class Compute>
+  times run(Engine& engine, transfer::job<Compute> const& what) {
+    device_guard const guard{place_};
+    auto const first = std::chrono::steady_clock::now();
+    begin_.record(stream_);
+    engine.run(stream_, what);
+    end_.record(stream_);
+    stream_.synchronize();
+    auto const last = std::chrono::steady_clock::now();
+    return {end_.seconds_since(begin_), std::chrono::duration<double>(last - first).count()};
+  }
+
+  /// Measures the bound of a job once, on its own arrays, which must be page-locked. The outputs
+  /// hold something else afterwards.
+  template <class Compute>
+  transfer_bound bound(transfer::job<Compute> const& what) {
+    device_guard const guard{place_};
+    range const scope{"bound", category::measurement};
+    std::vector<typename basic_link_probe<Event>::copy> in, out;
+    std::vector<void const*> inputs;
+    std::vector<void*> outputs;
+    std::size_t used = 0;
+    auto const elements = static_cast<std::size_t>(what.elements);
+    auto const room = [&](std::size_t element_bytes) {
+      auto* const at = device_.get() + used;
+      used += (elements * element_bytes + 255) / 256 * 256;
+      if (used <= device_bytes_) { return at; }
+      throw std::invalid_argument("a job of " + std::to_string(used) +
+                                  " bytes or more does not fit this trial's " +
+                                  std::to_string(device_bytes_));
+    };
+    for (auto const& each : what.inputs) {
+      in.push_back({room(each.element_bytes), each.data, elements * each.element_bytes});
+      inputs.push_back(in.back().to);
+    }
+    for (auto const& each : what.outputs) {
+      out.push_back({each.data, room(each.element_bytes), elements * each.element_bytes});
+      outputs.push_back(const_cast<void*>(out.back().from));
+    }
+    transfer_bound found;
+    found.to_device_seconds = probe_.both_ways_whole(in, {});
+    found.to_host_seconds = probe_.both_ways_whole({}, out);
+    found.link_seconds = probe_.both_ways_whole(in, out);
+    transfer::chunk const all{0, 0, what.elements, inputs, outputs};
+    what.compute(stream_, all);  // behind it the next one is queued before it begins
+    begin_.record(stream_);
+    what.compute(stream_, all);
+    end_.record(stream_);
+    stream_.synchronize();
+    found.kernel_seconds = end_.seconds_since(begin_);
+    return found;
+  }
+
+ private:
+  static Event timed_event(on::device place) {
+    device_guard const guard{place};
+    return Event{Event::kind::timed};
+  }
+  static probe_memory on_device(on::device place, std::size_t bytes) {
+    device_guard const guard{place};
+    return probe_memory{probe_memory::kind::device, bytes};
+  }
+
+  on::device place_;
+  basic_link_probe<Event> probe_;
+  stream stream_;
+  Event begin_, end_;
+  probe_memory device_;
+  std::size_t device_bytes_;
+};
+
+using transfer_trial = basic_transfer_trial<>;
+
+/// The medians of several measurements of a bound, part by part.
+template <class Bound = transfer_bound>
+Bound median_of(std::vector<Bound> const& all) {
+  auto const middle = [&](double Bound::*part) {
+    std::vector<double> values;
+    for (auto const& each : all) { values.push_back(each.*part); }
+    auto const at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  if (all.empty()) { throw std::invalid_argument("the median of no bound"); }
+  return {middle(&Bound::to_device_seconds), middle(&Bound::kernel_seconds),
+          middle(&Bound::to_host_seconds), middle(&Bound::link_seconds)};
+}
+
+}  // namespace assay::machine

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A setup in the memory of a device does what it does in the memory of the host.
+#include "catch.hpp"
+
+#include <assay/arrays/device_arrays.cuh>
+#include <assay/arrays/setup.hpp>
+#include <assay/core/stream.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using test::contains;
+using test::message_of;
+
+namespace {
+
+template <class T>
+__global__ void scale_elements(std::size_t n, T const* x, T* y) {
+  for (auto const i : kernel::grid_stride(n)) { y[i] = 2 * x[i]; }
+}
+
+template <class T>
+__global__ void add_to_elements(std::size_t n, T* z, T by) {
+  for (auto const i : kernel::grid_stride(n)) { z[i] += by; }
+}
+
+constexpr on::device place{0};
+
+setup on_device(stream const& where, std::uint64_t seed) {
+  return setup{std::make_unique<arrays::device_array_store>(place, where, seed), seed};
+}
+
+template <class T>
+std::vector<T> copied(array_view<T> array, stream const& where) {
+  std::vector<T> held(array.size());
+  check(cudaMemcpyAsync(held.data(), array.data(), held.size() * sizeof(T), cudaMemcpyDefault,
+                        where.get()));
+  where.synchronize();
+  return held;
+}
+
+/// Elements of the device that differ in any bit from what the host computes.
+template <class T>
+std::size_t differing(array_view<T> array, stream const& where) {
+  auto const held = copied(array, where);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    T const seeded = array.seeded(i);
+    count += std::memcmp(&seeded, &held[i], sizeof(T)) != 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("random integers of a device have the host's bits", "[arrays]", std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t, int, unsigned, std::int64_t,
+                   std::uint64_t, long long, char) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  auto make = on_device(where, seed);
+  constexpr std::size_t n = 1'000'003;
+  CHECK(differing(make.random<TestType>(n), where) == 0);
+  CHECK(differing(make.random<TestType>(n, {.low = 3, .high = 101}), where) == 0);
+  CHECK(differing(make.random<TestType>(1, {.low = 7, .high = 7}), where) == 0);
+  auto const least = std::numeric_limits<TestType>::min();
+  CHECK(differing(make.inout<TestType>(n, {.low = least, .high = 100}), where) == 0);
+}
+
+TEMPLATE_TEST_CASE("random floating numbers of a device have the host's bits", "[arrays]", float,
+                   double) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  auto make = on_device(where, seed);
+  constexpr std::size_t n = 1'000'003;
+  CHECK(differing(make.random<TestType>(n), where) == 0);
+  // Ranges whose width and products are not exact, so that each rounding shows.
+  CHECK(differing(make.random<TestType>(n, {.low = TestType(0.1), .high = TestType(0.7)}), where) ==
+        0);
+  CHECK(differing(make.random<TestType>(n, {.low = TestType(-1.0 / 3), .high = TestType(1e6)}),
+                  where) == 0);
+  CHECK(differing(make.inout<TestType>(n, {.low = TestType(-1e-3), .high = TestType(3e-5)}),
+                  where) == 0);
+}
+
+TEST_CASE("arrays of a device take the caller's elements", "[arrays]") {
+  stream const where{place};
+  auto make = on_device(where, 1);
+  std::vector<short> const data{4, -5, 6};
+  auto const a = make.from(data);
+  auto const b = make.inout(data);
+  CHECK(copied(a, where) == data);
+  CHECK(copied(b, where) == data);
+  CHECK(reinterpret_cast<std::uintptr_t>(b.data()) % 256 == 0);
+}
+
+TEST_CASE("poison reaches outputs alone and restore inouts alone, on a device", "[arrays]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  auto make = on_device(where, seed);
+  constexpr std::size_t n = 100'003;
+  auto const x = make.random<float>(n);
+  auto const y = make.output<int>(n);
+  auto const z = make.inout<float>(n);
+  CHECK(copied(y, where) == std::vector<int>(n, -1));
+  kernel::launch(add_to_elements<int>, 8, 256, 0, where, n, y.data(), 7);
+  kernel::launch(add_to_elements<float>, 8, 256, 0, where, n, z.data(), 3.0F);
+  CHECK(copied(y, where) == std::vector<int>(n, 6));
+  CHECK(differing(z, where) == n);
+  make.poison();
+  CHECK(copied(y, where) == std::vector<int>(n, -1));
+  CHECK(differing(x, where) == 0);
+  CHECK(differing(z, where) == n);
+  make.restore();
+  CHECK(differing(z, where) == 0);
+}
+
+TEST_CASE("verification finds a corrupted element on a device", "[arrays]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  auto make = on_device(where, seed);
+  constexpr std::size_t n = 100'003;
+  auto const x = make.random<float>(n);
+  auto const y = make.output<float>(n);
+  auto const z = make.inout<std::int64_t>(n, {.low = -1000, .high = 1000});
+  make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+  make.expect(z, [z](std::size_t i) { return z.seeded(i) + 1; });
+  auto const run = [&](std::size_t written) {
+    make.poison();
+    make.restore();
+    kernel::launch(scale_elements<float>, 8, 256, 0, where, written, x.data(), y.data());
+    kernel::launch(add_to_elements<std::int64_t>, 8, 256, 0, where, n, z.data(), 1);
+  };
+  run(n);
+  CHECK(make.verify() == std::nullopt);
+  auto const at = random_bits(seed, 99) % n;
+  kernel::launch(add_to_elements<float>, 1, 1, 0, where, 1, y.data() + at, 1e-5F);
+  CHECK_THAT(make.verify().value_or("nothing"),
+             contains("element " + std::to_string(at) + " of array 1 is "));
+  run(n);
+  kernel::launch(add_to_elements<std::int64_t>, 1, 1, 0, where, 1, z.data() + at, 1);
+  CHECK_THAT(make.verify().value_or("nothing"),
+             contains("element " + std::to_string(at) + " of array 2 is "));
+  run(n - 5);
+  CHECK_THAT(make.verify().value_or("nothing"),
+             contains("element 99998 of array 1 was never written") &&
+                 contains("; 5 of 100003 elements are wrong)"));
+  run(n);
+  CHECK(make.verify() == std::nullopt);
+}
+
+TEST_CASE("an array that no device can hold is refused with its size and a remedy", "[arrays]") {
+  stream const where{place};
+  auto make = on_device(where, 1);
+  auto const said = message_of([&] { (void)make.output<char>(std::size_t{1} << 50); });
+  INFO(said);
+  CHECK_THAT(said, contains("device 0: no room for 1024 TiB") && contains(" are free") &&
+                       contains("smaller arrays"));
+  CHECK_THROWS_AS(make.output<char>(std::size_t{1} << 50), mr::out_of_memory);
+  auto const x = make.random<float>(1000);  // the failure leaves the device as it was
+  CHECK(differing(x, where) == 0);
+}

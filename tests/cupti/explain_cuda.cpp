@@ -1,0 +1,130 @@
+// assay-uses: cupti
+
+// SPDX-License-Identifier: Apache-2.0
+// What explain says where there is nothing to trace; with a GPU, see explain.cu.
+#include "catch.hpp"
+
+#include "report/sample.hpp"
+#include "trace/golden.hpp"
+
+#include <assay/cupti/explain.hpp>
+#include <assay/report/explanation.hpp>
+#include <assay/submit/concurrent.hpp>
+#include <assay/submit/serialized.hpp>
+#include <assay/workload/null_cast.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using assay::test::contains;
+using assay::test::message_of;
+
+namespace {
+
+std::string joined(std::vector<std::string> const& lines) {
+  std::string all;
+  for (auto const& line : lines) { all += line + "\n"; }
+  return all;
+}
+
+auto const control = pipeline{workloads::null_cast<std::int32_t>{.rows = 2000}, on::host{1},
+                              submit::concurrent{.threads = 2, .items = 5}};
+auto const variant = control.with(submit::serialized{.threads = 2, .items = 5});
+
+/// What `compare(control, variant)` may say of these two.
+measure::comparison found() {
+  auto all = test::sample();
+  all.variants.resize(2);
+  all.variants[0].axes = control.axes();
+  all.variants[1].axes = variant.axes();
+  all.findings = {test::found("c", measure::verdict::slower, {1.1, 1.05, 1.2}, {-1, 1})};
+  all.variants[0].submission = all.variants[1].submission = measure::submission_profile{};
+  return all;
+}
+
+trace::explained_runs counted(int& runs) {
+  return {"x", [&runs] {
+            return [&runs] {
+              ++runs;
+              return 1e-3 * runs;
+            };
+          }};
+}
+
+}  // namespace
+
+TEST_CASE("host pipelines have no trace; the host's split says why they differ") {
+  auto const why = explain(control, variant);
+  CHECK(!why.untraced.empty());
+  CHECK(why.control.label == "submit::concurrent");
+  CHECK(why.control.seconds > 0);
+  CHECK_THAT(why.time.from, contains("20 untraced batches"));
+  auto const lines = joined(report::sentences(why));
+  CHECK_THAT(lines, contains("No trace tells why: ") && contains("An item costs the host ") &&
+                        contains("lock waiting"));
+}
+
+TEST_CASE("a comparison gives the difference, its interval and the arms' labels") {
+  auto const why = explain(control, variant, found());
+  CHECK(why.variant.label == "pool{10 GiB} + serialized");
+  CHECK(why.time.ns == Approx(0.1e6));
+  CHECK(why.control.seconds == 1.0e-3);
+  CHECK(why.time.resolved());
+  CHECK_THAT(message_of([&] { explain(control, control, found()); }),
+             contains("the comparison has no arm with null_cast"));
+}
+
+TEST_CASE("a comparison that ended early, or has no times, explains nothing and runs nothing") {
+  auto all = found();
+  all.failure = "out of memory";
+  CHECK_THAT(joined(report::sentences(explain(control, variant, all))),
+             contains("No trace tells why: the comparison ended early: out of memory."));
+  all.failure.clear();
+  all.variants[0].seconds = {};
+  auto const why = explain(control, variant, all);
+  CHECK(why.untraced == "these two were not both timed");
+  CHECK(joined(report::sentences(why)).starts_with("No trace tells why: "));
+}
+
+TEST_CASE("runs that fail are told, and the rest goes on") {
+  int runs = 0;
+  trace::explained_runs const failing{
+      "y", [] { return []() -> double { throw std::runtime_error("the device fell off"); }; }};
+  trace::explained_arm first, second;
+  auto const why =
+      trace::explain_runs(counted(runs), failing, first, second, trace::time_difference{5});
+  CHECK(why.untraced == "the runs to be traced failed: the device fell off");
+  CHECK(why.time.ns == 5);
+  auto const unknown = trace::explain_runs(counted(runs), failing, first, second, {});
+  CHECK(std::isnan(unknown.time.ns));
+}
+
+TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
+  test::golden::builder b;
+  b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
+  b.kernel("run", {40, 60});
+  b.copy(trace::copy_kind::device_to_host, 10, {60, 80});
+  auto const shares = trace::detail::time_shares_of(b.trace);
+  CHECK(shares.copies_exposed == Approx(60.0 / 80));
+  CHECK(shares.host_late == 0);
+  auto const nothing = trace::detail::time_shares_of({});
+  CHECK(std::isnan(nothing.copies_exposed));
+  CHECK(std::isnan(nothing.host_late));
+}
+
+TEST_CASE("both sides run in turn as often as asked, and the medians are taken") {
+  int a = 0;
+  int b = 100;
+  auto const why = trace::explain_runs(counted(a), counted(b), {}, {}, {}, {},
+                                       {.batches = 3, .untraced_batches = 5});
+  CHECK(a == 1 + 5 + 2 * 3);  // opened, untraced, traced: each warm
+  CHECK(b == 112);
+  CHECK(why.control.seconds == Approx(4e-3));  // of 2 to 6
+  CHECK(why.time.ns == Approx(100e6));
+  CHECK_THAT(message_of([&] {
+               trace::explain_runs(counted(a), counted(b), {}, {}, {}, {}, {.batches = 0});
+             }),
+             contains("explain: 0 batches"));
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <assay/core/range.hpp>
+#include <assay/cupti/nvtx_hook.hpp>
+#include <assay/trace/ranges.hpp>
+
+#include "catch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace assay;
+using trace::model;
+using trace::range_style;
+
+namespace {
+
+// NVTX calls before main are recorded too, where the header stood before them.
+model const of_statics = trace::record_ranges([] {
+  nvtxRangePushA("before main");
+  nvtxRangePop();
+});
+
+trace::range_record const& the(model const& in, std::string const& name) {
+  auto const found = std::find_if(in.ranges.begin(), in.ranges.end(),
+                                  [&](auto const& row) { return in.strings[row.name] == name; });
+  INFO(name);
+  REQUIRE(found != in.ranges.end());
+  return *found;
+}
+std::string domain_of(model const& in, trace::range_record const& row) {
+  return std::string{in.strings[row.domain]};
+}
+nvtxEventAttributes_t event() {
+  nvtxEventAttributes_t made{};
+  made.version = NVTX_VERSION;
+  made.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("The hook is in place before main, and attached once NVTX was called") {
+  if (std::getenv("NVTX_INJECTION64_PATH") != nullptr) {  // another tool wins
+    CHECK(trace::nvtx_hook::state() == trace::nvtx_hook_state::other_tool);
+    CHECK(of_statics.ranges.empty());
+    return;
+  }
+  CHECK(trace::nvtx_hook::state() == trace::nvtx_hook_state::attached);
+  CHECK(trace::nvtx_hook::install() == trace::nvtx_hook_state::attached);
+  REQUIRE(of_statics.ranges.size() == 1);
+  the(of_statics, "before main");
+}
+
+TEST_CASE("Plain pushes, pops, starts, ends and marks of the default domain are recorded") {
+  auto const made = trace::record_ranges([] {
+    nvtxRangePushA("outer");
+    nvtxRangePushW(L"inn\u00e9r \u20ac \U0001F600");
+    nvtxMarkA("moment");
+    nvtxMarkW(L"wide moment");
+    nvtxRangePop();
+    nvtxRangePop();
+    auto const id = nvtxRangeStartA("task");
+    auto const wide = nvtxRangeStartW(L"wide task");
+    CHECK(id != wide);
+    std::thread{[&] { nvtxRangeEnd(id); }}.join();
+    nvtxRangeEnd(wide);
+  });
+  REQUIRE(made.ranges.size() == 6);
+  auto const& outer = the(made, "outer");
+  auto const& inner = the(made, "inn\u00e9r \u20ac \U0001F600");
+  CHECK(outer.when.begin <= inner.when.begin);
+  CHECK(inner.when.end <= outer.when.end);
+  CHECK(outer.style == range_style::push_pop);
+  CHECK(domain_of(made, outer).empty());
+  CHECK(the(made, "moment").style == range_style::mark);
+  CHECK(the(made, "wide moment").style == range_style::mark);
+  auto const& task = the(made, "task");
+  CHECK(task.style == range_style::start_end);
+  CHECK(task.end_thread != task.thread);
+  CHECK(the(made, "wide task").ended);
+  CHECK(std::all_of(made.ranges.begin(), made.ranges.end(), [](auto& row) { return row.ended; }));
+  CHECK(made.notes.empty());
+}
+
+TEST_CASE("Domains, registered strings, categories, colours and payloads are kept") {
+  // Made before the recording, as libraries do.
+  auto* const domain = nvtxDomainCreateA("library");
+  auto* const wide = nvtxDomainCreateW(L"wide library");
+  auto* const name = nvtxDomainRegisterStringA(domain, "registered");
+  auto* const wide_name = nvtxDomainRegisterStringW(wide, L"wide registered");
+  auto const made = trace::record_ranges([&] {
+    auto what = event();
+    what.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    what.message.registered = name;
+    what.category = 42;
+    what.colorType = NVTX_COLOR_ARGB;
+    what.color = 0xFF112233;
+    what.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+    what.payload.llValue = -5;
+    nvtxDomainRangePushEx(domain, &what);
+    // The pop of another domain leaves this one open.
+    nvtxDomainRangePop(wide);
+
+    auto other = event();
+    other.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    other.message.registered = wide_name;
+    other.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+    other.payload.dValue = 1.5;
+    auto const id = nvtxDomainRangeStartEx(wide, &other);
+    nvtxDomainRangeEnd(wide, id);
+
+    auto marked = event();
+    marked.messageType = NVTX_MESSAGE_TYPE_UNICODE;
+    marked.message.unicode = L"marked";
+    nvtxDomainMarkEx(domain, &marked);
+    nvtxMarkEx(&marked);
+    auto nameless = event();
+    nvtxRangePushEx(&nameless);
+    nvtxRangePop();
+    nvtxDomainRangePop(domain);
+  });
+  auto const& row = the(made, "registered");
+  CHECK(domain_of(made, row) == "library");
+  CHECK(row.category == 42);
+  CHECK(row.argb == 0xFF112233);
+  CHECK(static_cast<std::int64_t>(row.payload) == -5);
+  CHECK(row.ended);
+  auto const& other = the(made, "wide registered");
+  CHECK(domain_of(made, other) == "wide library");
+  CHECK(std::bit_cast<double>(other.payload) == 1.5);
+  CHECK(other.argb == 0);
+  CHECK(std::count_if(made.ranges.begin(), made.ranges.end(),
+                      [&](auto& each) { return made.strings[each.name] == "marked"; }) == 2);
+  CHECK(the(made, "").ended);
+  REQUIRE(made.notes.size() == 1);  // the pop that had nothing to end
+  CHECK(made.notes[0].second == "1");
+}
+
+TEST_CASE("The library's own ranges are recorded once") {
+  auto const made = trace::record_ranges([] {
+    nvtxRangePushA("theirs");
+    { range const ours{"ours", category::gpu, 3}; }
+    nvtxRangePop();
+  });
+  REQUIRE(made.ranges.size() == 2);
+  CHECK(domain_of(made, the(made, "ours")) == "assay");
+  CHECK(the(made, "ours").payload == 3);
+}
+
+TEST_CASE("Threads are called as they call themselves") {
+  auto const here = static_cast<std::uint32_t>(::gettid());
+  nvtxNameOsThreadA(here, "the main thread");
+  auto const made = trace::record_ranges([] {});
+  REQUIRE(made.threads.size() == 1);
+  CHECK(made.threads[0].thread.thread == here);
+  CHECK(made.strings[made.threads[0].name] == "the main thread");
+}
+
+TEST_CASE("Dropped pushes take their pops with them") {
+  auto* const domain = nvtxDomainCreateA("other");
+  auto const made = trace::record_ranges(
+      [&] {
+        auto what = event();
+        what.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        what.message.ascii = "domain";
+        nvtxRangePushA("outermost");
+        nvtxDomainRangePushEx(domain, &what);
+        for (int i = 0; i < 5000; ++i) {
+          nvtxRangePushA("inner");
+          nvtxDomainRangePushEx(domain, &what);
+          nvtxRangePop();  // domains need not nest in each other
+          nvtxDomainRangePop(domain);
+        }
+        nvtxDomainRangePop(domain);
+        nvtxRangePop();
+      },
+      2 * sizeof(assay::detail::range_chunk));
+  CHECK(made.lost.dropped > 1000);
+  CHECK(made.ranges.size() + made.lost.dropped == 10'002);
+  auto const& outermost = the(made, "outermost");
+  CHECK(std::all_of(made.ranges.begin(), made.ranges.end(), [&](auto const& row) {
+    return row.ended && row.when.begin >= outermost.when.begin &&
+           row.when.end <= outermost.when.end;
+  }));
+  REQUIRE(made.notes.size() == 1);
+  CHECK(made.notes[0].first == "ranges dropped, since their memory was full");
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVTX was called before the hook could be in place.
+#include <assay/core/range.hpp>
+#include <assay/cupti/nvtx_hook.hpp>
+#include <assay/trace/ranges.hpp>
+
+#include "catch.hpp"
+
+using namespace assay;
+
+namespace {
+
+[[gnu::constructor(101)]] void call_early() { nvtxMarkA("early"); }
+
+}  // namespace
+
+TEST_CASE("A hook that came too late says so, and our own ranges are recorded all the same") {
+  CHECK(trace::nvtx_hook::state() == trace::nvtx_hook_state::too_late);
+  CHECK(trace::nvtx_hook::settle() == trace::nvtx_hook_state::too_late);
+  auto const made = trace::record_ranges([] {
+    nvtxRangePushA("theirs");
+    { range const ours{"ours"}; }
+    nvtxRangePop();
+  });
+  REQUIRE(made.ranges.size() == 1);
+  CHECK(made.strings[made.ranges[0].name] == "ours");
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "transfer/picked.hpp"
+
+#include "support/link_stamps.hpp"
+#include <assay/machine/transfer_trial.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/transfer/overlapped.hpp>
+#include <assay/transfer/pinned.hpp>
+#include <assay/transfer/staged.hpp>
+#include <assay/transfer/textbook.hpp>
+#include <assay/workload/iterated_map.cuh>
+
+#include <algorithm>
+
+using namespace assay;
+
+namespace {
+
+constexpr on::device place{0};
+
+/// A page-locked job whose kernel takes about as long as its copies, or next to nothing.
+struct setting {
+  std::int64_t elements = test::small() ? 1 << 13 : 1 << 24;
+  workloads::host_array<float> in{static_cast<std::size_t>(elements),
+                                  transfer::host_memory::page_locked};
+  workloads::host_array<float> out{static_cast<std::size_t>(elements),
+                                   transfer::host_memory::page_locked};
+  workloads::iterated_map<float> work;
+
+  setting() {
+    workloads::iterated_map<float> source;
+    source.elements = elements;
+    source.seed = test::fresh_seed();
+    workloads::fill_input(source, 0, in.get());
+    work.flops_per_element = 2;
+    work.data = workloads::arrays_view<float, 1>{{in.get()}, elements, out.get()};
+  }
+  auto job() const { return workloads::job_of(work, place, {in.get()}, out.get()); }
+  std::size_t bytes() const { return 2 * static_cast<std::size_t>(elements) * sizeof(float); }
+  std::string wrong() const {
+    return workloads::check_elements(work, 0, out.get(), 0, elements).value_or("right");
+  }
+};
+
+template <class Policy>
+void check_stamps(setting& with, Policy const& how, double least, double most) {
+  INFO(describe(how));
+  machine::transfer_trial trial{place, with.bytes()};
+  trace::link_stamps stamps{place};
+  auto engine = trace::open_stamped(how, place, mr::async{}.open(place), stamps);
+  auto const job = trace::stamped(with.job(), stamps);
+  (void)trial.run(engine, job);
+  workloads::poison_elements(with.out.get(), with.elements);
+  stamps.restart(trial.where());
+  auto const seen = trial.run(engine, job);
+  CHECK(with.wrong() == "right");
+  auto const spans = stamps.spans();
+  for (auto const& each : spans) { CHECK(!each.empty()); }
+  auto const overlap = trace::overlap_of(spans);
+  CHECK(static_cast<double>(overlap.extent_ns) <= 1e9 * seen.gpu * 1.05 + 50e3);
+  if (!test::small()) {
+    INFO("overlap fraction " << overlap.fraction());
+    CHECK(overlap.fraction() >= least);
+    CHECK(overlap.fraction() <= most);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a trial times a job beside its bound", "[machine]") {
+  setting with;
+  machine::transfer_trial trial{place, with.bytes()};
+  auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
+  (void)trial.run(engine, with.job());
+  workloads::poison_elements(with.out.get(), with.elements);
+  auto const seen = trial.run(engine, with.job());
+  CHECK(with.wrong() == "right");
+  std::vector<machine::transfer_bound> bounds;
+  for (int i = 0; i < (test::small() ? 1 : 3); ++i) { bounds.push_back(trial.bound(with.job())); }
+  auto const bound = machine::median_of(bounds);
+  CHECK(seen.gpu > 0);
+  CHECK(seen.wall > 0);
+  CHECK(bound.kernel_seconds > 0);
+  if (!test::small()) {
+    CHECK(seen.wall >= 0.9 * seen.gpu);
+    CHECK(bound.seconds() < seen.gpu);
+    CHECK(seen.gpu == Approx(bound.serial_seconds()).epsilon(0.2));
+    CHECK(bound.link_seconds >= 0.9 * std::max(bound.to_device_seconds, bound.to_host_seconds));
+    CHECK(bound.link_seconds < bound.to_device_seconds + bound.to_host_seconds);
+  }
+  setting const other;
+  machine::transfer_trial small{place, 1024};
+  CHECK_THROWS_AS(small.bound(other.job()), std::invalid_argument);
+}
+
+TEST_CASE("the median of bounds is taken part by part", "[machine]") {
+  auto const middle = machine::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
+  CHECK(middle.to_device_seconds == 2);
+  CHECK(middle.kernel_seconds == 20);
+  CHECK(middle.to_host_seconds == 2);
+  CHECK(middle.link_seconds == 5);
+  CHECK(middle.seconds() == 20);
+  CHECK(middle.serial_seconds() == 24);
+  CHECK_THROWS_AS(machine::median_of({}), std::invalid_argument);
+}
+
+TEST_CASE("stamps tell what overlaps from what does not", "[trace]") {
+  setting with;
+  check_stamps(with, transfer::pinned{}, 0, 0.02);
+  check_stamps(with, transfer::overlapped{.chunks = 16, .streams = 3}, 0.6, 1);
+  check_stamps(with, test::picked(), 0.5, 1);
+  check_stamps(with, transfer::textbook{}, 0.3, 1);
+  check_stamps(with, transfer::staged{}, 0, 0.02);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include "trace/golden.hpp"
+
+#include <assay/nsys/reports.hpp>
+#include <assay/report/trace_table.hpp>
+
+#include <sstream>
+#include <string>
+
+using namespace assay;
+using namespace assay::test::golden;
+
+namespace {
+
+std::string csv(table const& of) {
+  std::ostringstream out;
+  report::csv_table(out, of);
+  return out.str();
+}
+
+/// Two steps on a device, and a kernel on another.
+model sample() {
+  builder b;
+  b.device(0, "GPU");
+  b.range("step", {0, 300});
+  b.range("step", {10, 290});  // inside: its work is that of the outer one
+  b.launch_copy(copy_kind::host_to_device, 6000, {0, 10}, {20, 80}, {0, 13});
+  b.launch("k", {10, 20}, {60, 160}, {0, 14});
+  b.launch("k", {20, 30}, {110, 180}, {0, 15});
+  b.call("cudaStreamSynchronize_v3020", {30, 190});
+  b.range("step", {400, 600});
+  b.launch_copy(copy_kind::device_to_host, 1000, {400, 410}, {440, 460}, {0, 13});
+  b.set(64, {500, 510}, {0, 13}, b.last_correlation());
+  b.kernel("ncclKernel", {0, 40}, {1, 7, 2});
+  return b.trace;
+}
+
+}  // namespace
+
+TEST_CASE("busy and idle time as a table, device by device and of any of them") {
+  auto const trace = sample();
+  CHECK(csv(gpu_time_sum(trace)) ==
+        "Span (ns),Busy (ns),Busy (%),Kernels (ns),Memory (ns),Idle (ns),Host Late (ns),"
+        "Dependency (ns),Stream Order (ns),Tracer (ns),Other (ns),Device\n"
+        "490,190,38.8,120,90,300,260,0,40,0,0,GPU (0)\n"
+        "40,40,100.0,40,0,0,0,0,0,0,0,Device (1)\n"
+        "510,210,41.2,,,300,,,,,,any of them\n");
+  CHECK(gpu_time_sum(select(trace, {.device = 1})).rows() == 1);
+}
+
+TEST_CASE("gaps of streams as a table") {
+  auto const trace = sample();
+  CHECK(csv(stream_gap_sum(trace)) ==
+        "Device,Ctx,Strm,Gaps,Total (ns),Avg (ns),Med (ns),Max (ns),Host Late (ns),Dependency (ns),"
+        "Stream Order (ns),Tracer (ns),Other (ns)\n"
+        "0,1,13,2,400,200.0,200.0,360,360,0,40,0,0\n");
+}
+
+TEST_CASE("overlap, concurrency and launches as tables") {
+  auto const trace = sample();
+  CHECK(csv(overlap_sum(trace)) ==
+        "Count,Bytes (MB),Time (ns),Hidden (ns),Hidden (%),Exposed (ns),Rate (GB/s),Device,"
+        "Operation\n"
+        "1,0.006,60,20,33.3,40,100.000,GPU (0),Host-to-Device\n"
+        "1,0.001,20,0,0.0,20,50.000,GPU (0),Device-to-Host\n"
+        ",,80,20,25.0,60,,GPU (0),all copies\n"
+        ",,40,0,0.0,40,,Device (1),communication beside compute\n");
+  CHECK(csv(concurrency_sum(trace)) ==
+        "Time (%),Time (ns),Kernels,Device\n"
+        "58.3,70,1,GPU (0)\n"
+        "41.7,50,2,GPU (0)\n"
+        "100.0,40,1,Device (1)\n");
+  CHECK(csv(launch_sum(trace)) ==
+        "Device,Ctx,Strm,Launches,Call Avg (ns),Call Med (ns),Delay Avg (ns),Delay Med (ns),"
+        "Delay Min (ns),Delay Max (ns),Queue Avg,Queue Max,Shorter than Call (%)\n"
+        "0,1,14,1,10.0,10.0,40.0,40.0,40,40,1.0,1,0.0\n"
+        "0,1,15,1,10.0,10.0,80.0,80.0,80,80,1.0,1,0.0\n");
+}
+
+TEST_CASE("copies both ways at once have a row") {
+  builder b;
+  b.copy(copy_kind::host_to_device, 1, {0, 10});
+  b.copy(copy_kind::device_to_host, 1, {4, 20});
+  auto const all = overlap_sum(b.trace);
+  REQUIRE(all.rows() == 4);
+  CHECK(all.text(3, all.column_of("Operation")) == "both ways at once");
+  CHECK(all.integer(3, all.column_of("Time (ns)")) == 6);
+}
+
+TEST_CASE("instances of a range stand one below the other") {
+  auto const trace = sample();
+  CHECK(csv(range_instances(trace, {.range = "step"})) ==
+        "Start (ns),Duration (ns),Projection (ns),Busy (ns),Idle (ns),Kernels,Kernel Time (ns),"
+        "Bytes (MB),Exposed Copies (ns),Host Waits (ns),PID,TID,Range\n"
+        "0,300,160,160,0,2,170,0.006,40,160,100,100,:step\n"
+        "400,200,70,30,40,0,0,0.001,20,0,100,100,:step\n");
+  CHECK(range_instances(trace, {.range = "none"}).rows() == 0);
+}
+
+TEST_CASE("our own reports are found by name, and are made of empty and of random traces") {
+  model const empty;
+  auto const full = everything();
+  auto const random = random_model(assay::test::fresh_seed(), 60);
+  for (auto const& each : trace::own_reports) {
+    INFO(each.name);
+    CHECK(make_report(each.name, empty).rows() == 0);
+    CHECK(make_report(each.name, full).name() == each.name);
+    CHECK(make_report(each.name, random).rows() > 0);
+  }
+}

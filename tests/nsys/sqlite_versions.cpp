@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-uses: sqlite
+
+#include "catch.hpp"
+#include "trace/files.hpp"
+#include "trace/golden.hpp"
+
+#include <assay/nsys/sqlite.hpp>
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+using namespace assay;
+using namespace assay::trace;
+using assay::test::folder;
+
+namespace {
+
+/// Process 1234 and thread 1235 of it, as nsys packs them.
+constexpr auto thread_number = "281474976710656 + 1234 * 16777216 + 1235";
+constexpr auto process_number = "281474976710656 + 1234 * 16777216";
+
+/// Makes an export by a script, in which THREAD and PROCESS stand for the numbers above.
+void make(std::filesystem::path const& file, std::string script) {
+  for (auto const& [word, number] :
+       {std::pair{"THREAD", thread_number}, {"PROCESS", process_number}}) {
+    for (std::size_t at = 0; (at = script.find(word, at)) != std::string::npos;) {
+      script.replace(at, std::string_view{word}.size(), std::string{"("} + number + ")");
+    }
+  }
+  std::filesystem::remove(file);
+  sqlite3* opened = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &opened) == SQLITE_OK);
+  char* error = nullptr;
+  sqlite3_exec(opened, script.c_str(), nullptr, nullptr, &error);
+  INFO((error == nullptr ? "" : error));
+  REQUIRE(error == nullptr);
+  sqlite3_close(opened);
+}
+
+model read(std::string const& script) {
+  folder const here;
+  make(here / "t.sqlite", script);
+  auto result = read_nsys(here / "t.sqlite");
+  CHECK(here.entries() == 1);  // nothing was written beside it
+  return result;
+}
+
+std::string why(std::string const& script, read_limits const& limits = {}) {
+  folder const here;
+  make(here / "t.sqlite", script);
+  auto const text = test::message_of([&] { (void)read_nsys(here / "t.sqlite", limits); });
+  CHECK_THAT(text, test::contains("cannot read " + (here / "t.sqlite").string() + ": "));
+  return text;
+}
+
+constexpr auto strings = R"(
+CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (3, 'void k<int>(int *)'), (4, 'k'), (5, '_Z1kIiEvPi'),
+  (6, 'cudaLaunchKernel_v7000'), (7, 'cuMemcpyHtoDAsync_v2'), (8, 'registered'), (9, 'main'),
+  (10, 'Buffer flush'), (11, 'poll'), (-5, 'negative'), (9000000000, 'far');
+)";
+
+constexpr auto ranges_table = R"(
+CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,
+  rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER,
+  endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER,
+  int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL);
+)";
+
+}  // namespace
+
+TEST_CASE("an export of schema 3.25 is read") {
+  auto const trace = read(std::string{strings} + ranges_table + R"(
+CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_NAME', 'NVIDIA Nsight Systems'),
+  ('EXPORT_PRODUCT_VERSION', '2026.2.1.210'), ('EXPORT_SCHEMA_VERSION', '3.25.0');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT, systemClockNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1774187249263735400, '', '', 1);
+CREATE TABLE ANALYSIS_DETAILS (globalVid INTEGER, duration INTEGER, startTime INTEGER, stopTime INTEGER);
+INSERT INTO ANALYSIS_DETAILS VALUES (1, 5000, 900, 5900);
+CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT, l2CacheSize INTEGER,
+  totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, cuDevice INTEGER,
+  threadsPerWarp INTEGER, maxWarpsPerSm INTEGER, computeMajor INTEGER, computeMinor INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'Display', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+  (1, 1, 'NVIDIA One', 64, 1000, 2000, 3000, 76, 0, 32, 48, 8, 9),
+  (1, 2, 'NVIDIA Two', 64, 1000, 2000, 3000, 76, 1, 32, 48, 8, 9);
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL);
+INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (2, 0, 1234), (2, 0, 99), (1, 1, 1234);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+  deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER,
+  mangledName INTEGER, launchType INTEGER, registersPerThread INTEGER, gridX INTEGER,
+  gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,
+  staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER,
+  graphNodeId INTEGER, graphId INTEGER, clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER,
+  tensorSizeMinusOneElements TEXT NOT NULL);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+  (100, 250, 1, 2, 3, 13, 41, PROCESS, 3, 4, 5, 1, 40, 7, 8, 9, 128, 2, 1, 16, 32, 48, 4294967298, 6, 2, 1, 1, '[]'),
+  (300, 300, 0, 1, NULL, 7, 4000000000, PROCESS, 3, 4, NULL, 1, 40, 7, 8, 9, 128, 2, 1, 16, 32, 48, NULL, NULL, NULL, NULL, NULL, '[]');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER,
+  globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER, callchainId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 0, THREAD, 41, 6, 0, NULL),
+  (30, 40, 1, THREAD, 42, 7, 709, NULL);
+CREATE TABLE OSRT_API (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,
+  nameId INTEGER, returnValue INTEGER, nestingLevel INTEGER, callchainId INTEGER);
+INSERT INTO OSRT_API VALUES (5, 9, 27, THREAD, 11, 1, NULL, 0),
+  (2, 4, 31, THREAD, 11, NULL, NULL, NULL), (6, 7, 32, THREAD, 11, NULL, NULL, NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+  contextId INTEGER, greenContextId INTEGER, streamId INTEGER, correlationId INTEGER,
+  globalPid INTEGER, bytes INTEGER, copyKind INTEGER, deprecatedSrcId INTEGER, srcKind INTEGER,
+  dstKind INTEGER, srcDeviceId INTEGER, dstDeviceId INTEGER, graphNodeId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES
+  (400, 500, 0, 1, 0, 7, 42, PROCESS, 4096, 10, NULL, 1, 2, 0, 1, NULL),
+  (400, 500, 0, 1, 0, 7, 42, PROCESS, -1, 99, NULL, NULL, 99, NULL, NULL, NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,
+  contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (600, 700, 0, 1, 7, 42, PROCESS, 5, 6);
+CREATE TABLE CUPTI_ACTIVITY_KIND_OVERHEAD (start INTEGER, end INTEGER, eventClass INTEGER,
+  globalTid INTEGER, correlationId INTEGER, nameId INTEGER, overheadType INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_OVERHEAD VALUES (1, 2, 103, THREAD, 41, 10, 6);
+CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, overheadType INTEGER);
+INSERT INTO PROFILER_OVERHEAD VALUES (3, 4, THREAD, -5, 1), (5, 6, THREAD, 9000000000, 1);
+CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER,
+  contextId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER,
+  correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER,
+  localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);
+INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (800, PROCESS, 0, 1, 77, 512, 2, 1, 42, 7, 5, 1024, 512);
+CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+INSERT INTO ThreadNames VALUES (9, 20, THREAD);
+INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, textId, domainId, color, int64Value) VALUES
+  (0, NULL, 75, 'mine', THREAD, NULL, 4, NULL, NULL),
+  (11, 60, 59, 'spoken', THREAD, NULL, 0, -16711936, -2),
+  (12, 50, 60, NULL, THREAD, 8, 4, NULL, NULL),
+  (13, NULL, 34, 'moment', THREAD, NULL, 9, NULL, NULL),
+  (14, NULL, 59, 'open', THREAD, NULL, 4, NULL, NULL),
+  (15, NULL, 33, 'a category', THREAD, NULL, 4, NULL, NULL);
+UPDATE NVTX_EVENTS SET endGlobalTid = THREAD + 1 WHERE eventType = 60;
+)");
+  auto const text = [&](string_id number) { return std::string{trace.strings[number]}; };
+  thread_key const thread{1234, 1235};
+  CHECK(trace.source == "NVIDIA Nsight Systems 2026.2.1.210, schema 3.25.0");
+  CHECK(trace.epoch_ns == 1774187249263735400);
+  CHECK((trace.window == span{0, 5000}));
+  REQUIRE(trace.devices.size() == 2);
+  CHECK(trace.devices[0].id == 1);
+  CHECK(trace.devices[0].name == "NVIDIA One");
+  CHECK(trace.devices[0].max_threads_per_sm == 48 * 32);
+  CHECK(trace.devices[1].id == 0);
+  CHECK(trace.devices[1].name == "NVIDIA Two");
+  REQUIRE(trace.kernels.size() == 2);
+  auto const& run = trace.kernels[0];
+  CHECK((run.when == span{100, 250}));
+  CHECK((run.where == device_place{1, 2, 3, 13, 41, 1234, 4294967298}));
+  CHECK(text(run.name) == "void k<int>(int *)");
+  CHECK(text(run.short_name) == "k");
+  CHECK(text(run.mangled_name) == "_Z1kIiEvPi");
+  CHECK((run.grid == dimensions{7, 8, 9}));
+  CHECK((run.block == dimensions{128, 2, 1}));
+  CHECK((run.cluster == dimensions{2, 1, 1}));
+  CHECK(run.registers_per_thread == 40);
+  CHECK(run.static_shared_bytes == 16);
+  CHECK(run.dynamic_shared_bytes == 32);
+  CHECK(run.local_bytes_per_thread == 48);
+  CHECK(run.graph == 6);
+  CHECK(trace.kernels[1].where.correlation == 4'000'000'000);
+  REQUIRE(trace.calls.size() == 3);
+  CHECK(trace.calls[0].layer == api::runtime);
+  CHECK(text(trace.calls[0].name) == "cudaLaunchKernel_v7000");
+  CHECK((trace.calls[0].thread == thread));
+  CHECK(trace.calls[1].layer == api::driver);
+  CHECK(trace.calls[1].result == 709);
+  CHECK(trace.calls[2].layer == api::os);
+  CHECK(text(trace.calls[2].name) == "poll");
+  REQUIRE(trace.copies.size() == 2);
+  CHECK(trace.copies[0].kind == copy_kind::peer_to_peer);
+  CHECK(trace.copies[0].from == memory_kind::pinned);
+  CHECK(trace.copies[0].to == memory_kind::device);
+  CHECK(trace.copies[0].from_device == 0);
+  CHECK(trace.copies[0].to_device == 1);
+  CHECK(trace.copies[1].kind == copy_kind::unknown);
+  CHECK(trace.copies[1].from == memory_kind::unknown);
+  CHECK(trace.copies[1].to == memory_kind::unknown);
+  CHECK(trace.copies[1].bytes == 0);
+  CHECK(trace.copies[1].from_device == -1);
+  REQUIRE(trace.graph_launches.size() == 1);
+  CHECK(trace.graph_launches[0].executable == 6);
+  REQUIRE(trace.overheads.size() == 3);
+  CHECK(text(trace.overheads[0].name) == "Buffer flush");
+  CHECK(text(trace.overheads[1].name) == "negative");
+  CHECK(text(trace.overheads[2].name) == "far");
+  REQUIRE(trace.memory.size() == 1);
+  CHECK(trace.memory[0].operation == memory_operation::release);
+  CHECK(trace.memory[0].pool_reserved_bytes == 1024);
+  CHECK(trace.memory[0].pool_used_bytes == 512);
+  CHECK(trace.memory[0].where.process == 1234);
+  REQUIRE(trace.threads.size() == 1);
+  CHECK((trace.threads[0].thread == thread));
+  REQUIRE(trace.ranges.size() == 4);
+  CHECK(text(trace.ranges[0].name) == "spoken");
+  CHECK(trace.ranges[0].domain == 0);
+  CHECK(trace.ranges[0].argb == 0xff00ff00);
+  CHECK(trace.ranges[0].payload == 0xffff'ffff'ffff'fffe);
+  CHECK((trace.ranges[0].end_thread == thread));
+  CHECK(text(trace.ranges[1].name) == "registered");
+  CHECK(text(trace.ranges[1].domain) == "mine");
+  CHECK(trace.ranges[1].style == range_style::start_end);
+  CHECK((trace.ranges[1].end_thread == thread_key{1234, 1236}));
+  CHECK(trace.ranges[2].style == range_style::mark);
+  CHECK((trace.ranges[2].when == span{13, 13}));
+  CHECK(text(trace.ranges[2].domain) == "domain 9");
+  CHECK_FALSE(trace.ranges[3].ended);
+  CHECK((trace.ranges[3].when == span{14, 5000}));
+  CHECK(trace.lost.unmatched == 1);  // correlation 4,000,000,000
+  CHECK(trace.lost.unnamed == 1);    // domain 9
+}
+
+TEST_CASE("an export of schema 2.9 is read, which has fewer columns") {
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '2.9.1');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+  deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,
+  demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER,
+  gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,
+  staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+  (100, 250, 0, 1, 7, 41, PROCESS, 3, 4, 40, 7, 8, 9, 128, 2, 1, 16, 32, 48);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
+  contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (300, 350, 0, 1, 7, 42, PROCESS, 255, 64);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER,
+  globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 0, THREAD, 41, 6, 0);
+CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT, smCount INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'old', 80), (1, 1, 'a display', 0);
+)");
+  REQUIRE(trace.kernels.size() == 1);
+  CHECK((trace.kernels[0].where == device_place{0, 1, 0, 7, 41, 1234, 0}));
+  CHECK((trace.kernels[0].cluster == dimensions{}));
+  CHECK(trace.kernels[0].mangled_name == 0);
+  REQUIRE(trace.sets.size() == 1);
+  CHECK(trace.sets[0].kind == memory_kind::unknown);
+  CHECK(trace.sets[0].bytes == 64);
+  CHECK(trace.sets[0].value == 255);
+  CHECK(trace.epoch_ns == 0);
+  CHECK((trace.window == span{10, 350}));
+  REQUIRE(trace.devices.size() == 1);
+  CHECK(trace.devices[0].warp_size == 32);
+  CHECK(trace.source == "an export of nsys, schema 2.9.1");
+}
+
+TEST_CASE("an export from before the metadata table is read, names and numbers in words too") {
+  auto const trace = read(R"(
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start TEXT, end TEXT, deviceId INTEGER, streamId INTEGER,
+  correlationId INTEGER, shortName TEXT, gridX REAL);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('100', '250', 0, 7, NULL, 'in words', 3.0),
+  ('300', '301', 0, 7, 1, NULL, 'none');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, nameId TEXT);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 'cudaFree_v3020'), (3, 4, 'cuInit'), (5, 6, NULL);
+)");
+  REQUIRE(trace.kernels.size() == 2);
+  CHECK(trace.strings[trace.kernels[0].name] == "in words");
+  CHECK(trace.kernels[0].name == trace.kernels[0].short_name);
+  CHECK((trace.kernels[0].when == span{100, 250}));
+  CHECK(trace.kernels[0].grid[0] == 3);
+  CHECK(trace.kernels[1].name == 0);
+  REQUIRE(trace.calls.size() == 3);
+  CHECK(trace.calls[0].layer == api::runtime);
+  CHECK(trace.calls[1].layer == api::driver);
+  CHECK((trace.calls[0].thread == thread_key{}));
+  CHECK(trace.source == "an export of nsys");
+  CHECK(trace.devices.empty());
+}
+
+TEST_CASE("ranges whose begin and end are rows of their own are matched") {
+  auto const trace = read(std::string{strings} + ranges_table + R"(
+INSERT INTO NVTX_EVENTS (start, eventType, text, rangeId, globalTid, domainId) VALUES
+  (50, 36, NULL, NULL, THREAD, 0),      -- rows in no order: this closes 'inner'
+  (10, 35, 'outer', NULL, THREAD, 0),
+  (20, 35, 'inner', NULL, THREAD, 0),
+  (30, 35, 'other domain', NULL, THREAD, 2),
+  (60, 36, NULL, NULL, THREAD, 0),      -- 'outer'
+  (70, 36, NULL, NULL, THREAD, 0),      -- nothing is open
+  (40, 36, NULL, NULL, THREAD, 2),
+  (15, 37, 'started', 7, THREAD, 0),
+  (90, 38, NULL, 7, THREAD + 1, 0),
+  (91, 38, NULL, 8, THREAD, 0),         -- never started
+  (95, 37, 'unended', 9, THREAD, 0),
+  (97, 67, NULL, NULL, THREAD, 0),      -- of the text form, nothing open
+  (1, 39, 'by NVTX', NULL, THREAD, 0);
+CREATE TABLE ANALYSIS_DETAILS (duration INTEGER);
+INSERT INTO ANALYSIS_DETAILS VALUES (1000);
+)");
+  REQUIRE(trace.ranges.size() == 5);
+  auto const check = [&](std::size_t row, std::string_view name, span when, range_style style,
+                         bool ended) {
+    INFO(name);
+    CHECK(trace.strings[trace.ranges[row].name] == name);
+    CHECK((trace.ranges[row].when == when));
+    CHECK(trace.ranges[row].style == style);
+    CHECK(trace.ranges[row].ended == ended);
+  };
+  check(0, "outer", {10, 60}, range_style::push_pop, true);
+  check(1, "started", {15, 90}, range_style::start_end, true);
+  check(2, "inner", {20, 50}, range_style::push_pop, true);
+  check(3, "other domain", {30, 40}, range_style::push_pop, true);
+  check(4, "unended", {95, 1000}, range_style::start_end, false);
+  CHECK((trace.ranges[1].end_thread == thread_key{1234, 1236}));
+  REQUIRE(trace.notes.size() == 1);
+  CHECK(trace.notes[0].second == "3");
+  REQUIRE(trace.threads.size() == 1);
+  CHECK(trace.strings[trace.threads[0].name] == "by NVTX");
+}
+
+TEST_CASE("event types go by their names where the export tells them") {
+  auto const trace = read(std::string{strings} + ranges_table + R"(
+CREATE TABLE ENUM_NSYS_EVENT_TYPE (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
+INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES (59, 'Something', ''), (159, 'NvtxPushPopRange', ''),
+  (175, 'NvtxDomainCreate', '');
+INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) VALUES
+  (1, 2, 59, 'no range', THREAD, 0), (3, 4, 159, 'range', THREAD, 5), (5, NULL, 175, 'late', THREAD, 5);
+)");
+  REQUIRE(trace.ranges.size() == 1);
+  CHECK(trace.strings[trace.ranges[0].name] == "range");
+  CHECK(trace.strings[trace.ranges[0].domain] == "late");
+}
+
+TEST_CASE("what has no time, an impossible one or an unknown name is counted") {
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER,
+  globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 0, 0, THREAD, 1, 6, 0), (5, 4, 0, THREAD, 2, 6, 0),
+  (-9223372036854775808, 9223372036854775807, 0, THREAD, 3, 6, 0), (7, 8, 0, THREAD, 4, 12345, 0);
+)");
+  CHECK(trace.calls.size() == 1);
+  CHECK(trace.lost.zero_stamped == 1);
+  CHECK(trace.lost.out_of_window == 2);
+  CHECK(trace.lost.unnamed == 1);
+}
+
+TEST_CASE("times since 1970 are moved to the session's start") {
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', 'true');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1774187249263735400);
+CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER);
+INSERT INTO OSRT_API VALUES (1774187249263735500, 1774187249263735600, 11);
+)");
+  REQUIRE(trace.calls.size() == 1);
+  CHECK((trace.calls[0].when == span{100, 200}));
+}
+
+TEST_CASE("strings that are not UTF-8 are repaired, so that it shows") {
+  auto const trace = read(R"(
+CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, CAST(x'636166e9' AS TEXT)), (2, CAST(x'eda080' AS TEXT)), (3, x'6100ff');
+CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER);
+INSERT INTO OSRT_API VALUES (1, 2, 1), (3, 4, 2), (5, 6, 3);
+)");
+  CHECK(trace.strings[trace.calls.at(0).name] == "caf\xef\xbf\xbd");
+  CHECK(trace.strings[trace.calls.at(1).name] == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  CHECK(trace.strings[trace.calls.at(2).name] == std::string_view{"a\0\xef\xbf\xbd", 5});
+}
+
+TEST_CASE("an empty export is an empty trace") {
+  CHECK(read(strings).calls.empty());
+  auto const trace = read("CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)");
+  CHECK(trace.strings.size() == 1);
+  CHECK((trace.window == span{}));
+}
+
+TEST_CASE("databases of others are refused, and never run") {
+  CHECK_THAT(why("CREATE TABLE customers (name TEXT)"), test::contains("it is no export of nsys"));
+  CHECK_THAT(why("PRAGMA user_version = 1"), test::contains("it has no tables"));
+  // A view that never ends has the name of a table; it is not looked at.
+  CHECK_THAT(
+      why("CREATE VIEW StringIds AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 "
+          "FROM n) SELECT id, id AS value FROM n; CREATE TABLE other (a)"),
+      test::contains("it is no export of nsys"));
+  // Columns that would be computed are as good as missing.
+  CHECK(read("CREATE TABLE StringIds (id, value AS (zeroblob(100000000)) VIRTUAL);"
+             "INSERT INTO StringIds (id) VALUES (1)")
+            .strings.size() == 1);
+}
+
+TEST_CASE("what is larger than the limits is refused") {
+  auto const rows = std::string{strings} + R"(
+CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER);
+WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 200)
+INSERT INTO OSRT_API SELECT id, id + 1, 11 FROM n;
+)";
+  CHECK_THAT(why(rows, {.rows = 100}), test::contains("table OSRT_API: more rows than the limit"));
+  CHECK(read(rows).calls.size() == 200);
+  CHECK_THAT(why(std::string{strings} + "INSERT INTO StringIds VALUES (77, hex(zeroblob(50000)))",
+                 {.row_bytes = 90'000}),
+             test::contains("table StringIds: "));
+}
+
+TEST_CASE("files that are no databases are refused by name, with the reason") {
+  folder const here;
+  auto const said = [&](std::filesystem::path const& file) {
+    auto const text = test::message_of([&] { (void)read_nsys(file); });
+    CHECK_THAT(text, test::contains("cannot read " + file.string()));
+    return text;
+  };
+  CHECK_THAT(said(here / "missing"), test::contains("No such file or directory"));
+  CHECK_THAT(said("/tmp"), test::contains("it is not a regular file"));
+  CHECK_THAT(said("/dev/zero"), test::contains("it is not a regular file"));
+  test::put(here / "empty", "");
+  CHECK_THAT(said(here / "empty"), test::contains("it has no tables"));
+  test::put(here / "text", "not a database, but long enough to be one, if that were all it took\n");
+  CHECK_THAT(said(here / "text"), test::contains("file is not a database"));
+
+  // Names that mean something in a URI.
+  write_nsys(test::golden::everything(), here / "a?mode=rw#b%41 c\xc3\xa9.sqlite");
+  CHECK(read_nsys(here / "a?mode=rw#b%41 c\xc3\xa9.sqlite") == test::golden::everything());
+
+  auto const whole = [&] {
+    write_nsys(test::golden::random_model(5, 300), here / "whole");
+    return test::content(here / "whole");
+  }();
+  for (std::size_t const part : {1, 3, 5, 7, 9}) {
+    test::put(here / "part", std::string_view{whole}.substr(0, whole.size() * part / 10));
+    said(here / "part");
+  }
+  auto broken = whole;
+  for (std::size_t at = 4096; at < broken.size(); at += 4096) {
+    broken.replace(at, 64, 64, '\x7f');
+  }
+  test::put(here / "broken", broken);
+  CHECK_THAT(said(here / "broken"), test::contains("malformed"));
+}
