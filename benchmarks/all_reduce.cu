@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does an all-reduce of float sums cost from 1 KiB to 1 GiB, ours with its automatic choice
-// beside NCCL with plain buffers and with symmetric windows, in graphs of 20 operations?
+// What does an all-reduce of float sums cost from 1 KiB to 1 GiB, in graphs of 20 operations? Ours
+// with its automatic choice runs beside NCCL with plain buffers and with symmetric windows.
 // Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
 // For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. In place 2 % more. On all GPUs; ASSAY_RANKS=N
@@ -88,7 +88,7 @@ class bench {
     auto const pushes = std::span<entrant const>{all}.subspan(all_.size() + 1);
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
     made["ours_algorithm"] =
-        std::string{comm::in_words(engine_->chosen(arrays_->out_of_place(), count))};
+        std::string{comm::to_string(engine_->chosen(arrays_->out_of_place(), count))};
     for (auto const& each : entrants) { made.update(told(each, bytes)); }
     made.update(told(in_place, bytes));
     std::printf("%12zu B", bytes);
@@ -134,7 +134,7 @@ class bench {
       options.how = static_cast<comm::algorithm>(i);
       auto const engine = std::make_shared<engine_type>(peers_, options);
       engine->prepare<float>();
-      auto one = examples::make_contender<float>(std::string{comm::in_words(options.how)}, engine,
+      auto one = examples::make_contender<float>(std::string{comm::to_string(options.how)}, engine,
                                                  arrays_);
       try {
         entrants.push_back(enter(one, count, false));
@@ -173,8 +173,8 @@ class bench {
     return made;
   }
 
-  /// Adds what pushes the same bytes and does nothing else: the limit. Where there are more than
-  /// two ranks also to the next alone, as rings do.
+  /// Adds what pushes the same bytes and does nothing else: the limit. With more than
+  /// two ranks, also pushes to the next rank alone, as rings do.
   void enter_pushes(std::vector<entrant>& to, std::size_t bytes) {
     for (auto const pattern : {benchmark::push_pattern::to_all, benchmark::push_pattern::to_next}) {
       if (pattern == benchmark::push_pattern::to_next && ranks() == 2) { continue; }  // the same
@@ -237,7 +237,7 @@ class bench {
   }
 
   comm::peers peers_;
-  comm::rank_team team_;
+  comm::rank_threads team_;
   bool quick_;
   std::shared_ptr<comm::rank_arrays<float>> arrays_;
   std::shared_ptr<engine_type> engine_;

@@ -9,7 +9,7 @@
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/rank_arrays.cuh>
-#include <assay/comm/rank_team.cuh>
+#include <assay/comm/rank_threads.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 
@@ -71,7 +71,7 @@ class sweep {
       }
       auto const graphs = team_.record(operations, enqueue);
       bool const whole = options.how == algorithm::pull || options.how == algorithm::two_shot;
-      results_.push_back({bytes, std::string{in_words(options.how)},
+      results_.push_back({bytes, std::string{to_string(options.how)},
                           whole ? describe(Copy{}) : std::string{"-"}, options.blocks,
                           whole ? static_cast<unsigned>(Threads) : options.threads,
                           options.dependent_launch, seconds_of(graphs, bytes)});
@@ -82,7 +82,7 @@ class sweep {
   std::vector<result>& results() { return results_; }
 
  private:
-  /// Of one operation: the least of a few samples of some milliseconds each.
+  /// Seconds of one operation: the least of a few samples of some milliseconds each.
   double seconds_of(comm::rank_graphs const& graphs, std::size_t bytes) {
     double const guess = 5e-6 + static_cast<double>(bytes) / 250e9;
     int const launches = std::clamp(static_cast<int>(4e-3 / (guess * operations)), 1, 20);
@@ -95,7 +95,7 @@ class sweep {
   }
 
   comm::peers peers_;
-  comm::rank_team team_;
+  comm::rank_threads team_;
   bool quick_;
   std::size_t largest_;
   comm::rank_arrays<float> arrays_;
@@ -113,15 +113,10 @@ void sweep_pushes(sweep& all) {
         options.threads = threads;
         options.blocks = blocks;
         options.dependent_launch = dependent;
-        options.how = algorithm::ll_push;
-        all.measure<copy::regular<>, 512>(options, {kib, 16 * kib, 64 * kib});
         options.how = algorithm::lamport_push;
         all.measure<copy::regular<>, 512>(options, {kib, 16 * kib});
         if (blocks == 1 || blocks == 8) { continue; }
         all.measure<copy::regular<>, 512>(options, {64 * kib, 256 * kib, mib});
-        if (all.ranks() == 2) { continue; }
-        options.how = algorithm::lamport_two_shot;
-        all.measure<copy::regular<>, 512>(options, {64 * kib, 256 * kib, mib, 4 * mib});
       }
     }
     for (unsigned const threads : {256U, 512U}) {
@@ -135,22 +130,19 @@ void sweep_pushes(sweep& all) {
         all.measure<copy::regular<>, 512>(options, {256 * kib, mib, 4 * mib, 16 * mib});
         options.scratch_bytes = 64 * mib;
         if (threads == 512) { all.measure<copy::regular<>, 512>(options, {64 * mib}); }
-        if (all.ranks() == 2) { continue; }
-        options.how = algorithm::lamport_two_shot;
-        all.measure<copy::regular<>, 512>(options, {mib, 4 * mib, 16 * mib, 64 * mib});
       }
     }
   }
 }
 
-void sweep_rings(sweep& all) {
+void sweep_fifo(sweep& all) {
   for (bool const dependent : {false, true}) {
     for (unsigned const blocks : {0U, 32U, 64U, 96U}) {
       comm::all_reduce_options options;
       options.blocks = blocks;
       options.dependent_launch = dependent;
       options.scratch_bytes = mib;
-      for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+      for (auto const how : {algorithm::fifo_one_shot, algorithm::fifo_two_shot}) {
         options.how = how;
         all.measure<copy::regular<>, 512>(options, {mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib});
       }
@@ -178,7 +170,7 @@ int main(int argc, char** argv) {
       argc, argv, "all_reduce_tune", [](benchmark::options const& chosen, report::document& out) {
         sweep all{benchmark::ranks_wanted(4), chosen.quick};
         sweep_pushes(all);
-        sweep_rings(all);
+        sweep_fifo(all);
         sweep_whole<copy::regular<16, 2>, 512>(all);
         sweep_whole<copy::regular<16, 4>, 512>(all);
         sweep_whole<copy::regular<16, 8>, 512>(all);

@@ -11,8 +11,8 @@
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/pool.hpp>
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>

@@ -15,13 +15,14 @@
 
 #include <assay/core/stream.hpp>
 #include <assay/machine/littles_law.cuh>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/workload/refusal.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <cub/device/device_reduce.cuh>
 
@@ -39,7 +40,8 @@ namespace {
 using namespace assay;
 
 template <class Strategy>
-using lane_type = lane<on::device, ::cuda::stream_ref, mr::cuda_resource, no_transfer, Strategy>;
+using lane_type =
+    lane<on::device, ::cuda::stream_ref, mr::cuda_malloc_resource, no_transfer, Strategy>;
 
 /// One way to do the same work.
 struct contender {
@@ -74,19 +76,19 @@ std::vector<double> in_turn(on::device place, std::vector<contender>& all, int r
 template <class Strategy, class Work, class State>
 void add_strategy(on::device place, Work const& work, std::shared_ptr<State> const& state,
                   std::vector<contender>& all) {
-  if (auto const why = workloads::refusal(place, work, Strategy{})) {
+  if (auto const why = workloads::why_unsupported(place, work, Strategy{})) {
     std::printf("left out: %s\n", why->c_str());
     return;
   }
   contender made{describe(Strategy{}), [place, work, state](stream const& where) {
-                   lane_type<Strategy> on_lane{place, where, mr::cuda{}.open(place)};
-                   work.enqueue(on_lane, *state);
+                   lane_type<Strategy> on_lane{place, where, mr::cuda_malloc{}.open(place)};
+                   workloads::enqueue(work, on_lane, *state);
                  }};
   stream const where{place};
-  work.poison(*state);
+  workloads::poison(work, *state);
   made.enqueue(where);
   where.synchronize();
-  if (auto const wrong = work.verify(*state)) {
+  if (auto const wrong = workloads::verify(work, *state)) {
     throw std::runtime_error(made.name + ": " + *wrong);
   }
   all.push_back(std::move(made));
@@ -112,16 +114,17 @@ using by_bytes = strategies<copy::regular<>, copy::cp_async<2>, copy::bulk<4>, c
 template <class Work>
 auto prepared(on::device place, Work const& work) {
   stream const where{place};
-  lane_type<copy::regular<>> on_lane{place, where, mr::cuda{}.open(place)};
-  return std::make_shared<decltype(work.prepare(on_lane, 1))>(work.prepare(on_lane, 1));
+  lane_type<copy::regular<>> on_lane{place, where, mr::cuda_malloc{}.open(place)};
+  return std::make_shared<decltype(workloads::prepare(work, on_lane, 1))>(
+      workloads::prepare(work, on_lane, 1));
 }
 
 /// CUB's sum of the same array.
 contender cub_sum(float const* x, std::int64_t count) {
-  auto const out = std::make_shared<workloads::resident<float>>(1);
+  auto const out = std::make_shared<workloads::device_array<float>>(1);
   std::size_t bytes = 0;
   check(cub::DeviceReduce::Sum(nullptr, bytes, x, out->get(), count));
-  auto const room = std::make_shared<workloads::resident<std::byte>>(bytes);
+  auto const room = std::make_shared<workloads::device_array<std::byte>>(bytes);
   return {"cub::DeviceReduce::Sum", [=](stream const& where) {
             auto size = bytes;
             check(cub::DeviceReduce::Sum(room->get(), size, x, out->get(), count, where.get()));
@@ -188,7 +191,7 @@ int main(int argc, char** argv) {
           auto const state = prepared(place, sum);
           auto all = one_of_each::of(place, sum, state);
           add_strategy<copy::regular<16, 8>>(place, sum, state, all);
-          all.push_back(cub_sum(state->input.get(), sum.elements));
+          all.push_back(cub_sum(state->arrays(0).x, sum.elements));
           auto const medians = with.report_on("streaming_sum", 0, sum.item_traffic().bytes(), all);
           auto const ours = *std::min_element(medians.begin(), medians.end() - 1);
           auto const limit =

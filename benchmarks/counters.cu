@@ -19,6 +19,7 @@
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/report/counters.hpp>
 #include <assay/report/counters_json.hpp>
+#include <assay/workload/device_array.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -40,15 +41,15 @@ using namespace assay::benchmark;
 constexpr char const* child_variable = "ASSAY_COUNTERS_CHILD";
 constexpr int child_launches = 2;  // the last is looked at: the first also warms
 
-// What is judged; the rest is reported.
+// Kernels below these limits are reported, but not judged.
 constexpr double least_seconds = 100e-6;
 constexpr double least_dram_bytes = 16.0 * (1U << 20U);
 
-/// A kernel, and what it has to move and do.
+/// A kernel, and the bytes and FLOPs that it needs.
 struct known {
   std::string name;
   std::string size;
-  traffic must;
+  traffic required;
   std::function<void()> launch;
 };
 
@@ -61,7 +62,8 @@ class kernels {
         from_(static_cast<std::size_t>(elements_)),
         to_(static_cast<std::size_t>(elements_)),
         table_(std::size_t{1} << table_log),
-        columns_(place, {.rows = quick ? std::int64_t{1} << 22 : std::int64_t{1} << 29}, 1) {
+        rows_(std::int64_t{1} << (quick ? 22 : 29)),
+        columns_(place, {.rows = rows_}, 1) {
     check(cudaMemset(from_.get(), 0x5a, static_cast<std::size_t>(elements_) * sizeof(uint4)));
     auto const fill = kernel::known_chase_table<std::uint32_t>;
     kernel::launch(fill, kernel::stride_shape(fill, place_, 1U << table_log, 256), 0, on_,
@@ -93,12 +95,11 @@ class kernels {
                                               dim3(128), 0, on_, table_.get(), table_log, steps,
                                               reinterpret_cast<std::uint32_t*>(to_.get()));
                              }}};
-    auto const rows = columns_.at(0).rows();
-    auto const three = workloads::null_cast<std::int32_t>{.rows = rows}.kernels();
-    auto const fused = workloads::null_cast_fused<std::int32_t>{.rows = rows}.kernels();
+    auto const three = workloads::null_cast<std::int32_t>{.rows = rows_}.kernels();
+    auto const fused = workloads::null_cast_fused<std::int32_t>{.rows = rows_}.kernels();
     for (int which = 0; which < 4; ++which) {
       auto const& of = which < 3 ? three[static_cast<std::size_t>(which)] : fused[0];
-      list.push_back({std::string{of.name}, std::to_string(rows) + " rows", of.moves,
+      list.push_back({std::string{of.name}, std::to_string(rows_) + " rows", of.moves,
                       [this, which] { cast(which); }});
     }
     return list;
@@ -129,31 +130,30 @@ class kernels {
 
   void cast(int which) {
     using tuned = kernel::null_cast_tuning<std::int32_t>;
-    auto& in = columns_.at(0);
+    auto const in = columns_.arrays_of(0);
     auto& via = columns_.with(0);
-    auto& out = in.outputs[0];
-    auto const rows = in.rows();
     if (which == 0) {
-      kernel::launch_is_valid<tuned::is_valid>(place_, on_, rows, in.mask(), via.bools.get());
+      kernel::launch_is_valid<tuned::is_valid>(place_, on_, rows_, in.mask, via.bools.get());
     } else if (which == 1) {
       kernel::launch_copy_if_else<std::int32_t, tuned::copy_if_else>(
-          place_, on_, rows, via.bools.get(), in.values(), in.mask(), 0, via.data.get(),
+          place_, on_, rows_, via.bools.get(), in.values, in.mask, 0, via.data.get(),
           via.mask.get());
     } else if (which == 2) {
-      kernel::launch_cast<std::int32_t, tuned::cast>(
-          place_, on_, rows, via.data.get(), via.mask.get(), out.values.get(), out.mask.get());
+      kernel::launch_cast<std::int32_t, tuned::cast>(place_, on_, rows_, via.data.get(),
+                                                     via.mask.get(), in.out, in.out_mask);
     } else {
-      kernel::launch_null_cast_fused<std::int32_t, tuned::fused>(place_, on_, rows, in.values(),
-                                                                 in.mask(), out.values.get());
+      kernel::launch_null_cast_fused<std::int32_t, tuned::fused>(place_, on_, rows_, in.values,
+                                                                 in.mask, in.out);
     }
   }
 
   on::device place_;
   std::int64_t elements_;
   stream on_{place_};
-  workloads::resident<uint4> from_;
-  workloads::resident<uint4> to_;
-  workloads::resident<std::uint32_t> table_;
+  workloads::device_array<uint4> from_;
+  workloads::device_array<uint4> to_;
+  workloads::device_array<std::uint32_t> table_;
+  std::int64_t rows_;
   buffer_sets<std::int32_t> columns_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
@@ -246,17 +246,18 @@ void measure_all(options const& chosen, report::document& results) {
                                "), " + std::to_string(all.ranges.size()) + " (" +
                                all.status.line() + ")");
     }
-    auto const read = trace::read_counters(all.ranges[0], {.must = kernel.must, .seconds = seconds},
-                                           {.dram_bytes = limit.per_second});
+    auto const read =
+        trace::roofline_of(all.ranges[0], {.required = kernel.required, .seconds = seconds},
+                           {.dram_bytes = limit.per_second});
 
     std::printf("%s, %s: must move %.0f bytes, %.2f us by events\n", kernel.name.c_str(),
-                kernel.size.c_str(), kernel.must.bytes(), seconds * 1e6);
+                kernel.size.c_str(), kernel.required.bytes(), seconds * 1e6);
     print_row("kernel", of(alone.ranges[0]));
     print_row("range", of(ranged.ranges[0]));
     report::document row{{"kernel", kernel.name},
                          {"size", kernel.size},
-                         {"must_bytes", kernel.must.bytes()},
-                         {"must_flops", kernel.must.flops},
+                         {"must_bytes", kernel.required.bytes()},
+                         {"must_flops", kernel.required.flops},
                          {"event_seconds", seconds},
                          {"alone", to_document(of(alone.ranges[0]))},
                          {"range", to_document(of(ranged.ranges[0]))},
@@ -312,7 +313,7 @@ void measure_all(options const& chosen, report::document& results) {
   }
 }
 
-/// What runs under ncu: every launch that it is to see, and no other.
+/// The program that runs under ncu: it launches the kernels to be seen, and no other.
 int run_child(int argc, char const* const* argv) {
   try {
     auto const chosen = parse(argc, argv);

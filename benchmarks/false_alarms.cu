@@ -17,8 +17,7 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/pipeline.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <cub/device/device_reduce.cuh>

@@ -16,8 +16,10 @@
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
+#include <assay/memory/cuda_malloc.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/refusal.hpp>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -53,18 +55,21 @@ struct product {
 };
 
 template <class T>
-product<T> product_of(workloads::device_matmul_state<T> const& state) {
-  auto const& a = state.inputs().a.view;
-  auto const& b = state.inputs().b.view;
+using matmul_state = workloads::prepared<on::device, workloads::matmul<T>>;
+
+template <class T>
+product<T> product_of(matmul_state<T> const& state) {
+  auto const& a = state.handle(0).a.view;
+  auto const& b = state.handle(0).b.view;
   return {a.first,
           b.first,
-          state.outputs[0].get(),
+          state.arrays(0).c,
           a.rows,
           b.cols,
           a.cols,
           static_cast<int>(a.pitch),
           static_cast<int>(b.pitch),
-          static_cast<int>(state.pitch())};
+          static_cast<int>(b.pitch)};
 }
 
 /// cuBLAS in float32. It takes column-major matrices: row-major C = A B is column-major C' = B' A'.
@@ -171,7 +176,7 @@ class cublaslt_peer {
   }
 
   cudaStream_t where_;
-  workloads::resident<std::byte> workspace_;
+  workloads::device_array<std::byte> workspace_;
   cublasLtHandle_t handle_ = nullptr;
   cublasLtMatmulDesc_t what_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
@@ -186,20 +191,21 @@ struct contender {
   std::string name;
   std::string instruction;
   int stages = 0;
-  std::function<void(workloads::device_matmul_state<T>&)> enqueue;
+  std::function<void(matmul_state<T>&)> enqueue;
   std::vector<double> seconds;
 };
 
 template <class T, class Strategy>
-void enqueue_by(on::device place, stream const& where, workloads::device_matmul_state<T>& state) {
-  workloads::launch_matmul(place, where, Strategy{}, state.inputs(), state.outputs[0].get(),
-                           static_cast<std::int64_t>(state.pitch()));
+void enqueue_by(on::device place, stream const& where, matmul_state<T>& state) {
+  auto const& inputs = state.handle(0);
+  workloads::launch_matmul(place, where, Strategy{}, inputs, state.arrays(0).c,
+                           inputs.b.view.pitch);
 }
 
 /// Unless it cannot run here, which is told.
 template <class T, class Strategy>
 void add_contender(on::device place, stream const& where, std::vector<contender<T>>& all) {
-  if (auto const why = workloads::refusal(place, workloads::matmul<T>{}, Strategy{})) {
+  if (auto const why = workloads::why_unsupported(place, workloads::matmul<T>{}, Strategy{})) {
     std::printf("left out: %s\n", why->c_str());
     return;
   }
@@ -207,7 +213,7 @@ void add_contender(on::device place, stream const& where, std::vector<contender<
   made.name = describe(Strategy{});
   made.instruction = workloads::matmul_shape_on<T, Strategy>(place).instruction;
   made.stages = Strategy::stages;
-  made.enqueue = [&where, place](workloads::device_matmul_state<T>& state) {
+  made.enqueue = [&where, place](matmul_state<T>& state) {
     enqueue_by<T, Strategy>(place, where, state);
   };
   all.push_back(std::move(made));
@@ -226,16 +232,18 @@ void measure_type(options const& chosen, std::string const& type, double target,
   workloads::matmul<T> const work{.m = size, .n = size, .k = size};
   auto const flops = work.item_traffic().flops;
   stream const where{chosen.place};
-  std::vector<workloads::device_matmul_state<T>> states;
-  for (int i = 0; i < buffer_sets_of_matmul; ++i) { states.emplace_back(chosen.place, work, 1); }
+  std::vector<matmul_state<T>> states;
+  lane<on::device, ::cuda::stream_ref, mr::cuda_malloc_resource> own{
+      chosen.place, where, mr::cuda_malloc{}.open(chosen.place), 0};
+  for (int i = 0; i < buffer_sets_of_matmul; ++i) {
+    states.push_back(workloads::prepare(work, own, 1));
+  }
 
   Peer peer{where};
   std::vector<contender<T>> all;
   contender<T> library;
   library.name = Peer::name;
-  library.enqueue = [&peer](workloads::device_matmul_state<T>& state) {
-    peer.enqueue(product_of(state));
-  };
+  library.enqueue = [&peer](matmul_state<T>& state) { peer.enqueue(product_of(state)); };
   all.push_back(std::move(library));
   add_contenders<T, copy::regular<>, copy::regular<16, 8>, copy::cp_async<1>, copy::cp_async<2>,
                  copy::cp_async<3>, copy::cp_async<4>, copy::bulk<1>, copy::bulk<2>, copy::bulk<3>,

@@ -365,7 +365,7 @@ void run_trace(on::device place, R const& resource, std::vector<stream>& streams
 template <class Policy>
 void add_trace(setting const& with, Policy const& policy, double allowance_bytes, int operations,
                report::document& rows) {
-  auto counted = mr::counted<Policy>{policy, 0}.open(with.place);
+  auto counted = mr::counted<Policy>{policy}.open(with.place);
   auto const begin = std::chrono::steady_clock::now();
   run_trace(with.place, counted, with.streams, operations);
   std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
@@ -437,15 +437,13 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const pool = mr::pool{4_GiB}.open(chosen.place);
   add_pairs(with, pool, "mr::pool", pairs, control);
   add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs, control);
-  add_pairs(with, mr::counted_resource<mr::pool_resource>{pool, 0}, "mr::counted{mr::pool}, exact",
-            pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .identify_always = true}.open(chosen.place),
             "mr::pool, identify_always", pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .checked = true}.open(chosen.place),
             "mr::pool, checked", pairs, control);
   add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs,
             control);
-  add_pairs(with, mr::cuda{}.open(chosen.place), "mr::cuda", pairs, control);
+  add_pairs(with, mr::cuda_malloc{}.open(chosen.place), "mr::cuda_malloc", pairs, control);
 #if ASSAY_BENCHMARK_RMM
   {
     rmm::mr::cuda_memory_resource const upstream;

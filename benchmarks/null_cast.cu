@@ -26,23 +26,22 @@ using tuned = kernel::null_cast_tuning<T>;
 template <class T>
 void enqueue(on::device place, stream const& where, int which, buffer_sets<T>& all,
              int buffer_set) {
-  auto& in = all.at(buffer_set);
+  auto const& in = all.arrays_of(buffer_set);
   auto& via = all.with(buffer_set);
-  auto& out = in.outputs[0];
-  auto const rows = in.rows();
+  auto const rows = all.rows();
   if (which == 0) {
-    kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, in.mask(),
+    kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, in.mask,
                                                          via.bools.get());
   } else if (which == 1) {
     kernel::launch_copy_if_else<T, typename tuned<T>::copy_if_else>(
-        place, where, rows, via.bools.get(), in.values(), in.mask(), T{0}, via.data.get(),
+        place, where, rows, via.bools.get(), in.values, in.mask, T{0}, via.data.get(),
         via.mask.get());
   } else if (which == 2) {
-    kernel::launch_cast<T, typename tuned<T>::cast>(
-        place, where, rows, via.data.get(), via.mask.get(), out.values.get(), out.mask.get());
+    kernel::launch_cast<T, typename tuned<T>::cast>(place, where, rows, via.data.get(),
+                                                    via.mask.get(), in.out, in.out_mask);
   } else {
-    kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(place, where, rows, in.values(),
-                                                                in.mask(), out.values.get());
+    kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(place, where, rows, in.values,
+                                                                in.mask, in.out);
   }
 }
 
@@ -53,7 +52,7 @@ void require_right(buffer_sets<T>& all, std::string const& what, bool masks) {
   for (int i = 0; i < all.count(); ++i) {
     auto& state = all.at(i);
     if (!masks) {
-      check(cudaMemset(state.outputs[0].mask.get(), 0xFF, workloads::mask_bytes(state.rows())));
+      check(cudaMemset(state.arrays(0).out_mask, 0xFF, workloads::mask_bytes(all.rows())));
     }
     if (auto const wrong = state.verify()) { throw std::runtime_error(what + ": " + *wrong); }
     state.poison();
@@ -83,7 +82,7 @@ void each_kernel(on::device place, std::int64_t rows, bool large, int repetition
   std::array const kernels{three[0], three[1], three[2], fused.kernels()[0]};
   stream const where{place};
   buffer_sets<T> all{place, work, buffer_sets_for(rows)};
-  copy_peer peer{where, std::size_t{1} << 30U, all.at(0).values(),
+  copy_peer peer{where, std::size_t{1} << 30U, all.arrays_of(0).values,
                  static_cast<std::size_t>(rows) * sizeof(T)};
 
   std::vector<recording> runs;
@@ -135,9 +134,9 @@ template <class T, class Work>
 void items_at_once(on::device place, Work const& work, int repetitions, report::document& figures) {
   constexpr int items = 25;
   stream const input_stream{place};
-  device_lane_type first{place, input_stream, mr::cuda{}.open(place), 0};
-  auto state = work.prepare(first, lanes);
-  auto const rows = state.rows();
+  device_lane_type first{place, input_stream, mr::cuda_malloc{}.open(place), 0};
+  auto state = workloads::prepare(work, first, lanes);
+  auto const rows = work.count();
   std::vector<stream> streams;
   std::vector<temporaries<T>> via;
   std::vector<recording> runs;
@@ -147,20 +146,20 @@ void items_at_once(on::device place, Work const& work, int repetitions, report::
   }
   for (std::size_t i = 0; i < lanes; ++i) {
     auto const& where = streams[i];
-    auto& out = state.outputs[i];
-    runs.emplace_back(where, items, [&](int) {
+    auto const& lane_arrays = state.arrays(static_cast<int>(i));
+    runs.emplace_back(where, items, [&, i, lane_arrays](int) {
       if constexpr (Work::fused) {
         kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(
-            place, where, rows, state.values(), state.mask(), out.values.get());
+            place, where, rows, lane_arrays.values, lane_arrays.mask, lane_arrays.out);
       } else {
-        kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, state.mask(),
+        kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, lane_arrays.mask,
                                                              via[i].bools.get());
         kernel::launch_copy_if_else<T, typename tuned<T>::copy_if_else>(
-            place, where, rows, via[i].bools.get(), state.values(), state.mask(), T{0},
+            place, where, rows, via[i].bools.get(), lane_arrays.values, lane_arrays.mask, T{0},
             via[i].data.get(), via[i].mask.get());
         kernel::launch_cast<T, typename tuned<T>::cast>(place, where, rows, via[i].data.get(),
-                                                        via[i].mask.get(), out.values.get(),
-                                                        out.mask.get());
+                                                        via[i].mask.get(), lane_arrays.out,
+                                                        lane_arrays.out_mask);
       }
     });
   }

@@ -60,33 +60,34 @@ class sweep {
         large_rows_(std::int64_t{1} << (chosen.quick ? 24 : 28)),
         large_{place_, {.rows = large_rows_}, 1},
         small_{place_, {.rows = small_rows}, buffer_sets_for(small_rows)},
-        peer_{where_, std::size_t{1} << 30U, large_.at(0).values(),
+        peer_{where_, std::size_t{1} << 30U, large_.arrays_of(0).values,
               static_cast<std::size_t>(large_rows_) * sizeof(T)},
         scratch_(large_rows_),
         results_(results) {
     auto& state = large_.at(0);
     auto& via = large_.with(0);
     using tuned = kernel::null_cast_tuning<T>;
-    auto const both = [&](auto& in, auto& to) {
-      kernel::launch_is_valid<typename tuned::is_valid>(place_, where_, in.rows(), in.mask(),
+    auto const both = [&](auto const& in, std::int64_t rows, auto& to) {
+      kernel::launch_is_valid<typename tuned::is_valid>(place_, where_, rows, in.mask,
                                                         to.bools.get());
       kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(
-          place_, where_, in.rows(), to.bools.get(), in.values(), in.mask(), T{0}, to.data.get(),
+          place_, where_, rows, to.bools.get(), in.values, in.mask, T{0}, to.data.get(),
           to.mask.get());
-      kernel::launch_cast<T, typename tuned::cast>(place_, where_, in.rows(), to.data.get(),
-                                                   to.mask.get(), in.outputs[0].values.get(),
-                                                   in.outputs[0].mask.get());
+      kernel::launch_cast<T, typename tuned::cast>(place_, where_, rows, to.data.get(),
+                                                   to.mask.get(), in.out, in.out_mask);
     };
-    both(state, via);
-    for (int i = 0; i < small_.count(); ++i) { both(small_.at(i), small_.with(i)); }
+    both(large_.arrays_of(0), large_rows_, via);
+    for (int i = 0; i < small_.count(); ++i) {
+      both(small_.arrays_of(i), small_rows, small_.with(i));
+    }
     where_.synchronize();
     if (auto const wrong = state.verify()) { throw std::runtime_error("default: " + *wrong); }
   }
 
   template <class Tuning>
   void is_valid() {
-    auto const run = [this](auto& in, auto& via, auto& to, auto&) {
-      kernel::launch_is_valid<Tuning>(place_, where_, in.rows(), in.mask(), to.bools.get());
+    auto const run = [this](auto const& in, std::int64_t rows, auto& via, auto& to, auto const&) {
+      kernel::launch_is_valid<Tuning>(place_, where_, rows, in.mask, to.bools.get());
       (void)via;
     };
     auto const expected = large_.with(0).bools.get();
@@ -95,10 +96,9 @@ class sweep {
 
   template <class Tuning>
   void copy_if_else() {
-    auto const run = [this](auto& in, auto& via, auto& to, auto&) {
-      kernel::launch_copy_if_else<T, Tuning>(place_, where_, in.rows(), via.bools.get(),
-                                             in.values(), in.mask(), T{0}, to.data.get(),
-                                             to.mask.get());
+    auto const run = [this](auto const& in, std::int64_t rows, auto& via, auto& to, auto const&) {
+      kernel::launch_copy_if_else<T, Tuning>(place_, where_, rows, via.bools.get(), in.values,
+                                             in.mask, T{0}, to.data.get(), to.mask.get());
     };
     measure_one<Tuning>(1, run, [&] {
       return same(scratch_.data.get(), large_.with(0).data.get()) &&
@@ -108,25 +108,23 @@ class sweep {
 
   template <class Tuning>
   void cast() {
-    auto const run = [this](auto& in, auto& via, auto&, auto& out) {
-      kernel::launch_cast<T, Tuning>(place_, where_, in.rows(), via.data.get(), via.mask.get(),
-                                     out.values.get(), out.mask.get());
+    auto const run = [this](auto const&, std::int64_t rows, auto& via, auto&, auto const& out) {
+      kernel::launch_cast<T, Tuning>(place_, where_, rows, via.data.get(), via.mask.get(), out.out,
+                                     out.out_mask);
     };
     measure_one<Tuning>(2, run, [&] {
-      return same(scratch_out_.values.get(), large_.at(0).outputs[0].values.get()) &&
-             same_mask(scratch_out_.mask.get(), large_.at(0).outputs[0].mask.get());
+      return same(scratch_values_.get(), large_.arrays_of(0).out) &&
+             same_mask(scratch_mask_.get(), large_.arrays_of(0).out_mask);
     });
   }
 
   template <class Tuning>
   void fused() {
-    auto const run = [this](auto& in, auto&, auto&, auto& out) {
-      kernel::launch_null_cast_fused<T, Tuning>(place_, where_, in.rows(), in.values(), in.mask(),
-                                                out.values.get());
+    auto const run = [this](auto const& in, std::int64_t rows, auto&, auto&, auto const& out) {
+      kernel::launch_null_cast_fused<T, Tuning>(place_, where_, rows, in.values, in.mask, out.out);
     };
-    measure_one<Tuning>(3, run, [&] {
-      return same(scratch_out_.values.get(), large_.at(0).outputs[0].values.get());
-    });
+    measure_one<Tuning>(3, run,
+                        [&] { return same(scratch_values_.get(), large_.arrays_of(0).out); });
   }
 
  private:
@@ -162,8 +160,11 @@ class sweep {
     };
     constexpr std::array names{"is_valid", "copy_if_else", "cast", "null_cast_fused"};
     poison();
-    recording large{where_, 2,
-                    [&](int) { run(large_.at(0), large_.with(0), scratch_, scratch_out_); }};
+    recording large{where_, 2, [&](int) {
+                      run(large_.arrays_of(0), large_rows_, large_.with(0), scratch_,
+                          workloads::null_cast_arrays<T>{
+                              {}, nullptr, nullptr, scratch_values_.get(), scratch_mask_.get()});
+                    }};
     (void)large.seconds();
     if (!right()) {
       throw std::runtime_error(std::string{names[which]} + " with " +
@@ -171,7 +172,8 @@ class sweep {
                                std::to_string(Tuning::packs) + " packs is wrong");
     }
     recording small{where_, small_.count(), [&](int i) {
-                      run(small_.at(i), small_.with(i), small_.with(i), small_.at(i).outputs[0]);
+                      run(small_.arrays_of(i), small_rows, small_.with(i), small_.with(i),
+                          small_.arrays_of(i));
                     }};
     (void)small.seconds();
     std::vector<double> copies, large_seconds, small_seconds;
@@ -193,8 +195,8 @@ class sweep {
     check(cudaMemsetAsync(scratch_.bools.get(), 0x7F, n, where_.get()));
     check(cudaMemsetAsync(scratch_.data.get(), 0x7F, n * sizeof(T), where_.get()));
     check(cudaMemsetAsync(scratch_.mask.get(), 0, n / 8, where_.get()));
-    check(cudaMemsetAsync(scratch_out_.values.get(), 0x7F, n * 8, where_.get()));
-    check(cudaMemsetAsync(scratch_out_.mask.get(), 0, n / 8, where_.get()));
+    check(cudaMemsetAsync(scratch_values_.get(), 0x7F, n * 8, where_.get()));
+    check(cudaMemsetAsync(scratch_mask_.get(), 0, n / 8, where_.get()));
   }
 
   on::device place_;
@@ -205,10 +207,9 @@ class sweep {
   buffer_sets<T> small_;
   copy_peer peer_;
   temporaries<T> scratch_;
-  typename buffer_sets<T>::state::output scratch_out_{
-      workloads::resident<double>{static_cast<std::size_t>(large_rows_)},
-      workloads::resident<std::uint32_t>{workloads::mask_bytes(large_rows_) / 4}};
-  workloads::resident<unsigned long long> different_{1};
+  workloads::device_array<double> scratch_values_{static_cast<std::size_t>(large_rows_)};
+  workloads::device_array<std::uint32_t> scratch_mask_{workloads::mask_bytes(large_rows_) / 4};
+  workloads::device_array<unsigned long long> different_{1};
   std::vector<variant_result>& results_;
 };
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How near do transfers come to what the link carries? Chunked ones against the larger of both
-// directions' time at once and the kernel's, the picked chunks against every other choice and
-// against the textbooks' pattern, staged ones against plain pageable copies, pinned ones against
-// one cudaMemcpyAsync; each beside its peer in the same run, on the same buffers.
-// Predicts: 97 % of the bound from 512 MiB each way, 95, 90 and 82 % at 256, 64 and 16 MiB; the
-// pick within 2 % of the best of the grid; 1.10x and 1.03x the textbooks at 64 MiB and 1 GiB;
-// staged 90 % of what the host can copy, 2.5x pageable to the device and 1.3x to the host. With
-// --probe, before all else, what chunks that grow, the first chunk's stream, batched copies, values
-// for events and no copies at all are worth.
+// How near do transfers come to the capacity of the link? Each runs beside its peer, on the same
+// buffers. Chunked transfers: the bound is the larger time of both directions at once and of the
+// kernel. Picked chunks: every other number of chunks and streams, and four streams of equal
+// chunks. Staged transfers: plain pageable copies. Pinned transfers: one cudaMemcpyAsync. Predicts:
+// 97 % of the bound from 512 MiB each way, 95, 90 and 82 % at 256, 64 and 16 MiB. The picked chunks
+// are within 3 % of the best of the grid, and reach 1.10x and 1.03x the four streams at 64 MiB and
+// 1 GiB. Staged transfers reach 90 % of the host's own copies, 2.5x pageable to the device and 1.3x
+// to the host.
 
-#include "support/overlap_probe.cuh"
+#include "support/multi_stream.hpp"
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
@@ -21,7 +20,6 @@
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 #include <assay/workload/iterated_map.cuh>
 #include <assay/workload/vector_add.cuh>
 
@@ -31,7 +29,6 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,26 +92,15 @@ struct bench {
     workloads::poison_elements(out, work.count());
     for (int i = 0; i < 3; ++i) { (void)trial.run(engine, job(work)); }
     auto const end = std::min(work.count(), checked);
-    if (auto const wrong = workloads::check_elements(work, 0, out, 0, end)) {
+    if (auto const wrong = workloads::check_elements(work, out, 0, end)) {
       throw std::runtime_error(*wrong);
     }
     auto const tail = std::max<std::int64_t>(end, work.count() - 4096);
-    if (auto const wrong = workloads::check_elements(work, 0, out + tail, tail, work.count())) {
+    if (auto const wrong = workloads::check_elements(work, out + tail, tail, work.count())) {
       throw std::runtime_error(*wrong);
     }
   }
 };
-
-/// Runs a job until its plan stays; how many runs that took.
-template <class Engine, class Job>
-int settle(bench& with, Engine& engine, Job const& job) {
-  int runs = 0;
-  while (!engine.settled() && runs < 60) {
-    (void)with.trial.run(engine, job);
-    ++runs;
-  }
-  return runs;
-}
 
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }
 
@@ -127,38 +113,39 @@ report::document told(std::string const& name, std::vector<double> const& second
 
 double median(std::vector<double> const& of) { return stats::summarise(of).median; }
 
-/// B / (B + 2 sqrt((S - B) a)): what equal chunks can reach where each costs `a`.
+/// B / (B + 2 sqrt((S - B) a)): the share that equal chunks can reach where each costs `a`.
 double closed_form_share(machine::transfer_bound const& of, double chunk_seconds) {
   auto const fill = std::max(0.0, of.serial_seconds() - of.seconds());
   return of.seconds() / (of.seconds() + 2 * std::sqrt(fill * chunk_seconds));
 }
 
-/// One workload by the picked plan and by the textbooks' pattern, beside its bound.
+/// a: the overhead of a chunk on the stage that takes longest.
+double chunk_seconds_of(transfer::link_costs const& costs, transfer::job_size const& size) {
+  auto const all = transfer::stages_of(costs, size);
+  auto const each = transfer::overheads_of(costs, size);
+  if (all.kernel_limits()) { return each.kernel; }
+  return all.to_device_duplex >= all.to_host_duplex ? each.to_device : each.to_host;
+}
+
+/// One workload by the picked plan and by four streams of equal chunks, beside its bound.
 template <class Work>
 report::document one_size(bench& with, std::string const& shape, Work const& work,
                           int repetitions) {
-  // What takes the host long to check is checked in its first and last elements.
+  // Long checks on the host are limited to the first and the last elements.
   constexpr auto most_checked = std::int64_t{1} << 22;
   auto const checked = shape == "kernel-bound" ? std::int64_t{1} << 16 : most_checked;
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
-  auto tuned = transfer::overlapped{.trials = 3}.open(with.place, with.memory);
-  auto textbook = transfer::textbook{}.open(with.place, with.memory);
+  benchmark::multi_stream peer{with.place, with.memory};
   with.require_right(picked, work, checked);
-  with.require_right(tuned, work, checked);
-  with.require_right(textbook, work, checked);
+  with.require_right(peer, work, checked);
   auto const job = with.job(work);
-  (void)settle(with, picked, job);
-  int tuning_runs = 0;
-  auto const tuning_seconds =
-      machine::host_seconds([&] { tuning_runs = settle(with, tuned, job); });
-  std::vector<double> ours, theirs, wall, measured;
+  std::vector<double> ours, theirs, wall;
   std::vector<machine::transfer_bound> bounds;
   for (int i = 0; i < repetitions; ++i) {
     auto const seen = with.trial.run(picked, job);
     ours.push_back(seen.gpu);
     wall.push_back(seen.wall);
-    measured.push_back(with.trial.run(tuned, job).gpu);
-    theirs.push_back(with.trial.run(textbook, job).gpu);
+    theirs.push_back(with.trial.run(peer, job).gpu);
     bounds.push_back(with.trial.bound(job));
   }
   // As in a program that does nothing else, with all that the host needs in its caches.
@@ -167,11 +154,10 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   auto const bound = machine::median_of(bounds);
   auto const moved = work.item_traffic();
   auto const& plan = picked.plan();
-  auto terms = transfer::link_terms_of(with.place);
-  terms.kernel_seconds_per_element = bound.kernel_seconds / static_cast<double>(job.elements);
-  transfer::overlap_size size{moved.to_device_bytes, moved.to_host_bytes, job.elements};
+  transfer::job_size size{moved.to_device_bytes, moved.to_host_bytes, job.elements};
   size.inputs = static_cast<int>(job.inputs.size());
-  double const chunk_seconds = transfer::chunk_seconds(terms, size);
+  size.kernel_seconds = bound.kernel_seconds;
+  auto const chunk_seconds = chunk_seconds_of(transfer::link_costs_of(with.place), size);
   auto const share = bound.seconds() / median(ours);
   auto result = report::document{{"shape", shape},
                                  {"bytes_to_device", moved.to_device_bytes},
@@ -181,13 +167,8 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   result.update(told("overlapped", ours));
   result.update(told("overlapped_wall", wall));
   result.update(told("repeated", repeated));
-  result.update(told("tuned", measured));
   result.update(told("textbook", theirs));
   result.update(report::document{{"repeated_share_of_bound", bound.seconds() / median(repeated)},
-                                 {"tuned_share_of_bound", bound.seconds() / median(measured)},
-                                 {"tuning_runs", tuning_runs},
-                                 {"tuning_seconds", tuning_seconds},
-                                 {"tuned_why", tuned.plan().why},
                                  {"link_seconds", bound.link_seconds},
                                  {"kernel_seconds", bound.kernel_seconds},
                                  {"serial_seconds", bound.serial_seconds()},
@@ -201,12 +182,12 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
                                  {"predicted_seconds", plan.seconds},
                                  {"why", plan.why}});
   std::printf(
-      "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; run after run: %.1f %%; tuned in %d "
-      "runs: %.1f %%; equal chunks, by the closed form: %.1f %%), %.3fx the textbooks; %s\n",
+      "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; run after run: %.1f %%; equal chunks, "
+      "by the closed form: %.1f %%), %.3fx four streams; %s\n",
       shape.c_str(), mib(static_cast<std::size_t>(moved.to_host_bytes)).c_str(), median(ours) * 1e3,
-      100 * share, bound.seconds() * 1e3, 100 * bound.seconds() / median(repeated), tuning_runs,
-      100 * bound.seconds() / median(measured), 100 * closed_form_share(bound, chunk_seconds),
-      median(theirs) / median(ours), plan.why.c_str());
+      100 * share, bound.seconds() * 1e3, 100 * bound.seconds() / median(repeated),
+      100 * closed_form_share(bound, chunk_seconds), median(theirs) / median(ours),
+      plan.why.c_str());
   std::fflush(stdout);
   return result;
 }
@@ -216,8 +197,8 @@ struct grid_cell {
   double seconds = 0;
 };
 
-/// How much slower than the fastest of its rivals something is: the median of the ratios of runs
-/// that followed each other, since a host's memory may give some percent more or less for a second.
+/// The time of ours over the time of the fastest rival: the median of the ratios of runs that
+/// followed each other. A host's memory may give some percent more or less for a second.
 double over_best(std::vector<double> const& ours, std::vector<std::vector<double>> const& rivals) {
   double most = 0;
   for (auto const& theirs : rivals) {
@@ -254,20 +235,13 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   // The fastest of many is partly the luckiest: they are measured again, in turn with the pick.
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   with.require_right(picked, with.map(bytes), 1 << 20);
-  (void)settle(with, picked, job);
-  auto tuned = transfer::overlapped{.trials = 3}.open(with.place, with.memory);
-  (void)settle(with, tuned, job);
   std::vector<decltype(picked)> engines;
   for (auto const& each : fastest) { engines.push_back(open(each.chunks, each.streams)); }
-  std::vector<double> ours, measured;
+  std::vector<double> ours;
   std::vector<std::vector<double>> theirs(engines.size());
   for (int i = 0; i < 12 * repetitions + 1; ++i) {
     auto const seconds = with.trial.run(picked, job).gpu;
-    auto const second = with.trial.run(tuned, job).gpu;
-    if (i > 0) {
-      ours.push_back(seconds);
-      measured.push_back(second);
-    }
+    if (i > 0) { ours.push_back(seconds); }
     for (std::size_t k = 0; k < engines.size(); ++k) {
       auto const other = with.trial.run(engines[k], job).gpu;
       if (i > 0) { theirs[k].push_back(other); }
@@ -276,7 +250,6 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   for (std::size_t k = 0; k < engines.size(); ++k) { fastest[k].seconds = median(theirs[k]); }
   auto const best = *std::min_element(fastest.begin(), fastest.end(), by_time);
   auto const picked_over_best = over_best(ours, theirs);
-  auto const tuned_over_best = over_best(measured, theirs);
   auto all = report::document::array();
   for (auto const& each : cells) {
     all.push_back({{"chunks", each.chunks}, {"streams", each.streams}, {"seconds", each.seconds}});
@@ -290,13 +263,10 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   result.update(report::document{{"picked_chunks", picked.plan().chunks.size()},
                                  {"picked_slots", picked.plan().slots},
                                  {"picked_over_best", picked_over_best},
-                                 {"tuned_over_best", tuned_over_best},
                                  {"cells", all}});
-  std::printf(
-      "grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%; "
-      "tuned: %+.2f %%\n",
-      mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
-      100 * (picked_over_best - 1), 100 * (tuned_over_best - 1));
+  std::printf("grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%\n",
+              mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
+              100 * (picked_over_best - 1));
   std::fflush(stdout);
   return result;
 }
@@ -402,31 +372,31 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   return result;
 }
 
-void measure_all(benchmark::options const& chosen, report::document& figures, bool probing) {
+void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
   machine::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
   figures["link"] = report::to_json(machine::link_ceilings_of(chosen.place, link));
-  auto const terms_seconds = machine::host_seconds([&] {
-    auto const terms = transfer::measure_link(chosen.place);
+  auto const costs_seconds = machine::host_seconds([&] {
+    auto const costs = transfer::measure_link(chosen.place);
     figures["link_terms"] = {
-        {"to_device_bytes_per_second", terms.to_device_bytes_per_second},
-        {"to_host_bytes_per_second", terms.to_host_bytes_per_second},
-        {"to_device_duplex_bytes_per_second", terms.to_device_duplex_bytes_per_second},
-        {"to_host_duplex_bytes_per_second", terms.to_host_duplex_bytes_per_second},
-        {"copy_overhead_seconds", terms.copy_overhead_seconds},
-        {"copy_overhead_error_seconds", terms.copy_overhead_error_seconds},
-        {"kernel_overhead_seconds", terms.kernel_overhead_seconds},
-        {"submit_seconds", terms.submit_seconds},
-        {"start_seconds", terms.start_seconds}};
+        {"to_device_bytes_per_second", costs.to_device_bytes_per_second},
+        {"to_host_bytes_per_second", costs.to_host_bytes_per_second},
+        {"to_device_duplex_bytes_per_second", costs.to_device_duplex_bytes_per_second},
+        {"to_host_duplex_bytes_per_second", costs.to_host_duplex_bytes_per_second},
+        {"copy_overhead_seconds", costs.copy_overhead_seconds},
+        {"copy_overhead_error_seconds", costs.copy_overhead_error_seconds},
+        {"kernel_overhead_seconds", costs.kernel_overhead_seconds},
+        {"submit_seconds", costs.submit_seconds},
+        {"start_seconds", costs.start_seconds}};
   });
-  figures["link_terms_seconds"] = terms_seconds;
-  std::printf("link terms   in %.0f ms: %s\n", terms_seconds * 1e3,
+  figures["link_terms_seconds"] = costs_seconds;
+  std::printf("link costs   in %.0f ms: %s\n", costs_seconds * 1e3,
               figures["link_terms"].dump().c_str());
   chosen.save(figures);
 
   auto last = std::chrono::steady_clock::now();
-  /// What has just been measured took so long.
+  /// Prints and returns the seconds since the last call.
   auto const took = [&](std::string const& what) {
     auto const now = std::chrono::steady_clock::now();
     std::chrono::duration<double> const spent = now - std::exchange(last, now);
@@ -442,23 +412,6 @@ void measure_all(benchmark::options const& chosen, report::document& figures, bo
     chosen.save(figures);
   };
   auto const times = [&](int repetitions) { return chosen.quick ? 3 : repetitions; };
-  if (probing) {
-    for (auto const bytes : {16_MiB, 64_MiB, 512_MiB}) {
-      if (bytes > most) { continue; }
-      auto const job = with.job(with.map(bytes));
-      add("probe", "probe at " + mib(bytes),
-          benchmark::probe_cuts(with.trial, with.memory, with.place, job, times(9)));
-    }
-    add("probe", "probe of copies",
-        benchmark::probe_copies(with.trial, with.locked_in.get(), with.locked_out.get(), 16_MiB,
-                                times(9)));
-    add("probe", "probe of waits", benchmark::probe_waits(with.place, times(9)));
-    for (auto const bytes : {4_MiB, 16_MiB}) {
-      auto const job = with.job(with.map(bytes));
-      add("probe", "probe of no copies",
-          benchmark::probe_mapped(with.trial, with.memory, with.place, job, times(15)));
-    }
-  }
   // The largest first: what pinning and freeing the buffers left to do disturbs it least.
   for (auto const& [bytes, repetitions] : std::vector<std::pair<std::size_t, int>>{
            {1_GiB, 11}, {512_MiB, 21}, {256_MiB, 31}, {64_MiB, 101}, {16_MiB, 301}}) {
@@ -483,13 +436,4 @@ void measure_all(benchmark::options const& chosen, report::document& figures, bo
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  std::vector<char*> words{argv, argv + argc};
-  bool const probing = std::erase_if(words, [](char const* word) {
-                         return std::string_view{word} == "--probe";
-                       }) > 0;
-  return benchmark::run(static_cast<int>(words.size()), words.data(), "overlap",
-                        [probing](benchmark::options const& chosen, report::document& figures) {
-                          measure_all(chosen, figures, probing);
-                        });
-}
+int main(int argc, char** argv) { return benchmark::run(argc, argv, "overlap", measure_all); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which bounce buffers carry pageable memory fastest: how many threads, how large, filled by stores
-// that bypass the caches or by plain ones? One direction at a time over every choice, beside what
-// limits (the pinned link, a copy on the host by as many threads) and what the driver does alone.
-// Predicts: as many threads as the memory needs, and buffers that fit the caches; stores that
-// bypass them pay where buffers do not fit, plain ones where the device reads them out of the
+// that bypass the caches or by plain ones? One direction at a time over every choice, beside its
+// limits (the pinned link, a copy on the host by as many threads) and the driver's own staging.
+// Predicts: as many threads as the memory needs, and buffers that fit the caches. Stores that
+// bypass the caches pay where buffers do not fit; plain stores pay where the device reads from the
 // cache.
 
 #include "support/result.hpp"

@@ -10,10 +10,9 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/queued.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -2,8 +2,8 @@
 // assay-uses: cupti
 // What does it cost to be recorded: a range, a launch, a whole batch; and is anything lost of a
 // million kernels?
-// Predicts: a range idle below 1 ns and recorded near 60 ns, of which two reads of the processor's
-// counter are 30; a launch 0.6 us more with kernels and runtime calls, which is CUPTI's own cost; a
+// Predicts: a range idle below 1 ns and recorded near 100 ns, of which two reads of the clock are
+// half; a launch 0.6 us more with kernels and runtime calls, which is CUPTI's own cost; a
 // batch of the experiment within 1.05x, since its launches hide behind its kernels; nothing lost.
 
 #include "support/result.hpp"
@@ -15,7 +15,7 @@
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/memory/pool.hpp>
-#include <assay/submit/concurrent.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -47,19 +47,18 @@ double seconds_since(clock_type::time_point begin) {
 }
 double median(std::vector<double> const& values) { return stats::summarise(values).median; }
 
-// What the compiler must not look through.
+// Hides a value from the optimiser.
 void keep(int value) { asm volatile("" : : "r"(value) : "memory"); }
 
-constexpr int prepared = 50'000;     // some 4 MB of ranges, which a recording keeps ready
-constexpr int unprepared = 400'000;  // the rest of these are noted in memory that was never touched
+constexpr int few = 50'000;    // some 4 MB of ranges
+constexpr int many = 400'000;  // some 32 MB
 
 /// Nanoseconds of `body(i)`, the median of `repetitions` loops.
 template <class Body>
-double nanoseconds(int repetitions, bool recorded, Body const& body, int loops = prepared,
-                   range_log::stamps by = range_log::stamps::fastest) {
+double nanoseconds(int repetitions, bool recorded, Body const& body, int loops = few) {
   std::vector<double> each;
   for (int r = 0; r < repetitions; ++r) {
-    if (recorded) { range_log::start(std::size_t{256} << 20U, by); }
+    if (recorded) { range_log::start(); }
     auto const begin = clock_type::now();
     for (int i = 0; i < loops; ++i) { body(i); }
     each.push_back(seconds_since(begin) / loops * 1e9);
@@ -70,7 +69,7 @@ double nanoseconds(int repetitions, bool recorded, Body const& body, int loops =
 
 void ranges(int repetitions, report::document& figures) {
   auto const own = [](int i) {
-    range const here{"a range of the library", category::gpu, 4096};
+    nvtx_range const here{"a range of the library", category::gpu, 4096};
     keep(i);
   };
   auto const nvtx = [](int i) {
@@ -81,28 +80,23 @@ void ranges(int repetitions, report::document& figures) {
   own(0);
   double const empty = nanoseconds(repetitions, false, keep);
   double const clock =
-      nanoseconds(repetitions, false, [](int) { keep(static_cast<int>(realtime_ns())); });
+      nanoseconds(repetitions, false, [](int) { keep(static_cast<int>(system_clock_ns())); });
   double const idle = nanoseconds(repetitions, false, own);
   double const nvtx_idle = nanoseconds(repetitions, false, nvtx);
   double const recorded = nanoseconds(repetitions, true, own);
   double const nvtx_recorded = nanoseconds(repetitions, true, nvtx);
-  double const by_clock = nanoseconds(repetitions, true, own, prepared, range_log::stamps::clock);
-  double const many = nanoseconds(std::min(repetitions, 9), true, own, unprepared);
+  double const recorded_many = nanoseconds(std::min(repetitions, 9), true, own, many);
   figures["range_ns"] = {{"empty_loop", empty},
                          {"clock_read", clock},
                          {"idle", idle},
                          {"nvtx_push_pop_idle", nvtx_idle},
                          {"recorded", recorded},
                          {"nvtx_push_pop_recorded", nvtx_recorded},
-                         {"recorded_by_the_clock", by_clock},
-                         {"recorded_beyond_what_is_prepared", many},
-                         {"steady_counter", ticks_are_steady()}};
+                         {"recorded_beyond_what_is_prepared", recorded_many}};
   std::printf(
       "range: idle %.2f ns, recorded %.1f ns; nvtxRangePush and Pop: idle %.2f ns, recorded %.1f "
-      "ns; empty loop %.2f ns, one read of the clock %.1f ns; recorded by the clock %.1f ns, in "
-      "fresh memory %.1f ns; %s\n",
-      idle, recorded, nvtx_idle, nvtx_recorded, empty, clock, by_clock, many,
-      ticks_are_steady() ? "stamped by the processor's counter" : "no steady counter here");
+      "ns; empty loop %.2f ns, one read of the clock %.1f ns; %d ranges at once %.1f ns\n",
+      idle, recorded, nvtx_idle, nvtx_recorded, empty, clock, many, recorded_many);
 }
 
 /// Host seconds of each of as many launches as the device takes without making the host wait.
@@ -126,7 +120,7 @@ struct mode {
 void launches(on::device place, int repetitions, report::document& figures) {
   stream const on{place};
   trace::recorder_options kernels{.copies = false,
-                                  .sets = false,
+                                  .memsets = false,
                                   .runtime_calls = false,
                                   .synchronizations = false,
                                   .memory = false,
@@ -197,8 +191,8 @@ void launches(on::device place, int repetitions, report::document& figures) {
 /// When a batch is recorded.
 enum class traced { never, now, just_before };
 
-/// A pipeline's rig whose cells are recorded, or follow a recording. Each is preceded by an untimed
-/// batch, so that all arms come to their cell alike.
+/// A pipeline's rig with cells that are recorded, or that follow a recording. Each is preceded by
+/// an untimed batch, so that all variants come to their cell alike.
 template <class Pipeline>
 class traced_subject final : public measure::subject {
  public:
@@ -240,20 +234,19 @@ void batches(on::device place, bool quick, report::document& figures) {
   pipeline const what{workloads::null_cast<std::int32_t>{}, place, mr::pool{10_GiB},
                       submit::concurrent{.threads = 4, .items = quick ? 17 : 100}};
   using pipeline_type = std::remove_const_t<decltype(what)>;
-  std::vector<std::pair<std::string, traced>> const arms{
+  std::vector<std::pair<std::string, traced>> const moments{
       {"untraced", traced::never}, {"traced", traced::now}, {"after a trace", traced::just_before}};
   std::vector<measure::variant> variants;
   std::vector<std::string> labels;
-  for (auto const& arm : arms) {
-    auto const when = arm.second;
+  for (auto const& [name, when] : moments) {
     measure::variant made;
-    made.label = arm.first;
-    made.axes = {{"trace", arm.first}};
+    made.label = name;
+    made.axes = {{"trace", name}};
     made.build = [what, when](measure::epoch const&) {
       return std::unique_ptr<measure::subject>{new traced_subject<pipeline_type>{what, when}};
     };
     variants.push_back(std::move(made));
-    labels.push_back(arm.first);
+    labels.push_back(name);
   }
   measure::options chosen;
   chosen.max_epochs = 8;

@@ -21,21 +21,25 @@ function(assay_use_toolkit target)
                                  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${directory}/cccl>>")
     endif()
   endforeach()
-  # CMake before 3.26 does not know nvcc's C++20; there the user sets it, as assay's own build does.
-  if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
-    target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
+  # C++20 for nvcc, decided when the user's project is generated: it may enable CUDA later than it finds
+  # assay, or never. CMake before 3.26 does not know nvcc's C++20, and is given the flag itself.
+  if(CMAKE_VERSION VERSION_LESS 3.26)
+    target_compile_options(${target} INTERFACE
+                           "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>>")
+  else()
+    target_compile_features(${target} INTERFACE
+                            "$<BUILD_INTERFACE:$<$<CUDA_COMPILER_ID:NVIDIA,Clang>:cuda_std_20>>")
   endif()
 endfunction()
 
 # Makes the target assay::cupti, for what includes <assay/cupti/recorder.hpp>, where the toolkit has
-# CUPTI. By its path and not as CUDA::cupti, which only the folder that looked for the toolkit knows.
+# CUPTI. The target has only the include path: the library is loaded when the program runs.
 function(assay_add_cupti target)
   if(NOT TARGET CUDA::cupti OR TARGET assay::cupti)
     return()
   endif()
-  get_target_property(library CUDA::cupti IMPORTED_LOCATION)
   get_target_property(directories CUDA::cupti INTERFACE_INCLUDE_DIRECTORIES)
   add_library(assay::cupti INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(assay::cupti INTERFACE ${target} ${library})
+  target_link_libraries(assay::cupti INTERFACE ${target})
   target_include_directories(assay::cupti SYSTEM INTERFACE ${directories})
 endfunction()

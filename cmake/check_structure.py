@@ -10,7 +10,7 @@ from headers import UMBRELLAS, Graph
 
 # The layers, lowest first; an include may only point to a lower one, or stay in its room.
 LAYERS = [
-    {"version", "core", "reference", "stats"},
+    {"version", "core", "stats"},
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer", "arrays"},
     {"workload", "comm"},
@@ -32,9 +32,10 @@ RAISED = {
 }
 # What rooms of one layer, and the axes, may take from each other: contracts, never policies.
 AXES = {"memory", "submit", "copy", "transfer"}
-CONTRACTS = {"concepts", "lane", "buffer"}
+CONTRACTS = {"concepts", "lane", "buffer", "requirements"}
 
-MAY_LOOK_AROUND = {"core/platform.hpp", "core/cccl.hpp", "core/ptx.cuh"}  # the only users of the preprocessor
+# The only users of the preprocessor.
+MAY_LOOK_AROUND = {"core/requirements.hpp", "core/platform.hpp", "core/cccl.hpp", "core/ptx.cuh"}
 MAX_HEADER_LINES = 350
 MAX_KERNEL_LINES = 40
 MAX_COLUMNS = 100
@@ -81,6 +82,8 @@ def check_includes(graph):
         if layer(header) is None:
             yield header, 1, "in no layer: name its room in LAYERS of check_structure.py"
             continue
+        if header != "core/requirements.hpp" and not graph.own(header):
+            yield header, 1, "a header that includes no other of ours includes assay/core/requirements.hpp"
         for number, bracket, name in graph.direct[header]:
             if bracket == '"':
                 yield header, number, "headers include with angle brackets"

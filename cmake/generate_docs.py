@@ -1,27 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the generated parts of the documents from the committed results; --check only compares.
+"""Fills the generated parts of README.md and docs/ from the committed results; --check only compares.
 
 A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME -->`:
   report FILE SECTION...   sections of benchmarks/results/FILE.txt, a report as the program printed it;
                            `head` is its first paragraph, others are named by how their first line begins
-  source FILE              the program examples/FILE, which the build compiles
-  figures [FILE...]        the table FIGURES below, from benchmarks/results/*.json; of these results, or of all that have
-                           no table of their own
+  excerpt FILE COUNT TEXT  COUNT lines of that file, from the first line that begins with TEXT
+  source FILE [PART]       the program examples/FILE, which the build compiles, or the lines of it between
+                           `// docs: PART` and `// docs: end`; a FILE with a folder is taken from the root
+  figures [FILE...]        tables of FIGURES below, from benchmarks/results/*.json; of these results, or of all
+  headline                 the table HEADLINE below: a few figures, each with its device, date and commit
+
+The age of a figure is the number of commits since its measurement. --check leaves ages alone, since every
+commit changes them.
 """
 import argparse
 import difflib
 import json
 import pathlib
 import re
+import subprocess
 import sys
+import textwrap
 
 root = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md"]
+
+def documents():
+    """Paths of all documents, relative to the root."""
+    return ["README.md", *sorted(p.relative_to(root).as_posix() for p in (root / "docs").glob("*.md"))]
+
+
 PART = re.compile(r"(<!-- generated: (\w+) ?(.*?) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+AGE = re.compile(r"\d+ commits? old|age unknown")
 NOTHING_YET = "*No result is committed yet; `sh cmake/demo.sh` makes one.*\n"
 
 
-def report(results, name, *sections):
+def report(results, folder, name, *sections):
     path = results / f"{name}.txt"
     if not path.exists():
         return NOTHING_YET
@@ -35,10 +48,31 @@ def report(results, name, *sections):
     return "```\n" + "\n\n".join(chosen) + "\n```\n"
 
 
-def source(results, name):
-    text = (root / "examples" / name).read_text()
+def excerpt(results, folder, name, count, *words):
+    path = results / f"{name}.txt"
+    if not path.exists():
+        return NOTHING_YET
+    lines = path.read_text().splitlines()
+    start = next((n for n, line in enumerate(lines) if line.strip().startswith(" ".join(words))), None)
+    if start is None:
+        sys.exit(f"{path} has no line that begins with `{' '.join(words)}`")
+    return "```\n" + textwrap.dedent("\n".join(lines[start:start + int(count)])) + "\n```\n"
+
+
+def source(results, folder, name, part=None):
+    file = root / name if "/" in name else root / "examples" / name
+    lines = file.read_text().split("\n")[1:]  # without the licence
+    marks = [n for n, line in enumerate(lines) if line.strip().startswith("// docs: ")]
+    if part:
+        first = next((n for n in marks if lines[n].strip() == f"// docs: {part}"), None)
+        if first is None:
+            sys.exit(f"{file} has no `// docs: {part}`")
+        last = next(n for n in marks if n > first and lines[n].strip() == "// docs: end")
+        lines = lines[first + 1:last] + [""]
+    else:
+        lines = [line for n, line in enumerate(lines) if n not in marks]
     # `c++` and not `cpp`: the test that compiles the code of documents need not compile it twice.
-    return "```c++\n" + text.split("\n", 1)[1] + "```\n"
+    return "```c++\n" + textwrap.dedent("\n".join(lines)) + "```\n"
 
 
 def over_one_thread(pair, figures):
@@ -123,7 +157,7 @@ FIGURES = [
        ["one_way", {"direction": direction, "mib": 1024}], "{share_of_memcpy:.1%}")
       for words, direction in (("to the device", "to_device"), ("to the host", "to_host"))),
     *((f"all-reduce of {name}, {gpus} GPUs", target, result, ["sizes", {"kib": kib}],
-       "{ours_us:,.2f} us, {ours_busbw_gb_per_second:.0f} GB/s; NCCL {nccl_default_us:,.2f} us, "
+       "{ours_us:,.2f} us, {ours_busbw_gb_per_second:.0f} GB/s; NCCL without NVLS {nccl_default_us:,.2f} us, "
        "with windows {nccl_windows_us:,.2f} us: {over_better_nccl:.3f}x" + limit)
       for gpus, result, limit, targets in (
           (2, "all_reduce", "; in place {ours_in_place_us:,.2f} us; the bytes alone {pushed_us:,.2f} us",
@@ -160,8 +194,8 @@ FIGURES = [
           ("streaming sum", "streaming_sum"), ("gather of rows of 1 KiB", "row_gather 1024"),
           ("`scale_add`", "scale_add"), ("transpose", "transpose"))
       for strategy in ("copy::cp_async<2>", "copy::bulk<4>")),
-    ("a `range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns"),
-    ("a `range`, recorded", "<= 80 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns"),
+    ("an `nvtx_range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns"),
+    ("an `nvtx_range`, recorded", "<= 120 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns"),
     ("host time that a recorded launch adds, kernels and runtime calls", "<= 0.7 us", "trace_cost",
      ["launch_us"], "{added_by_kernels_and_runtime_calls:.2f} us"),
     ("a traced null_cast batch", "<= 1.05x the untraced", "trace_cost",
@@ -212,39 +246,95 @@ def missed(target, measured):
     return False
 
 
-OWN_TABLES = ["overlap", "all_reduce", "all_reduce_4_gpus", "matmul", "copy_strategies"]
+# What the README shows: the result, the figure as FIGURES calls it, what the README calls it, and how it reads there.
+HEADLINE = [
+    ("false_alarms", "comparisons of equal work on the default path, 14 kinds", "false verdicts for equal work",
+     "{false_alarms} of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN"),
+    ("detection", "real slow-down of 0.3 % of a copy of 40 us found, with `run_until_sign`",
+     "a slow-down of 0.3 % of a copy of 40 us, found", "{found} of {trials}, {median_seconds_per_verdict:.2f} s each"),
+    ("memory_pool", "the same from 16 threads, 21 MB", "`mr::pool`, allocate and free 21 MB, 16 threads",
+     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+    ("overlap", "`transfer::overlapped`, 512 MiB each way", "`transfer::overlapped`, 512 MiB each way",
+     "{share_of_bound:.1%} of the link"),
+    ("all_reduce", "all-reduce of 1 MiB, 2 GPUs", "all-reduce of 1 MiB between 2 GPUs",
+     "{ours_us:.2f} us; NCCL without NVLS {nccl_default_us:.2f} us"),
+    ("matmul", "bfloat16 product, 4096^3, `copy::bulk<4>`", "bfloat16 matrix product, 4096^3, by `copy::bulk<4>`",
+     "{share_of_peer:.1%} of cuBLASLt"),
+]
 
 
-def figures(results, *only):
+def cell(row, results):
+    """What FIGURES measured in one row: its text, with a word where the target was missed; None without a result."""
+    _, target, name, path, form = row
+    file = results / f"{name}.json"
+    if not file.exists():
+        return None
+    try:
+        all_figures = json.loads(file.read_text())["figures"]
+        found = record(all_figures, path)
+        value = form(found, all_figures) if callable(form) else form.format(**found)
+    except (KeyError, StopIteration):  # a peer that was not installed, a quick run
+        return "*not in this result*"
+    return f"**missed**: {value}" if missed(target, value) else value
+
+
+def age(commit):
+    """How many commits are newer than the one that a result was measured at."""
+    if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
+        return "age unknown"
+    done = subprocess.run(["git", "-C", root, "rev-list", "--count", f"{commit}..HEAD"], capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        return "age unknown"
+    count = int(done.stdout)
+    return f"{count} commit{'s' * (count != 1)} old"
+
+
+def origin(results, name):
+    """(device, date, commit) of a result; each may be empty."""
+    where = json.loads((results / f"{name}.json").read_text()).get("environment", {})
+    device = where.get("device", "").split(",")[0].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3")
+    return device or "no GPU", where.get("started_at", "")[:10], where.get("commit", "")[:7]
+
+
+def figures(results, folder, *only):
+    tables = {}
+    for row in FIGURES:
+        what, target, name = row[:3]
+        value = cell(row, results)
+        if value is not None and (not only or name in only):
+            tables.setdefault(name, []).append(f"| {what} | {target} | {value} |\n")
+    text = ""
+    for name, rows in tables.items():
+        device, date, commit = origin(results, name)
+        about = ", ".join(filter(None, (device, date, f"commit {commit}" if commit else "", age(commit))))
+        text += (f"[{name}]({folder}benchmarks/results/{name}.json): {about}.\n\n"
+                 "| what | target | measured |\n|---|---|---|\n" + "".join(rows) + "\n")
+    return text.removesuffix("\n") or NOTHING_YET
+
+
+def headline(results, folder):
     rows = []
-    for what, target, name, path, form in FIGURES:
-        if name not in only if only else name in OWN_TABLES:
-            continue
-        file = results / f"{name}.json"
-        if file.exists():
-            try:
-                all_figures = json.loads(file.read_text())["figures"]
-                found = record(all_figures, path)
-                value = form(found, all_figures) if callable(form) else form.format(**found)
-            except (KeyError, StopIteration):  # a peer that was not installed, a quick run
-                value = "*not in this result*"
-            if missed(target, value):
-                value = f"**missed**: {value}"
-            rows.append(f"| {what} | {target} | {value} | [{name}](benchmarks/results/{file.name}) |\n")
-    if not rows:
-        return NOTHING_YET
-    return "| what | target | measured | result |\n|---|---|---|---|\n" + "".join(rows)
+    for name, title, shown, form in HEADLINE:
+        row = next(each for each in FIGURES if each[2] == name and each[0] == title)
+        value = cell((*row[:4], form), results)
+        if value is not None:
+            device, date, commit = origin(results, name)
+            rows.append(f"| {shown} | {value} | {device}, {date} | "
+                        f"[{commit}]({folder}benchmarks/results/{name}.json) |\n")
+    return "| what | measured | device, date | commit |\n|---|---|---|---|\n" + "".join(rows) if rows else NOTHING_YET
 
 
-RENDERERS = {"report": report, "source": source, "figures": figures}
+RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline}
 
 
-def filled(text, results):
+def filled(text, results, folder=""):
+    """The text with its parts generated; `folder` leads from the document to the root."""
     def fill(part):
         opening, kind, arguments, closing = part.groups()
         if kind not in RENDERERS:
             sys.exit(f"`{opening.strip()}`: there is no generator of that name")
-        return opening + RENDERERS[kind](results, *arguments.split()) + closing
+        return opening + RENDERERS[kind](results, folder, *arguments.split()) + closing
 
     return PART.sub(fill, text)
 
@@ -254,10 +344,12 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     stale = False
-    for name in DOCUMENTS:
+    for name in documents():
         path = root / name
         before = path.read_text()
-        after = filled(before, root / "benchmarks" / "results")
+        after = filled(before, root / "benchmarks" / "results", "../" * name.count("/"))
+        if options.check:
+            before, after = AGE.sub("", before), AGE.sub("", after)
         if before != after:
             stale = True
             sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), after.splitlines(True),

@@ -45,7 +45,7 @@ gpu_tests() { find "$folder/tests" -maxdepth 1 -type f -perm -u+x -name 'test.*.
 
 test_all() {
   require_built tests
-  ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$|^examples/|^structure/readme/' \
+  ctest --test-dir $folder --output-on-failure --no-tests=error -R '\.cu$|^examples/|^structure/docs/' \
     </dev/null || failed="$failed test"
 }
 

@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-UMBRELLAS = ("assay.cuh", "assay.hpp", "host.hpp", "trace.hpp")
+UMBRELLAS = ("assay.cuh", "assay.hpp", "no_cuda.hpp", "trace.hpp")
 
 # The rooms of a trace: its model, its files, its recorder.
 TRACE_ROOMS = {"trace", "chrome", "nsys", "cupti"}
@@ -79,6 +79,10 @@ class Graph:
             found |= self.needs(other, seen)
         return found
 
+    def internal(self, header):
+        """Whether its first sentence is `Internal to X.`: it comes with X, and no umbrella names it."""
+        return "\n/// Internal to " in (self.base / header).read_text()[:200]
+
     def of_trace(self, header):
         """Whether this is a part of the trace, or a report of one."""
         return any(h.split("/")[0] in TRACE_ROOMS for h in (header, *self.own(header)))
@@ -108,10 +112,10 @@ def umbrella_includes(graph):
 
     The trace has its own: programs that record and read none, which are most, compile in half the time.
     """
-    inside = [h for h in graph.headers if h not in UMBRELLAS]
+    inside = [h for h in graph.headers if h not in UMBRELLAS and not graph.internal(h)]
     trace = [h for h in inside if graph.of_trace(h) and not graph.needs(h)]
     others = [h for h in inside if not graph.of_trace(h)]
     host = [h for h in others if h.endswith(".hpp") and not graph.needs(h)]
     cuda = [h for h in others if h.endswith(".hpp") and graph.needs(h) == {"cuda"}]
     nvcc = [h for h in others if h.endswith(".cuh") and graph.needs(h) == {"cuda"}]
-    return {"host.hpp": host, "assay.hpp": ["host.hpp", *cuda], "assay.cuh": ["assay.hpp", *nvcc], "trace.hpp": trace}
+    return {"no_cuda.hpp": host, "assay.hpp": ["no_cuda.hpp", *cuda], "assay.cuh": ["assay.hpp", *nvcc], "trace.hpp": trace}

@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
     std::cout << app.help();
     return cli::ok;
   } catch (CLI::ParseError const& error) {
-    std::cerr << "error: " << cli::detail::one_line(error) << "; see --help\n";
+    std::cerr << "error: " << cli::detail::one_line(std::runtime_error{cli::explained(error)})
+              << "; see --help\n";
     return cli::bad_input;
   } catch (std::exception const& error) {
     std::cerr << "error: " << cli::detail::one_line(error) << '\n';

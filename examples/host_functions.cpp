@@ -18,5 +18,7 @@ int main() {
     work = data;
     std::stable_sort(work.begin(), work.end());
   };
+  // docs: compare
   std::cout << assay::compare("std::sort", sort, "std::stable_sort", stable_sort);
+  // docs: end
 }

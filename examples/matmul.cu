@@ -21,9 +21,9 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/report/format.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/sequential.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/refusal.hpp>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -106,7 +106,7 @@ std::optional<measure::comparison> on_device(parameters const& given, cli::optio
   auto traced = explain.variants();
   std::vector<std::string> labels, left_out;
   each_strategy([&](auto strategy) {
-    if (auto const why = workloads::refusal(place, work, strategy)) {
+    if (auto const why = workloads::why_unsupported(place, work, strategy)) {
       left_out.push_back("left out: " + *why);
       return;
     }

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+// docs: compare
 __global__ void saxpy(int n, float a, float const* x, float* y) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) { y[i] = a * x[i] + y[i]; }
@@ -24,6 +25,7 @@ int main() try {
   std::cout << assay::compare(
       "scalar", [=](cudaStream_t s) { saxpy<<<n / block, block, 0, s>>>(n, 2.0f, x, y); }, "float4",
       [=](cudaStream_t s) { saxpy4<<<n / 4 / block, block, 0, s>>>(n, 2.0f, x4, y4); });
+  // docs: end
 } catch (std::exception const& error) {
   std::cerr << error.what() << '\n';
   return 2;

@@ -91,7 +91,7 @@ TEST_CASE("with a margin of 2 % equal work is equivalent, and half the work fast
       }));
 }
 
-TEST_CASE("several callables are held against the first", "[compare]") {
+TEST_CASE("several callables are compared with the first", "[compare]") {
   auto const once = [] {
     return compare_all("two", chain_of_40000, "one", chain_of_20000, "four",
                        [] { return chain(80'000); });
@@ -165,7 +165,7 @@ TEST_CASE("a factory is called anew for each epoch, instance and buffer set", "[
   CHECK(made == 8 * 2);
 }
 
-TEST_CASE("what a factory declares arrives, with the host's limit", "[compare]") {
+TEST_CASE("declared bytes and FLOPs are in the result, with the host's ceiling", "[compare]") {
   auto const found = compare("a", doubling(1000), "b", doubling(1000), brief());
   CHECK(found.failure == "");
   CHECK(found.variants[0].bytes == 8000);
@@ -216,7 +216,7 @@ TEST_CASE("an array that calls read and write is restored before each verificati
   CHECK(found.epochs == 8);
 }
 
-TEST_CASE("what a callable throws names variant and epoch", "[compare]") {
+TEST_CASE("the error of a callable that throws names variant and epoch", "[compare]") {
   int calls = 0;
   auto const third = [&] {
     if (++calls == 3) { throw std::runtime_error("no more"); }
@@ -257,7 +257,7 @@ TEST_CASE("null callables are refused, and a factory of one is named", "[compare
   CHECK(found.reason() == "variant \"b\", epoch 1, building: its factory returned a null callable");
 }
 
-TEST_CASE("names and options that cannot be are refused before anything is called", "[compare]") {
+TEST_CASE("invalid names and options are refused before anything is called", "[compare]") {
   int calls = 0;
   auto const counted = [&calls] { ++calls; };
   CHECK_THROWS_WITH(compare("same", counted, "same", counted),
@@ -272,7 +272,7 @@ TEST_CASE("names and options that cannot be are refused before anything is calle
   CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.cold_cache = true}),
                     test::contains("cold_cache"));
   CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.max_epochs = 3}),
-                    test::contains("max_epochs = 3 can prove nothing"));
+                    test::contains("at most 3 epochs can prove nothing"));
   CHECK_THROWS_WITH(compare_all("a", counted, "b", counted, "a", counted),
                     test::contains("two variants are labelled \"a\""));
   CHECK(calls == 0);
@@ -288,7 +288,7 @@ TEST_CASE("require passes the verdicts that it allows, and throws the short repo
   CHECK_NOTHROW(require(comparison{}, {}));  // nothing was asked, so nothing is wrong
 }
 
-TEST_CASE("what is printed is short: ten lines and one for each variant", "[compare]") {
+TEST_CASE("the printed report has at most ten lines and one for each variant", "[compare]") {
   auto chosen = brief();
   chosen.title = "the title";
   for (auto const& found : {compare("first", doubling(1000), "second", doubling(1000), chosen),

@@ -325,7 +325,7 @@ TEST_CASE("a factory that runs out of memory names the bytes", "[compare]") {
   CHECK_THAT(found.reason(), test::contains("no room for 1024 TiB"));
 }
 
-TEST_CASE("what cannot be compared is refused before anything runs", "[compare]") {
+TEST_CASE("an invalid comparison is refused before anything runs", "[compare]") {
   auto const refused = [](auto const&... words) -> std::string {
     try {
       (void)compare(words...);

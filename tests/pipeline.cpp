@@ -6,8 +6,7 @@
 #include "catch.hpp"
 
 #include <assay/pipeline.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <concepts>
 #include <string>
@@ -20,10 +19,12 @@ using namespace assay;
 struct nothing {
   int rows = 3;
   static constexpr std::string_view name = "nothing";
+  traffic item_traffic() const { return {}; }
   bool operator==(nothing const&) const = default;
 };
 struct anything {
   static constexpr std::string_view name = "anything";
+  traffic item_traffic() const { return {}; }
   bool operator==(anything const&) const = default;
 };
 
@@ -43,6 +44,18 @@ struct ferry {
   static constexpr bool blocks_host = true;
   static constexpr bool capturable = false;
   bool operator==(ferry const&) const = default;
+};
+
+/// A policy on no axis: its `open` is not const.
+struct bad_memory {
+  static constexpr std::string_view name = "bad_memory";
+  shelf open(on::host) { return {}; }
+  bool operator==(bad_memory const&) const = default;
+};
+/// A policy by name only.
+struct ferry_to_nowhere {
+  static constexpr std::string_view name = "ferry_to_nowhere";
+  bool operator==(ferry_to_nowhere const&) const = default;
 };
 
 template <class P, class Choice>
@@ -108,6 +121,8 @@ TEST_CASE("what is no policy is no choice", "[pipeline]") {
   STATIC_REQUIRE(can_change<decltype(control), anything>);
   STATIC_REQUIRE_FALSE(can_change<decltype(control), int>);
   STATIC_REQUIRE_FALSE(can_change<decltype(control), std::string>);
+  STATIC_REQUIRE_FALSE(can_change<decltype(control), bad_memory>);
+  STATIC_REQUIRE_FALSE(can_change<decltype(control), ferry_to_nowhere>);
 }
 
 TEST_CASE("a transfer is an axis of its own, on a device", "[pipeline]") {

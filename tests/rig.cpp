@@ -4,9 +4,9 @@
 
 #include "catch.hpp"
 
+#include <assay/memory/buffer.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.hpp>
 
 #include <memory>
@@ -48,7 +48,75 @@ struct counting {
   traffic item_traffic() const { return {3, 2, 1}; }
 };
 
+/// Heap memory that counts the streams whose end it was told of, and the blocks that came back
+/// after that.
+struct watched_memory {
+  struct counts {
+    int releases = 0;
+    int freed_late = 0;
+  };
+  struct resource : mr::heap_resource {
+    counts* seen = nullptr;
+    void deallocate(host_stream stream, void* block, std::size_t bytes,
+                    std::size_t alignment) noexcept {
+      if (seen->releases > 0) { ++seen->freed_late; }
+      heap_resource::deallocate(stream, block, bytes, alignment);
+    }
+    void release(host_stream) { ++seen->releases; }
+    bool operator==(resource const&) const = default;
+  };
+  counts* seen = nullptr;
+  static constexpr std::string_view name = "watched_memory";
+  resource open(on::host) const { return {{}, seen}; }
+  bool operator==(watched_memory const&) const = default;
+};
+
+/// A workload with a buffer in that memory; `refuses` to prepare it.
+struct buffered {
+  bool refuses = false;
+  static constexpr std::string_view name = "buffered";
+  bool operator==(buffered const&) const = default;
+
+  template <class Lane>
+  struct state {
+    buffer<int, typename Lane::memory_type, host_stream> data;
+  };
+  template <host_lane Lane>
+  state<Lane> prepare(Lane& where, int) const {
+    auto made = make_buffer<int>(16, where.stream, where.memory);
+    if (refuses) { throw std::runtime_error("no data today"); }
+    return {std::move(made)};
+  }
+  template <host_lane Lane>
+  void enqueue(Lane&, state<Lane>&) const {}
+  template <class Lane>
+  void poison(state<Lane>&) const {}
+  template <class Lane>
+  mismatch verify(state<Lane> const&) const {
+    return {};
+  }
+  traffic item_traffic() const { return {}; }
+};
+
 }  // namespace
+
+TEST_CASE("memory is told of the end of each stream, after the buffers of that stream", "[rig]") {
+  watched_memory::counts seen;
+  submit::concurrent const mode{.threads = 3, .items = 1};
+  {
+    rig real{pipeline{buffered{}, on::host{}, watched_memory{&seen}, mode}};
+    real.run();
+  }
+  CHECK(seen.releases == 3);
+  CHECK(seen.freed_late == 0);
+
+  seen = {};
+  CHECK_THROWS_WITH(
+      (rig{pipeline{buffered{.refuses = true}, on::host{}, watched_memory{&seen}, mode}}),
+      assay::test::contains("no data today"));
+  CHECK(seen.releases == 3);
+  CHECK(seen.freed_late == 0);
+}
 
 TEST_CASE("a rig runs every item of a batch on its lane", "[rig]") {
   rig real{pipeline{counting{}, on::host{}, submit::concurrent{.threads = 3, .items = 5}}};

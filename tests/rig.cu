@@ -54,7 +54,7 @@ void require_right_under_every_mode(Pipeline const& control) {
 TEST_CASE("null_cast is right with every allocator under every mode", "[rig]") {
   workloads::null_cast<std::int32_t> const work{.rows = rows()};
   pipeline const control{work, on::device{0}};
-  require_right_under_every_mode(control.with(mr::cuda{}));
+  require_right_under_every_mode(control.with(mr::cuda_malloc{}));
   require_right_under_every_mode(control.with(mr::async{}));
   require_right_under_every_mode(control.with(pool(64_MiB)));
   require_right_under_every_mode(control.with(mr::poisoned{pool(0)}));

@@ -3,7 +3,7 @@
 /// What every benchmark that needs no GPU does alike: its options, its environment, its JSON.
 #pragma once
 
-#include <assay/core/file.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
 

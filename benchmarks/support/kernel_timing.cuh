@@ -4,8 +4,9 @@
 #pragma once
 
 #include <assay/core/stream.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace assay::benchmark {
 
-using device_lane_type = lane<on::device, ::cuda::stream_ref, mr::cuda_resource>;
+using device_lane_type = lane<on::device, ::cuda::stream_ref, mr::cuda_malloc_resource>;
 
 /// Launches that are replayed as one graph, so that submitting them costs next to nothing.
 class recording {
@@ -87,8 +88,8 @@ class copy_peer {
  private:
   cudaStream_t where_;
   std::size_t bytes_;
-  workloads::resident<std::byte> from_;
-  workloads::resident<std::byte> to_;
+  workloads::device_array<std::byte> from_;
+  workloads::device_array<std::byte> to_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
 };
@@ -100,28 +101,36 @@ struct temporaries {
       : bools(static_cast<std::size_t>(rows)),
         data(static_cast<std::size_t>(rows)),
         mask(workloads::mask_bytes(rows) / 4) {}
-  workloads::resident<std::uint8_t> bools;
-  workloads::resident<T> data;
-  workloads::resident<std::uint32_t> mask;
+  workloads::device_array<std::uint8_t> bools;
+  workloads::device_array<T> data;
+  workloads::device_array<std::uint32_t> mask;
 };
 
 /// Inputs, temporaries and outputs that are used in turn, so that none of them is found in a cache.
 template <class T>
 class buffer_sets {
  public:
-  using state = workloads::device_null_cast_state<T, workloads::null_cast_form::three_kernels>;
+  using state = workloads::prepared<on::device, workloads::null_cast<T>>;
+  using arrays = workloads::null_cast_arrays<T>;
 
-  buffer_sets(on::device place, workloads::null_cast<T> const& work, int count) {
+  buffer_sets(on::device place, workloads::null_cast<T> const& work, int count)
+      : rows_(work.count()) {
+    stream const where{place};
+    lane<on::device, ::cuda::stream_ref, mr::cuda_malloc_resource> own{
+        place, where, mr::cuda_malloc{}.open(place), 0};
     for (int i = 0; i < count; ++i) {
-      states_.emplace_back(place, work, 1);
-      temporaries_.emplace_back(work.row_count());
+      states_.push_back(workloads::prepare(work, own, 1));
+      temporaries_.emplace_back(work.count());
     }
   }
   int count() const { return static_cast<int>(states_.size()); }
+  std::int64_t rows() const { return rows_; }
   state& at(int i) { return states_[static_cast<std::size_t>(i)]; }
+  arrays const& arrays_of(int i) { return at(i).arrays(0); }
   temporaries<T>& with(int i) { return temporaries_[static_cast<std::size_t>(i)]; }
 
  private:
+  std::int64_t rows_;
   std::vector<state> states_;
   std::vector<temporaries<T>> temporaries_;
 };

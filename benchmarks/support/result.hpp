@@ -3,9 +3,9 @@
 /// What every benchmark does alike: its options, its environment, its JSON.
 #pragma once
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/report/file.hpp>
 #include <assay/report/json.hpp>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ inline int run(int argc, char const* const* argv, std::string const& name,
       return 0;
     }
     auto chosen = parse(argc, argv, more);
-    if (!chosen.json.empty()) { report::require_writable(chosen.json); }
+    if (!chosen.json.empty()) { assay::require_writable(chosen.json); }
     require_device(chosen.place);
     check(cudaSetDevice(chosen.place.id));
     auto where = machine::host_environment(commit(), machine::command_line(argc, argv));
@@ -106,7 +106,7 @@ inline int run(int argc, char const* const* argv, std::string const& name,
       all["benchmark"] = name;
       all["environment"] = report::to_json(where);
       all["figures"] = figures;
-      if (!chosen.json.empty()) { report::write_atomically(chosen.json, all.dump(1) + '\n'); }
+      if (!chosen.json.empty()) { assay::write_atomically(chosen.json, all.dump(1) + '\n'); }
     };
     report::document figures;
     body(chosen, figures);

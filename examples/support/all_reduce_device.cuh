@@ -85,7 +85,7 @@ inline comm::peers peers_of(all_reduce_parameters const& given, cli::options con
 }
 
 /// The line of each rank above a table.
-inline std::vector<all_reduce_heading::rank_line> rank_lines(comm::rank_team const& team,
+inline std::vector<all_reduce_heading::rank_line> rank_lines(comm::rank_threads const& team,
                                                              int first) {
   std::array<char, 256> machine{};
   (void)gethostname(machine.data(), machine.size() - 1);
@@ -101,15 +101,15 @@ inline std::vector<all_reduce_heading::rank_line> rank_lines(comm::rank_team con
   return lines;
 }
 
-/// Times and checks contenders as nccl-tests does: by the host's clock round all iterations, on a
-/// thread of each rank, which then waits for its stream and for errors of the engine.
+/// Times and checks contenders as nccl-tests does: by the host's clock around all iterations. The
+/// thread of each rank then waits for its stream and for errors of the engine.
 template <class T>
 class table_bench {
  public:
   /// `over_all(value, what)` makes one number of those of all processes.
   using agreement = std::function<double(double, comm::reduction)>;
 
-  table_bench(all_reduce_parameters const& given, comm::rank_team& team, agreement over_all)
+  table_bench(all_reduce_parameters const& given, comm::rank_threads& team, agreement over_all)
       : given_(given),
         team_(team),
         over_all_(std::move(over_all)),
@@ -162,8 +162,8 @@ class table_bench {
   /// so many `launches`.
   template <class Once>
   double timed(contender<T> const& of, int times, int launches, Once const& once) {
-    // On a shared device a rank that is far ahead would fill its queue, and keep the rank that its
-    // kernels wait for from launching: there they begin again every few hundred launches.
+    // On a shared device, a rank that is far ahead would fill its queue. Its kernels would wait for
+    // a rank that cannot launch. So the ranks synchronise every few hundred launches.
     constexpr int room = 400;
     bool const shared = comm::shares_a_device(team_.places());
     int const at_once = shared ? std::max(1, room / launches) : times;
@@ -185,7 +185,7 @@ class table_bench {
   }
 
   all_reduce_parameters const& given_;
-  comm::rank_team& team_;
+  comm::rank_threads& team_;
   agreement over_all_;
   comm::reduction what_;
   std::vector<submit::host_clock::time_point> ended_;
@@ -194,7 +194,7 @@ class table_bench {
 /// Ours, and NCCL's modes where there is NCCL, each with buffers for the largest size.
 template <class T>
 std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::peers const& peers,
-                                     comm::rank_team& team, std::size_t most_bytes,
+                                     comm::rank_threads& team, std::size_t most_bytes,
                                      std::uint64_t seed) {
   auto const count = std::max<std::size_t>(1, most_bytes / sizeof(T));
   std::vector<contender<T>> all;
@@ -203,9 +203,8 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
     comm::all_reduce_options options;
     options.how = given.chosen_algorithm();
     options.blocks = static_cast<unsigned>(given.blocks);
-    if (comm::is_push(options.how)) {
-      auto const share = options.how == comm::algorithm::ll_push ? comm::ll_share : 1;
-      options.scratch_bytes = std::max(comm::default_scratch_bytes, most_bytes * share);
+    if (options.how == comm::algorithm::lamport_push) {
+      options.scratch_bytes = std::max(std::size_t{1} << 20U, most_bytes);
     }
     auto engine = std::make_shared<engine_type>(peers, options);
     engine->template prepare<T>();
@@ -228,7 +227,7 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
 /// A table for each contender, measured size by size in turn.
 template <class T>
 std::vector<all_reduce_table> measure_tables(all_reduce_parameters const& given,
-                                             cli::options const& chosen, comm::rank_team& team,
+                                             cli::options const& chosen, comm::rank_threads& team,
                                              std::vector<contender<T>>& all,
                                              typename table_bench<T>::agreement const& over_all,
                                              int ranks, int first) {
@@ -258,7 +257,7 @@ std::vector<all_reduce_table> measure_tables(all_reduce_parameters const& given,
 inline std::vector<all_reduce_table> tables_of_process(all_reduce_parameters const& given,
                                                        cli::options const& chosen,
                                                        comm::peers const& peers) {
-  comm::rank_team team{peers.devices()};
+  comm::rank_threads team{peers.devices()};
   std::vector<all_reduce_table> tables;
   with_element(given.type, [&](auto zero) {
     using element_type = decltype(zero);
@@ -270,13 +269,14 @@ inline std::vector<all_reduce_table> tables_of_process(all_reduce_parameters con
   return tables;
 }
 
-/// The table of NCCL over several processes, of which this is one; all get the same figures.
+/// The table of NCCL over several processes, for the rank of this one. All processes get equal
+/// figures.
 inline std::vector<all_reduce_table> tables_of_processes(all_reduce_parameters const& given,
                                                          cli::options const& chosen,
                                                          comm::process_rank const& me) {
   auto const how = given.register_windows == 2 ? nccl_buffers::windows : nccl_buffers::plain;
   nccl_process job{me, how};
-  comm::rank_team team{{job.place()}};
+  comm::rank_threads team{{job.place()}};
   // All ranks must fill their inputs from one seed, and --seed is drawn by each for itself.
   constexpr std::uint64_t shared_seed = 1;
   std::vector<all_reduce_table> tables;

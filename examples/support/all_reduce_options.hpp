@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The all-reduce example's options: those of nccl-tests, by the same letters, and ours.
+/// The options of the all-reduce example: the letters of nccl-tests, and more.
 #pragma once
 
 #include "all_reduce_table.hpp"
@@ -45,7 +45,7 @@ struct all_reduce_parameters {
   static std::vector<std::string> algorithm_names() {
     std::vector<std::string> all;
     for (int i = 0; i < comm::algorithms; ++i) {
-      all.emplace_back(comm::in_words(static_cast<comm::algorithm>(i)));
+      all.emplace_back(comm::to_string(static_cast<comm::algorithm>(i)));
     }
     return all;
   }

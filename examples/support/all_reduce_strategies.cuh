@@ -229,10 +229,10 @@ class strategy_bench {
   cli::options const& chosen_;
   comm::peers const& peers_;
   std::vector<staged_strategy> strategies_;
-  comm::rank_team team_;
+  comm::rank_threads team_;
 };
 
-/// Whether nothing is wrong, and all fast enough where that was asked for.
+/// True where all results are right, and fast enough where a rate was asked for.
 inline bool all_right(std::vector<all_reduce_table> const& tables) {
   return std::ranges::all_of(tables, [](all_reduce_table const& each) {
     auto const sum = footer_of(each.rows, each.ranks, least_bandwidth_of_environment());

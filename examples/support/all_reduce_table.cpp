@@ -3,7 +3,7 @@
 
 #include <array>
 #include <assay/report/csv.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

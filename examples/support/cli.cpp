@@ -154,7 +154,7 @@ int run(int argc, char const* const* argv, std::string const& description,
       out << app.help();
       return ok;
     } catch (CLI::ParseError const& error) {
-      complain(detail::one_line(error) + "; see --help");
+      complain(detail::one_line(std::runtime_error{explained(error)}) + "; see --help");
       return bad_input;
     }
     settle(chosen, raw, line);

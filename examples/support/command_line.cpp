@@ -3,7 +3,23 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string_view>
+
 namespace assay::cli {
+
+std::string no_option(std::string const& path) {
+  if (path.size() < 2 || path[0] != '-') { return {}; }
+  return path + " looks like an option: name a file, or write ./" + path;
+}
+
+std::string explained(CLI::ParseError const& error) {
+  std::string const text = error.what();
+  constexpr std::string_view unreadable = "Could not convert: ", equals = " = ";
+  auto const at = text.find(equals);
+  if (!text.starts_with(unreadable) || at == std::string::npos) { return text; }
+  auto const option = text.substr(unreadable.size(), at - unreadable.size());
+  return option + ": '" + text.substr(at + equals.size()) + "' is not a number that it can hold";
+}
 
 CLI::Option* command_line::grouped(CLI::Option* made) const {
   return group_.empty() ? made : made->group(group_);
@@ -37,7 +53,7 @@ void command_line::optional(std::string const& names, int& into, std::string con
 
 void command_line::optional(std::string const& names, std::filesystem::path& into,
                             std::string const& what, char const* type_name) {
-  auto* const made = grouped(app_->add_option(names, into, what));
+  auto* const made = grouped(app_->add_option(names, into, what))->check(no_option);
   if (type_name != nullptr) { made->type_name(type_name); }
 }
 

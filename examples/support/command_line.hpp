@@ -13,9 +13,17 @@
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 }  // namespace CLI
 
 namespace assay::cli {
+
+/// Why `path`, the value of an option that names a file, looks like an option itself; empty where
+/// it does not.
+std::string no_option(std::string const& path);
+
+/// One line for what the parser refused: the option, the value, and what is wrong with the value.
+std::string explained(CLI::ParseError const& error);
 
 /// Adds options to a program, and tells which of them were given. What an option is stored in lives
 /// at least as long as the program parses.

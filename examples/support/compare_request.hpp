@@ -69,7 +69,8 @@ inline void declare(CLI::App& app, compare_request& into) {
   shown(app.add_option("--timeout", into.timeout, "seconds until a silent program is killed"))
       ->check(CLI::Range(1e-3, 1e6));
   app.add_option("--seed", into.seed, "repeats the inputs and the order of a run");
-  app.add_option("--json", into.chosen.json, "write everything; several cases: to X.CASE.json");
+  app.add_option("--json", into.chosen.json, "write everything; several cases: to X.CASE.json")
+      ->check(cli::no_option);
   app.add_option("--fail-if", into.chosen.fail_if, "exit with 3 if any of these holds")
       ->delimiter(',')
       ->allow_extra_args(false)

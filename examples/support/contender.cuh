@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What stands in a table of all-reduces: an engine of any kind with its buffers.
+/// A row source of an all-reduce table: an engine of any kind with its buffers.
 #pragma once
 
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/rank_arrays.cuh>
-#include <assay/comm/rank_team.cuh>
+#include <assay/comm/rank_threads.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct contender {
   };
 
   /// Runs one operation over poisoned outputs, and says how many elements came out wrong.
-  std::uint64_t check(comm::rank_team& team, std::size_t count, comm::reduction what,
+  std::uint64_t check(comm::rank_threads& team, std::size_t count, comm::reduction what,
                       bool in_place) {
     if (in_place) { arrays->fill_outputs(); }
     if (!in_place) { arrays->poison(); }

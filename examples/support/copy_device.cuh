@@ -21,11 +21,11 @@
 #include <assay/memory/async.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ class copy_bench {
  private:
   template <class Work, class Strategy>
   bool runs_here(Work const& work, Strategy how, std::string const& label) {
-    auto const why = workloads::refusal(place_, work, how);
+    auto const why = workloads::why_unsupported(place_, work, how);
     if (why) { add_distinct(left_out_, label + ": left out: " + *why); }
     return !why;
   }
@@ -219,7 +219,7 @@ inline std::optional<measure::comparison> copy_on_device(copy_parameters given,
     each_strategy([](auto how) { std::cout << describe(how) << '\n'; });
     return {};
   }
-  for (auto const& path : copy_outputs(chosen)) { report::require_writable(path); }
+  for (auto const& path : copy_outputs(chosen)) { assay::require_writable(path); }
   on::device const place{chosen.device};
   require_device(place);
   check(cudaSetDevice(place.id));

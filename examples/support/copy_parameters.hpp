@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the command line of the experiment on copy strategies says beside the shared options.
+/// The options of the copy-strategy experiment beside the shared options.
 #pragma once
 
 #include "cli.hpp"
@@ -19,7 +19,7 @@
 
 namespace assay::examples {
 
-/// What is run, and on how many SMs.
+/// The workloads and numbers of SMs of a run.
 struct copy_parameters {
   std::string bytes_text = "256MiB";
   std::vector<int> sms{};
@@ -38,8 +38,8 @@ struct copy_parameters {
     line.option("--threads", threads, "in a block: 128, 256 or 512");
   }
 
-  /// Fills in what the machine and `--quick` decide, and refuses what is not possible. The host
-  /// half, which has no SMs, takes any number.
+  /// Resolves defaults by the machine and `--quick`, and refuses values that are not possible. The
+  /// host half, which has no SMs, takes any number.
   void settle(cli::options const& chosen, int device_sms) {
     if (chosen.quick) { row_bytes = {1024}; }
     if (chosen.quick && bytes_text == copy_parameters{}.bytes_text) { bytes_text = "32MiB"; }
@@ -62,8 +62,8 @@ struct copy_parameters {
     return std::find(workloads.begin(), workloads.end(), workload) != workloads.end();
   }
 
-  /// How many cells are judged once it is settled: each workload, and each length of a gather's
-  /// rows, on each number of SMs.
+  /// The number of cells with verdicts, after defaults are resolved: each workload, and each length
+  /// of a gather's rows, on each number of SMs.
   std::size_t cells() const {
     std::size_t count = 0;
     for (auto const& each : all_workloads()) {

@@ -4,10 +4,10 @@
 #include "outputs.hpp"
 
 #include <algorithm>
+#include <assay/core/atomic_file.hpp>
 #include <assay/core/distinct.hpp>
-#include <assay/report/file.hpp>
 #include <assay/report/format.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <assay/report/table.hpp>
 #include <cstddef>
 #include <utility>
@@ -206,11 +206,11 @@ std::vector<std::filesystem::path> copy_outputs(cli::options const& of) {
 void write_copy_rows(cli::options const& of, std::vector<copy_row> const& rows,
                      machine::little_terms const& terms) {
   if (!of.csv.empty()) {
-    report::write_atomically(cli::beside(of.csv, "sweep"), copy_rows_csv(rows));
+    assay::write_atomically(cli::beside(of.csv, "sweep"), copy_rows_csv(rows));
   }
   if (!of.json.empty()) {
-    report::write_atomically(cli::beside(of.json, "sweep"),
-                             copy_rows_json(rows, terms).dump(1) + '\n');
+    assay::write_atomically(cli::beside(of.json, "sweep"),
+                            copy_rows_json(rows, terms).dump(1) + '\n');
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the experiment on copy strategies measured, and what it says of it: tables, CSV and JSON,
-/// and many comparisons as one.
+/// The results of the copy-strategy experiment: tables, CSV, JSON, and its comparisons as one.
 #pragma once
 
 #include "options.hpp"
@@ -33,11 +32,11 @@ struct copy_row {
   double share() const noexcept { return measured / limit; }
 };
 
-/// Fills in what a row is predicted to reach, from what it has in flight and its limit. For each
-/// byte that is read `mix` are moved, as those written come beside. `random`: it reads anywhere.
+/// Predicts the rate of a row from its bytes in flight and its limit. For each byte read, `mix`
+/// bytes are moved, since writes come beside. `random`: the row reads at random addresses.
 void predict(copy_row& row, machine::little_terms const& terms, double mix, bool random);
 
-/// What three strategies did in one cell of the experiment: a workload on so many SMs.
+/// The results of three strategies in one cell: a workload on a number of SMs.
 struct copy_cell {
   std::string workload;
   std::string where;  ///< "8 SMs"
@@ -57,7 +56,7 @@ std::string variant_of(measure::comparison const& in, measure::finding const& fo
 /// One line for each cell: what each strategy wins or loses against the first, with its interval.
 std::vector<std::string> verdict_lines(std::vector<copy_cell> const& cells);
 
-/// Where strategies won or lost by more than the margin, and where nothing differed.
+/// The cells where strategies won or lost by more than the margin, and where nothing differed.
 std::vector<std::string> summary_lines(std::vector<copy_cell> const& cells);
 
 /// What the machine's memory asks for, in words.

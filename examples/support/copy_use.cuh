@@ -12,7 +12,7 @@
 
 namespace assay::examples {
 
-/// What a block of a workload has in flight, at most, and the shared memory that it takes.
+/// The bytes in flight of a workload's block at most, and its shared memory.
 struct block_use {
   double in_flight = 0;
   double shared_bytes = 0;

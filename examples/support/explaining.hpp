@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Saying why variants differ, and writing their traces: where the build has CUPTI, else saying
-/// that it cannot be said.
+/// `explaining`: explains why variants differ and writes their traces, in builds with CUPTI.
 #pragma once
 
 #include "options.hpp"
 #include "trace_choice.hpp"
 
-#include <assay/cupti/explained_runs.hpp>
+#include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 
 #include <cstddef>
@@ -20,7 +19,7 @@ namespace assay::cli {
 /// Explains, after a comparison, why its variants differ, and writes their traces.
 class explaining {
  public:
-  /// `by_default`: whether variants are explained where the command line does not say.
+  /// `by_default`: explain variants unless the command line says otherwise.
   explicit explaining(bool by_default = true) { choice_.explain = by_default; }
 
   void add_to(command_line& line);
@@ -29,18 +28,18 @@ class explaining {
   void check_host() const { choice_.check_host(); }
   void check() const;
 
-  /// The variants of one comparison, in the order of its arms.
-  class line_up {
+  /// The variants of one comparison, in their order there.
+  class variant_list {
    public:
-    explicit line_up(explain_choice const& choice) : choice_(choice) {}
+    explicit variant_list(explain_choice const& choice) : choice_(choice) {}
 
     template <class Pipeline>
     void add(Pipeline const& what, std::string const& name) {
       all_.push_back({{all_.size(), trace::runs_of(what, name)}, false});
     }
 
-    /// Adds to `found` why `variant` differs from `control`, by their places, as far as that was
-    /// asked for; writes the trace of each variant once.
+    /// Adds to `found` the reasons for which `variant` differs from `control`, if the command line
+    /// asks for them; writes the trace of each variant once. Both are indices.
     void explain(options const& given, measure::comparison& found, std::size_t control,
                  std::size_t variant);
 
@@ -54,9 +53,10 @@ class explaining {
     std::vector<entry> all_;
   };
 
-  line_up variants() const { return line_up{choice_}; }
+  variant_list variants() const { return variant_list{choice_}; }
 
-  /// Adds to `found` why each variant differs from the first; `names` are those of its arms.
+  /// Adds to `found` the reasons for which each variant differs from the first. `names` holds the
+  /// names of the variants.
   template <class... Pipelines>
   void operator()(options const& given, measure::comparison& found,
                   std::vector<std::string> const& names, Pipelines const&... all) const {
@@ -75,7 +75,7 @@ class explaining {
   }
 
  private:
-  void trace_alone(trace::explained_runs const& what) const;
+  void trace_alone(trace::variant_runs const& what) const;
 
   explain_choice choice_;
 };

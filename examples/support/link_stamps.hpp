@@ -23,21 +23,21 @@
 
 namespace assay::trace {
 
-/// Events round what is enqueued on any stream of a device. A cheap handle: copies share the
-/// stamps. Threads may stamp at once.
+/// Events round operations on any stream of a device. A cheap handle: copies share the stamps.
+/// Threads may stamp at once.
 ///
 /// An event passes when its stream gets to it, some microseconds before a copy behind it moves
-/// bytes or a kernel runs: `spans` takes off what events round one of next to nothing were seen to
-/// hold. In a busy pipeline that varies by 2 to 5 us an operation: let chunks take 0.3 ms and more.
-/// Of such as took 75 us the overlap fraction came out 0.03 to 0.05 too high on an H200.
+/// bytes or a kernel runs: `spans` subtracts the time between events round an empty operation. In a
+/// busy pipeline this time varies by 2 to 5 us, so chunks should take 0.3 ms and more. With chunks
+/// of 75 us the overlap fraction came out 0.03 to 0.05 too high on an H200.
 class link_stamps {
  public:
   explicit link_stamps(on::device place) : state_(std::make_shared<state>(place)) {
     calibrate(stream{place});
   }
 
-  /// Measures what events round a copy or a kernel hold beside it. Done at construction; again
-  /// where a tracer adds to it. Waits for `where`, which should be idle.
+  /// Measures the time between events round an empty copy or kernel. The constructor calls it; call
+  /// it again once a tracer adds to this time. Waits for `where`, which should be idle.
   void calibrate(stream const& where) {
     std::lock_guard const lock{state_->guard};
     auto& of = *state_;
@@ -72,8 +72,8 @@ class link_stamps {
     each->end.record(stream);
   }
 
-  /// What was stamped, in nanoseconds from the origin; all of it must be over. Copies are what
-  /// their engines did (`engine_spans`), kernels what is left without their launches.
+  /// The stamped operations, in nanoseconds from the origin; all must be over. Copies are the times
+  /// of their engines (`engine_spans`), and kernels come without their launches.
   stage_spans spans() const {
     std::lock_guard const lock{state_->guard};
     stage_spans found;
@@ -133,15 +133,15 @@ class link_stamps {
     transfer::page_locked_block far;
     transfer::device_block near;
     std::array<std::int64_t, 3> overhead_ns{};
-    std::deque<stamp> all;  // a deque, since threads keep pointers to what they stamp
+    std::deque<stamp> all;  // a deque, since threads keep pointers to their stamps
     std::mutex guard;
   };
 
   std::shared_ptr<state> state_;
 };
 
-/// The link of a device, with stamps round its copies. They cost each copy two events, so what is
-/// timed otherwise should run without them.
+/// The link of a device, with stamps round its copies. Each copy costs two events more, so other
+/// measurements should run without stamps.
 class stamping_link : public transfer::cuda_link {
  public:
   stamping_link(on::device place, link_stamps stamps)
@@ -177,15 +177,15 @@ transfer::job<stamped_compute<Compute>> stamped(transfer::job<Compute> const& wh
           what.outputs,  {what.compute, stamps}, what.compute_seconds};
 }
 
-/// What a policy opens, over a link with stamps.
+/// Opens a policy's engine over a link with stamps.
 template <class Policy, class Memory>
 auto open_stamped(Policy const& how, on::device place, Memory memory, link_stamps const& stamps) {
   stamping_link link{place, stamps};
   if constexpr (std::same_as<Policy, transfer::overlapped>) {
     how.validate();
-    auto terms = how.terms;
-    if (!terms && how.picks()) { terms = transfer::link_terms_of(place); }
-    return transfer::overlapped_engine<stamping_link, Memory>{how, terms, std::move(link),
+    auto costs = how.costs;
+    if (!costs && how.picks()) { costs = transfer::link_costs_of(place); }
+    return transfer::overlapped_engine<stamping_link, Memory>{how, costs, std::move(link),
                                                               std::move(memory)};
   } else if constexpr (requires { how.bounce(); }) {
     return transfer::engine<Policy, stamping_link, Memory>{how, std::move(link), std::move(memory),

@@ -7,8 +7,7 @@
 
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outputs.hpp"
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/report/csv.hpp>
-#include <assay/report/file.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/text.hpp>
 
@@ -36,8 +36,8 @@ void require_outputs(options const& of) {
                                   "; give each its own path");
     }
     try {
-      report::require_writable(path);
-    } catch (report::file_error const& error) {
+      assay::require_writable(path);
+    } catch (assay::file_error const& error) {
       throw std::invalid_argument(std::string{error.what()} + "; choose another path");
     }
   }
@@ -55,14 +55,15 @@ std::string printed(void (*print)(std::ostream&, measure::comparison const&),
 }  // namespace
 
 void write_outputs(options const& of, measure::comparison const& all, std::ostream& out) {
-  if (!of.quiet) { report::text(out, all); }
-  if (!of.text.empty()) { report::write_atomically(of.text, printed(report::text, all)); }
-  if (!of.json.empty()) { report::write_atomically(of.json, report::json(all)); }
+  // The files come before the terminal, where a closed pipe ends the process.
+  if (!of.text.empty()) { assay::write_atomically(of.text, printed(report::text, all)); }
+  if (!of.json.empty()) { assay::write_atomically(of.json, report::json(all)); }
   if (!of.csv.empty()) {
-    report::write_atomically(of.csv, printed(report::csv::findings, all));
-    report::write_atomically(beside(of.csv, "variants"), printed(report::csv::variants, all));
-    report::write_atomically(beside(of.csv, "cells"), printed(report::csv::cells, all));
+    assay::write_atomically(of.csv, printed(report::csv::findings, all));
+    assay::write_atomically(beside(of.csv, "variants"), printed(report::csv::variants, all));
+    assay::write_atomically(beside(of.csv, "cells"), printed(report::csv::cells, all));
   }
+  if (!of.quiet) { report::text(out, all); }
 }
 
 }  // namespace assay::cli

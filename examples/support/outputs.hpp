@@ -23,7 +23,7 @@ std::vector<std::filesystem::path> outputs(options const& of);
 /// Asks every output for a file before the run, so that no result is lost after it.
 void require_outputs(options const& of);
 
-/// Prints the report unless quiet, and writes the files that were asked for.
+/// Writes the files that were asked for, then prints the report unless quiet.
 void write_outputs(options const& of, measure::comparison const& all, std::ostream& out);
 
 }  // namespace assay::cli

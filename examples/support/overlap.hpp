@@ -95,8 +95,7 @@ std::optional<measure::comparison> overlap_on_host(overlap_parameters const& giv
                                                    cli::options const& chosen);
 
 /// The program: parses the command line, checks it, and returns the exit code of `body(parameters,
-/// options)`, an optional comparison. `configure(line)` adds options beside those of the
-/// parameters.
+/// options)`, an optional comparison. `configure(line)` adds more options.
 template <class Configure, class Body>
 int run_overlap(int argc, char const* const* argv, std::string const& description,
                 Configure const& configure, Body const& body, std::ostream& out = std::cout,

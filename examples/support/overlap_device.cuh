@@ -4,8 +4,8 @@
 /// and verdicts between neighbours.
 #pragma once
 
-#include "link_stamps.hpp"
 #include "explaining.hpp"
+#include "link_stamps.hpp"
 #include "overlap.hpp"
 #include "overlap_files.hpp"
 #include "overlap_timeline.hpp"
@@ -19,9 +19,7 @@
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 #include <assay/workload/iterated_map.cuh>
 
 #include <algorithm>
@@ -39,11 +37,9 @@ namespace assay::examples {
 template <class Visit>
 void each_transfer(Visit const& visit) {
   visit(transfer::overlapped{});
-  visit(transfer::textbook{});
   visit(transfer::pinned{});
   visit(transfer::mapped{});
   visit(transfer::staged{});
-  visit(transfer::registered{});
   visit(transfer::pageable{});
 }
 
@@ -61,7 +57,7 @@ class overlap_bench {
         pageable_out_(most(given), transfer::host_memory::pageable),
         trial_(place, 2 * given.max_bytes() + (std::size_t{1} << 20U)),
         memory_(mr::pool{2 * given.max_bytes() + (std::size_t{64} << 20U)}.open(place)),
-        chunk_seconds_(transfer::link_terms_of(place).copy_overhead_seconds) {
+        chunk_seconds_(transfer::link_costs_of(place).copy_overhead_seconds) {
     work_type source;
     source.elements = static_cast<std::int64_t>(most(given));
     for (auto const* each : {&locked_in_, &pageable_in_}) {
@@ -130,7 +126,7 @@ class overlap_bench {
  private:
   struct contender {
     std::function<double()> run;       ///< once; seconds
-    std::function<overlap_row()> row;  ///< what is known beside the times
+    std::function<overlap_row()> row;  ///< all but the times
     std::vector<double> seconds;
   };
 
@@ -154,7 +150,7 @@ class overlap_bench {
     return workloads::job_of(what, place_, what.data->inputs, what.data->output);
   }
 
-  /// Opens a transfer, checks its result, and lets its plans settle.
+  /// Opens a transfer and checks its result.
   template <class Policy>
   contender make(Policy const& how, std::size_t bytes) {
     auto engine = std::make_shared<decltype(how.open(place_, memory_))>(how.open(place_, memory_));
@@ -163,13 +159,10 @@ class overlap_bench {
     auto* const out = checked.data->output;
     workloads::poison_elements(out, checked.count());
     (void)trial_.run(*engine, what);
-    if (auto const wrong = workloads::check_elements(checked, 0, out, 0, checked.count())) {
+    if (auto const wrong = workloads::check_elements(checked, out, 0, checked.count())) {
       throw std::runtime_error(describe(how) + " computed a wrong answer: " + *wrong);
     }
     constexpr bool picks = std::is_same_v<Policy, transfer::overlapped>;
-    if constexpr (picks) {  // so that its plan stays
-      for (int i = 0; i < 20 && !engine->settled(); ++i) { (void)trial_.run(*engine, what); }
-    }
     return {[this, engine, what] { return trial_.run(*engine, what).gpu; },
             [this, engine, what, how] {
               overlap_row row;
@@ -179,8 +172,6 @@ class overlap_bench {
                 row.chunks = engine->plan().chunks.size();
                 row.predicted_seconds = engine->plan().seconds;
                 row.why = engine->plan().why;
-              } else if constexpr (requires { how.streams; }) {
-                row.chunks = static_cast<std::size_t>(how.streams);
               }
               return row;
             },
@@ -199,8 +190,7 @@ class overlap_bench {
         stamps.restart(trial_.where());
         (void)trial_.run(engine, marked);
       };
-      constexpr bool picks = std::is_same_v<Policy, transfer::overlapped>;
-      for (int i = 0; i < (picks ? 6 : 1); ++i) { once(); }
+      once();
       row.overlap = trace::overlap_of(stamps.spans()).fraction();
       auto const seen = timeline_of(stamps, trial_.where(), place_.id, once);
       if (!seen.found) {
@@ -230,7 +220,7 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
   struct entrant {
     double seconds = 0;
     std::string label;
-    std::function<void(measure::experiment&, cli::explaining::line_up&)> add;
+    std::function<void(measure::experiment&, cli::explaining::variant_list&)> add;
   };
   std::vector<entrant> entrants;
   each_transfer([&](auto const& how) {
@@ -273,16 +263,16 @@ inline measure::comparison compare_neighbours(on::device place, overlap_paramete
   return found;
 }
 
-/// What the rows and the sweep say, as answers of the report.
+/// The findings in the rows and in the sweep, as answers of the report.
 inline std::vector<measure::answer> overlap_answers(overlap_findings const& found) {
   measure::answer shares{"How near does transfer::overlapped come to the bound?", {}};
   measure::answer picks{"What was picked, and what would have been the best?", {}};
   for (auto const& row : found.rows) {
     if (row.transfer != transfer::overlapped::name) { continue; }
-    shares.lines.push_back(
-        report::byte_size(row.bytes) + " each way: " + report::percent(row.share(), 1) +
-        " of the bound (" + report::duration(row.seconds) + "), overlap " +
-        report::percent(row.overlap, 0) + "; what limits it: " + limit_of(row, found.pin));
+    shares.lines.push_back(report::byte_size(row.bytes) +
+                           " each way: " + report::percent(row.share(), 1) + " of the bound (" +
+                           report::duration(row.seconds) + "), overlap " +
+                           report::percent(row.overlap, 0) + "; what limits it: " + limit_of(row));
     auto const* const best = best_cell(found.sweep, row.bytes);
     if (best == nullptr) { continue; }
     picks.lines.push_back(report::byte_size(row.bytes) + " each way: " + row.why);
@@ -298,7 +288,7 @@ inline std::vector<measure::answer> overlap_answers(overlap_findings const& foun
            break_even_lines(found.rows, found.pin)}};
 }
 
-/// The whole experiment on a device.
+/// Runs the whole experiment on a device.
 inline std::optional<measure::comparison> overlap_on_device(overlap_parameters const& given,
                                                             cli::options const& chosen,
                                                             cli::explaining const& explain) {
@@ -306,7 +296,7 @@ inline std::optional<measure::comparison> overlap_on_device(overlap_parameters c
     each_transfer([](auto const& how) { std::cout << how.name << '\n'; });
     return {};
   }
-  for (auto const& path : overlap_outputs(chosen)) { report::require_writable(path); }
+  for (auto const& path : overlap_outputs(chosen)) { assay::require_writable(path); }
   on::device const place{chosen.device};
   require_device(place);
   check(cudaSetDevice(place.id));
@@ -341,7 +331,7 @@ inline std::optional<measure::comparison> overlap_on_device(overlap_parameters c
     }
   }
   if (!chosen.quiet) {
-    print_rows(std::cout, found.rows, found.pin);
+    print_rows(std::cout, found.rows);
     for (auto const bytes : given.sweep_bytes()) {
       std::cout << "\nShare of the bound by chunks and streams, "
                 << report::byte_size(static_cast<double>(bytes)) << " each way\n";

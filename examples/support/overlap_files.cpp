@@ -3,7 +3,7 @@
 
 #include "outputs.hpp"
 
-#include <assay/report/file.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/link_json.hpp>
 #include <assay/report/table.hpp>
@@ -44,13 +44,13 @@ std::vector<std::filesystem::path> overlap_outputs(cli::options const& of) {
 
 void write_overlap(cli::options const& of, overlap_findings const& found) {
   if (!of.csv.empty()) {
-    report::write_atomically(cli::beside(of.csv, "transfers"), rows_csv(found.rows, found.pin));
-    report::write_atomically(cli::beside(of.csv, "sweep"), sweep_csv(found.sweep));
+    assay::write_atomically(cli::beside(of.csv, "transfers"), rows_csv(found.rows));
+    assay::write_atomically(cli::beside(of.csv, "sweep"), sweep_csv(found.sweep));
   }
   if (!of.json.empty()) {
     auto all = curves_json(found.rows, found.sweep, found.pin);
     all["ceilings"] = report::to_json(found.ceilings);
-    report::write_atomically(cli::beside(of.json, "curves"), all.dump(1) + '\n');
+    assay::write_atomically(cli::beside(of.json, "curves"), all.dump(1) + '\n');
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the overlap experiment finds on a device, its ceilings in print, and its files.
+/// The findings of the overlap experiment on a device, and its files.
 #pragma once
 
 #include "options.hpp"
@@ -26,7 +26,7 @@ struct overlap_findings {
 
 void print_ceilings(std::ostream& out, machine::link_ceilings const& of);
 
-/// Files beside those of the comparison: X.transfers.csv, X.sweep.csv, X.curves.json.
+/// The files of the experiment: X.transfers.csv, X.sweep.csv, X.curves.json.
 std::vector<std::filesystem::path> overlap_outputs(cli::options const& of);
 
 void write_overlap(cli::options const& of, overlap_findings const& found);

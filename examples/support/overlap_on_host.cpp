@@ -3,7 +3,7 @@
 
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/sequential.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/vector_add.hpp>
 
 #include <algorithm>

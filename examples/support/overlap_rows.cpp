@@ -2,7 +2,7 @@
 #include "overlap_rows.hpp"
 
 #include <assay/report/format.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <assay/report/table.hpp>
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace assay::examples {
 
-std::string limit_of(overlap_row const& row, pin_costs const& pin) {
+std::string limit_of(overlap_row const& row) {
   auto const milliseconds = [](double seconds) { return report::duration(seconds); };
   auto const gap = row.seconds - row.bound_seconds();
   bool const kernel = row.kernel_seconds >= row.link_seconds;
@@ -26,12 +26,6 @@ std::string limit_of(overlap_row const& row, pin_costs const& pin) {
     return row.seconds < 1.15 * row.serial_seconds
                ? serial
                : "host copy: threads move the data through bounce buffers";
-  }
-  if (row.transfer == "transfer::registered") {
-    auto const pinning = pin.registering * 2 * row.bytes / 0x1p30;
-    return pinning > row.serial_seconds
-               ? "page pinning: about " + milliseconds(pinning) + " of " + milliseconds(row.seconds)
-               : serial;
   }
   if (row.transfer == "transfer::mapped") {
     return row.seconds < 1.1 * row.bound_seconds()
@@ -117,8 +111,6 @@ std::vector<std::string> break_even_lines(std::vector<overlap_row> const& rows,
                               : " at no size up to the largest measured"));
   };
   from("transfer::staged", "transfer::pageable");
-  from("transfer::registered", "transfer::pageable");
-  from("transfer::registered", "transfer::staged");
   from("transfer::overlapped", "transfer::mapped");
   lines.back() +=
       "; below, a kernel that reads each byte once does better with no copies that have to start";
@@ -151,7 +143,7 @@ std::vector<std::string> break_even_lines(std::vector<overlap_row> const& rows,
   return lines;
 }
 
-void print_rows(std::ostream& out, std::vector<overlap_row> const& rows, pin_costs const& pin) {
+void print_rows(std::ostream& out, std::vector<overlap_row> const& rows) {
   report::table table{{"each way, transfer", "time", "each way at", "of the bound", "overlap",
                        "by timeline", "what limits it"},
                       {6}};
@@ -166,7 +158,7 @@ void print_rows(std::ostream& out, std::vector<overlap_row> const& rows, pin_cos
                    ? "-"
                    : report::percent(row.timeline_overlap, 0) + " (" +
                          report::signed_percent(row.overlap_difference(), 1) + ")",
-               limit_of(row, pin)});
+               limit_of(row)});
   }
   table.print(out, 140);
 }
@@ -208,7 +200,7 @@ sweep_cell const* best_cell(std::vector<sweep_cell> const& cells, double bytes) 
   return best;
 }
 
-std::string rows_csv(std::vector<overlap_row> const& rows, pin_costs const& pin) {
+std::string rows_csv(std::vector<overlap_row> const& rows) {
   std::ostringstream out;
   out << "transfer,bytes_each_way,seconds,min_seconds,max_seconds,bound_seconds,link_seconds,"
          "kernel_seconds,serial_seconds,share_of_bound,overlap,timeline_overlap,traced_overlap,"
@@ -223,7 +215,7 @@ std::string rows_csv(std::vector<overlap_row> const& rows, pin_costs const& pin)
       if (!std::isnan(each)) { out << each; }
       out << ',';
     }
-    out << row.chunks << ',' << row.predicted_seconds << ",\"" << limit_of(row, pin) << "\"\n";
+    out << row.chunks << ',' << row.predicted_seconds << ",\"" << limit_of(row) << "\"\n";
   }
   return out.str();
 }
@@ -261,7 +253,7 @@ report::document curves_json(std::vector<overlap_row> const& rows,
                          {"traced_overlap", known(row.traced_overlap)},
                          {"chunks", row.chunks},
                          {"predicted_seconds", row.predicted_seconds},
-                         {"limit", limit_of(row, pin)},
+                         {"limit", limit_of(row)},
                          {"why", row.why}});
   }
   auto sweep = report::document::array();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the overlap experiment measured, and what it says of it: which limit holds each row, from
-/// what size on a transfer pays, and the tables, CSV and JSON of it.
+/// The measurements of the overlap experiment, and its findings: the limit of each row, the sizes
+/// from which a transfer pays, and tables, CSV and JSON.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
@@ -30,13 +30,14 @@ struct overlap_row {
   double timeline_overlap = std::numeric_limits<double>::quiet_NaN();
   double traced_overlap = std::numeric_limits<double>::quiet_NaN();
   std::size_t chunks = 1;
-  double chunk_seconds = 0;      ///< what a chunk costs the link beside its bytes
+  double chunk_seconds = 0;      ///< each chunk costs the link so much beside its bytes
   double predicted_seconds = 0;  ///< by the model, 0 where there is none
-  std::string why;               ///< what was picked, in words
+  std::string why;               ///< the picked chunks and the reason
 
   double bound_seconds() const noexcept { return std::max(link_seconds, kernel_seconds); }
   double share() const noexcept { return bound_seconds() / seconds; }
-  /// What the events show beyond the timeline, of all time: NaN where one is not known.
+  /// The share of time by which events show more overlap than the timeline; NaN where one of them
+  /// is not known.
   double overlap_difference() const noexcept { return traced_overlap - timeline_overlap; }
 };
 
@@ -48,25 +49,25 @@ struct sweep_cell {
   double share() const noexcept { return bound_seconds / seconds; }
 };
 
-/// What page-locking costs, in seconds a GiB.
+/// The cost of page-locking, in seconds a GiB.
 struct pin_costs {
   double registering = 0;  ///< `cudaHostRegister` and `cudaHostUnregister`
   double allocating = 0;   ///< `cudaMallocHost` and `cudaFreeHost`
 };
 
-/// Which limit holds a row, in words.
-std::string limit_of(overlap_row const& row, pin_costs const& pin);
+/// The limit of a row, in words.
+std::string limit_of(overlap_row const& row);
 
-/// Whether events and the timeline of the same runs show the same overlap, as an answer of the
-/// report. Chunks must take 0.3 ms for it: shorter ones are told, not judged.
+/// Compares the overlap by events with the overlap by the timeline of the same runs. Rows with
+/// chunks below 0.3 ms are listed and not judged.
 measure::answer overlap_agreement(std::vector<overlap_row> const& rows,
                                   std::string const& no_timeline);
 
 /// The smallest measured size from which on `a` is faster than `b`; 0 where it never is.
 double break_even(std::vector<overlap_row> const& rows, std::string_view a, std::string_view b);
 
-/// How often page-locked arrays must be used before locking them once has paid against `row`, by
-/// `fast`; 0 where they never are.
+/// The number of uses after which page-locking the arrays once has paid, if `fast` then replaces
+/// `row`; 0 if it never pays.
 double uses_to_pay(overlap_row const& row, overlap_row const& fast, double lock_seconds_per_gib);
 
 /// Sentences on the sizes from which each way of using pageable memory pays.
@@ -74,7 +75,7 @@ std::vector<std::string> break_even_lines(std::vector<overlap_row> const& rows,
                                           pin_costs const& pin);
 
 /// The rows as a table for the terminal.
-void print_rows(std::ostream& out, std::vector<overlap_row> const& rows, pin_costs const& pin);
+void print_rows(std::ostream& out, std::vector<overlap_row> const& rows);
 
 /// Shares of the bound by chunks and streams: a heat map in numbers, for one size.
 void print_sweep(std::ostream& out, std::vector<sweep_cell> const& cells, double bytes);
@@ -82,7 +83,7 @@ void print_sweep(std::ostream& out, std::vector<sweep_cell> const& cells, double
 /// The cell with the shortest time at a size; nothing where none was measured.
 sweep_cell const* best_cell(std::vector<sweep_cell> const& cells, double bytes);
 
-std::string rows_csv(std::vector<overlap_row> const& rows, pin_costs const& pin);
+std::string rows_csv(std::vector<overlap_row> const& rows);
 
 std::string sweep_csv(std::vector<sweep_cell> const& cells);
 

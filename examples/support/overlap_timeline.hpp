@@ -13,8 +13,8 @@
 
 namespace assay::examples {
 
-/// What the trace of one more run shows, and what the stamps of the same run do. `once()` restarts
-/// the stamps, runs the job and waits for it. `why` says what is missing where `found` is false.
+/// The overlap of one more run, by its trace and by its stamps. `once()` restarts the stamps, runs
+/// the job and waits for it. `why` names the missing part if `found` is false.
 struct overlap_timeline {
   trace::stage_overlap by_trace, by_events;
   bool found = false;

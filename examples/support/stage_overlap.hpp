@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How much of a transfer's time its three stages worked at once.
+/// The overlap of the three stages of a transfer.
 #pragma once
 
 #include <assay/trace/intervals.hpp>
@@ -16,14 +16,15 @@
 
 namespace assay::trace {
 
-/// When each stage of a transfer worked: copies to the device, kernels, copies to the host.
+/// The working times of each stage of a transfer: copies to the device, kernels, copies to the
+/// host.
 using stage_spans = std::array<std::vector<span>, 3>;
 
-/// What stages did, in nanoseconds.
+/// The overlap of stages, in nanoseconds.
 struct stage_overlap {
   std::int64_t extent_ns = 0;                ///< from the first beginning to the last end
   std::array<std::int64_t, 3> busy_ns{};     ///< of each stage
-  std::array<std::int64_t, 4> at_once_ns{};  ///< no stage, one, two or three at once
+  std::array<std::int64_t, 4> at_once_ns{};  ///< zero to three stages worked at once
   std::int64_t duplex_ns = 0;                ///< copies both ways
   bool operator==(stage_overlap const&) const = default;
 
@@ -33,7 +34,7 @@ struct stage_overlap {
     return any == 0 ? 0
                     : static_cast<double>(at_once_ns[2] + at_once_ns[3]) / static_cast<double>(any);
   }
-  /// Of the whole time, that in which copies went both ways.
+  /// The share of the whole time in which copies went both ways.
   double duplex_share() const noexcept {
     return extent_ns == 0 ? 0 : static_cast<double>(duplex_ns) / static_cast<double>(extent_ns);
   }
@@ -41,10 +42,10 @@ struct stage_overlap {
 
 inline stage_overlap overlap_of(stage_spans const& of) {
   stage_overlap found;
-  std::array<time_set, 3> sets;
+  std::array<interval_set, 3> sets;
   std::vector<span> all;
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    sets[i] = time_set{of[i]};
+    sets[i] = interval_set{of[i]};
     found.busy_ns[i] = sets[i].length();
     all.insert(all.end(), sets[i].parts().begin(), sets[i].parts().end());
   }
@@ -53,13 +54,13 @@ inline stage_overlap overlap_of(stage_spans const& of) {
     found.at_once_ns[depth] = depths[depth];
     found.extent_ns += depths[depth];
   }
-  found.duplex_ns = common_length(sets[0], sets[2]);
+  found.duplex_ns = (sets[0] & sets[2]).length();
   return found;
 }
 
-/// When one copy engine moved bytes, from events round its copies on any streams: sorted. A copy
-/// begins once its own first event has passed and the engine is done with the copy before, and
-/// moves bytes after `overhead_ns`: until then its stream has reached it, but the engine has not.
+/// The times in which one copy engine moved bytes, sorted, from events round its copies on any
+/// streams. A copy begins once its own first event has passed and the engine is done with the copy
+/// before. It moves bytes after `overhead_ns`, since its stream reaches it before the engine does.
 inline std::vector<span> engine_spans(std::vector<span> stamps, std::int64_t overhead_ns) {
   std::sort(stamps.begin(), stamps.end(), [](span const& a, span const& b) {
     return std::pair{a.end, a.begin} < std::pair{b.end, b.begin};

@@ -5,7 +5,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/format.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <assay/report/table.hpp>
 #include <cstdint>
 #include <map>

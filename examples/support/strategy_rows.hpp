@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the strategies of an all-reduce were found to do: verdicts by size, busbw by blocks, and
-/// what a trace shows of their launches.
+/// The results of the strategies of an all-reduce: verdicts by size, busbw by blocks, and traced
+/// launches.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
@@ -33,7 +33,7 @@ struct strategy_row {
   std::string verdict;  ///< empty for the strategy that the others are held against
 };
 
-/// Busbw at one number of blocks, each of which has an SM of its own.
+/// Busbw at one number of blocks. Each block has an SM of its own.
 struct block_row {
   int blocks = 0;
   std::string stages, strategy;
@@ -41,7 +41,7 @@ struct block_row {
   double busbw = 0;
 };
 
-/// What a trace shows of the launches of one variant.
+/// The launches of one variant in a trace.
 struct launch_row {
   std::string variant;
   std::size_t operations = 0;  ///< of all ranks
@@ -49,7 +49,7 @@ struct launch_row {
   double kernel_seconds = 0;  ///< mean
   double call_seconds = 0;    ///< mean host time of the call that launched a kernel
   double gap_seconds = 0;  ///< mean from the end of a kernel to the next one's begin; < 0: overlap
-  double overlapped_share = 0;  ///< of successive launches, those that began before the last ended
+  double overlapped_share = 0;  ///< the share of launches that began before the last one ended
   std::string lacks{};          ///< why there are no kernels in the trace, where there are none
 
   double launches() const {
@@ -57,8 +57,8 @@ struct launch_row {
   }
 };
 
-/// Sums up a trace in which each rank ran `operations` all-reduces: all its kernels are theirs, and
-/// those of one stream follow each other.
+/// Summarises a trace with `operations` all-reduces of each rank. All kernels of the trace belong
+/// to them, and kernels of one stream follow each other.
 launch_row launches_of(trace::model const& of, std::string variant, std::size_t operations);
 
 /// Everything that was found of strategies.
@@ -70,8 +70,8 @@ struct strategy_findings {
   std::vector<launch_row> launches;
 };
 
-/// Puts one comparison behind another: arms and findings of both, the contrasts widened. What they
-/// prove, they prove together at `into.alpha`, of which each had a share.
+/// Appends one comparison to another: variants and findings of both, with widened contrasts.
+/// Together they hold at `into.alpha`, and each comparison used a share of it.
 void append(measure::comparison& into, measure::comparison&& more);
 
 void print_strategies(std::ostream& out, strategy_findings const& of);

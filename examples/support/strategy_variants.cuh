@@ -8,7 +8,7 @@
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/measure/collective_subject.cuh>
-#include <assay/measure/watch_together.hpp>
+#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 
@@ -53,7 +53,7 @@ inline std::vector<staged_strategy> staged_strategies(comm::peers const& peers) 
       using copy_type = std::remove_cvref_t<decltype(strategy)>;
       auto const tile = comm::tiled_shape<copy_type, threads_of_engine>(how, peers.ranks());
       all.push_back({describe(strategy), how == comm::algorithm::pull ? "1" : "2",
-                     std::size_t{tile.tile_packs} * comm::pack_bytes,
+                     std::size_t{tile.tile_vecs} * comm::vec16_bytes,
                      [peers, how](unsigned blocks) {
                        comm::all_reduce_options options;
                        options.how = how;
@@ -81,7 +81,7 @@ class epoch_arrays {
   using arrays = comm::rank_arrays<float>;
 
   /// `count` elements each way for each rank of `team`, which must live longer.
-  epoch_arrays(comm::rank_team& team, std::size_t count) : team_(team), count_(count) {}
+  epoch_arrays(comm::rank_threads& team, std::size_t count) : team_(team), count_(count) {}
 
   std::shared_ptr<buffer_sets<arrays>> of(measure::epoch const& now) {
     return cache_.get(now, [&] {
@@ -106,7 +106,7 @@ class epoch_arrays {
     return {team_, count_, seed, team_.ranks(), 0, std::move(memory)};
   }
 
-  comm::rank_team& team_;
+  comm::rank_threads& team_;
   std::size_t count_;
   measure::buffer_set_cache<arrays> cache_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where an example writes its traces, and whether it says why its variants differ.
+/// The command-line options for traces and for explaining variants.
 #pragma once
 
 #include "command_line.hpp"
 
-#include <assay/report/file.hpp>
+#include <assay/core/atomic_file.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@
 
 namespace assay::cli {
 
-/// What the command line says of traces.
+/// The command-line options for traces.
 struct trace_choice {
   bool stats = false;            ///< print the tables of each trace
   std::filesystem::path trace;   ///< JSON; variants are named before the extension. Empty: none
@@ -35,7 +35,7 @@ struct trace_choice {
     line.flag("--stats", stats, "print the tables of each of those traces" + limits);
   }
 
-  /// Whether there are to be any.
+  /// True if the command line asks for traces.
   bool wants_traces() const { return stats || !trace.empty() || !sqlite.empty(); }
 
   /// The option that asks for traces, with its value; empty where none does.
@@ -53,7 +53,8 @@ struct trace_choice {
                                 "it out, or run without --host where there is a GPU");
   }
 
-  /// Where the trace of a variant goes: its name without what shells and file systems trip over.
+  /// The file for the trace of a variant. Characters that shells and file systems treat specially
+  /// are replaced in the variant's name.
   static std::filesystem::path path(std::filesystem::path const& of, std::string variant,
                                     std::string const& extension) {
     std::string_view const kept = "._-";
@@ -79,14 +80,14 @@ struct trace_choice {
                       std::string const& extension) {
     if (of.empty()) { return; }
     try {
-      report::require_writable(path(of, "variant", extension));
-    } catch (report::file_error const& error) {
+      assay::require_writable(path(of, "variant", extension));
+    } catch (assay::file_error const& error) {
       throw std::invalid_argument(std::string{error.what()} + "; choose another " + option);
     }
   }
 };
 
-/// What the command line says of traces and of explaining.
+/// The command-line options for traces and for explaining variants.
 struct explain_choice : trace_choice {
   bool explain = true;  ///< unless the command line says otherwise
 

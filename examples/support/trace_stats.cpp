@@ -5,7 +5,6 @@
 #include "trace_tables.hpp"
 
 #include <assay/chrome/chrome.hpp>
-#include <assay/chrome/read.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite_read.hpp>
 #include <assay/report/explanation.hpp>
@@ -39,15 +38,6 @@
 namespace assay::examples {
 namespace {
 
-/// A trace in a file of `write_chrome`, of `write_nsys` or of nsys, told apart by how it begins.
-trace::model read_trace(std::filesystem::path const& path) {
-  (void)require_readable(path);  // a pipe would be waited for
-  std::ifstream in{path, std::ios::binary};
-  char first = 0;
-  in >> first;
-  return first == '{' ? trace::read_chrome(path) : trace::read_nsys(path);
-}
-
 /// The names of ranges, most frequent first.
 std::vector<std::string> names_of_ranges(trace::model const& of) {
   std::map<std::string, int> counts;
@@ -58,8 +48,8 @@ std::vector<std::string> names_of_ranges(trace::model const& of) {
   return names;
 }
 
-/// What the command line of `trace_stats` asks for.
-struct trace_questions {
+/// The options of the command line.
+struct stats_options {
   std::vector<std::string> files, reports, classes, phases;
   std::string format = "text", range, kernel, output, perfetto;
   std::int64_t device = 0;
@@ -68,7 +58,8 @@ struct trace_questions {
        json = false;
 
   void add_to(CLI::App& app) {
-    app.add_option("FILE", files, "exports of nsys (.sqlite), or traces of assay (.sqlite, .json)")
+    app.add_option("FILE", files,
+                   "exports of nsys (`nsys export --type sqlite`), or traces of assay")
         ->required();
     app.add_option("--report", reports, "these reports only, by name; several, or with commas")
         ->delimiter(',')
@@ -77,13 +68,15 @@ struct trace_questions {
     any->capture_default_str();
     auto* const is_csv = app.add_flag("--csv", csv, "the same as --format csv")->excludes(any);
     app.add_flag("--json", json, "the same as --format json")->excludes(any)->excludes(is_csv);
-    app.add_option("--range", range, "what ranges of this name launched or did; a glob");
+    app.add_option("--range", range,
+                   "what ranges of this name, or DOMAIN:NAME, launched or did; a glob");
     app.add_option("--device", device, "work on this device");
     app.add_option("--stream", stream, "work in this stream");
     app.add_option("--kernel", kernel, "kernels with this in their name; a glob");
     app.add_option("--output", output, "write each report to PREFIX_REPORT.EXTENSION")
         ->type_name("PREFIX");
-    app.add_option("--phases", phases, "compare two ranges by class of work")
+    app.add_option("--phases", phases,
+                   "compare two ranges, with what all threads launched in them, by class of work")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("A,B");
@@ -107,7 +100,7 @@ struct trace_questions {
                "4 failed (memory, file).");
   }
 
-  void settle(CLI::App const& app) {
+  void validate(CLI::App const& app) {
     has_device = app.count("--device") != 0;
     has_stream = app.count("--stream") != 0;
     if (csv) { format = "csv"; }
@@ -165,9 +158,7 @@ struct trace_questions {
     };
     for (auto const& name : std::vector<std::string>{range, phases.empty() ? "" : phases[0],
                                                      phases.size() < 2 ? "" : phases[1]}) {
-      if (name.empty() || !trace::detail::outermost(trace::view{of}, filter_by(name)).empty()) {
-        continue;
-      }
+      if (name.empty() || has_range(of, filter_by(name, of))) { continue; }
       refuse(name == range ? "--range" : "--phases", "'" + name + "'", "range of that name",
              names_of_ranges(of));
     }
@@ -182,7 +173,7 @@ struct trace_questions {
              {names.begin(), names.end()});
     }
     std::set<std::int64_t> devices, streams;
-    for (auto const& each : trace::view{of}.device_work()) {
+    for (auto const& each : trace::view{of}.gpu_operations()) {
       auto const& where = trace::place_of(of, each);
       devices.insert(where.device);
       streams.insert(where.stream);
@@ -198,24 +189,31 @@ struct trace_questions {
     require("stream", has_stream, stream, streams);
   }
 
-  trace::filter filter() const { return filter_by(range); }
+  trace::filter filter(trace::model const& of) const { return filter_by(range, of); }
 
-  /// The same for another range. One that begins with a colon, as reports print them, is of the
-  /// default domain.
-  trace::filter filter_by(std::string name) const {
+  /// The same for another range: its name, or `domain:name` as reports print it. Both may have
+  /// colons of their own, so that each colon is tried.
+  trace::filter filter_by(std::string const& name, trace::model const& of) const {
     trace::filter by;
-    if (name.starts_with(':')) {
-      by.domain = "";
-      name.erase(0, 1);
-    }
-    by.range = std::move(name);
+    by.range = name;
     by.kernel = kernel;
     if (has_device) { by.device = static_cast<std::int32_t>(device); }
     if (has_stream) { by.stream = stream; }
+    if (name.empty() || has_range(of, by)) { return by; }
+    auto split_by = by;
+    for (auto at = name.find(':'); at != std::string::npos; at = name.find(':', at + 1)) {
+      split_by.domain = name.substr(0, at);
+      split_by.range = name.substr(at + 1);
+      if (has_range(of, split_by)) { return split_by; }
+    }
     return by;
   }
 
-  trace::classifier classifier() const {
+  static bool has_range(trace::model const& of, trace::filter const& by) {
+    return !trace::detail::outermost_ranges(of, trace::view{of}.ranges, by).empty();
+  }
+
+  trace::kernel_classifier classifier() const {
     auto made = trace::default_classes();
     for (auto each = classes.rbegin(); each != classes.rend(); ++each) {
       auto const split = each->find('=');
@@ -230,92 +228,154 @@ struct trace_questions {
 };
 
 /// Answers the questions, file by file.
-class trace_answers {
+class stats_printer {
  public:
-  trace_answers(trace_questions const& asked, std::ostream& out) : asked_(asked), out_(out) {}
+  stats_printer(stats_options const& asked, std::ostream& out) : asked_(asked), out_(out) {}
 
-  void answer() {
-    if (asked_.diff) { return differences(); }
+  void print() {
+    if (asked_.diff) {
+      differences();
+      return finish();
+    }
     for (auto const& path : asked_.files) {
-      auto const of = read_trace(path);
+      auto const of = trace::read_nsys(path);
       asked_.require_any(path, of);
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
       if (!asked_.perfetto.empty()) { trace::write_chrome(of, asked_.perfetto); }
-      auto const rows = trace::select(of, asked_.filter());
+      auto const rows = trace::select(of, asked_.filter(of));
       tables(path, of, rows);
-      words(of, rows);
-      if (is_text()) { lacking(of); }
+      if (asked_.explain_overlap) {
+        print_sentences(path, "explain_overlap",
+                        report::sentences(trace::explain_overlap(rows), of));
+      }
+      if (is_text()) { print_losses(of); }
     }
+    finish();
   }
 
  private:
+  /// A report as JSON, of a file.
+  struct document {
+    std::string path, name, text;
+  };
+
   bool is_text() const { return asked_.format == "text"; }
+  bool is_json() const { return asked_.format == "json"; }
+
+  /// Writes the JSON: one report as it is, several as members of an object, and those of several
+  /// files as members of an object for each file.
+  void finish() {
+    if (documents_.size() == 1 && (asked_.files.size() == 1 || asked_.diff)) {
+      out_ << documents_.front().text;
+      return;
+    }
+    if (!is_json() || !asked_.output.empty()) { return; }
+    if (asked_.files.size() == 1) {
+      write_members(asked_.files.front());
+    } else {
+      auto separator = "{\n";
+      for (auto const& path : std::set(asked_.files.begin(), asked_.files.end())) {
+        out_ << separator << quoted(path) << ": ";
+        write_members(path);
+        separator = ",\n";
+      }
+      out_ << '}';
+    }
+    out_ << '\n';
+  }
+
+  static std::string quoted(std::string const& text) {
+    return report::document(text).dump(-1, ' ', false, report::document::error_handler_t::replace);
+  }
+
+  /// Writes the reports of one file as the members of an object.
+  void write_members(std::string const& path) {
+    out_ << '{';
+    bool first = true;
+    for (auto const& each : documents_) {
+      if (each.path != path) { continue; }
+      out_ << (first ? "\n" : ",\n") << quoted(each.name) << ": " << each.text;
+      first = false;
+    }
+    out_ << '}';
+  }
 
   /// Reports that were not asked for by name are left out where they would be empty.
   void tables(std::string const& path, trace::model const& of, trace::view const& rows) {
     auto const others =
         !asked_.phases.empty() || asked_.explain_overlap || !asked_.perfetto.empty();
     if (asked_.reports.empty() && !others) {
-      if (!asked_.range.empty()) { put(path, make("range_kernels", of, rows), false); }
-      for (auto const name : default_reports()) { put(path, make(name, of, rows), false); }
+      if (!asked_.range.empty()) { print_table(path, make("range_kernels", of, rows), false); }
+      for (auto const name : default_reports()) { print_table(path, make(name, of, rows), false); }
     }
-    for (auto const& name : asked_.reports) { put(path, make(name, of, rows), true); }
+    for (auto const& name : asked_.reports) { print_table(path, make(name, of, rows), true); }
     if (asked_.phases.size() == 2) {
       std::vector<trace::phase> phases;
       for (auto const& name : asked_.phases) {
-        phases.push_back({name, trace::select(of, asked_.filter_by(name))});
+        auto by = asked_.filter_by(name, of);
+        by.any_thread = true;
+        phases.push_back({name, trace::select(of, by)});
       }
-      put(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
+      print_table(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
     }
   }
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
-    if (name == "range_kernels") { return trace::range_kernels(trace::view{of}, asked_.filter()); }
+    if (name == "range_kernels") {
+      return trace::range_kernels(trace::view{of}, asked_.filter(of));
+    }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);
   }
 
-  void words(trace::model const& of, trace::view const& rows) {
-    if (asked_.explain_overlap) { say(report::sentences(trace::explain_overlap(rows), of)); }
-  }
-
   void differences() {
     auto const& paths = asked_.files;
-    auto const of = read_trace(paths[0]);
-    auto const other = read_trace(paths[1]);
+    auto const of = trace::read_nsys(paths[0]);
+    auto const other = trace::read_nsys(paths[1]);
     asked_.require_any(paths[0], of);
     asked_.require_any(paths[1], other);
-    auto const rows = trace::select(of, asked_.filter());
-    auto const other_rows = trace::select(other, asked_.filter());
+    auto const rows = trace::select(of, asked_.filter(of));
+    auto const other_rows = trace::select(other, asked_.filter(other));
     auto const time = trace::run_extent(other_rows).length() - trace::run_extent(rows).length();
     auto const changed = trace::difference({rows}, {other_rows}, static_cast<double>(time));
-    if (is_text()) { say(report::sentences(changed)); }
-    put(paths[1], trace::difference_table(changed), true);
+    if (is_text()) { print_sentences(paths[1], "difference", report::sentences(changed)); }
+    print_table(paths[1], trace::difference_table(changed), !is_text());
     for (auto const& name : asked_.reports) {
-      put(paths[0], make(name, of, rows), true);
-      put(paths[1], make(name, other, other_rows), true);
+      print_table(paths[0], make(name, of, rows), true);
+      print_table(paths[1], make(name, other, other_rows), true);
     }
     if (!is_text()) { return; }
-    lacking(of);
-    lacking(other);
+    print_losses(of);
+    print_losses(other);
   }
 
-  void say(std::vector<std::string> const& lines) {
-    for (auto const& line : lines) { out_ << report::wrapped(line, "", "  "); }
+  void print_sentences(std::string const& path, std::string const& name,
+                       std::vector<std::string> const& lines) {
+    if (is_json()) {
+      documents_.push_back({path, name, report::document(lines).dump() + "\n"});
+      return;
+    }
+    for (auto const& line : lines) {
+      out_ << report::wrapped(report::detail::printable(line), "", "  ");
+    }
     out_ << '\n';
   }
 
-  void put(std::string const& path, trace::table const& of, bool also_empty) {
+  void print_table(std::string const& path, trace::table const& of, bool also_empty) {
     if (of.rows() == 0 && !also_empty) { return; }
-    if (asked_.output.empty()) {
+    if (asked_.output.empty() && !is_json()) {
       write(out_, of);
       if (is_text()) { out_ << '\n'; }
       return;
     }
     std::ostringstream text;
     write(text, of);
+    if (asked_.output.empty()) {
+      documents_.push_back({path, of.name(), text.str()});
+      return;
+    }
     auto name = asked_.output;
     if (asked_.files.size() > 1) { name += "_" + std::filesystem::path{path}.stem().string(); }
     name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
@@ -333,26 +393,39 @@ class trace_answers {
     }
   }
 
-  void lacking(trace::model const& of) {
-    for (auto const& line : trace::lacks(of)) {
-      out_ << report::wrapped("lacking: " + line, "", "  ");
+  void print_losses(trace::model const& of) {
+    auto lines = trace::loss_notes(of);
+    auto const of_cuda = [](auto const& call) { return call.layer != trace::api::os; };
+    if (trace::view{of}.gpu_operations().empty() && std::ranges::none_of(of.calls, of_cuda)) {
+      lines.push_back(
+          "CUDA: neither calls nor work of a device are in the trace; `nsys profile "
+          "--trace=cuda,nvtx PROGRAM` records both");
+    }
+    if (auto const graphs = trace::view{of}.whole_graphs().size(); graphs > 0) {
+      lines.push_back("the kernels of " + std::to_string(graphs) + " graph launch" +
+                      (graphs == 1 ? "" : "es") + ", recorded whole and counted as one kernel " +
+                      "each; `nsys profile --cuda-graph-trace=node` records them");
+    }
+    for (auto const& line : lines) {
+      out_ << report::wrapped("lacking: " + report::detail::printable(line), "", "  ");
     }
   }
 
-  trace_questions const& asked_;
+  stats_options const& asked_;
   std::ostream& out_;
+  std::vector<document> documents_;
 };
 
 }  // namespace
 
 int trace_stats(int argc, char const* const* argv, std::ostream& out, std::ostream& err) {
   auto const complain = [&](std::exception const& error, char const* help, int code) {
-    err << "error: " << cli::detail::one_line(error) << help << '\n';
+    err << "error: " << report::detail::printable(cli::detail::one_line(error)) << help << '\n';
     return code;
   };
   try {
     CLI::App app{"Tables of traces: those of `nsys stats`, and what it does not tell."};
-    trace_questions asked;
+    stats_options asked;
     asked.add_to(app);
     try {
       app.parse(argc, argv);
@@ -362,8 +435,8 @@ int trace_stats(int argc, char const* const* argv, std::ostream& out, std::ostre
     } catch (CLI::ParseError const& error) {
       return complain(error, "; see --help", cli::bad_input);
     }
-    asked.settle(app);
-    trace_answers{asked, out}.answer();
+    asked.validate(app);
+    stats_printer{asked, out}.print();
     return cli::ok;
   } catch (read_error const& error) {
     return complain(error, "", cli::bad_input);

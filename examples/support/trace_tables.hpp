@@ -15,16 +15,16 @@
 
 namespace assay::examples {
 
-/// What `nsys stats` prints by default, and all that it has not.
+/// The reports that `nsys stats` prints by default, and all reports that it lacks.
 inline std::vector<std::string_view> default_reports() {
-  constexpr std::size_t printed_by_nsys = 6;  // of those that it has here
+  constexpr std::size_t printed_by_nsys = 6;  // among `trace::reports`
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < printed_by_nsys; ++i) { names.push_back(trace::reports[i].name); }
   for (auto const& each : trace::own_reports) { names.push_back(each.name); }
   return names;
 }
 
-/// Those of them that have data.
+/// Prints the default reports that have data.
 inline void print_tables(std::ostream& out, trace::model const& of) {
   trace::view const rows{of};
   for (auto const name : default_reports()) {

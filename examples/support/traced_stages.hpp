@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `traced_stages`: when the stages of a transfer worked, seen by events and by the recorder at
+/// `traced_stages`: the working times of a transfer's stages, by events and by the recorder at
 /// once.
 #pragma once
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// All headers that need no nvcc: those of host.hpp, and those that need the toolkit's
+/// All headers that need no nvcc: those of no_cuda.hpp, and those that need the toolkit's
 /// headers and runtime; but those of the trace.
 #pragma once
 
-#include <assay/host.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -16,7 +15,7 @@
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/error.hpp>
-#include <assay/core/host_kind_cuda.hpp>
+#include <assay/core/memory_type_cuda.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/machine/device_ceilings.hpp>
@@ -27,24 +26,23 @@
 #include <assay/machine/transfer_trial.hpp>
 #include <assay/measure/device_watch.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cccl_3_0.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/fill_cuda.hpp>
-#include <assay/memory/legacy_async.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/memory/pool_backend.hpp>
+#include <assay/no_cuda.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/cuda_link.hpp>
-#include <assay/transfer/link_terms.hpp>
+#include <assay/transfer/link_benchmark.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
-#include <assay/workload/matmul_order.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/matmul_threads.hpp>
-#include <assay/workload/resident.hpp>
+#include <assay/workload/tile_rasterization.hpp>

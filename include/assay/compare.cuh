@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The front door for launches: `compare(name, callable, name, callable)` with work on streams.
+/// `compare(name, callable, name, callable)` for work on streams.
 #pragma once
 
 #include <assay/compare.hpp>
@@ -32,13 +32,13 @@ struct callable_support<true> {
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
                                  work_factory<signature> const& make) const {
-    return std::make_unique<launch_subject<>>(now, label, make, session_);
+    return std::make_unique<launch_subject>(now, label, make, session_);
   }
   environment_watch watch() const { return device_watch(place_); }
   std::vector<ceiling> ceilings() const { return device_ceilings(place_); }
 
  private:
-  /// The device that the options name, else the current one, on which a caller's buffers are.
+  /// The device of the options, else the current device, which has the caller's buffers.
   static on::device place_of(options const& chosen) {
     auto place = chosen.place.value_or(on::device{});
     require_device(place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The front door on the host: `compare(name, callable, name, callable)` and its verdict.
+/// `compare(name, callable, name, callable)` for work on the host, and its verdict.
 #pragma once
 
 #include <assay/measure/callable_variants.hpp>
@@ -17,16 +17,20 @@ namespace assay {
 /// Measures each of several callables against the first: faster, slower, or equal within a margin.
 ///
 /// `compare_all("a", f, "b", g, "c", h, options{.margin = 0.02})`; the options come last and may be
-/// left out. A callable is `void()`: work on the host; `void(cudaStream_t)`: work that it enqueues
-/// on the stream, which needs `<assay/compare.cuh>`; or a function of `assay::setup&` that makes
-/// its buffers and returns one of these, called anew in each epoch and for each buffer set. All of
-/// one comparison are of one place: the host, or streams. A callable whose kind cannot be told is
-/// wrapped in `host_call`, `launch` or `factory`. Callables are called from the calling thread.
+/// left out. A callable is one of these:
+/// - `void()`: work on the host;
+/// - `void(cudaStream_t)`: work that it enqueues on the stream, with `<assay/compare.cuh>`;
+/// - a function of `assay::setup&` that makes its buffers and returns one of the above. It is
+/// called
+///   anew in each epoch and for each buffer set.
 ///
-/// Blocks until done. What a callable throws, a CUDA error, and a wrong result end the comparison:
-/// the result says which variant, in which epoch. Throws `std::invalid_argument` for null
-/// callables, equal names, options that cannot be, and a device that does not exist; `cuda_error`
-/// where the device fails before the first epoch.
+/// All callables of one comparison run in one place, on the host or on streams, and are called from
+/// the calling thread. `host_call`, `launch` or `factory` names the kind of a generic callable.
+///
+/// Blocks until done. An exception of a callable, a CUDA error and a wrong result end the
+/// comparison, and the result names the variant and the epoch. Throws `std::invalid_argument` for
+/// null callables, equal names, invalid options and a missing device. Throws `cuda_error` where the
+/// device fails before the first epoch.
 template <class F, class... Rest>
 requires(sizeof...(Rest) >= 2)
 comparison compare_all(std::string name, F callable, Rest... rest) {
@@ -43,9 +47,9 @@ comparison compare(std::string control_name, Control control, std::string varian
                      std::move(variant), chosen);
 }
 
-/// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`; for
-/// tests and CI: `require(found, {verdict::faster, verdict::equivalent})`. A difference below the
-/// margin counts as equivalent too.
+/// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`. A
+/// difference below the margin counts as equivalent too. For tests and CI:
+/// `require(found, {verdict::faster, verdict::equivalent})`.
 inline void require(comparison const& found, std::initializer_list<verdict> allowed) {
   for (auto const& each : found.findings) {
     if (!each.primary) { continue; }

@@ -9,7 +9,7 @@
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/submit/concepts.hpp>
-#include <assay/submit/sequential.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
@@ -81,13 +81,13 @@ auto choice_among(Default fallback, First const& first, Rest const&... rest) {
   }
 }
 
-/// A live resource becomes the policy `mr::existing`; a policy stays itself.
+/// A live resource becomes the policy `mr::borrowed`; a policy stays itself.
 template <class Place, class M>
 auto as_memory_policy(M choice) {
   if constexpr (memory_policy<M, Place>) {
     return choice;
   } else {
-    return mr::existing<M>{std::move(choice)};
+    return mr::borrowed<M>{std::move(choice)};
   }
 }
 
@@ -148,6 +148,16 @@ inline constexpr bool copy_is_taken = takes_copy_strategy<Work> || !(copy_strate
 template <class P, class Place>
 concept pipeline_policy = detail::axis_of<P, Place>() != detail::axis::none;
 
+/// Anything that can stand for the workload of a pipeline, at whatever place.
+template <class W>
+concept any_workload = policy<W> && requires(W const& work) {
+  { work.item_traffic() } -> std::same_as<traffic>;
+};
+
+/// The reason why `pipeline::with` refuses a type. The type is no choice on an axis of the
+/// pipeline: a memory policy needs a const `open(place)`. Nor is it an `any_workload`.
+struct neither_policy_nor_workload;
+
 /// A workload and one policy on each axis; a value that can be compared, copied and changed in one
 /// axis by `with`.
 ///
@@ -185,7 +195,7 @@ struct pipeline {
 
   /// A copy that differs in one axis: the one on which `choice` is a choice, else the workload.
   template <class Choice>
-  requires(pipeline_policy<Choice, Place> || policy<Choice>)
+  requires(pipeline_policy<Choice, Place> || any_workload<Choice>)
   auto with(Choice const& choice) const {
     constexpr auto axis = detail::axis_of<Choice, Place>();
     if constexpr (axis == detail::axis::place) {
@@ -207,6 +217,11 @@ struct pipeline {
       return detail::make_pipeline(choice, place, memory, submit, transfer);
     }
   }
+
+  /// Refuses all else. The compiler's message names the type and, by the return type, the reason.
+  template <class Choice>
+  requires(!pipeline_policy<Choice, Place> && !any_workload<Choice>)
+  neither_policy_nor_workload with(Choice const&) const = delete;
 
   /// What one batch must move and do.
   traffic batch_traffic() const { return work.item_traffic() * submit.batch_items(); }

@@ -3,7 +3,7 @@
 /// `rig`: a pipeline made real.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/submit/concepts.hpp>
 #include <assay/workload/concepts.hpp>
@@ -73,18 +73,18 @@ class rig {
   template <class SetsFrom>
   rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)) {
-    range const scope{"rig", category::cpu};
+    nvtx_range const scope{"rig", category::cpu};
     int const count = pipeline_.submit.lanes();
     for (int i = 0; i < count; ++i) {
       streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
-      lanes_.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
-                                 detail::open_transfer(pipeline_, memory_), pipeline_.copy});
+      lanes_.all.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
+                                     detail::open_transfer(pipeline_, memory_), pipeline_.copy});
     }
     // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
     // since it refuses counts of threads and items that make no sense.
-    runner_.reset(new runner_type(pipeline_.submit.open(lanes_)));
+    runner_.reset(new runner_type(pipeline_.submit.open(lanes_.all)));
     buffer_sets_ = std::forward<SetsFrom>(sets_from)([&] {
-      auto prepare = [&] { return pipeline_.work.prepare(lanes_.front(), count); };
+      auto prepare = [&] { return workloads::prepare(pipeline_.work, lanes_.all.front(), count); };
       return std::shared_ptr<buffer_sets<state_type>>{
           new buffer_sets<state_type>{prepare(), prepare()}};
     });
@@ -93,54 +93,85 @@ class rig {
   rig(rig const&) = delete;
   rig& operator=(rig const&) = delete;
 
-  ~rig() {
-    runner_.reset();
-    // A resource that outlives the rig must not take a later stream for one of these.
-    if constexpr (requires(lane_type& each) { each.memory.release(each.stream); }) {
-      for (auto& each : lanes_) {
-        try {
-          each.memory.release(each.stream);
-        } catch (...) {  // only a lost device refuses, and then the blocks are lost with it
-        }
-      }
-    }
-  }
-
   /// Runs one batch in a buffer set and blocks until every lane has drained.
   submit::batch_times run(int buffer_set = 0) { return run(buffer_set, submit::no_probe{}); }
 
   /// The same, watched by `probe` (see `submit::no_probe`).
   template <class Probe>
   submit::batch_times run(int buffer_set, Probe&& probe) {
-    return run_items(
-        buffer_set, std::forward<Probe>(probe),
-        [this](lane_type& where, auto& state, int) { pipeline_.work.enqueue(where, state); });
+    return run_items(buffer_set, std::forward<Probe>(probe),
+                     [this](lane_type& where, auto& state, int) {
+                       workloads::enqueue(pipeline_.work, where, state);
+                     });
   }
 
   /// The same, each item submitted by `enqueue(lane, state, number)` instead of the workload.
   template <class Probe, class Enqueue>
   submit::batch_times run_items(int buffer_set, Probe&& probe, Enqueue&& enqueue) {
     auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
+    restore(state);
     return runner_->run([&](lane_type& where, int number) { enqueue(where, state, number); },
                         buffer_set, probe);
   }
 
-  /// Runs one batch over poisoned outputs and says what is wrong with them, or nothing.
+  /// Runs one batch over poisoned outputs and says what is wrong with them, or nothing. Of a
+  /// workload whose items change what they read, it runs one item on each lane.
   mismatch verify(int buffer_set = 0) {
-    range const scope{"verify", category::measurement};
+    nvtx_range const scope{"verify", category::measurement};
     auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
-    pipeline_.work.poison(state);
-    run(buffer_set);
-    return pipeline_.work.verify(state);
+    workloads::poison(pipeline_.work, state);
+    if (workloads::has_state(state)) {
+      run_once(state);
+    } else {
+      run(buffer_set);
+    }
+    return workloads::verify(pipeline_.work, state);
   }
 
   Pipeline const& what() const noexcept { return pipeline_; }
   Resource const& memory() const noexcept { return memory_; }
-  std::vector<lane_type> const& lanes() const noexcept { return lanes_; }
+  std::vector<lane_type> const& lanes() const noexcept { return lanes_.all; }
 
  private:
   using runner_type =
       decltype(std::declval<submit_type const&>().open(std::declval<std::vector<lane_type>>()));
+
+  /// Gives a state that items change its first content again, so that all batches do the same work.
+  static void restore(state_type& state) {
+    if constexpr (requires { state.restore(); }) {
+      if (state.has_state()) { state.restore(); }
+    }
+  }
+
+  void run_once(state_type& state) {
+    restore(state);
+    stream_traits<typename lane_type::stream_type>::bind_thread(pipeline_.place);
+    for (auto& each : lanes_.all) {
+      workloads::enqueue(pipeline_.work, each, state);
+      each.synchronize();
+    }
+  }
+
+  /// The lanes. Their destructor tells the memory resource that their streams end, also if the
+  /// rig's constructor throws. A resource that outlives the rig must not take a later stream for
+  /// one of these.
+  struct releasing_lanes {
+    std::vector<lane_type> all;
+
+    releasing_lanes() = default;
+    releasing_lanes(releasing_lanes const&) = delete;
+    releasing_lanes& operator=(releasing_lanes const&) = delete;
+    ~releasing_lanes() {
+      if constexpr (requires(lane_type& each) { each.memory.release(each.stream); }) {
+        for (auto& each : all) {
+          try {
+            each.memory.release(each.stream);
+          } catch (...) {  // only a lost device refuses, and then the blocks are lost with it
+          }
+        }
+      }
+    }
+  };
 
   static Resource open(Pipeline const& what) {
     place_traits<place_type>::require(what.place);
@@ -157,7 +188,7 @@ class rig {
   Pipeline pipeline_;
   Resource memory_;
   std::vector<typename place_traits<place_type>::owned_stream> streams_;
-  std::vector<lane_type> lanes_;
+  releasing_lanes lanes_;
   std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
   std::unique_ptr<runner_type> runner_;  // last: its threads stop before what they use goes
 };

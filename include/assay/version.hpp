@@ -3,16 +3,18 @@
 /// The version of the library; CMake reads it from here.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <string_view>
 
 namespace assay {
 
 /// Semantic version: before 1.0 a minor step may change an interface.
 inline constexpr int version_major = 0;
-inline constexpr int version_minor = 1;
+inline constexpr int version_minor = 2;
 inline constexpr int version_patch = 0;
 
 /// The same as text.
-inline constexpr std::string_view version = "0.1.0";
+inline constexpr std::string_view version = "0.2.0";
 
 }  // namespace assay

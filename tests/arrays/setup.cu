@@ -91,6 +91,29 @@ TEMPLATE_TEST_CASE("random floating numbers of a device have the host's bits", "
                   where) == 0);
 }
 
+TEMPLATE_TEST_CASE("random multiples of a device have the host's bits", "[arrays]", float, double) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  auto make = on_device(where, seed);
+  constexpr std::size_t n = 1'000'003;
+  CHECK(
+      differing(make.random_multiples<TestType>(n, {-(1 << 17), (1 << 17) - 1}, TestType(0x1p-17)),
+                where) == 0);
+  CHECK(differing(make.random_multiples<TestType>(n, {}, TestType(0.1)), where) == 0);
+}
+
+TEST_CASE("zeros are zero, and other lanes share inputs alone, on a device", "[arrays]") {
+  stream const where{place};
+  auto make = on_device(where, 1);
+  auto const x = make.random<float>(1000);
+  auto const counts = make.zeros<unsigned>(1000);
+  CHECK(copied(counts, where) == std::vector<unsigned>(1000));
+  auto other = make.for_another_lane();
+  CHECK(other.random<float>(1000).data() == x.data());
+  CHECK(other.zeros<unsigned>(1000).data() != counts.data());
+}
+
 TEST_CASE("arrays of a device take the caller's elements", "[arrays]") {
   stream const where{place};
   auto make = on_device(where, 1);

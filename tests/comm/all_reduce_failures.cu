@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What goes wrong while ranks wait for each other ends with an error that names it, and the engine
-/// can be used again. Not under a sanitizer: what is waited for never comes there.
+/// A failure while ranks wait for each other ends with an error that names it, and the engine can
+/// be used again. Not under a sanitizer, where ranks do not run side by side.
 
 #include "comm/world.cuh"
 
@@ -30,7 +30,7 @@ __global__ void keep_writing(Word volatile* words, unsigned count, unsigned valu
   }
 }
 
-/// Somebody who writes to what is not theirs, for as long as this lives.
+/// A kernel that writes to memory of others for as long as this object lives.
 class vandal {
  public:
   vandal(on::device place, std::byte* words, unsigned count, unsigned value) : stream_(place) {
@@ -60,7 +60,7 @@ class vandal {
 TEST_CASE("a rank that is not asked is named, and the engine goes on after a reset", "[comm]") {
   if (test::small()) { return; }
   for (auto const how : test::all_algorithms) {
-    INFO(std::string{comm::in_words(how)});
+    INFO(std::string{comm::to_string(how)});
     test::world<float> all{2, 5000, impatient(how)};
     auto const at = all.buffers(0, 0, false);
     all.fill(at, 5000, 1);
@@ -84,12 +84,13 @@ TEST_CASE("a rank that is not asked is named, and the engine goes on after a res
 TEST_CASE("a rank that is not asked for a large message is named, too, and nothing hangs",
           "[comm]") {
   if (test::small()) { return; }
-  // Blocks that have given up go through a hundred periods of the slots without heeding each other.
+  // After a failure, blocks go through a hundred periods of the slots without waiting for each
+  // other.
   constexpr std::size_t count = std::size_t{64} << 20U;
-  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot, algorithm::two_shot}) {
+  for (auto const how : {algorithm::fifo_one_shot, algorithm::fifo_two_shot, algorithm::two_shot}) {
     test::world<float> all{2, count, impatient(how)};
     for (bool const in_place : {false, true}) {
-      INFO(std::string{comm::in_words(how)} << (in_place ? ", in place" : ""));
+      INFO(std::string{comm::to_string(how)} << (in_place ? ", in place" : ""));
       auto const at = all.buffers(0, 0, in_place);
       all.engine.enqueue(1, all.streams[1], at, count, reduction::sum);
       CHECK_THAT(test::message_of([&] { all.engine.synchronize(1, all.streams[1]); }),
@@ -104,7 +105,7 @@ TEST_CASE("without the others nothing is written to their outputs", "[comm]") {
   if (test::small()) { return; }
   constexpr std::size_t count = 50'000;
   for (auto const how : {algorithm::two_shot, algorithm::pull}) {
-    INFO(std::string{comm::in_words(how)});
+    INFO(std::string{comm::to_string(how)});
     test::world<float> all{2, count, impatient(how)};
     auto const at = all.buffers(0, 0, false);
     all.fill(at, count, 1);
@@ -118,7 +119,7 @@ TEST_CASE("without the others nothing is written to their outputs", "[comm]") {
 TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
   if (test::small()) { return; }
   for (auto const how : test::all_algorithms) {
-    INFO(std::string{comm::in_words(how)});
+    INFO(std::string{comm::to_string(how)});
     test::world<float> all{2, 5000, impatient(how)};
     auto const at = all.buffers(0, 0, false);
     all.fill(at, 5000, 1);
@@ -135,22 +136,19 @@ TEST_CASE("ranks that are asked for different counts are told so", "[comm]") {
 TEST_CASE("a flag that no rank can have written is found", "[comm]") {
   if (test::small()) { return; }
   constexpr std::size_t count = 60'000;  // of several blocks
-  for (auto const how :
-       {algorithm::two_shot, algorithm::ll_push, algorithm::ring_push, algorithm::ring_two_shot}) {
-    INFO(std::string{comm::in_words(how)});
+  for (auto const how : {algorithm::two_shot, algorithm::fifo_one_shot, algorithm::fifo_two_shot}) {
+    INFO(std::string{comm::to_string(how)});
     test::world<float> all{2, count, impatient(how)};
     auto const& layout = all.engine.layout();
     auto const at = all.buffers(0, 0, false);
     all.fill(at, count, 1);
-    // Of rank 0: the flags from rank 1, or packets as of a far epoch.
+    // In the memory of rank 0: the barrier or FIFO counters of rank 1.
     auto* const base = all.engine.workspace_of(0);
     if (how == algorithm::two_shot) {
       check(cudaMemset(base + layout.flags_at, 0x55, layout.agreement_at - layout.flags_at));
-    } else if (comm::is_ring(how)) {
-      check(cudaMemset(base + layout.ring_told_at, 0x55,
-                       layout.ring_cleared_at - layout.ring_told_at));
     } else {
-      check(cudaMemset(base + layout.ll_at, 0x55, layout.lamport_at - layout.ll_at));
+      check(cudaMemset(base + layout.fifo_consumed_at, 0x55,
+                       layout.fifo_block_consumed_at - layout.fifo_consumed_at));
     }
     check(cudaDeviceSynchronize());
     // Rank 1 does not run, and so cannot put its flags right: of rank 0 all blocks but the first,
@@ -164,23 +162,22 @@ TEST_CASE("a flag that no rank can have written is found", "[comm]") {
   }
 }
 
-TEST_CASE("notes that are overwritten end with an error, not with a hang", "[comm]") {
+TEST_CASE("reducers' counts that are overwritten end with an error, not with a hang", "[comm]") {
   if (test::small()) { return; }
-  // As of so long ago that nobody can have written them, and as if nothing were cleared yet.
+  // Counts so old that no block can have written them, and counts as if no item were consumed.
   struct overwriting {
     unsigned value;
     char const* error;
   };
   constexpr overwriting cases[] = {{0xAAAAAAAAU, "rank 0 found a flag of its own blocks"},
                                    {0, " waited "}};
-  for (auto const how : {algorithm::ring_push, algorithm::ring_two_shot}) {
+  for (auto const how : {algorithm::fifo_one_shot, algorithm::fifo_two_shot}) {
     for (auto const& each : cases) {
-      INFO(std::string{comm::in_words(how)} << ", overwritten by " << each.value);
+      INFO(std::string{comm::to_string(how)} << ", overwritten by " << each.value);
       auto options = impatient(how);
       options.blocks = 8;  // so that there are many periods
       test::world<float> few{2, 1, options};
-      auto const count =
-          std::size_t{4 * comm::ring_tile_packs} * 8 * few.engine.layout().ring_slots;
+      auto const count = std::size_t{4 * comm::fifo_tile_vecs} * 8 * few.engine.layout().fifo_slots;
       test::world<float> all{2, count, options};
       auto const& layout = all.engine.layout();
       auto const at = all.buffers(0, 0, false);
@@ -188,8 +185,8 @@ TEST_CASE("notes that are overwritten end with an error, not with a hang", "[com
       all.engine.reset();
       {
         vandal const writing{all.engine.device(0),
-                             all.engine.workspace_of(0) + layout.ring_cleared_at,
-                             layout.ring_blocks, each.value};
+                             all.engine.workspace_of(0) + layout.fifo_block_consumed_at,
+                             layout.fifo_blocks, each.value};
         all.enqueue(at, count, reduction::sum);
         for (auto const& on : all.streams) { check(cudaStreamSynchronize(on.get())); }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What enqueueing costs the host: no memory, once the combination of kernel and shape has been.
+/// Enqueueing allocates no host memory, once a combination of kernel and shape has run.
 
 #include "comm/world.cuh"
 

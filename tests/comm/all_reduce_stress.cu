@@ -8,8 +8,8 @@
 
 #include "comm/numbers.cuh"
 
-#include <assay/comm/predictable.cuh>
-#include <assay/comm/rank_team.cuh>
+#include <assay/comm/exact_inputs.cuh>
+#include <assay/comm/rank_threads.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -56,9 +56,10 @@ class stress {
         random_(seed) {
     // By few blocks the slots of rings come round within an operation.
     std::vector<std::pair<algorithm, unsigned>> engines{
-        {algorithm::automatic, 0}, {algorithm::ring_push, 8}, {algorithm::ring_two_shot, 8}};
+        {algorithm::automatic, 0}, {algorithm::fifo_one_shot, 8}, {algorithm::fifo_two_shot, 8}};
     for (auto const how : test::all_algorithms) { engines.emplace_back(how, 0); }
     for (auto const& [how, blocks] : engines) {
+      if (!test::has_code(how, ranks)) { continue; }
       comm::all_reduce_options options;
       options.how = how;
       options.blocks = blocks;
@@ -131,8 +132,8 @@ class stress {
     return sum;
   }
 
-  /// Between batches: each engine goes on from some numbers before a renewal, any, so also where
-  /// numbers wrap round (epochs do at four less); packets, notes and flags are as old as most are.
+  /// Between batches: sets each engine's item numbers to just before some renewal, also one where
+  /// numbers wrap. Counts and flags become as old as most are.
   void begin_before_renewals() {
     constexpr unsigned period = comm::protocol::renewal_period;
     count_renewals();
@@ -141,11 +142,10 @@ class stress {
       auto const before = renewal - 4 - static_cast<unsigned>(random_() % 100);
       test::numbers const at{engine};
       at.set_items(before, before - period / 2);
-      at.set_ll(before, before - period / 2);
       begun_at_.push_back(before);
     }
   }
-  /// Of items, in the rings, and of epochs, in `ll_push`.
+  /// Renewals of item numbers so far.
   int renewals() {
     count_renewals();
     return renewals_;
@@ -161,7 +161,6 @@ class stress {
     for (std::size_t i = 0; i < begun_at_.size(); ++i) {
       test::numbers const at{engines_[i]};
       if (comm::protocol::renews(begun_at_[i], at.items(0))) { ++renewals_; }
-      if (comm::protocol::renews(begun_at_[i], at.ll_epoch(0))) { ++renewals_; }
     }
     begun_at_.clear();
   }
@@ -175,8 +174,7 @@ class stress {
       one.type = static_cast<int>(below(3));
       std::size_t const element = one.type == 0 ? 4 : 2;
       auto const& options = engines_[static_cast<std::size_t>(one.engine)].options();
-      auto most = std::min(most_bytes,
-                           comm::capacity_bytes(options.how, options.scratch_bytes, team_.ranks()));
+      auto most = std::min(most_bytes, comm::capacity_bytes(options.how, options.scratch_bytes));
       // As many of each order of magnitude.
       most = std::max<std::size_t>(most >> below(18), 16);
       one.count = 1 + below(most / element);
@@ -213,9 +211,9 @@ class stress {
     if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
-    auto const inputs = comm::predictable_of<T>(what.seed, team_.ranks());
-    comm::fill_predictable(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
-                           rank);
+    auto const inputs = comm::make_exact_inputs<T>(what.seed, team_.ranks());
+    comm::fill_exact_inputs(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
+                            rank);
     if (reduce) {
       for (unsigned i = 0; rank == what.late && i < what.late_by; ++i) { be_busy(rank, on); }
       engines_[static_cast<std::size_t>(what.engine)].enqueue(rank, on, at, what.count, what.what);
@@ -229,14 +227,14 @@ class stress {
                       what.what, counter);
   }
 
-  /// Work of somebody else on the same device.
+  /// Runs other kernels on the same device.
   void disturb(int rank) { be_busy(rank, beside_[static_cast<std::size_t>(rank)]); }
   void be_busy(int rank, ::cuda::stream_ref on) {
-    comm::fill_predictable(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
-                           other_bytes / 4, comm::predictable{.seed = 1}, rank);
+    comm::fill_exact_inputs(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
+                            other_bytes / 4, comm::exact_inputs{.seed = 1}, rank);
   }
 
-  comm::rank_team team_;
+  comm::rank_threads team_;
   test::rank_blocks in_, out_, other_, wrong_;
   std::vector<stream> beside_;
   std::deque<comm::all_reduce> engines_;
@@ -272,7 +270,7 @@ TEST_CASE("operations of changing kind, back to back, never lose an element", "[
         elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
       }
       int const renewals = all.renewals();
-      CHECK(renewals >= 20);  // ll_push and four rings by name begin before one some nine times
+      CHECK(renewals >= 20);  // four FIFO engines begin before a renewal some nine times each
       std::printf("%d ranks%s: %llu operations, %d renewals in %.1f s, all right (seed %llu)\n",
                   ranks, dependent ? ", dependent launch" : "",
                   static_cast<unsigned long long>(operations), renewals, elapsed,

@@ -60,8 +60,8 @@ void require_no_sum_looks_unwritten() {
         std::vector<T> found(in[0].size());
         check(cudaMemcpy(found.data(), at.out[rank], found.size() * 2, cudaMemcpyDefault));
         for (std::size_t i = 0; i < found.size(); ++i) {
-          INFO(std::string{comm::in_words(how)} << ", " << std::string{comm::in_words(what)}
-                                                << ", element " << i << " of rank " << rank);
+          INFO(std::string{comm::to_string(how)} << ", " << std::string{comm::to_string(what)}
+                                                 << ", element " << i << " of rank " << rank);
           bool const numbers = in[0][i] == one && in[1][i] == one;
           bool const a_number = in[0][i] == one || in[1][i] == one;
           auto const is = static_cast<float>(found[i]);

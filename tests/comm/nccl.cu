@@ -5,7 +5,7 @@
 
 #include <assay/comm/nccl.hpp>
 #include <assay/comm/rank_arrays.cuh>
-#include <assay/comm/rank_team.cuh>
+#include <assay/comm/rank_threads.cuh>
 #include <assay/kernel/stream_latch.cuh>
 
 #include <cuda_bf16.h>
@@ -38,7 +38,7 @@ std::vector<on::device> all_places() {
 
 /// Reduces once eagerly and, of the same operation, by a graph; how many elements came out wrong.
 template <class T>
-std::uint64_t reduce(comm::nccl& engine, comm::rank_team& team, comm::rank_arrays<T>& arrays,
+std::uint64_t reduce(comm::nccl& engine, comm::rank_threads& team, comm::rank_arrays<T>& arrays,
                      std::size_t count, comm::reduction what, bool in_place) {
   auto const first = engine.first_local_rank();
   auto const buffers = in_place ? arrays.in_place() : arrays.out_of_place();
@@ -58,14 +58,14 @@ std::uint64_t reduce(comm::nccl& engine, comm::rank_team& team, comm::rank_array
 }
 
 template <class T>
-void check_all(comm::nccl& engine, comm::rank_team& team, std::uint64_t seed) {
+void check_all(comm::nccl& engine, comm::rank_threads& team, std::uint64_t seed) {
   std::size_t const most = test::small() ? 4099 : 1'000'003;
   comm::rank_arrays<T> arrays{team, most, seed};
   for (auto const what : {comm::reduction::sum, comm::reduction::max, comm::reduction::average}) {
     for (std::size_t const count : {std::size_t{1}, std::size_t{31}, std::size_t{4099}, most}) {
       for (bool const in_place : {false, true}) {
-        INFO(comm::in_words(what) << " of " << count << ", in place " << in_place << ", seed "
-                                  << seed);
+        INFO(comm::to_string(what)
+             << " of " << count << ", in place " << in_place << ", seed " << seed);
         CHECK(reduce(engine, team, arrays, count, what, in_place) == 0);
       }
     }
@@ -122,7 +122,7 @@ std::vector<int> statuses_of(int ranks, char const* test) {
 TEST_CASE("NCCL reduces every type, operation, count and placement", "[comm]") {
   auto const seed = test::fresh_seed();
   comm::nccl engine{all_places()};
-  comm::rank_team team{all_places()};
+  comm::rank_threads team{all_places()};
   CHECK(engine.ranks() == team.ranks());
   CHECK(engine.local_ranks() == team.ranks());
   CHECK(engine.device(engine.ranks() - 1) == all_places().back());
@@ -138,7 +138,7 @@ TEST_CASE("NCCL reduces in symmetric windows", "[comm]") {
   how.symmetric = true;
   comm::nccl engine{all_places(), how};
   CHECK_THAT(engine.describe(), contains("symmetric windows"));
-  comm::rank_team team{all_places()};
+  comm::rank_threads team{all_places()};
   constexpr std::size_t count = 100'003;
   for (int round = 0; round < 2; ++round) {  // windows come and go with the memory
     auto memory = std::make_shared<comm::nccl_memory>(
@@ -153,18 +153,19 @@ TEST_CASE("NCCL without blocking calls gives the same", "[comm]") {
   comm::nccl_options how;
   how.blocking = false;
   comm::nccl engine{all_places(), how};
-  comm::rank_team team{all_places()};
+  comm::rank_threads team{all_places()};
   comm::rank_arrays<float> arrays{team, 4099, 5};
   CHECK(reduce(engine, team, arrays, 4099, comm::reduction::sum, false) == 0);
 }
 
 TEST_CASE("NCCL runs without multicast, and says so where it is asked for", "[comm]") {
+  REQUIRE(unsetenv("NCCL_NVLS_ENABLE") == 0);
   { comm::nccl const engine{{on::device{0}}}; }
-  CHECK(comm::environment_variable("NCCL_NVLS_ENABLE") == "0");
+  CHECK_FALSE(comm::environment_variable("NCCL_NVLS_ENABLE"));  // set while it is made, not longer
   REQUIRE(setenv("NCCL_NVLS_ENABLE", "1", 1) == 0);
   CHECK_THAT(message_of([] { comm::nccl{{on::device{0}}}; }),
              contains("NCCL_NVLS_ENABLE=1") && contains("unset it or set 0"));
-  REQUIRE(setenv("NCCL_NVLS_ENABLE", "0", 1) == 0);
+  REQUIRE(unsetenv("NCCL_NVLS_ENABLE") == 0);
 }
 
 TEST_CASE("NCCL refuses devices that cannot be its ranks", "[comm]") {
@@ -203,7 +204,7 @@ TEST_CASE("an all-reduce that does not end in time ends the communicator with an
   comm::nccl_options how;
   how.timeout_seconds = 0.3;
   comm::nccl engine{all_places(), how};
-  comm::rank_team team{all_places()};
+  comm::rank_threads team{all_places()};
   comm::rank_arrays<float> arrays{team, 1000, 5};
   kernel::stream_latch<> latch{3};
   auto const buffers = arrays.out_of_place();
@@ -233,7 +234,7 @@ TEST_CASE("a communicator ends while something else is thrown", "[comm]") {
           throw std::runtime_error("elsewhere");
         }) == "elsewhere");
   comm::nccl fresh{all_places()};
-  comm::rank_team team{all_places()};
+  comm::rank_threads team{all_places()};
   comm::rank_arrays<float> arrays{team, 1000, 5};
   CHECK(reduce(fresh, team, arrays, 1000, comm::reduction::sum, false) == 0);
 }
@@ -257,7 +258,7 @@ TEST_CASE("as one of two of which one fails", "[.][one_fails]") {
   how.timeout_seconds = 5;
   auto const said = message_of([&] {
     comm::nccl engine{*me, how};
-    comm::rank_team team{{engine.device(me->rank)}};
+    comm::rank_threads team{{engine.device(me->rank)}};
     auto memory = std::make_shared<comm::rank_memory>(
         team.places(), comm::rank_arrays<float>::bytes(1000), me->rank);
     comm::rank_arrays<float> arrays{team, 1000, 1, me->ranks, me->rank, memory};
@@ -280,7 +281,7 @@ TEST_CASE("as one of several", "[.][one_of_several]") {
     CHECK(engine.local_ranks() == 1);
     CHECK(engine.first_local_rank() == me->rank);
     CHECK_FALSE(comm::environment_variable("NCCL_COMM_ID"));  // set for the meeting alone
-    comm::rank_team team{{engine.device(me->rank)}};
+    comm::rank_threads team{{engine.device(me->rank)}};
     constexpr std::size_t count = 10'007;
     auto memory = std::make_shared<comm::nccl_memory>(
         engine.allocate(comm::rank_arrays<float>::bytes(count)));

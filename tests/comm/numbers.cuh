@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The numbers in an engine's workspaces, to begin where they come round.
+/// The numbers in an engine's workspaces, so that a test can begin just before they wrap.
 #pragma once
 
 #include "comm/world.cuh"
@@ -10,23 +10,23 @@
 
 namespace assay::test {
 
-/// What an engine's workspaces hold, to be read and set while no operation runs.
+/// Reads and sets the numbers in an engine's workspaces while no operation runs.
 class numbers {
  public:
   explicit numbers(comm::all_reduce const& engine) : engine_(engine), at_(engine.layout()) {}
 
-  /// As after so many items: what ranks have counted, and told each other. What reducers noted, and
-  /// flags in place, are `long_ago`.
+  /// Sets the state after `items` items: the item and consumed counters of all ranks. The counts of
+  /// reducers and the flags in place become `long_ago`.
   void set_items(unsigned items, unsigned long_ago) const {
     for (int rank = 0; rank < engine_.ranks(); ++rank) {
       set(rank, counted_items(), items);
-      set(rank, {at_.ring_told_at, comm::line_bytes, comm::max_ranks}, items);
+      set(rank, {at_.fifo_consumed_at, comm::line_bytes, comm::max_ranks}, items);
       set(rank, notes(), long_ago);
       set(rank, flags(), long_ago);
     }
   }
   unsigned items(int rank) const { return get(rank, counted_items()).front(); }
-  /// What reducers noted, and flags in place.
+  /// The counts of reducers and the flags in place.
   std::vector<unsigned> stand(int rank) const {
     auto all = get(rank, notes());
     auto const more = get(rank, flags());
@@ -34,32 +34,16 @@ class numbers {
     return all;
   }
 
-  /// As after so many operations by `ll_push`, of which all packets are as of `packets_of`.
-  void set_ll(unsigned epoch, unsigned packets_of) const {
-    auto const bytes = at_.lamport_at - at_.ll_at;
-    std::vector<unsigned> const packets(bytes / sizeof(unsigned), packets_of);
-    for (int rank = 0; rank < engine_.ranks(); ++rank) {
-      check(cudaMemcpy(engine_.workspace_of(rank) + at_.ll_at, packets.data(), bytes,
-                       cudaMemcpyHostToDevice));
-      set(rank, ll_epochs(), epoch);
-    }
-  }
-  /// Of a rank's first block, which has part in each operation.
-  unsigned ll_epoch(int rank) const { return get(rank, ll_epochs()).front(); }
-
  private:
   /// Numbers in a workspace, `apart` bytes from each other.
   struct place {
     std::size_t offset, apart, count;
   };
   place counted_items() const {
-    return {at_.ring_state_at + offsetof(comm::ring_state, items), comm::line_bytes, 1};
+    return {at_.fifo_state_at + offsetof(comm::fifo_state, items), comm::line_bytes, 1};
   }
-  place notes() const { return {at_.ring_cleared_at, sizeof(unsigned), at_.ring_blocks}; }
-  place flags() const { return {at_.ring_loaded_at, comm::sector_bytes, at_.ring_slots}; }
-  place ll_epochs() const {
-    return {at_.states_at + offsetof(comm::block_state, ll_epoch), comm::line_bytes, at_.blocks};
-  }
+  place notes() const { return {at_.fifo_block_consumed_at, sizeof(unsigned), at_.fifo_blocks}; }
+  place flags() const { return {at_.fifo_loaded_at, comm::sector_bytes, at_.fifo_slots}; }
 
   /// And waits until all is there: streams of ranks wait for no copy.
   void set(int rank, place const& where, unsigned value) const {

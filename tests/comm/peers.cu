@@ -57,11 +57,14 @@ TEST_CASE("an engine says what it is and what it takes", "[comm]") {
   options.how = algorithm::automatic;
   comm::all_reduce const chooses{comm::peers::on_one(on::device{0}, 2), options};
   CHECK(chooses.chosen(apart, 1000) == algorithm::lamport_push);
-  CHECK(chooses.chosen(apart, 1'000'000'000) == algorithm::ring_push);
+  CHECK(chooses.chosen(apart, 1'000'000'000) == algorithm::fifo_one_shot);
   comm::all_reduce const of_four{comm::peers::on_one(on::device{0}, 4), options};
   apart.in[2] = apart.in[3] = some.data();
   apart.out[2] = apart.out[3] = some.data() + 3;
-  CHECK(of_four.chosen(apart, 1'000'000'000) == algorithm::ring_two_shot);
+  bool const fifo =
+      comm::has_fifo_code(true, 4, comm::code_of(comm::peers::on_one(on::device{0}, 4)));
+  CHECK(of_four.chosen(apart, 1'000'000'000) ==
+        (fifo ? algorithm::fifo_two_shot : algorithm::two_shot));
 
   options.how = algorithm::lamport_push;
   comm::all_reduce const pushes{comm::peers::on_one(on::device{0}, 2), options};

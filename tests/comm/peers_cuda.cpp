@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What devices may be peers, as far as that can be told without one; and how failures read.
+/// The conditions on peers that need no device, refusals, and the texts of failures.
 
 #include "catch.hpp"
 
@@ -64,15 +64,38 @@ TEST_CASE("a rank that waited for its own blocks is not told of a peer", "[comm]
              contains("rank 2 found a flag of its own blocks that they cannot have written"));
 }
 
-TEST_CASE("rings are refused where the program has no code for them", "[comm]") {
-  comm::all_reduce_options options;
-  options.how = comm::algorithm::ring_push;
-  CHECK_NOTHROW(comm::detail::require_options(options, 80));
-  CHECK_THROWS_WITH(comm::detail::require_options(options, 75),
-                    contains("ring_push needs code for compute capability 8.0") &&
+TEST_CASE("FIFO algorithms are refused where the program has no code for them", "[comm]") {
+  using comm::algorithm;
+  using comm::detail::require_fifo_code;
+  CHECK_NOTHROW(require_fifo_code(algorithm::fifo_one_shot, 2, 80));
+  CHECK_THROWS_WITH(require_fifo_code(algorithm::fifo_one_shot, 2, 75),
+                    contains("fifo_one_shot needs code for compute capability 8.0") &&
                         contains("built for 7.5: build it for the device"));
-  options.how = comm::algorithm::automatic;
-  CHECK_NOTHROW(comm::detail::require_options(options, 75));
+  CHECK_NOTHROW(require_fifo_code(algorithm::automatic, 2, 75));
+}
+
+TEST_CASE("FIFO algorithms are refused with the ranks that their registers allow", "[comm]") {
+  using comm::algorithm;
+  using comm::detail::require_fifo_code;
+  CHECK_NOTHROW(require_fifo_code(algorithm::fifo_one_shot, 4, 120));
+  CHECK_NOTHROW(require_fifo_code(algorithm::fifo_two_shot, 4, 90));
+  CHECK_THROWS_WITH(require_fifo_code(algorithm::fifo_two_shot, 8, 90),
+                    contains("by fifo_two_shot over 8 ranks") && contains("capability 9.0") &&
+                        contains("takes up to 4;"));
+  CHECK_THROWS_WITH(require_fifo_code(algorithm::fifo_one_shot, 5, 100), contains("up to 4;"));
+  CHECK_THROWS_WITH(require_fifo_code(algorithm::fifo_two_shot, 3, 100), contains("up to 2;"));
+  CHECK_NOTHROW(require_fifo_code(algorithm::fifo_two_shot, 2, 100));
+  CHECK_NOTHROW(require_fifo_code(algorithm::two_shot, 8, 90));
+}
+
+TEST_CASE("a copy strategy that does not fit into shared memory is refused with the limit",
+          "[comm]") {
+  using comm::detail::require_shared_memory;
+  CHECK_NOTHROW(require_shared_memory("copy::cp_async<2>", 131072, 232448));
+  CHECK_NOTHROW(require_shared_memory("copy::cp_async<2>", 131072, 131072));
+  CHECK_THROWS_WITH(require_shared_memory("copy::cp_async<2>", 131072, 101376),
+                    contains("copy::cp_async<2> needs 131072 bytes") &&
+                        contains("has 101376: use copy::regular"));
 }
 
 TEST_CASE("what ranks were asked for has another signature where any part differs", "[comm]") {
@@ -105,20 +128,20 @@ TEST_CASE("an operation too large for its scratch is refused with what would do"
   comm::all_reduce_options options;
   options.how = comm::algorithm::lamport_push;
   options.scratch_bytes = 1 << 20;
-  comm::detail::require_capacity(options, 1 << 20, 2);
-  CHECK_THROWS_WITH(comm::detail::require_capacity(options, (1 << 20) + 1, 2),
+  comm::detail::require_capacity(options, 1 << 20);
+  CHECK_THROWS_WITH(comm::detail::require_capacity(options, (1 << 20) + 1),
                     contains("raise scratch_bytes (1048576)"));
 }
 
 TEST_CASE("ranks without room for both kinds of blocks are told so", "[comm]") {
-  comm::detail::require_two_kinds(2, comm::algorithm::ring_push, 8);
+  comm::detail::require_two_kinds(2, comm::algorithm::fifo_one_shot, 8);
   CHECK_THROWS_WITH(
-      comm::detail::require_two_kinds(1, comm::algorithm::ring_two_shot, 8),
-      contains("8 ranks on one device") && contains("two blocks, as ring_two_shot takes"));
+      comm::detail::require_two_kinds(1, comm::algorithm::fifo_two_shot, 8),
+      contains("8 ranks on one device") && contains("two blocks, as fifo_two_shot takes"));
 }
 
 TEST_CASE("slices begin on lines", "[comm]") {
-  CHECK(comm::line_packs * comm::pack_bytes == comm::line_bytes);
+  CHECK(comm::line_vecs * comm::vec16_bytes == comm::line_bytes);
 }
 
 TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[comm]") {
@@ -126,37 +149,61 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
     for (unsigned const blocks : {1U, 33U, 132U}) {
       std::size_t const scratch = 4 << 20;
       auto const at = comm::make_workspace_layout(ranks, blocks, scratch);
-      CHECK(std::size_t{at.slot_packs} * blocks * comm::pack_bytes > scratch);
-      CHECK(at.slot_packs % 2 == 0);
-      CHECK(at.states_at >= at.failed_at + comm::line_bytes);
+      CHECK(std::size_t{at.slot_vecs} * blocks * comm::vec16_bytes > scratch);
+      CHECK(at.states_at >= at.abort_flag_at + comm::line_bytes);
       CHECK(at.flags_at >= at.states_at + blocks * comm::line_bytes);
       CHECK(at.agreement_at >= at.flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
-      CHECK(at.ring_state_at >= at.agreement_at + 2 * 8 * comm::line_bytes);
-      CHECK(at.ring_at == at.bytes);  // no blocks have slots
-      auto const ring = comm::make_workspace_layout(ranks, blocks, scratch, 0, blocks);
-      CHECK(ring.ring_ticket_at >= ring.ring_state_at + sizeof(comm::ring_state));
-      CHECK(ring.ring_told_at >= ring.ring_ticket_at + comm::line_bytes);
-      CHECK(ring.ring_cleared_at >= ring.ring_told_at + 8 * comm::line_bytes);
-      CHECK(ring.ring_loaded_at >= ring.ring_cleared_at + blocks * sizeof(unsigned));
-      CHECK(ring.ll_at >= ring.ring_loaded_at + ring.ring_slots * comm::sector_bytes);
-      // What is told by data begins with the pattern, which `reset` leaves from here on.
-      CHECK(ring.ring_at >= ring.lamport_at);
-      CHECK(ring.bytes >= ring.ring_at + std::size_t{ring.sources} * ring.ring_slots *
-                                             comm::ring_tile_packs * comm::pack_bytes);
-      CHECK(at.lamport_at >=
-            at.ll_at + std::size_t{2} * at.sources * blocks * at.ll_slot_packs * 32);
-      CHECK(at.bytes >= at.lamport_at + std::size_t{3} * at.sources * blocks * at.slot_packs *
-                                            comm::pack_bytes);
+      CHECK(at.fifo_state_at >= at.agreement_at + 2 * 8 * comm::line_bytes);
+      CHECK(at.fifo_at == at.bytes);  // no blocks have slots
+      auto const fifo = comm::make_workspace_layout(ranks, blocks, scratch, 0, blocks);
+      CHECK(fifo.fifo_ticket_at >= fifo.fifo_state_at + sizeof(comm::fifo_state));
+      CHECK(fifo.fifo_consumed_at >= fifo.fifo_ticket_at + comm::line_bytes);
+      CHECK(fifo.fifo_block_consumed_at >= fifo.fifo_consumed_at + 8 * comm::line_bytes);
+      CHECK(fifo.fifo_loaded_at >= fifo.fifo_block_consumed_at + blocks * sizeof(unsigned));
+      CHECK(fifo.lamport_at >= fifo.fifo_loaded_at + fifo.fifo_slots * comm::sector_bytes);
+      // `reset` writes the sentinel from `lamport_at` on, where data are their own flags.
+      CHECK(fifo.fifo_at >= fifo.lamport_at);
+      CHECK(fifo.bytes >= fifo.fifo_at + std::size_t{fifo.sources} * fifo.fifo_slots *
+                                             comm::fifo_tile_vecs * comm::vec16_bytes);
+      CHECK(at.bytes >= at.lamport_at + std::size_t{3} * at.sources * blocks * at.slot_vecs *
+                                            comm::vec16_bytes);
       CHECK(at.bytes % comm::line_bytes == 0);
-      // Of a message that begins and ends within packs.
-      auto const packs = [&](comm::algorithm how) {
-        return comm::capacity_bytes(how, scratch, ranks) / comm::pack_bytes + 1;
-      };
-      CHECK(packs(comm::algorithm::lamport_push) <= std::size_t{at.slot_packs} * blocks);
-      CHECK(packs(comm::algorithm::ll_push) <= std::size_t{at.ll_slot_packs} * blocks);
-      CHECK(comm::share_of(packs(comm::algorithm::lamport_two_shot),
-                           static_cast<std::uint64_t>(ranks)) <=
-            std::size_t{at.slot_packs} / 2 * blocks);
+      // A message that begins and ends within vec16s has one more.
+      CHECK(comm::capacity_bytes(comm::algorithm::lamport_push, scratch) / comm::vec16_bytes + 1 <=
+            std::size_t{at.slot_vecs} * blocks);
+    }
+  }
+}
+
+TEST_CASE("an engine's workspace grows less than the number of ranks", "[comm]") {
+  constexpr unsigned sms = 132;  // of an H200
+  auto const mib = [](int ranks) {
+    comm::all_reduce_options options;
+    options.scratch_bytes = comm::default_scratch_bytes(ranks, sms);
+    bool const fifo = comm::uses_fifo(options.how, ranks, 90);
+    return static_cast<double>(comm::engine_layout(options, ranks, sms, fifo).bytes) / (1 << 20);
+  };
+  INFO(mib(2) << ", " << mib(4) << " and " << mib(8) << " MiB");
+  CHECK(mib(2) < 60);
+  CHECK(mib(4) < 90);
+  CHECK(mib(8) < 90);
+}
+
+TEST_CASE("scratch that was not asked for holds the table's pushes and a row for each block",
+          "[comm]") {
+  for (int ranks = 2; ranks <= comm::max_ranks; ++ranks) {
+    for (unsigned const resident : {1U, 20U, 132U}) {
+      comm::all_reduce_options options;
+      options.scratch_bytes = comm::default_scratch_bytes(ranks, resident);
+      auto const at = comm::engine_layout(options, ranks, resident, false);
+      INFO(ranks << " ranks, " << resident << " resident blocks");
+      CHECK(at.slot_vecs >= comm::most_row_vecs);
+      CHECK(at.blocks >= resident);
+      for (std::size_t bytes = 16; bytes < (std::size_t{1} << 30U); bytes *= 2) {
+        auto const how = comm::choose({bytes, ranks, true, false}, options.scratch_bytes);
+        if (how != comm::algorithm::lamport_push) { continue; }
+        CHECK(bytes / comm::vec16_bytes + 1 <= std::size_t{at.slot_vecs} * resident);
+      }
     }
   }
 }

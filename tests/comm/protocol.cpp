@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Every interleaving of a few ranks and operations: no packet is lost, none is read twice, no rank
-/// waits for ever. A model of one block's channel, by the rules of comm/protocol.hpp; that of rings
-/// is in comm/ring_protocol.cpp.
+/// A model of one channel of lamport_push and two_shot by the rules of comm/protocol.hpp. In every
+/// interleaving of a few ranks and operations, no vec16 is lost or read twice, and no rank waits
+/// for ever. comm/fifo_protocol.cpp has the model of the FIFO algorithms.
 
 #include "catch.hpp"
 
@@ -21,44 +21,39 @@ namespace {
 
 constexpr int most_ranks = 3;
 constexpr unsigned most_buffers = 4;
-constexpr unsigned most_packs = 2;
+constexpr unsigned most_vecs = 2;
 constexpr int no_data = -1;
 
-enum class step : unsigned char { renew, send, clear, receive };
+enum class step : unsigned char { send, clear, receive };
 
-/// What a rank does in one operation, for each of its peers and packs.
+/// A step of a rank in one operation, for each of its peers and vec16s.
 struct action {
   step what;
   int peer;
-  unsigned pack;
+  unsigned vec;
 };
 
-/// Ranks of a model: `Rules` says which buffer an epoch has, whether buffers are cleared, and what
-/// a reader takes for data of its operation.
+/// The state of all ranks of a model.
 struct state {
   std::array<unsigned char, most_ranks> operation{};
   std::array<unsigned char, most_ranks> position{};
-  /// What stands in `buffer` of a rank for a source: of each pack the epoch it was written in, or
-  /// `no_data`.
-  using packs = std::array<signed char, most_packs>;
-  std::array<std::array<std::array<packs, most_buffers>, most_ranks>, most_ranks> slot{};
+  /// The content of a rank's buffer from a source: the epoch that wrote each vec16, or `no_data`.
+  using vecs = std::array<signed char, most_vecs>;
+  std::array<std::array<std::array<vecs, most_buffers>, most_ranks>, most_ranks> slot{};
   auto operator<=>(state const&) const = default;
 };
 
 struct rules {
   unsigned buffers;
-  unsigned cleared_after;       ///< 0: readers know the epoch by itself
-  unsigned epochs = 256;        ///< that packets tell apart, a power of two
-  unsigned renewal_period = 0;  ///< 0: nothing is renewed
-  bool clears_own_buffer = false;
+  unsigned cleared_after;  ///< operation k clears the buffer of k - cleared_after
 };
 
-/// Explores all interleavings of `ranks` ranks that each do operations of so many packs; returns
+/// Explores all interleavings of `ranks` ranks that each do operations of so many vecs; returns
 /// what went wrong.
 class explorer {
  public:
-  explorer(rules of, int ranks, std::vector<unsigned> packs)
-      : rules_(of), ranks_(ranks), packs_(std::move(packs)) {}
+  explorer(rules of, int ranks, std::vector<unsigned> vecs)
+      : rules_(of), ranks_(ranks), vecs_(std::move(vecs)) {}
   explorer(rules of, int ranks, int operations)
       : explorer(of, ranks, std::vector<unsigned>(static_cast<std::size_t>(operations), 1)) {}
 
@@ -78,7 +73,7 @@ class explorer {
       bool all_done = true;
       for (int rank = 0; rank < ranks_; ++rank) {
         auto const r = static_cast<std::size_t>(rank);
-        if (now.operation[r] == packs_.size()) { continue; }
+        if (now.operation[r] == vecs_.size()) { continue; }
         all_done = false;
         auto next = now;
         if (!advance(next, rank)) { continue; }
@@ -92,73 +87,50 @@ class explorer {
   std::size_t states() const { return seen_.size(); }
 
  private:
-  /// The order within a kernel: all sends, all clears, all receipts; first of all what is renewed.
+  /// The order within a kernel: all sends, all clears, all receipts.
   std::vector<action> program(int rank, unsigned epoch) const {
     std::vector<action> all;
-    for (auto const what : {step::renew, step::send, step::clear, step::receive}) {
-      auto packs = packs_of(epoch);
-      if (what == step::renew) { packs = renews(epoch) ? most_packs : 0; }
+    for (auto const what : {step::send, step::clear, step::receive}) {
+      auto vecs = vecs_of(epoch);
       if (what == step::clear) {
-        bool const is_any = rules_.cleared_after != 0 && epoch > rules_.cleared_after;
-        packs = is_any ? packs_of(epoch - rules_.cleared_after) : 0;
+        vecs = epoch > rules_.cleared_after ? vecs_of(epoch - rules_.cleared_after) : 0;
       }
       for (int peer = 0; peer < ranks_; ++peer) {
-        for (unsigned pack = 0; peer != rank && pack < packs; ++pack) {
-          all.push_back({what, peer, pack});
+        for (unsigned vec = 0; peer != rank && vec < vecs; ++vec) {
+          all.push_back({what, peer, vec});
         }
       }
     }
     return all;
   }
 
-  unsigned packs_of(unsigned epoch) const { return packs_[epoch - 1]; }
+  unsigned vecs_of(unsigned epoch) const { return vecs_[epoch - 1]; }
   unsigned buffer_of(unsigned epoch) const { return epoch % rules_.buffers; }
-  bool renews(unsigned epoch) const {
-    auto const period = rules_.renewal_period;
-    return period != 0 && epoch % period >= period - rules_.buffers;
-  }
-  /// By how much a packet is ahead of an epoch, as far as epochs can say.
-  int ahead(int there, unsigned epoch) const {
-    auto const by = static_cast<int>((static_cast<unsigned>(there) - epoch) % rules_.epochs);
-    auto const half = static_cast<int>(rules_.epochs / 2);
-    return by < half ? by : by - 2 * half;
-  }
 
   /// Does the next action of a rank; false where it has to wait.
   bool advance(state& now, int rank) {
     auto const r = static_cast<std::size_t>(rank);
     auto const epoch = static_cast<unsigned>(now.operation[r]) + 1;
     auto const all = program(rank, epoch);
-    auto const [what, peer, pack] = all[now.position[r]];
+    auto const [what, peer, vec] = all[now.position[r]];
     auto const p = static_cast<std::size_t>(peer);
-    if (what == step::renew) {
-      auto& there = now.slot[r][p][buffer_of(epoch + (rules_.clears_own_buffer ? 0 : 1))][pack];
-      if (there != no_data && static_cast<unsigned>(there) >= epoch) {
-        wrong_ = "a packet was cleared before it was read";
-      }
-      there = no_data;
-    } else if (what == step::send) {
-      auto& there = now.slot[p][r][buffer_of(epoch)][pack];
+    if (what == step::send) {
+      auto& there = now.slot[p][r][buffer_of(epoch)][vec];
       // Overwriting what the peer has not read yet loses it.
-      if (there != no_data && now.operation[p] < there) { wrong_ = "a packet was overwritten"; }
-      if (rules_.cleared_after != 0 && there != no_data) { wrong_ = "a buffer was not clear"; }
+      if (there != no_data && now.operation[p] < there) { wrong_ = "data were overwritten"; }
+      if (there != no_data) { wrong_ = "a buffer was not clear"; }
       there = static_cast<signed char>(epoch);
     } else if (what == step::clear) {
       auto const to_clear =
           (epoch % rules_.buffers + rules_.buffers - rules_.cleared_after) % rules_.buffers;
-      auto& there = now.slot[r][p][to_clear][pack];
+      auto& there = now.slot[r][p][to_clear][vec];
       if (there != no_data && static_cast<unsigned>(there) >= epoch) {
-        wrong_ = "a packet was cleared before it was read";
+        wrong_ = "data were cleared before it was read";
       }
       there = no_data;
     } else {
-      auto const there = now.slot[r][p][buffer_of(epoch)][pack];
-      bool const by_epoch = rules_.cleared_after == 0;
+      auto const there = now.slot[r][p][buffer_of(epoch)][vec];
       if (there == no_data) { return false; }
-      if (by_epoch && ahead(there, epoch) > 0) {
-        wrong_ = "a packet seems to be of an epoch to come";
-      }
-      if (by_epoch && ahead(there, epoch) != 0) { return false; }
       if (there != static_cast<signed char>(epoch)) { wrong_ = "another operation's was read"; }
     }
     if (++now.position[r] == all.size()) {
@@ -170,25 +142,12 @@ class explorer {
 
   rules rules_;
   int ranks_;
-  std::vector<unsigned> packs_;  ///< of each operation
+  std::vector<unsigned> vecs_;  ///< of each operation
   std::set<state> seen_;
   std::string wrong_;
 };
 
 }  // namespace
-
-TEST_CASE("two buffers are enough for packets that carry their epoch", "[comm]") {
-  for (int const ranks : {2, 3}) {
-    explorer model{{protocol::ll_buffers, 0}, ranks, ranks == 2 ? 7 : 4};
-    CHECK(model.run() == "");
-    CHECK(model.states() > 50);
-  }
-}
-
-TEST_CASE("one buffer is not", "[comm]") {
-  explorer model{{1, 0}, 2, 4};
-  CHECK(model.run() != "");
-}
 
 TEST_CASE("three buffers, cleared one operation later, are enough for bare data", "[comm]") {
   for (int const ranks : {2, 3}) {
@@ -196,26 +155,6 @@ TEST_CASE("three buffers, cleared one operation later, are enough for bare data"
     CHECK(model.run() == "");
     CHECK(model.states() > 50);
   }
-}
-
-TEST_CASE("epochs come again, and packets of the past are not taken for new ones", "[comm]") {
-  // Large messages, and after small ones, and as many epochs as packets tell apart, large ones.
-  auto const large_after = [](std::size_t epochs) {
-    std::vector<unsigned> packs(epochs + 2, 1);
-    for (auto const large : {0U, 1U}) { packs[large] = packs[epochs + large] = 2; }
-    return packs;
-  };
-  rules of{protocol::ll_buffers, 0, 16};
-  CHECK(explorer(of, 2, large_after(16)).run() == "another operation's was read");
-  CHECK(explorer(of, 2, large_after(10)).run() == "a packet seems to be of an epoch to come");
-  of.renewal_period = 4;
-  for (std::size_t epochs = 2; epochs < 20; ++epochs) {
-    INFO(epochs << " epochs apart");
-    CHECK(explorer(of, 2, large_after(epochs)).run() == "");
-  }
-  CHECK(explorer(of, 3, {2, 2, 1, 2, 2}).run() == "");
-  of.clears_own_buffer = true;
-  CHECK(explorer(of, 2, large_after(4)).run() == "a packet was cleared before it was read");
 }
 
 TEST_CASE("three buffers are enough as messages change their size", "[comm]") {
@@ -246,7 +185,7 @@ std::string explore_meetings(int ranks, unsigned operations, unsigned start) {
   for (auto& each : first.flag) { each.fill(start); }
   std::set<meeting_state> seen{first};
   std::vector<meeting_state> open{first};
-  auto const ends = operations * protocol::handshakes * 2;  // raise, then wait, for each
+  auto const ends = operations * protocol::barriers * 2;  // raise, then wait, for each
   while (!open.empty()) {
     auto const now = open.back();
     open.pop_back();
@@ -308,7 +247,6 @@ TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is mad
   for (int i = 0; i < 40; ++i) {
     auto const next = protocol::next_epoch(epoch);
     CHECK(next != 0);
-    CHECK(protocol::ll_buffer(next) == (protocol::ll_buffer(epoch) + 1) % protocol::ll_buffers);
     CHECK(protocol::lamport_buffer(next) ==
           (protocol::lamport_buffer(epoch) + 1) % protocol::lamport_buffers);
     CHECK(protocol::buffer_to_clear(next) == protocol::lamport_buffer(epoch));
@@ -319,8 +257,8 @@ TEST_CASE("epochs keep their turns as they wrap, and none is what scratch is mad
 
 TEST_CASE("each renewal is in time for numbers of 32 bits", "[comm]") {
   constexpr auto period = protocol::renewal_period;
-  // What is left by an operation just after one renewal waits for the next, of which one is lost
-  // where epochs step over the last ones, and is looked at by operations of up to a period.
+  // A number written just after one renewal waits for the next renewal. One renewal may be lost,
+  // and the number is then read by operations of up to a period.
   CHECK(4 * std::uint64_t{period} < std::uint64_t{1} << 31U);
   for (unsigned k = 0; k < 16; ++k) {
     auto const end = (k + 1) * period;
@@ -329,13 +267,6 @@ TEST_CASE("each renewal is in time for numbers of 32 bits", "[comm]") {
     CHECK(protocol::renews(end - 1, end));
     CHECK_FALSE(protocol::renews(end - 3, end - 1));
     CHECK_FALSE(protocol::renews(end, end + period - 1));
-    CHECK_FALSE(protocol::renews_ll(end - 3));
-    CHECK_FALSE(protocol::renews_ll(end));
-    CHECK_FALSE(protocol::renews_ll(end + 1));
-    // One that clears each buffer.
-    CHECK(protocol::renews_ll(end - 2));
-    CHECK(protocol::renews_ll(end - 1));
-    CHECK(protocol::ll_buffer(end - 1) != protocol::ll_buffer(end - 2));
   }
 }
 

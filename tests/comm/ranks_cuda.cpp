@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many GPUs the benchmarks of all-reduce take.
+/// The number of GPUs that the benchmarks of all-reduce use.
 #include "catch.hpp"
 #include "support/ranks.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Packs and slices cover every element once, for any count and alignment.
+/// Vec16s and slices cover every element once, for any count and alignment.
 
 #include "catch.hpp"
 
@@ -14,12 +14,12 @@ using namespace assay::comm;
 
 namespace {
 
-/// How often each element is in a pack, by the definition of `pack_grid`.
-std::vector<int> visits(pack_grid const& grid, unsigned in_pack) {
+/// The number of vec16s that have each element, by the definition of `vec16_grid`.
+std::vector<int> visits(vec16_grid const& grid, unsigned per_vec) {
   std::vector<int> seen(grid.count, 0);
-  for (std::uint64_t k = 0; k < grid.packs; ++k) {
-    for (std::uint64_t i = 0; i < in_pack; ++i) {
-      auto const at = k * in_pack + i - grid.shift;
+  for (std::uint64_t k = 0; k < grid.vecs; ++k) {
+    for (std::uint64_t i = 0; i < per_vec; ++i) {
+      auto const at = k * per_vec + i - grid.shift;
       if (at < grid.count) { ++seen[at]; }
     }
   }
@@ -28,47 +28,47 @@ std::vector<int> visits(pack_grid const& grid, unsigned in_pack) {
 
 }  // namespace
 
-TEST_CASE("packs hold every element once, and whole packs nothing else", "[comm]") {
+TEST_CASE("vecs hold every element once, and whole vecs nothing else", "[comm]") {
   for (std::size_t const bytes : {2U, 4U}) {
-    auto const in_pack = static_cast<unsigned>(pack_bytes / bytes);
+    auto const per_vec = static_cast<unsigned>(vec16_bytes / bytes);
     for (std::uint64_t count = 0; count < 70; ++count) {
-      for (unsigned late = 0; late < in_pack; ++late) {
+      for (unsigned late = 0; late < per_vec; ++late) {
         std::array<std::uintptr_t, 4> const at{4096 + late * bytes, 8192 + late * bytes,
                                                16384 + late * bytes, 65536 + late * bytes};
-        auto const grid = make_pack_grid(bytes, count, at);
+        auto const grid = make_vec16_grid(bytes, count, at);
         INFO(bytes << "-byte elements, " << count << " of them, " << late << " late");
         CHECK(grid.wide);
         CHECK(grid.shift == late);
-        for (int const seen : visits(grid, in_pack)) { REQUIRE(seen == 1); }
+        for (int const seen : visits(grid, per_vec)) { REQUIRE(seen == 1); }
         REQUIRE(grid.first_whole <= grid.end_whole);
-        REQUIRE(grid.end_whole <= grid.packs);
-        for (std::uint64_t k = 0; k < grid.packs; ++k) {
+        REQUIRE(grid.end_whole <= grid.vecs);
+        for (std::uint64_t k = 0; k < grid.vecs; ++k) {
           bool const whole =
-              k * in_pack >= grid.shift && (k + 1) * in_pack - grid.shift <= grid.count;
+              k * per_vec >= grid.shift && (k + 1) * per_vec - grid.shift <= grid.count;
           REQUIRE(whole == (k >= grid.first_whole && k < grid.end_whole));
-          if (whole) { REQUIRE((at[0] + (k * in_pack - grid.shift) * bytes) % pack_bytes == 0); }
+          if (whole) { REQUIRE((at[0] + (k * per_vec - grid.shift) * bytes) % vec16_bytes == 0); }
         }
       }
     }
   }
 }
 
-TEST_CASE("buffers of different alignment share the grid that suits most, without wide packs",
+TEST_CASE("buffers of different alignment share the grid that suits most, without wide vecs",
           "[comm]") {
   std::array<std::uintptr_t, 3> const at{4096 + 8, 8192 + 4, 16384 + 8};
-  auto const grid = make_pack_grid(4, 1000, at);
+  auto const grid = make_vec16_grid(4, 1000, at);
   CHECK_FALSE(grid.wide);
   CHECK(grid.shift == 2);
   for (int const seen : visits(grid, 4)) { REQUIRE(seen == 1); }
 }
 
-TEST_CASE("the slices of the ranks hold all packs, and begin on lines", "[comm]") {
+TEST_CASE("the slices of the ranks hold all vecs, and begin on lines", "[comm]") {
   for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (std::uint64_t packs = 0; packs < 300; ++packs) {
-      auto const each = slice_packs(packs, ranks);
-      REQUIRE(each * static_cast<std::uint64_t>(ranks) >= packs);
-      if (each < packs) { REQUIRE(each % line_packs == 0); }
-      REQUIRE(each <= packs / static_cast<std::uint64_t>(ranks) + line_packs);
+    for (std::uint64_t vecs = 0; vecs < 300; ++vecs) {
+      auto const each = slice_vecs(vecs, ranks);
+      REQUIRE(each * static_cast<std::uint64_t>(ranks) >= vecs);
+      if (each < vecs) { REQUIRE(each % line_vecs == 0); }
+      REQUIRE(each <= vecs / static_cast<std::uint64_t>(ranks) + line_vecs);
     }
   }
 }
@@ -76,7 +76,7 @@ TEST_CASE("the slices of the ranks hold all packs, and begin on lines", "[comm]"
 TEST_CASE("shares add up", "[comm]") {
   for (std::uint64_t total = 0; total < 100; ++total) {
     for (std::uint64_t parts = 1; parts < 20; ++parts) {
-      auto const share = share_of(total, parts);
+      auto const share = ceil_div(total, parts);
       CHECK(share * parts >= total);
       CHECK((share == 0 || (share - 1) * parts < total));
     }

@@ -23,15 +23,15 @@ namespace assay::test {
 /// rank's kernel wait behind another rank's on the same device.
 inline bool const queues_asked_for = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
 
-/// Whether all ranks share one device; then, under a sanitizer, one launch is for all of them,
-/// since it lets no two kernels run side by side.
+/// True where all ranks share one device. Under a sanitizer, which lets no two kernels run side by
+/// side, one launch is then for all ranks.
 inline bool one_device(int ranks) { return small() || device_count() < ranks; }
 
 inline comm::peers peers_of(int ranks) {
   return one_device(ranks) ? comm::peers::on_one(on::device{0}, ranks) : comm::peers::first(ranks);
 }
 
-/// Bounded waits, so that what is wrong ends with an error.
+/// Options with bounded waits, so that a failure ends with an error.
 inline comm::all_reduce_options checked_options(comm::algorithm how = comm::algorithm::automatic) {
   comm::all_reduce_options options;
   options.how = how;
@@ -42,7 +42,7 @@ inline comm::all_reduce_options checked_options(comm::algorithm how = comm::algo
   return options;
 }
 
-/// Bytes on each rank's device, with a margin that nobody may write to.
+/// Bytes on each rank's device, between margins that stay unwritten.
 class rank_blocks {
  public:
   static constexpr std::size_t margin = 256;
@@ -68,7 +68,7 @@ class rank_blocks {
     check(cudaMemset(at(rank) + offset, value, bytes));
     check(cudaDeviceSynchronize());
   }
-  /// What is there, margins too.
+  /// The content with its margins.
   std::vector<std::byte> read(int rank) const {
     std::vector<std::byte> all(bytes_ + 2 * margin);
     check(cudaMemcpy(all.data(), at(rank) - margin, all.size(), cudaMemcpyDefault));
@@ -248,11 +248,16 @@ inline std::vector<int> rank_counts() {
   return {2, 3, 4};
 }
 
-/// All but `automatic`, which is one of them.
+/// All algorithms but `automatic`, which chooses one of them.
 inline constexpr comm::algorithm all_algorithms[] = {
-    comm::algorithm::ll_push,   comm::algorithm::lamport_push,  comm::algorithm::lamport_two_shot,
-    comm::algorithm::ring_push, comm::algorithm::ring_two_shot, comm::algorithm::pull,
-    comm::algorithm::two_shot};
+    comm::algorithm::lamport_push, comm::algorithm::fifo_one_shot, comm::algorithm::fifo_two_shot,
+    comm::algorithm::pull, comm::algorithm::two_shot};
+
+/// True where an engine by `how` over `ranks` ranks can be made on these devices.
+inline bool has_code(comm::algorithm how, int ranks) {
+  return !comm::is_fifo(how) || comm::has_fifo_code(how == comm::algorithm::fifo_two_shot, ranks,
+                                                    comm::code_of(peers_of(ranks)));
+}
 
 inline constexpr comm::reduction all_reductions[] = {comm::reduction::sum, comm::reduction::max,
                                                      comm::reduction::average};
@@ -261,6 +266,7 @@ inline constexpr comm::reduction all_reductions[] = {comm::reduction::sum, comm:
 template <class T, class Engine = comm::all_reduce>
 void require_right(comm::algorithm how, int ranks, std::vector<std::size_t> const& counts,
                    std::uint64_t seed) {
+  if (!has_code(how, ranks)) { return; }
   std::size_t most = 0;
   for (auto const count : counts) { most = std::max(most, count); }
   world<T, Engine> all{ranks, most, checked_options(how)};
@@ -271,7 +277,7 @@ void require_right(comm::algorithm how, int ranks, std::vector<std::size_t> cons
           for (std::size_t const out_late : {0U, 1U, 3U}) {
             INFO(all.engine.describe()
                  << ": " << count << " elements of " << sizeof(T) << " bytes, "
-                 << std::string{comm::in_words(what)} << (in_place ? ", in place" : "") << ", "
+                 << std::string{comm::to_string(what)} << (in_place ? ", in place" : "") << ", "
                  << in_late << " and " << out_late << " late, seed " << seed);
             auto const text = all.run(count, in_late, out_late, in_place, what, ++seed);
             INFO(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Uses the host half of the library from one unit.
-#include <assay/host.hpp>
+#include <assay/no_cuda.hpp>
 
 #include <iostream>
 

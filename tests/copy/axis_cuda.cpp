@@ -10,7 +10,7 @@
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/pipeline.hpp>
-#include <assay/workload/refusal.hpp>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <concepts>
 #include <stdexcept>
@@ -30,6 +30,7 @@ struct tiled {
 };
 struct untiled {
   static constexpr std::string_view name = "untiled";
+  traffic item_traffic() const { return {}; }
   bool operator==(untiled const&) const = default;
 };
 /// A workload that says that it takes none.
@@ -143,11 +144,11 @@ void require_on(on::device, picky, copy::regular<>) {}
 }  // namespace
 
 TEST_CASE("a workload's refusal is told, and nothing else is taken for one", "[copy]") {
-  CHECK(!workloads::refusal(on::device{3}, picky{}, copy::regular<>{}));
-  CHECK(workloads::refusal(on::device{3}, picky{}, copy::bulk<4>{})
+  CHECK(!workloads::why_unsupported(on::device{3}, picky{}, copy::regular<>{}));
+  CHECK(workloads::why_unsupported(on::device{3}, picky{}, copy::bulk<4>{})
             .value_or("")
             .find("copy::bulk<4> needs a device of compute capability 9.0 or higher, and "
                   "on::device{3}") == 0);
-  CHECK_THROWS_AS(workloads::refusal(on::device{3}, picky{}, copy::cp_async<2>{}),
+  CHECK_THROWS_AS(workloads::why_unsupported(on::device{3}, picky{}, copy::cp_async<2>{}),
                   std::logic_error);
 }

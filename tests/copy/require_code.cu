@@ -9,11 +9,11 @@
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/refusal.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
+#include <assay/workload/why_unsupported.hpp>
 
 #include <string>
 
@@ -52,7 +52,7 @@ TEMPLATE_TEST_CASE("every workload says that its code lacks a strategy", "[copy]
                    workloads::streaming_sum<double>, workloads::row_gather,
                    workloads::scale_add<float>, workloads::transpose) {
   auto const why = [](auto how) {
-    return workloads::refusal(place, TestType{}, how).value_or("runs");
+    return workloads::why_unsupported(place, TestType{}, how).value_or("runs");
   };
   CHECK(why(copy::regular<>{}) == "runs");
   CHECK_THAT(why(copy::cp_async<2>{}), contains(said_of("copy::cp_async<2>", 80)));
@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("every workload says that its code lacks a strategy", "[copy]
 
 TEST_CASE("a product needs code for 8.0, whatever brings its tiles", "[copy]") {
   auto const why = [](auto how) {
-    return workloads::refusal(place, workloads::matmul<float>{}, how).value_or("runs");
+    return workloads::why_unsupported(place, workloads::matmul<float>{}, how).value_or("runs");
   };
   CHECK_THAT(why(copy::regular<>{}), contains(said_of("matmul", 80)));
   CHECK_THAT(why(copy::bulk<2>{}), contains(said_of("copy::bulk<2>", 90)));

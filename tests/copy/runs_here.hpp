@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 
-#include <assay/workload/refusal.hpp>
+#include <assay/workload/why_unsupported.hpp>
 
 namespace assay::test {
 
@@ -14,7 +14,7 @@ namespace assay::test {
 template <class Work, copy_strategy Strategy>
 bool runs_here(Work const& work, Strategy how) {
   if (racecheck() && Strategy::capability >= 90) { return false; }
-  auto const why = workloads::refusal(on::device{0}, work, how);
+  auto const why = workloads::why_unsupported(on::device{0}, work, how);
   if (why) { WARN("left out: " << *why); }
   return !why;
 }

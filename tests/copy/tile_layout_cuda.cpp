@@ -6,8 +6,8 @@
 
 #include <assay/copy/tile_layout.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
-#include <assay/workload/matmul_order.hpp>
 #include <assay/workload/matmul_threads.hpp>
+#include <assay/workload/tile_rasterization.hpp>
 
 #include <cstdint>
 #include <map>
@@ -232,8 +232,9 @@ TEST_CASE("half a warp that multiplies by FFMA reads 128 bytes or fewer of disti
 
 TEST_CASE("tiles come each once, and neighbours share rows and columns", "[workload]") {
   for (auto const& order :
-       {workloads::tile_order{1, 1}, workloads::tile_order{8, 5}, workloads::tile_order{32, 16},
-        workloads::tile_order{13, 7}, workloads::tile_order{3, 100}, workloads::tile_order{9, 1}}) {
+       {workloads::tile_rasterization{1, 1}, workloads::tile_rasterization{8, 5},
+        workloads::tile_rasterization{32, 16}, workloads::tile_rasterization{13, 7},
+        workloads::tile_rasterization{3, 100}, workloads::tile_rasterization{9, 1}}) {
     std::set<std::pair<int, int>> all;
     for (int i = 0; i < order.count(); ++i) {
       auto const at = order.at(i);
@@ -242,7 +243,7 @@ TEST_CASE("tiles come each once, and neighbours share rows and columns", "[workl
     }
     CHECK(all.size() == static_cast<std::size_t>(order.count()));
   }
-  workloads::tile_order const square{32, 16};
+  workloads::tile_rasterization const square{32, 16};
   std::set<int> rows, cols;
   for (int i = 0; i < 128; ++i) {
     rows.insert(square.at(i).row);

@@ -35,7 +35,7 @@ void check_tiles() {
   constexpr int groups = groups_in_block<Group, threads>;
   constexpr int blocks = 16 / groups;
   constexpr int offsets = blocks * groups;
-  using tiles_type = copy::pipeline<Strategy, Group, tile_bytes>;
+  using tiles_type = copy::tile_pipeline<Strategy, Group, tile_bytes>;
   auto const seed = fresh_seed();
   INFO(describe(Strategy{}) << ", groups of " << Group::threads << ", seed " << seed);
   for (int const bytes : sizes()) {
@@ -64,7 +64,7 @@ void check_tiles() {
 template <class Strategy, class Group>
 void check_pieces() {
   constexpr int group = Group::threads;
-  using tiles_type = copy::pipeline<Strategy, Group, tile_bytes>;
+  using tiles_type = copy::tile_pipeline<Strategy, Group, tile_bytes>;
   auto const seed = fresh_seed();
   INFO(describe(Strategy{}) << ", groups of " << group << ", seed " << seed);
   for (int const first : {0, 16, 17, 256}) {
@@ -99,7 +99,7 @@ void check_pieces() {
 template <class Strategy, class Group>
 void check_rows() {
   constexpr int group = Group::threads;
-  using tiles_type = copy::pipeline<Strategy, Group, 8192>;
+  using tiles_type = copy::tile_pipeline<Strategy, Group, 8192>;
   auto const seed = fresh_seed();
   INFO(describe(Strategy{}) << ", groups of " << group << ", seed " << seed);
   struct shape {
@@ -226,9 +226,11 @@ TEST_CASE("under a cap, each block has an SM of its own", "[copy]") {
 }
 
 TEST_CASE("more shared memory than a block can have is refused by its size", "[copy]") {
-  CHECK_THAT(
-      message_of([] { kernel::allow_shared(note_sm<256>, on::device{0}, std::size_t{1} << 20U); }),
-      contains("needs 1048576 bytes of shared memory"));
+  CHECK_THAT(message_of([] {
+               kernel::set_max_dynamic_shared_memory(note_sm<256>, on::device{0},
+                                                     std::size_t{1} << 20U);
+             }),
+             contains("needs 1048576 bytes of shared memory"));
 }
 
 namespace {

@@ -69,7 +69,7 @@ inline constexpr int groups_in_block = Threads / Group::threads;
 /// region`, in tiles of `tile`.
 template <class Strategy, class Group, int TileBytes, int Threads>
 __global__ void pass_tiles(std::byte const* in, std::byte* out, int region, int bytes, int tile) {
-  using tiles_type = copy::pipeline<Strategy, Group, TileBytes>;
+  using tiles_type = copy::tile_pipeline<Strategy, Group, TileBytes>;
   auto const group = static_cast<int>(threadIdx.x) / Group::threads;
   tiles_type tiles{kernel::dynamic_shared() + group * tiles_type::storage_bytes};
   int const number = static_cast<int>(blockIdx.x) * groups_in_block<Group, Threads> + group;
@@ -94,7 +94,7 @@ __global__ void pass_tiles(std::byte const* in, std::byte* out, int region, int 
 template <class Strategy, class Group, int TileBytes, int Threads>
 __global__ void pass_pieces(std::byte const* in, std::byte* out, int first, int gap, int second,
                             int skew, int tiles_count) {
-  copy::pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
+  copy::tile_pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
   int const both = first + second;
   copy::walk(
       tiles, tiles_count,
@@ -115,7 +115,7 @@ __global__ void pass_pieces(std::byte const* in, std::byte* out, int first, int 
 template <class Strategy, class Group, int TileBytes, int Threads>
 __global__ void pass_rows(std::byte const* in, std::byte* out, int rows, int row_bytes, int pitch,
                           int tile_pitch, int tile_rows) {
-  copy::pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
+  copy::tile_pipeline<Strategy, Group, TileBytes> tiles{kernel::dynamic_shared()};
   auto const many = [&](int i) {
     return rows - i * tile_rows < tile_rows ? rows - i * tile_rows : tile_rows;
   };
@@ -167,7 +167,7 @@ __global__ void pass_vectors(uint4 const* in, uint4* out, int count, int tile, i
 template <int Threads, class... Parameters, class... Arguments>
 void launch_test(void (*run)(Parameters...), int blocks, std::size_t shared,
                  Arguments const&... arguments) {
-  kernel::allow_shared(run, on::device{0}, shared);
+  kernel::set_max_dynamic_shared_memory(run, on::device{0}, shared);
   kernel::launch(run, kernel::launch_shape{static_cast<unsigned>(blocks), Threads}, shared,
                  ::cuda::stream_ref{cudaStreamPerThread}, arguments...);
 }

@@ -17,13 +17,13 @@ using assay::test::message_of;
 namespace {
 
 /// CUPTI with its host library; where they are missing the whole program counts as skipped.
-trace::profiler_api const& cupti() {
-  static auto const found = trace::profiler_api::load();
+trace::cupti_api const& cupti() {
+  auto const& found = trace::cupti_api::load();
   std::string lacking = found.why_missing();
   if (lacking.empty()) {
     try {
       (void)trace::counter_chips(found);
-    } catch (trace::profiler_error const& error) {
+    } catch (trace::cupti_error const& error) {
       if (error.code() != CUPTI_ERROR_NOT_INITIALIZED) { throw; }
       lacking = error.what();
     }
@@ -146,7 +146,7 @@ TEST_CASE("an unknown chip is refused, and the status says what to do") {
   try {
     trace::counter_host const host{cupti(), "XX999"};
     FAIL("a chip called XX999 was accepted");
-  } catch (trace::profiler_error const& error) {
+  } catch (trace::cupti_error const& error) {
     CHECK(error.code() == CUPTI_ERROR_INVALID_CHIP_NAME);
     auto const status = trace::status_of(error.code(), error.what());
     CHECK(status.is == trace::counter_status::state::unsupported);

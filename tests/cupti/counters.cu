@@ -9,7 +9,7 @@
 #include <assay/cupti/counters.hpp>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/trace/roofline.hpp>
-#include <assay/workload/resident.hpp>
+#include <assay/workload/device_array.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -80,8 +80,8 @@ class large_copy {
     return (assay::test::small() ? std::size_t{1} << 16U : times_the_cache * l2) / sizeof(uint4);
   }
   stream on_{place};
-  workloads::resident<uint4> from_;
-  workloads::resident<uint4> to_;
+  workloads::device_array<uint4> from_;
+  workloads::device_array<uint4> to_;
 };
 
 trace::counter_values measured(trace::counters& with, auto const& run) {
@@ -141,7 +141,7 @@ TEST_CASE("a copy far beyond the L2 cache moves through DRAM what it must, withi
   constexpr int times = 20;
   auto const reached = times * copy.bytes() / copy.seconds(times);
   auto const of =
-      trace::read_counters(all, {.must = {.bytes_read = copy.bytes()}}, {.dram_bytes = reached});
+      trace::roofline_of(all, {.required = {.bytes_read = copy.bytes()}}, {.dram_bytes = reached});
   INFO("reached " << reached << " bytes/s; " << of.reason);
   CHECK(of.limit == trace::bound::memory);
 }
@@ -239,8 +239,8 @@ TEST_CASE("ranges have values of their own, and the deep set runs the work once 
   // By the rate of this very copy: of a peak on paper it takes four fifths, more or less.
   trace::ceilings limits;
   limits.dram_bytes = copy.bytes() / copy.seconds(1);
-  auto const first = trace::read_counters(got.ranges[0], {}, limits);
-  auto const second = trace::read_counters(got.ranges[1], {}, limits);
+  auto const first = trace::roofline_of(got.ranges[0], {}, limits);
+  auto const second = trace::roofline_of(got.ranges[1], {}, limits);
   INFO(first.reason << ", " << second.reason);
   CHECK(first.dram.bytes > 20 * second.dram.bytes);
   CHECK(first.limit == trace::bound::memory);
@@ -322,7 +322,7 @@ TEST_CASE("metrics that nobody has are named, and the others are counted") {
 TEST_CASE("bytes over the link are counted beside the others, or it is said why not") {
   if (!readable()) { return; }
   constexpr std::size_t bytes = std::size_t{64} << 20U;
-  workloads::resident<std::byte> to{bytes};
+  workloads::device_array<std::byte> to{bytes};
   void* from = nullptr;
   check(cudaMallocHost(&from, bytes));
   trace::counters counters{{.metrics = trace::metric_sets::core() + trace::metric_sets::links()}};

@@ -11,9 +11,7 @@
 #include <assay/memory/pool.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/explanation_json.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/sequential.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <cmath>
@@ -54,9 +52,9 @@ bool traced(trace::explanation const& why) {
   return false;
 }
 
-trace::ledger_sum sum_of(trace::explanation const& why, trace::entry_kind kind, bool variant) {
+trace::breakdown_entry sum_of(trace::explanation const& why, trace::entry_kind kind, bool variant) {
   for (auto const& each : trace::by_kind(why.changes)) {
-    if (each.view == trace::seen_by::host && each.what == kind) {
+    if (each.seen_by == trace::perspective::host && each.what == kind) {
       return variant ? each.variant : each.control;
     }
   }
@@ -90,7 +88,7 @@ void whole(trace::explanation const& why) {
     }
   }
   for (auto const& each : why.kernels) {
-    auto sum = each.left_ns;
+    auto sum = each.unexplained_ns;
     for (auto const& cause : each.causes) { sum += cause.ns; }
     CHECK(sum == Approx(each.delta_ns()).epsilon(1e-6).margin(1));
   }
@@ -165,7 +163,7 @@ TEST_CASE("What one fused kernel saves over three is bytes, by the counters of b
                  : 0;
   }
   CHECK(bytes < 0.8 * all.delta_ns());  // at least that much of what it is less
-  CHECK(std::abs(all.left_ns) < 0.25 * std::abs(all.delta_ns()));
+  CHECK(std::abs(all.unexplained_ns) < 0.25 * std::abs(all.delta_ns()));
   CHECK_THAT(printed(why), contains("By counters, kernels of one side only, together -"));
 }
 

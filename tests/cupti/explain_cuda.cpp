@@ -9,8 +9,7 @@
 
 #include <assay/cupti/explain.hpp>
 #include <assay/report/explanation.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.hpp>
 
 #include <stdexcept>
@@ -44,7 +43,7 @@ measure::comparison found() {
   return all;
 }
 
-trace::explained_runs counted(int& runs) {
+trace::variant_runs counted(int& runs) {
   return {"x", [&runs] {
             return [&runs] {
               ++runs;
@@ -66,14 +65,14 @@ TEST_CASE("host pipelines have no trace; the host's split says why they differ")
                         contains("lock waiting"));
 }
 
-TEST_CASE("a comparison gives the difference, its interval and the arms' labels") {
+TEST_CASE("a comparison gives the difference, its interval and the variants' labels") {
   auto const why = explain(control, variant, found());
   CHECK(why.variant.label == "pool{10 GiB} + serialized");
   CHECK(why.time.ns == Approx(0.1e6));
   CHECK(why.control.seconds == 1.0e-3);
   CHECK(why.time.resolved());
   CHECK_THAT(message_of([&] { explain(control, control, found()); }),
-             contains("the comparison has no arm with null_cast"));
+             contains("the comparison has no variant with null_cast"));
 }
 
 TEST_CASE("a comparison that ended early, or has no times, explains nothing and runs nothing") {
@@ -90,9 +89,9 @@ TEST_CASE("a comparison that ended early, or has no times, explains nothing and 
 
 TEST_CASE("runs that fail are told, and the rest goes on") {
   int runs = 0;
-  trace::explained_runs const failing{
+  trace::variant_runs const failing{
       "y", [] { return []() -> double { throw std::runtime_error("the device fell off"); }; }};
-  trace::explained_arm first, second;
+  trace::variant_evidence first, second;
   auto const why =
       trace::explain_runs(counted(runs), failing, first, second, trace::time_difference{5});
   CHECK(why.untraced == "the runs to be traced failed: the device fell off");
@@ -108,10 +107,10 @@ TEST_CASE("a trace tells how long the host was late, and copies were without a k
   b.copy(trace::copy_kind::device_to_host, 10, {60, 80});
   auto const shares = trace::detail::time_shares_of(b.trace);
   CHECK(shares.copies_exposed == Approx(60.0 / 80));
-  CHECK(shares.host_late == 0);
+  CHECK(shares.host_bound == 0);
   auto const nothing = trace::detail::time_shares_of({});
   CHECK(std::isnan(nothing.copies_exposed));
-  CHECK(std::isnan(nothing.host_late));
+  CHECK(std::isnan(nothing.host_bound));
 }
 
 TEST_CASE("both sides run in turn as often as asked, and the medians are taken") {

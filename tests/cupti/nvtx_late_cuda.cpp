@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVTX was called before the hook could be in place.
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
 #include <assay/trace/ranges.hpp>
 
@@ -19,7 +19,7 @@ TEST_CASE("A hook that came too late says so, and our own ranges are recorded al
   CHECK(trace::nvtx_hook::settle() == trace::nvtx_hook_state::too_late);
   auto const made = trace::record_ranges([] {
     nvtxRangePushA("theirs");
-    { range const ours{"ours"}; }
+    { nvtx_range const ours{"ours"}; }
     nvtxRangePop();
   });
   REQUIRE(made.ranges.size() == 1);

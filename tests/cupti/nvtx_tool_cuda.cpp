@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // With a tool built into the program, the hook leaves everything to it.
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
 #include <assay/trace/ranges.hpp>
 
@@ -42,13 +42,13 @@ int attach(NvtxGetExportTableFunc_t table_of) {
 
 TEST_CASE("A tool that was built in before has all ranges; recordings still have our own") {
   CHECK(trace::nvtx_hook::state() == trace::nvtx_hook_state::waiting);
-  { range const idle{"idle"}; }
+  { nvtx_range const idle{"idle"}; }
   CHECK(trace::nvtx_hook::settle() == trace::nvtx_hook_state::other_tool);
   CHECK(pushes == 1);
   CHECK(pops == 1);
   auto const made = trace::record_ranges([] {
     nvtxRangePushA("theirs");
-    { range const ours{"ours"}; }
+    { nvtx_range const ours{"ours"}; }
     nvtxRangePop();
   });
   CHECK(pushes == 2);

@@ -127,7 +127,7 @@ TEST_CASE("Copies and sets keep their kinds, and memory kinds are renumbered") {
   peer.srcKind = peer.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   peer.srcDeviceId = 2;
   peer.dstDeviceId = 3;
-  auto set = timed<cupti::set>(CUPTI_ACTIVITY_KIND_MEMSET, 40, 50);
+  auto set = timed<cupti::memset>(CUPTI_ACTIVITY_KIND_MEMSET, 40, 50);
   set.bytes = 100;
   set.value = 0xAB;
   set.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
@@ -152,10 +152,10 @@ TEST_CASE("Copies and sets keep their kinds, and memory kinds are renumbered") {
   CHECK(made.copies[1].to_device == 3);
   CHECK(made.copies[2].kind == copy_kind::unknown);
   CHECK(made.copies[2].from == memory_kind::unknown);
-  REQUIRE(made.sets.size() == 1);
-  CHECK(made.sets[0].value == 0xAB);
-  CHECK(made.sets[0].bytes == 100);
-  CHECK(made.sets[0].kind == memory_kind::managed);
+  REQUIRE(made.memsets.size() == 1);
+  CHECK(made.memsets[0].value == 0xAB);
+  CHECK(made.memsets[0].bytes == 100);
+  CHECK(made.memsets[0].kind == memory_kind::managed);
   // All eight, by the two headers' numbers.
   CHECK(memory_kind_of(CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN) == memory_kind::unknown);
   CHECK(memory_kind_of(CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE) == memory_kind::pageable);

@@ -4,19 +4,17 @@
 // What the recorder says of work whose every launch is known.
 #include "catch.hpp"
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/ptx.cuh>
-#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/cupti/record_batch.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/cuda.hpp>
-#include <assay/submit/concurrent.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/queued.hpp>
-#include <assay/submit/sequential.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/workload/vector_add.cuh>
 
@@ -132,7 +130,7 @@ void exact(Mode const& mode, std::byte* data) {
   auto const copies = std::count_if(made.copies.begin(), made.copies.end(), [](auto const& each) {
     return each.bytes == 4096 && each.kind == trace::copy_kind::device_to_device;
   });
-  auto const sets = std::count_if(made.sets.begin(), made.sets.end(),
+  auto const sets = std::count_if(made.memsets.begin(), made.memsets.end(),
                                   [](auto const& each) { return each.bytes == 2048; });
   CHECK(static_cast<std::size_t>(copies) == items);
   CHECK(static_cast<std::size_t>(sets) == items);
@@ -159,7 +157,7 @@ struct two_launches {
   struct state {};
   state prepare(device_lane auto&, int) const { return {}; }
   void enqueue(device_lane auto& lane, state&) const {
-    range const here{"two launches", category::gpu};
+    nvtx_range const here{"two launches", category::gpu};
     launch_nothing(lane.stream);
     launch_nothing(lane.stream);
   }
@@ -280,8 +278,8 @@ TEST_CASE("Every kernel lies in the range that launched it, with eight threads")
           auto const name = "launch " + std::to_string(number);
           // The library's own ranges, and those of other code, in turn.
           if (i % 2 == 0) {
-            range const outer{"outer"};
-            range const here{name.c_str(), category::gpu, number};
+            nvtx_range const outer{"outer"};
+            nvtx_range const here{name.c_str(), category::gpu, number};
             launch_nothing(on, number);
           } else {
             nvtxRangePushA("outer");
@@ -363,7 +361,8 @@ TEST_CASE("Whatever the library launches, allocates, sets and copies lies in a r
   workloads::vector_add<float> const work{.elements = assay::test::small() ? 2'000 : 100'000};
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::concurrent{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::graph{.threads = 2, .items = 3}});
-  all_of(pipeline{work, on::device{0}, mr::cuda{}, submit::queued{.threads = 2, .items = 3}});
+  all_of(
+      pipeline{work, on::device{0}, mr::cuda_malloc{}, submit::queued{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::sequential{.items = 3},
                   transfer::pinned{}});
 }
@@ -372,13 +371,13 @@ void CUPTIAPI hear_nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, void c
 
 TEST_CASE("Where another tool has the trace the recorder says so, and the program goes on") {
   bool const free = can_record();
-  trace::cupti_api const library;
+  auto const& library = trace::cupti_api::load();
   CUpti_SubscriberHandle other = nullptr;
   if (free) {
     CUpti_SubscriberParams who{};
     who.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
     who.subscriberName = "a tool";
-    REQUIRE(library.subscribe(&other, &hear_nothing, nullptr, &who) == CUPTI_SUCCESS);
+    REQUIRE(library->subscribe(&other, &hear_nothing, nullptr, &who) == CUPTI_SUCCESS);
   }
   stream const on{on::device{0}};
   std::uint32_t* data = nullptr;
@@ -388,7 +387,7 @@ TEST_CASE("Where another tool has the trace the recorder says so, and the progra
   tracer.start();
   auto const status = tracer.status();
   {
-    range const here{"here", category::gpu};
+    nvtx_range const here{"here", category::gpu};
     launch_nothing(on);
     check(cudaMemsetAsync(data, 0x5A, sizeof *data, on.get()));
     check(cudaMemcpyAsync(&got, data, sizeof got, cudaMemcpyDeviceToHost, on.get()));
@@ -408,7 +407,7 @@ TEST_CASE("Where another tool has the trace the recorder says so, and the progra
   CHECK(std::any_of(made.notes.begin(), made.notes.end(),
                     [](auto const& note) { return note.first == "CUDA is not recorded"; }));
   if (!free) { return; }
-  REQUIRE(library.unsubscribe(other) == CUPTI_SUCCESS);
+  REQUIRE(library->unsubscribe(other) == CUPTI_SUCCESS);
   CHECK(count_kernels(trace::record({}, [&] { launch_nothing(on); }), "traced_nothing") == 1);
 }
 

@@ -55,7 +55,7 @@ void write_records(int pairs) {
     used += sizeof record;
   };
   for (int i = 0; i < pairs; ++i) {
-    auto const at = static_cast<std::uint64_t>(realtime_ns() + now->clock_moved);
+    auto const at = static_cast<std::uint64_t>(system_clock_ns() + now->clock_moved);
     cupti::call call{};
     call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
     call.cbid = 211;
@@ -81,8 +81,8 @@ void write_records(int pairs) {
 }
 
 /// Everything but walking through a buffer and naming calls is answered by `now`.
-cupti_api stand_in() {
-  cupti_api made;
+cupti_functions replaced_functions() {
+  auto made = *cupti_api::load();
   made.version = [](std::uint32_t* version) {
     *version = now->version;
     return CUPTI_SUCCESS;
@@ -99,56 +99,58 @@ cupti_api stand_in() {
     now->asked.push_back("unsubscribe");
     return CUPTI_SUCCESS;
   };
-  made.thread_id_type = [](CUpti_ActivityThreadIdType type) {
+  made.set_thread_id_type = [](CUpti_ActivityThreadIdType type) {
     now->asked.push_back("threads");
     return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS
                                                         : CUPTI_ERROR_INVALID_PARAMETER;
   };
-  made.set_attribute = [](CUpti_ActivityAttribute, std::size_t*, void*) {
+  made.activity_set_attribute = [](CUpti_ActivityAttribute, std::size_t*, void*) {
     now->asked.push_back("attribute");
     return CUPTI_SUCCESS;
   };
-  made.register_callbacks = [](CUpti_BuffersCallbackRequestFunc request,
-                               CUpti_BuffersCallbackCompleteFunc complete) {
+  made.activity_register_callbacks = [](CUpti_BuffersCallbackRequestFunc request,
+                                        CUpti_BuffersCallbackCompleteFunc complete) {
     now->asked.push_back("register");
     now->request = request;
     now->complete = complete;
     return CUPTI_SUCCESS;
   };
-  made.enable = [](CUpti_ActivityKind kind) {
+  made.activity_enable = [](CUpti_ActivityKind kind) {
     now->asked.push_back("enable " + std::to_string(kind));
     return now->enabling;
   };
-  made.enable_and_dump = made.enable;
-  made.disable = [](CUpti_ActivityKind kind) {
+  made.activity_enable_and_dump = made.activity_enable;
+  made.activity_disable = [](CUpti_ActivityKind kind) {
     now->asked.push_back("disable " + std::to_string(kind));
     return CUPTI_SUCCESS;
   };
-  made.runtime_call = [](CUpti_CallbackId id, std::uint8_t enable) {
+  made.activity_enable_runtime_api = [](CUpti_CallbackId id, std::uint8_t enable) {
     char const* name = nullptr;
-    cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name);
+    cupti_api::load()->callback_name(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name);
     now->asked.push_back(std::string{enable != 0 ? "with " : "without "} + name);
     return CUPTI_SUCCESS;
   };
-  made.driver_call = [](CUpti_CallbackId, std::uint8_t) {
+  made.activity_enable_driver_api = [](CUpti_CallbackId, std::uint8_t) {
     now->asked.push_back("driver call");
     return CUPTI_SUCCESS;
   };
-  made.flush = [](std::uint32_t forced) {
+  made.activity_flush_all = [](std::uint32_t forced) {
     if (forced != 0) { now->asked.push_back("flush"); }
     write_records(forced != 0 ? now->records_at_flush : 0);
     return CUPTI_SUCCESS;
   };
-  made.dropped = [](CUcontext, std::uint32_t, std::size_t* count) {
+  made.activity_dropped_records = [](CUcontext, std::uint32_t, std::size_t* count) {
     *count = now->dropped;
     return CUPTI_SUCCESS;
   };
   made.timestamp = [](std::uint64_t* at) {
-    *at = static_cast<std::uint64_t>(realtime_ns() + now->clock_moved);
+    *at = static_cast<std::uint64_t>(system_clock_ns() + now->clock_moved);
     return CUPTI_SUCCESS;
   };
   return made;
 }
+
+cupti_api stand_in() { return cupti_api{replaced_functions()}; }
 
 std::string note(model const& in, std::string const& what) {
   for (auto const& [key, value] : in.notes) {
@@ -176,7 +178,7 @@ TEST_CASE("A recording asks CUPTI in the order that works, and gives its records
   CHECK(tracer.status().what == recorder_status::kind::idle);
   tracer.start();
   CHECK(tracer.status().what == recorder_status::kind::recording);
-  { range const here{"here"}; }
+  { nvtx_range const here{"here"}; }
   auto const made = tracer.stop();
   CHECK(tracer.status().what == recorder_status::kind::idle);
 
@@ -231,15 +233,15 @@ TEST_CASE("Records that come while it records are kept, many times over") {
 TEST_CASE("Memory is bounded: what a slow reader leaves is dropped and counted, nothing else") {
   fake library;
   now = &library;
-  auto slow = stand_in();
-  slow.next_record = [](std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+  auto slow = replaced_functions();
+  slow.activity_next_record = [](std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
     if (*record == nullptr) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
-    return cuptiActivityGetNextRecord(buffer, valid, record);
+    return cupti_api::load()->activity_next_record(buffer, valid, record);
   };
   recorder tracer{{.buffers = {.buffer_bytes = record_buffers::least_bytes,
                                .most_bytes = 2 * record_buffers::least_bytes,
                                .ready = 1}},
-                  slow};
+                  cupti_api{slow}};
   tracer.start();
   write_records(20'000);
   auto const made = tracer.stop();
@@ -278,7 +280,7 @@ TEST_CASE("Under another tool it steps aside, names it, and ranges go on") {
     tracer.start();
     CHECK(tracer.status().what == recorder_status::kind::other_tool);
     CHECK(tracer.status().text == "CUPTI for other traces this process, and has the trace");
-    { range const here{"here"}; }
+    { nvtx_range const here{"here"}; }
     auto const made = tracer.stop();
     CHECK(made.ranges.size() == 1);
     CHECK(made.kernels.empty());
@@ -299,7 +301,7 @@ TEST_CASE("Under another tool it steps aside, names it, and ranges go on") {
     CHECK(tracer.status().what == recorder_status::kind::other_tool);
     CHECK_THAT(tracer.status().text, assay::test::contains(variable));
     CHECK(library.asked.empty());
-    { range const here{"here"}; }
+    { nvtx_range const here{"here"}; }
     CHECK(tracer.stop().ranges.size() == 1);
   }
 
@@ -349,17 +351,17 @@ TEST_CASE("What is asked for is what is switched on") {
   now = &library;
   recorder tracer{{.kernels = false,
                    .copies = false,
-                   .sets = false,
+                   .memsets = false,
                    .runtime_calls = false,
                    .driver_calls = true,
                    .synchronizations = false,
                    .memory = false,
                    .overheads = false,
                    .ranges = false,
-                   .ignored_calls = {"cuCtxGetCurrent"}},
+                   .ignored_calls = glob{"cuCtxGetCurrent", glob_scope::whole}},
                   stand_in()};
   tracer.start();
-  { range const here{"not recorded"}; }
+  { nvtx_range const here{"not recorded"}; }
   auto const made = tracer.stop();
   CHECK(made.ranges.empty());
   CHECK(std::count_if(library.asked.begin(), library.asked.end(),
@@ -393,8 +395,9 @@ TEST_CASE("A copy of a graph that comes as the driver's kernel is noted") {
 TEST_CASE(
     "What is recorded warm is the second of two calls, and the recording's window begins there") {
   int calls = 0;
-  auto const made = record_warm(
-      {}, [&] { range const here{"call", category::cpu, static_cast<std::uint64_t>(++calls)}; });
+  auto const made = record_warm({}, [&] {
+    nvtx_range const here{"call", category::cpu, static_cast<std::uint64_t>(++calls)};
+  });
   CHECK(calls == 2);
   REQUIRE(made.ranges.size() == 1);
   CHECK(made.ranges[0].payload == 2);
@@ -440,13 +443,26 @@ TEST_CASE("Limits that make no sense, and ranges recorded elsewhere, leave nothi
   (void)good.stop();
 }
 
+TEST_CASE(
+    "Without CUPTI the ranges are recorded, and the status and the notes say what is missing") {
+  recorder tracer{{}, cupti_api{cupti_functions{[](char const*) -> void* { return nullptr; }}}};
+  tracer.start();
+  CHECK(tracer.status().what == recorder_status::kind::no_library);
+  CHECK_THAT(tracer.status().text, assay::test::contains("cuptiGetVersion"));
+  { nvtx_range const here{"here"}; }
+  auto const made = tracer.stop();
+  CHECK_THAT(note(made, "CUDA is not recorded"), assay::test::contains("cuptiGetVersion"));
+  REQUIRE(made.ranges.size() == 1);
+  CHECK(made.strings[made.ranges[0].name] == "here");
+}
+
 TEST_CASE("Without a driver the status says so, and ranges are recorded") {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver != 0) { return; }
   recorder tracer;
   tracer.start();
   CHECK(tracer.status().what == recorder_status::kind::no_driver);
-  { range const here{"here"}; }
+  { nvtx_range const here{"here"}; }
   auto const made = tracer.stop();
   CHECK(made.ranges.size() == 1);
   CHECK(note(made, "CUDA is not recorded") == "no CUDA driver on this machine");

@@ -3,7 +3,7 @@
 #include "support/all_reduce_options.hpp"
 #include "support/all_reduce_table.hpp"
 
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -262,7 +262,7 @@ TEST_CASE("options that make no sense are refused in one line", "[examples]") {
            {{"--strategy", "tma"}, "unknown --strategy 'tma'"},
            {{"--algorithm", "ring"}, "unknown --algorithm 'ring'"},
            {{"--strategy", "bulk"}, "--strategy bulk: of --algorithm automatic"},
-           {{"--strategy", "bulk", "--algorithm", "ring_push"}, "name pull or two_shot"},
+           {{"--strategy", "bulk", "--algorithm", "fifo_one_shot"}, "name pull or two_shot"},
            {{"--table-only", "--text", "x.txt"}, "--text: "},
            {{"-g", "1"}, "-g 1 -t 1: an all-reduce takes 2"},
            {{"--same-device", "1"}, "--same-device 1: an all-reduce takes 2"},

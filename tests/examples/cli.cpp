@@ -4,13 +4,15 @@
 #include "catch.hpp"
 #include "report/sample.hpp"
 
-#include <assay/report/file.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/report/json.hpp>
 
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <sstream>
 
 using namespace assay;
 using assay::test::contains;
@@ -152,7 +154,7 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
            {{"--seed", "-1"}, {"--seed", "'-1'"}},
            {{"--epochs", "0"}, {"--epochs 0", "at least 1"}},
            {{"--epochs", "-8"}, {"--epochs -8", "at least 1"}},
-           {{"--epochs", "many"}, {"--epochs", "many", "--help"}},
+           {{"--epochs", "many"}, {"--epochs: 'many' is not a number", "--help"}},
            {{"--epochs", "99999999999999"}, {"--epochs", "99999999999999"}},
            {{"--clock", "sun"}, {"--clock", "'sun'", "wall, gpu, submit"}},
            {{"--device", "-1"}, {"--device -1", "at least 0"}},
@@ -162,6 +164,8 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
            {{"--json", "/no/such/folder/x.json"}, {"/no/such/folder/x.json", "another path"}},
            {{"--text", "/"}, {"/", "directory"}},
            {{"--json", ""}, {"--json"}},
+           {{"--json", "--quick"}, {"--json", "--quick looks like an option", "./--quick"}},
+           {{"--text", "-x"}, {"--text", "-x looks like an option"}},
            {{"--frobnicate"}, {"--frobnicate", "--help"}},
            {{"stray"}, {"stray", "--help"}}}) {
     auto const what = run(words);
@@ -238,6 +242,28 @@ TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   CHECK_THAT(content(here / "r.txt"), contains("Environment"));
 }
 
+TEST_CASE("the files are written before the terminal, which may be a closed pipe") {
+  folder const here;
+  auto const path = here / "r.json";
+  struct pipe : std::stringbuf {
+    explicit pipe(fs::path file) : file_(std::move(file)) {}
+    std::streamsize xsputn(char const*, std::streamsize count) override {
+      if (!fs::exists(file_)) { early = true; }
+      return count;
+    }
+    fs::path file_;
+    bool early = false;
+  } closed{path};
+  std::ostream out{&closed};
+  std::ostringstream err;
+  std::array const argv{"program", "--json", path.c_str()};
+  cli::run(
+      static_cast<int>(argv.size()), argv.data(), "What is tested?", [](auto&) {},
+      [](auto const&) { return std::optional{test::sample()}; }, out, err);
+  CHECK(fs::exists(path));
+  CHECK(!closed.early);
+}
+
 TEST_CASE("two outputs on one path are refused") {
   folder const here;
   auto const path = here / "same";
@@ -247,7 +273,7 @@ TEST_CASE("two outputs on one path are refused") {
 
 TEST_CASE("a run that fails leaves an old report as it was") {
   folder const here;
-  report::write_atomically(here / "r.json", "old");
+  assay::write_atomically(here / "r.json", "old");
   run({"--json", here / "r.json"}, [](auto const&) -> std::optional<measure::comparison> {
     throw std::runtime_error("failed");
   });

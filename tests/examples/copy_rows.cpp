@@ -4,7 +4,7 @@
 #include "support/copy_parameters.hpp"
 #include "support/copy_rows.hpp"
 
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <sstream>
 #include <string>

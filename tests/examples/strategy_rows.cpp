@@ -2,7 +2,7 @@
 #include "support/strategy_rows.hpp"
 #include "catch.hpp"
 
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <algorithm>
 #include <sstream>

@@ -15,7 +15,7 @@ TEST_CASE("a device is described by name, and NVML finds the same one") {
   device.sample();
   device.describe(where);
   INFO(device.note());
-  // Where NVML may be asked, it must have found the device by its bus id.
+  // NVML, where it is available, must have found the device by its bus id.
   if (device.note().empty()) {
     CHECK(where.sm_clock_mhz > 0);
     CHECK(where.temperature_celsius > 0);

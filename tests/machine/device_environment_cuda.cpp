@@ -5,12 +5,12 @@
 
 using namespace assay;
 
-TEST_CASE("CUDA's version numbers are told as people know them") {
+TEST_CASE("a CUDA version number becomes text") {
   CHECK(machine::cuda_version_text(13000) == "13.0");
   CHECK(machine::cuda_version_text(12080) == "12.8");
 }
 
-TEST_CASE("a device that is not there is refused by its number") {
+TEST_CASE("a missing device is refused, naming its number") {
   machine::environment where;
   CHECK_THROWS_WITH(machine::describe_device(on::device{999}, where),
                     assay::test::contains("device 999 does not exist"));

@@ -2,8 +2,8 @@
 #include "catch.hpp"
 
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/instruments.hpp>
-#include <assay/measure/watch_together.hpp>
+#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/pipeline_subject.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -21,7 +21,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// What a shell makes of a command's words, one to a line.
+/// The words that a shell reads from a command line, one per line.
 std::string words_of(std::string const& command) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe{
       ::popen(("printf '[%s]\\n' " + command).c_str(), "r"), ::pclose};
@@ -32,7 +32,7 @@ std::string words_of(std::string const& command) {
 
 }  // namespace
 
-TEST_CASE("a command line is read by a shell as it was given") {
+TEST_CASE("a shell reads the quoted command line back") {
   std::array const words{"./x", "--a=1", "two words", "it's", "", "$HOME", "a\"b", "*", "\\"};
   auto const line = machine::command_line(static_cast<int>(words.size()), words.data());
   CHECK(line.rfind("./x --a=1 'two words' ", 0) == 0);
@@ -42,13 +42,13 @@ TEST_CASE("a command line is read by a shell as it was given") {
   CHECK(machine::command_line(0, nullptr).empty());
 }
 
-TEST_CASE("a moment is told as UTC in ISO 8601") {
+TEST_CASE("a time is printed as UTC in ISO 8601") {
   using std::chrono::system_clock;
   CHECK(machine::utc_time(system_clock::from_time_t(0)) == "1970-01-01T00:00:00Z");
   CHECK(machine::utc_time(system_clock::from_time_t(1769903999)) == "2026-01-31T23:59:59Z");
 }
 
-TEST_CASE("the processor's name is read where it is told") {
+TEST_CASE("the processor's name is read from cpuinfo, and may be missing") {
   auto const path = std::filesystem::temp_directory_path() /
                     ("assay-cpuinfo." + std::to_string(test::fresh_seed()));
   std::ofstream{path} << "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: other\n";
@@ -61,7 +61,7 @@ TEST_CASE("the processor's name is read where it is told") {
   CHECK(machine::host_cpu_name(path).empty());
 }
 
-TEST_CASE("the environment of this run is told") {
+TEST_CASE("the environment has this host and this run") {
   auto const where = machine::host_environment("abc", "./x");
   CHECK(where.commit == "abc");
   CHECK(where.command_line == "./x");
@@ -72,7 +72,7 @@ TEST_CASE("the environment of this run is told") {
   CHECK(std::isnan(where.power_watts));
 }
 
-TEST_CASE("what is known stays, what is unknown is filled, throttle reasons add up") {
+TEST_CASE("fill_unknown keeps known members, fills unknown ones, and adds throttle reasons") {
   machine::environment to;
   to.device = "mine";
   to.power_watts = 100;
@@ -93,7 +93,7 @@ TEST_CASE("what is known stays, what is unknown is filled, throttle reasons add 
   CHECK(to.throttle_reasons == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("places watched together are all waited for, and any of them objects") {
+TEST_CASE("watch_together waits for all places and reports the reasons of each") {
   int waited = 0;
   auto const place = [&](std::string device, std::vector<std::string> reasons) {
     return measure::environment_watch{
@@ -117,7 +117,7 @@ TEST_CASE("places watched together are all waited for, and any of them objects")
   CHECK_THROWS_AS(measure::watch_together({}), std::invalid_argument);
 }
 
-TEST_CASE("a watched comparison waits and asks at each epoch, and what was asked for follows") {
+TEST_CASE("the hooks of a watch run at each epoch, before the caller's own") {
   std::vector<std::string> done;
   measure::environment_watch const place{[&] { done.emplace_back("settled"); },
                                          [] { return std::vector<std::string>{"too hot"}; },

@@ -23,7 +23,7 @@ TEST_CASE("the rate is the least of what latency, SMs and memory allow", "[machi
   CHECK(bound(terms.predicted(1e6, 100)) == "latency");
   CHECK(terms.predicted(9e6, 100).bytes_per_second == Approx(4e12));
   CHECK(bound(terms.predicted(9e6, 100)) == "memory");
-  // 100 KB on each of 4 SMs: twice what they can take in.
+  // 100 KB on each of 4 SMs is twice the demand of their full rate.
   CHECK(terms.predicted(4e5, 4).bytes_per_second == Approx(4e11));
   CHECK(bound(terms.predicted(4e5, 4)) == "SM");
   CHECK(terms.predicted(9e6, 4).bytes_per_second == Approx(4e11));
@@ -35,7 +35,7 @@ TEST_CASE("the rate is the least of what latency, SMs and memory allow", "[machi
   CHECK(bound(terms.predicted_random(6e5, 4)) == "SM");
 }
 
-TEST_CASE("what is in flight counts SMs, blocks, stages and tiles", "[machine]") {
+TEST_CASE("bytes in flight = SMs x blocks x stages x bytes of a tile", "[machine]") {
   CHECK(bytes_in_flight(132, 1, 4, 16'384) == 132 * 65'536);
   CHECK(bytes_in_flight(8, 2, 1, 256 * 4 * 16) == 8 * 32'768);
 }

@@ -20,7 +20,7 @@ TEST_CASE("chains pass through every node once", "[machine]") {
   }
 }
 
-TEST_CASE("a device's latency and read rate are of the order that all devices have", "[machine]") {
+TEST_CASE("a device's latency and read rate are plausible", "[machine]") {
   if (test::racecheck()) { return; }  // which follows gigabytes through shared memory
   auto const found = machine::little_terms_of(on::device{0});
   CHECK(machine::little_terms_of(on::device{0}) == found);

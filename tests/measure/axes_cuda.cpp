@@ -11,7 +11,7 @@
 #include <assay/measure/axes.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/memory/pool.hpp>
@@ -21,9 +21,7 @@
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 #include <assay/workload/matmul.hpp>
 #include <assay/workload/vector_add.hpp>
 
@@ -43,9 +41,9 @@ using strings = std::vector<std::string>;
 // A policy without fields needs no text beside its name.
 template <class... P>
 inline constexpr bool all_empty = (std::is_empty_v<P> && ...);
-static_assert(all_empty<mr::cuda, mr::pinned, transfer::mapped, transfer::pageable,
-                        transfer::pinned, transfer::registered, no_transfer, no_copy,
-                        copy::regular<>, copy::cp_async<>, copy::bulk<>>);
+static_assert(
+    all_empty<mr::cuda_malloc, mr::pinned, transfer::mapped, transfer::pageable, transfer::pinned,
+              no_transfer, no_copy, copy::regular<>, copy::cp_async<>, copy::bulk<>>);
 
 }  // namespace
 
@@ -62,14 +60,14 @@ pipeline const streams{workloads::vector_add<float>{}, mr::pool{1_GiB}};
 
 }  // namespace
 
-TEST_CASE("each field of a device's memory policy is told", "[axes]") {
+TEST_CASE("describe() shows each field of a device's memory policy", "[axes]") {
   require_each_field_told<9>(mr::pool{});
   require_each_field_told<9>(mr::pool{10_GiB});
   require_each_field_told<2>(mr::async{});
   require_each_field_told<1>(mr::managed{});
 }
 
-TEST_CASE("fields of memory policies are told by name", "[axes]") {
+TEST_CASE("describe() names the fields of memory policies", "[axes]") {
   CHECK(describe(mr::pool{.initial_bytes = 10_GiB, .growth_before_steal = false}) ==
         "mr::pool{10 GiB, growth_before_steal=false}");
   CHECK(describe(mr::pool{.max_bytes = 2_GiB, .checked = true, .mapped = false}) ==
@@ -80,44 +78,43 @@ TEST_CASE("fields of memory policies are told by name", "[axes]") {
   CHECK(describe(mr::managed{1_GiB}) == "mr::managed{1 GiB}");
 }
 
-TEST_CASE("each field of a transfer is told", "[axes]") {
+TEST_CASE("describe() shows each field of a transfer", "[axes]") {
   require_each_field_told<4>(transfer::staged{});
-  require_each_field_told<1>(transfer::textbook{});
   transfer::overlapped usual;
   usual.bounce.threads = 2;  // a field of `bounce` is altered below
   CHECK(describe(usual) == "transfer::overlapped{bounce={threads=2}}");
   CHECK(usual != transfer::overlapped{});
   auto const bounce = [](transfer::overlapped& of) -> transfer::staging& { return of.bounce; };
   require_each_field_told<4>(transfer::overlapped{}, bounce);
-  auto& [chunks, streams_at_once, terms, staging, trials] = usual;  // each is altered here
-  for (auto* const count : {&chunks, &streams_at_once, &trials}) {
+  auto& [chunks, streams_at_once, costs, staging] = usual;  // each is altered here
+  for (auto* const count : {&chunks, &streams_at_once}) {
     auto const before = describe(usual);
     test::alter(*count);
     CHECK(describe(usual) != before);
   }
-  test::alter(terms);
+  test::alter(costs);
   CHECK(describe(usual) ==
-        "transfer::overlapped{chunks=3, streams=3, caller's terms, bounce={threads=2}, trials=3}");
+        "transfer::overlapped{chunks=3, streams=3, caller's costs, bounce={threads=2}}");
   CHECK(staging.threads == 2);
 }
 
-TEST_CASE("each field of the graph mode is told", "[axes]") {
+TEST_CASE("describe() shows each field of the graph mode", "[axes]") {
   require_each_field_told<3>(submit::graph{});
 }
 
-TEST_CASE("a change that only == sees is named beside one that texts show", "[axes]") {
-  transfer::overlap_terms const slow{.to_device_bytes_per_second = 1e9};
-  auto const one = streams.with(transfer::overlapped{.terms = slow});
-  auto const other = streams.with(transfer::overlapped{.terms = transfer::overlap_terms{}})
+TEST_CASE("a changed axis is found by == even where its text is the same", "[axes]") {
+  transfer::link_costs const slow{.to_device_bytes_per_second = 1e9};
+  auto const one = streams.with(transfer::overlapped{.costs = slow});
+  auto const other = streams.with(transfer::overlapped{.costs = transfer::link_costs{}})
                          .with(mr::pool{.initial_bytes = 1_GiB, .growth_before_steal = false});
   REQUIRE(describe(one.transfer) == describe(other.transfer));
   CHECK(changed_axes(one, other) == strings{"memory", "transfer"});
-  CHECK(labels_of(one, other) == strings{"mr::pool{1 GiB}, transfer::overlapped{caller's terms}",
+  CHECK(labels_of(one, other) == strings{"mr::pool{1 GiB}, transfer::overlapped{caller's costs}",
                                          "mr::pool{1 GiB, growth_before_steal=false}, "
-                                         "transfer::overlapped{caller's terms} (2)"});
+                                         "transfer::overlapped{caller's costs} (2)"});
 }
 
-TEST_CASE("a transfer and a copy strategy are told apart by name", "[axes]") {
+TEST_CASE("labels of transfers and copy strategies have their names", "[axes]") {
   auto const bulk = tiles.with(copy::bulk<>{});
   CHECK(changed_axes(tiles, bulk) == strings{"copy"});
   CHECK(labels_of(tiles, bulk) == strings{"copy::regular<16, 4>", "copy::bulk<4>"});
@@ -127,7 +124,7 @@ TEST_CASE("a transfer and a copy strategy are told apart by name", "[axes]") {
   CHECK(changed_axes(crossing, bulk) == strings{"transfer", "copy"});
 }
 
-TEST_CASE("what follows from another axis is not a change of its own", "[axes]") {
+TEST_CASE("an axis that follows from another one is no second change", "[axes]") {
   pipeline const host{workloads::matmul<float>{}, on::host{}};
   CHECK(changed_axes(tiles, host) == strings{"place", "memory"});
   CHECK(labels_of(tiles, host) == strings{"on::device, mr::pool", "on::host, mr::heap"});

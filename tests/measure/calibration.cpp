@@ -86,8 +86,8 @@ TEST_CASE("false alarms stay below 5 % with the stop rule, and guards rarely vet
     tell("null, stop rule", scenario, seen);
     INFO(scenario.name << ", seed " << seed);
     CHECK(seen.share(seen.alarms) <= 0.05 + slack(0.05, runs));
-    // 1 % for the hidden control, once; at most 1 % for carry-over, and only on top of a verdict.
-    CHECK(seen.share(seen.vetoed) <= 0.02 + slack(0.02, runs));
+    // The hidden control objects in 1 %; carry-over adds the rare signs that it could have made.
+    CHECK(seen.share(seen.vetoed) <= 0.015 + slack(0.015, runs));
   }
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("half a percent is found in ordinary noise, and no difference is calle
 // the tests above prove nothing.
 namespace {
 
-/// Effects of epochs whose blocks are ABBA throughout, in one buffer set.
+/// Effects of epochs with ABBA blocks only, in one buffer set.
 std::vector<double> fixed_order_effects(noise const& what, std::uint64_t seed, int epochs) {
   world machine{what, seed};
   std::vector<double> effects;
@@ -304,7 +304,7 @@ TEST_CASE("blocks of one epoch, taken for epochs, are broken by code meeting pla
         auto const [label, buffer_set] = block.slots[at];
         cells[at][measure::clock::wall] = machine.cell(label, buffer_set, 5, own[label]);
       }
-      entries.enter(block, cells);
+      entries.add_block(block, cells);
       entries.close_epoch();
     }
     alarms += alarm_at_any_analysis(entries.effects(measure::clock::wall, 0));

@@ -26,14 +26,14 @@ TEST_CASE("cells fill a millisecond, within their bounds") {
   CHECK(size_cells(0, 0, 1e-3) == cell_size{2, 200});  // a clock that cannot see a launch
 }
 
-TEST_CASE("a slow variant bounds what the fast one asks for") {
+TEST_CASE("a slow variant limits the launches of a cell") {
   CHECK(size_cells(10e-6, 1e-3, 1e-3) == cell_size{2, 10});
   CHECK(size_cells(10e-6, 20e-3, 1e-3) == cell_size{2, 1});
 }
 
 TEST_CASE("a verdict on a 1 ms batch from 8 epochs costs less than 1.1 s with its control") {
   auto const [wash_out, launches] = size_cells(1e-3, 1e-3, 1e-3);
-  double const cells = 3 * 4;         // of one block; the first two epochs have two
+  double const cells = 3 * 4;         // one block; the first two epochs have two
   double const settling = 3 * 2 * 2;  // subjects, buffer sets, launches
   double const warm_up = 0.25;
   double const building = 8 * 0.06;  // pools, inputs and verification, as measured on an H200
@@ -46,7 +46,7 @@ TEST_CASE("cells of no length are refused") {
   CHECK_THROWS(size_cells(1e-3, 1e-3, std::numeric_limits<double>::infinity()));
 }
 
-TEST_CASE("the longest clock is that of the finite ones") {
+TEST_CASE("the longest clock of a cell ignores clocks that are not finite") {
   cell measured;
   CHECK(longest_clock(measured) == 0);
   measured[clock::gpu] = 2;

@@ -2,13 +2,12 @@
 
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Comparisons of pipelines: labels, axes, what is shared, what is profiled, and what they find.
+/// Comparisons of pipelines: labels, axes, shared buffer sets, profiles, verdicts.
 
 #include "catch.hpp"
 
 #include <assay/measure/compare_pipelines.hpp>
-#include <assay/submit/concurrent.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -69,8 +68,8 @@ measure::options quick() {
 
 measure::finding const& primary(measure::comparison const& of) { return of.findings.front(); }
 
-/// What `compare_once` finds, up to three times until no guard objects: the hidden control does in
-/// one of a hundred comparisons where nothing is wrong, and in more where the machine is loaded.
+/// Repeats `compare_once` up to three times until no guard objects. The hidden control objects to
+/// one of a hundred sound comparisons, and to more on a loaded machine.
 template <class Compare>
 measure::comparison unopposed(Compare const& compare_once) {
   auto found = compare_once();

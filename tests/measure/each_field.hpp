@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 
 #include <algorithm>
 #include <concepts>

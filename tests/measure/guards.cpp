@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Guards forbid what they should and nothing else.
+/// The guards object to unsound verdicts and to no others.
 #include <assay/measure/guards.hpp>
 
 #include <cmath>
@@ -33,7 +33,7 @@ TEST_CASE("the hidden control differs when eight epochs agree that it does") {
   CHECK(check_control(honest).effect.high == .005);
 }
 
-TEST_CASE("a control of too few epochs is not tested, and still tells its range") {
+TEST_CASE("a control with too few epochs is not tested, and its range is reported") {
   std::vector<double> const few{.01, .02, .03, .04, .05, .06, .07};
   auto const found = check_control(few);
   CHECK_FALSE(found.testable);
@@ -58,7 +58,7 @@ TEST_CASE("an effect is widened by the most that two instances of one variant ma
   CHECK_FALSE(widened({-.07, -.06, -.05}, .05).excludes(0));
 }
 
-TEST_CASE("carry-over objects to a verdict that would not stand without it") {
+TEST_CASE("the carry-over guard objects to a verdict that changes without the carry-over") {
   std::vector<double> const carried{.004, .004, .005, .004, .003, .004, .004, .004};
   auto const refused = carry_over_objection(slower_by(0.002, 0.006), carried, 0.01);
   REQUIRE(refused);
@@ -72,7 +72,7 @@ TEST_CASE("carry-over objects to a verdict that would not stand without it") {
   auto vague = carried;
   vague[0] = -.002;
   CHECK_FALSE(carry_over_objection(slower_by(0.002, 0.006), vague, 0.01));
-  // What it explains is known to 0.1 % here: a rest of 0.05 % proves nothing.
+  // The explained part is known to 0.1 %, so a rest of 0.05 % proves nothing.
   std::vector<double> const most{.003, .003, .0045, .0045, .004, .0045, .003, .004};
   CHECK(carry_over_objection(slower_by(0.0044, 0.0046), most, 0.01));
   CHECK_FALSE(carry_over_objection(slower_by(0.0094, 0.0096), most, 0.01));
@@ -97,9 +97,12 @@ TEST_CASE("a sign below the clock's resolution is refused") {
   CHECK_FALSE(resolution_veto(slower_by(0.019, 0.021), 10e-6, 0.5e-6, 5));
   CHECK(resolution_veto(slower_by(-0.0011, -0.0009), 10e-6, 0.5e-6, 5));
   CHECK_FALSE(resolution_veto(slower_by(-0.001, 0.001), 10e-6, 0.5e-6, 5));  // no sign claimed
+  auto const whole_tick = slower_by(0.0009, 0.0011);
+  double const difference = std::abs(std::expm1(whole_tick.effect.estimate));
+  CHECK_FALSE(resolution_veto(whole_tick, 1, difference, 1));  // one tick is enough
 }
 
-TEST_CASE("clocks that differ between variants are told apart from cycles") {
+TEST_CASE("an effect is split into cycles and clocks where SM clocks differ") {
   interval const effect{0.018, std::log(1.021), 0.024};
   auto const split = clock_split("b against a", effect, std::log(0.982));
   REQUIRE(split);
@@ -107,5 +110,7 @@ TEST_CASE("clocks that differ between variants are told apart from cycles") {
                          assay::test::contains("cycles +0.26 %") &&
                          assay::test::contains("clock -1.80 %"));
   CHECK_FALSE(clock_split("b against a", effect, 0.004));
+  CHECK_FALSE(clock_split("b against a", effect, 0.005));
+  CHECK(clock_split("b against a", effect, 0.00501));
   CHECK_FALSE(clock_split("b against a", effect, std::numeric_limits<double>::quiet_NaN()));
 }

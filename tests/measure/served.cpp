@@ -53,10 +53,10 @@ class variable {
   char const* name_;
 };
 
-/// Whether this process has no child, not even one that is to be reaped.
+/// True if this process has no child, not even a dead one.
 bool no_child_left() { return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
 
-/// Whether a process or a group (a negative number) is gone, at the latest after 5 s.
+/// True if a process, or a group for a negative number, ends within 5 s.
 bool gone(::pid_t which) {
   for (int i = 0; i < 500; ++i) {
     if (::kill(which, 0) != 0 && errno == ESRCH) { return true; }
@@ -79,7 +79,7 @@ measure::comparison judged(std::vector<measure::variant> const& variants) {
                       chosen);
 }
 
-/// What an experiment with one bad variant says, which then has left nothing.
+/// The reason of an experiment with one bad variant. No process may remain.
 std::string reason(measure::variant const& bad) {
   auto const result = judged({served("old", "works"), bad});
   CHECK(no_child_left());
@@ -109,7 +109,7 @@ output stand_alone(std::string const& arguments, std::string const& variables = 
 
 }  // namespace
 
-TEST_CASE("words and doubles go through a line as they are") {
+TEST_CASE("words and doubles survive encoding as a line") {
   using namespace measure::served;
   for (auto const& each : {words{"a"}, words{"", ""}, words{"two words", "\\s", "a\nb\r\n", "\\"},
                            words{"x", std::string(10000, ' ')}}) {
@@ -159,7 +159,7 @@ TEST_CASE("a subject in another program answers as one in this program") {
   CHECK(timed.disturbance == "the clock fell");
 }
 
-TEST_CASE("a program tells its cases and the clock that decides each") {
+TEST_CASE("a program lists its cases with the deciding clock of each") {
   auto const all = measure::cases_of({program});
   REQUIRE(all.size() == 9);
   CHECK(all[0].name == "works");
@@ -186,7 +186,7 @@ TEST_CASE("a program may print while it serves") {
   CHECK(result.findings.at(0).outcome == verdict::slower);
 }
 
-TEST_CASE("a program that fails is named with how it ended") {
+TEST_CASE("the error of a failed program says how it ended") {
   CHECK_THAT(reason(served("new", "crashes")),
              contains("\"new\", epoch 1") &&
                  contains("the program ended by signal 11 (Segmentation fault)"));
@@ -224,7 +224,7 @@ TEST_CASE("a program that hangs is killed with what it started, and named") {
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
 }
 
-TEST_CASE("what a program started ends with the program") {
+TEST_CASE("children of a program end with the program") {
   remote_subject subject{{program}, "exits", {}, {.timeout = 5s}};
   auto const pid = subject.pid();
   CHECK_THAT(message_of([&] { subject.time(0, 1); }), contains("ended with exit code 3"));
@@ -242,18 +242,18 @@ TEST_CASE("the end of a subject ends a program that does not end by itself") {
   variable const hello{"ASSAY_TEST_SAY", "assay-serve 1\n"};
   ::pid_t pid = 0;
   {
-    measure::remote_process const waits{{program}, {.farewell = 0.1s}};
+    measure::remote_process const waits{{program}, {.shutdown = 0.1s}};
     pid = waits.pid();
   }
   CHECK(gone(pid));
   CHECK(no_child_left());
 }
 
-TEST_CASE("what is said instead of the protocol is told") {
+TEST_CASE("the error of a broken protocol shows the message") {
   auto const said = [](std::string const& line) {
     variable const speaks{"ASSAY_TEST_SAY", line};
     auto const text =
-        message_of([] { measure::remote_process{{program}, {.timeout = 0.3s, .farewell = 0.1s}}; });
+        message_of([] { measure::remote_process{{program}, {.timeout = 0.3s, .shutdown = 0.1s}}; });
     CHECK(no_child_left());
     return text;
   };
@@ -267,11 +267,11 @@ TEST_CASE("what is said instead of the protocol is told") {
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
   CHECK_THAT(said("assay-serve 1\nwhat\n"), contains("nothing was thrown"));
   variable const speaks{"ASSAY_TEST_SAY", "assay-serve 1\nwhat\n"};
-  CHECK_THAT(message_of([] { measure::cases_of({program}, {.farewell = 0.1s}); }),
+  CHECK_THAT(message_of([] { measure::cases_of({program}, {.shutdown = 0.1s}); }),
              contains("'what\n' is no message"));
 }
 
-TEST_CASE("a program that ends before it serves is told from one that serves nothing") {
+TEST_CASE("a program that ends early has another error than one without assay::serve") {
   {
     variable const ends{"ASSAY_TEST_EXIT", "1"};
     CHECK(message_of([] { measure::cases_of({program}); }) ==

@@ -39,7 +39,7 @@ struct noise {
   double burst_share = 0;       ///< this share of epochs has bursts of other work ...
   double burst_size = 0;        ///< ... which add this to all launches for 40 launches on average
   double interaction = 0;       ///< sd, drawn per epoch and instance: code meets placement
-  double lag = 0;               ///< correlation of that effect with the one of the epoch before
+  double lag = 0;               ///< its correlation with the effect of the epoch before
   double tick = 0;              ///< a cell's time is rounded to this many seconds
 };
 
@@ -147,7 +147,7 @@ class world {
     in_burst_ = false;
   }
 
-  /// What an instance's first touch of its memory costs all its launches of this epoch.
+  /// The cost of an instance's first touch of its memory for all its launches in this epoch.
   double touch() { return std::exchange(touched_, true) ? noise_.touched_later : 0; }
 
   /// The own effect of the instance that is built as number `slot` in its epoch. It follows its
@@ -247,7 +247,7 @@ class simulated : public measure::subject {
   bool touched_ = false;
 };
 
-/// Variants of which number v takes exp(log_effects[v]) times as long, on a machine of their own.
+/// Variants on one simulated machine. Variant v takes exp(log_effects[v]) times as long.
 inline std::vector<measure::variant> simulate(noise const& what, std::uint64_t seed,
                                               std::vector<double> const& log_effects) {
   auto const where = std::make_shared<world>(what, seed);
@@ -271,12 +271,12 @@ inline std::vector<measure::variant> simulate(noise const& what, std::uint64_t s
   return variants;
 }
 
-/// How many simulated comparisons: all 20,000 with ASSAY_FULL=1, else `few`.
+/// The number of simulated comparisons: 20,000 with ASSAY_FULL=1, else `few`.
 inline int simulated_runs(int few) { return std::getenv("ASSAY_FULL") != nullptr ? 20'000 : few; }
 
-/// What a share seen in `runs` runs may exceed its true value by: 4.5 standard errors. A run of the
-/// tests checks some 180 shares under seeds of its own. At 3 standard errors one run in ten fails
-/// by chance, at 4.5 one in a thousand.
+/// The largest excess of a share seen in `runs` runs over its true value: 4.5 standard errors. A
+/// run of the tests checks about 180 shares under seeds of its own. At 3 standard errors one run in
+/// ten fails by chance, at 4.5 one in a thousand.
 inline double slack(double share, int runs) { return 4.5 * std::sqrt(share * (1 - share) / runs); }
 
 }  // namespace assay::test

@@ -49,10 +49,9 @@ TEST_CASE("every host resource keeps the contract") {
   on::host const place{};
   test::check_contract(mr::heap{}, place, here, touch);
   test::check_contract(mr::counted{mr::heap{}}, place, here, touch);
-  test::check_contract(mr::counted<mr::heap, true>{}, place, here, touch);
   test::check_contract(mr::limited{mr::heap{}, 1_GiB}, place, here, touch);
   test::check_contract(mr::poisoned{mr::heap{}}, place, here, touch);
-  test::check_contract(mr::existing<mr::heap_resource>{{}}, place, here, touch);
+  test::check_contract(mr::borrowed<mr::heap_resource>{{}}, place, here, touch);
   temporary_file const file;
   test::check_contract(mr::logged{mr::heap{}, file.path}, place, here, touch);
   test::check_contract(mr::counted{mr::limited{mr::poisoned{mr::heap{}}, 1_GiB}}, place, here,
@@ -122,12 +121,10 @@ TEST_CASE("counted: failures are counted, and count as nothing else") {
   CHECK(stats.bytes == 0);
 }
 
-TEST_CASE(
-    "counted: the peak of several threads is never too small, and too large by the slack at most") {
-  std::size_t const slack = GENERATE(std::size_t{0}, std::size_t{4096}, std::size_t{65536});
-  auto resource = mr::counted<mr::heap>{{}, slack}.open(on::host{});
+TEST_CASE("counted: the peak of several threads is exact") {
+  auto resource = mr::counted{mr::heap{}}.open(on::host{});
   auto const seed = test::fresh_seed();
-  INFO("seed " << seed << " slack " << slack);
+  INFO("seed " << seed);
   // Threads take turns, so that the true peak is known: each turn runs on one of them. Blocks are
   // freed by other threads than allocated them.
   std::mt19937_64 random{seed};
@@ -167,8 +164,7 @@ TEST_CASE(
   for (auto& each : threads) { each.join(); }
   auto const stats = resource.stats();
   CHECK(stats.live_bytes == live_bytes);
-  CHECK(stats.peak_bytes >= peak);
-  CHECK(stats.peak_bytes <= peak + count * slack);
+  CHECK(stats.peak_bytes == peak);
   for (auto const& [block, bytes] : live) { resource.deallocate(here, block, bytes); }
   CHECK(resource.stats().live_bytes == 0);
 }
@@ -192,33 +188,8 @@ TEST_CASE("counted: threads at once lose no count, and ended threads stay counte
   CHECK(stats.deallocations == 48'000);
   CHECK(stats.bytes == 4'800'000);
   CHECK(stats.live_bytes == 0);
-  CHECK(stats.peak_bytes <= 800 + 8 * mr::default_peak_slack_bytes);
-}
-
-TEST_CASE("counted: times land in their buckets") {
-  mr::latency_histogram histogram;
-  CHECK(histogram.quantile(0.5) == 0);
-  for (std::uint64_t i = 1; i <= 1000; ++i) { histogram.add(i * 100); }
-  CHECK(histogram.count() == 1000);
-  for (double const share : {0.01, 0.5, 0.99, 1.0}) {
-    auto const exact = static_cast<std::uint64_t>(share * 1000) * 100;
-    CHECK(histogram.quantile(share) >= exact);
-    CHECK(histogram.quantile(share) <= exact + exact / 8);
-  }
-  histogram.add(std::numeric_limits<std::uint64_t>::max());
-  CHECK(histogram.quantile(1) > 60'000'000'000);
-
-  auto resource = mr::counted<mr::heap, true>{}.open(on::host{});
-  for (int i = 0; i < 10; ++i) { resource.deallocate(here, resource.allocate(here, 64), 64); }
-  mr::latency_histogram allocating, deallocating;
-  resource.merge_times(allocating, deallocating);
-  CHECK(allocating.count() == 10);
-  CHECK(deallocating.count() == 10);
-  CHECK(allocating.quantile(0.5) > 0);
-  resource.reset();
-  mr::latency_histogram none, nothing;
-  resource.merge_times(none, nothing);
-  CHECK(none.count() + nothing.count() == 0);
+  CHECK(stats.peak_bytes <= 800);
+  CHECK(stats.peak_bytes >= 100);
 }
 
 TEST_CASE("limited: the budget, the n-th call, and the words") {
@@ -312,14 +283,13 @@ TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at
   CHECK(owner.empty());
   for (auto const& each :
        std::filesystem::directory_iterator(std::filesystem::path{file.path}.parent_path())) {
-    CHECK(each.path().string().find(file.path + ".partial") == std::string::npos);
+    CHECK(each.path().string().find(file.path + ".") == std::string::npos);
   }
 }
 
 TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
   CHECK(test::message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
-        "mr::logged: cannot write '/nowhere/at/all.csv': name a file in a directory that exists "
-        "and is writable");
+        "cannot write /nowhere/at/all.csv: its folder /nowhere/at: No such file or directory");
 }
 
 TEST_CASE("a buffer gives back what it took, once") {

@@ -5,8 +5,8 @@
 #include <assay/memory/cccl.hpp>
 
 #include <assay/memory/async.hpp>
+#include <assay/memory/cccl_3_0.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/legacy_async.hpp>
 #include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
@@ -30,20 +30,20 @@ using reference = cuda::mr::resource_ref<Properties...>;
 // And the other way round.
 using theirs = cuda::mr::resource_ref<device_accessible>;
 static_assert(assay::memory_resource<theirs, cuda::stream_ref>);
-static_assert(assay::memory_policy<mr::existing<theirs>, assay::on::device>);
+static_assert(assay::memory_policy<mr::borrowed<theirs>, assay::on::device>);
 
 #else
 
 template <class R, class... Properties>
 concept accepted = cuda::mr::async_resource_with<R, Properties...>;
 template <class R>
-using spelled = mr::legacy_async<R>;
+using spelled = mr::cccl_3_0<R>;
 template <class... Properties>
 using reference = cuda::mr::async_resource_ref<Properties...>;
 
 #endif
 
-static_assert(accepted<spelled<mr::cuda_resource>, device_accessible>);
+static_assert(accepted<spelled<mr::cuda_malloc_resource>, device_accessible>);
 static_assert(accepted<spelled<mr::async_resource>, device_accessible>);
 static_assert(accepted<spelled<mr::pool_resource>, device_accessible>);
 static_assert(accepted<spelled<mr::pinned_resource>, device_accessible, host_accessible>);
@@ -51,12 +51,12 @@ static_assert(accepted<spelled<mr::managed_resource>, device_accessible, host_ac
 static_assert(accepted<spelled<mr::counted_resource<mr::pool_resource>>, device_accessible>);
 static_assert(accepted<spelled<mr::limited_resource<mr::pinned_resource>>, host_accessible>);
 static_assert(!accepted<spelled<mr::pool_resource>, host_accessible>);
-static_assert(!accepted<spelled<mr::counted_resource<mr::cuda_resource>>, host_accessible>);
+static_assert(!accepted<spelled<mr::counted_resource<mr::cuda_malloc_resource>>, host_accessible>);
 
 TEST_CASE("a reference of CCCL binds to our resources and compares them") {
-  spelled<mr::cuda_resource> first{mr::cuda_resource{assay::on::device{0}}};
-  spelled<mr::cuda_resource> same{mr::cuda_resource{assay::on::device{0}}};
-  spelled<mr::cuda_resource> other{mr::cuda_resource{assay::on::device{1}}};
+  spelled<mr::cuda_malloc_resource> first{mr::cuda_malloc_resource{assay::on::device{0}}};
+  spelled<mr::cuda_malloc_resource> same{mr::cuda_malloc_resource{assay::on::device{0}}};
+  spelled<mr::cuda_malloc_resource> other{mr::cuda_malloc_resource{assay::on::device{1}}};
   CHECK(reference<device_accessible>{first} == reference<device_accessible>{same});
   CHECK(reference<device_accessible>{first} != reference<device_accessible>{other});
 }

@@ -123,7 +123,7 @@ TEST_CASE("every device resource keeps the contract") {
   auto const touch = [&](void* block, std::size_t bytes) {
     check(cudaMemsetAsync(block, 0x5A, bytes, where.get()));
   };
-  test::check_contract(mr::cuda{}, place, where, touch);
+  test::check_contract(mr::cuda_malloc{}, place, where, touch);
   test::check_contract(mr::async{}, place, where, touch);
   test::check_contract(mr::async{.initial_bytes = 64_MiB}, place, where, touch);
   test::check_contract(mr::pool{}, place, where, touch);
@@ -152,9 +152,9 @@ TEST_CASE("what the card cannot hold is refused with both sizes") {
                  "mr::managed: max_bytes " + mr::describe_bytes(more) + " is more than the "));
   CHECK(contains(test::message_of([] { mr::pool{}.open(on::device{99}); }),
                  "device 99 does not exist"));
-  auto plain = mr::cuda{}.open(place);
+  auto plain = mr::cuda_malloc{}.open(place);
   CHECK(contains(test::message_of([&] { plain.allocate_sync(more); }),
-                 "mr::cuda: no room for " + mr::describe_bytes(more) + ": "));
+                 "mr::cuda_malloc: no room for " + mr::describe_bytes(more) + ": "));
 }
 
 TEST_CASE("a pool that is full says so, and works on") {

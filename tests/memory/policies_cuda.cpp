@@ -18,13 +18,14 @@ static_assert(memory_policy<mr::counted<mr::pool>, on::device>);
 static_assert(!memory_policy<mr::pool, on::host>);
 static_assert(capturable_memory<mr::counted_resource<mr::pool_resource>, ::cuda::stream_ref>);
 static_assert(capturable_memory<mr::async_resource, ::cuda::stream_ref>);
-static_assert(!capturable_memory<mr::cuda_resource, ::cuda::stream_ref>);
+static_assert(!capturable_memory<mr::cuda_malloc_resource, ::cuda::stream_ref>);
 
 template <class R>
 concept releases = requires(R& resource, ::cuda::stream_ref stream) { resource.release(stream); };
 static_assert(releases<mr::counted_resource<mr::pool_resource>>);
 static_assert(!releases<mr::counted_resource<mr::async_resource>>);
-static_assert(!capturable_memory<mr::counted_resource<mr::cuda_resource>, ::cuda::stream_ref>);
+static_assert(
+    !capturable_memory<mr::counted_resource<mr::cuda_malloc_resource>, ::cuda::stream_ref>);
 
 }  // namespace
 
@@ -45,7 +46,7 @@ TEST_CASE("device policies say what they are") {
   CHECK(describe(mr::async{}) == "mr::async");
   CHECK(describe(mr::async{.initial_bytes = 1_GiB}) == "mr::async{1 GiB}");
   CHECK(describe(mr::counted{mr::pool{1_MiB}}) == "mr::counted{mr::pool{1 MiB}}");
-  CHECK(describe(mr::cuda{}) == "mr::cuda");
+  CHECK(describe(mr::cuda_malloc{}) == "mr::cuda_malloc");
   CHECK(mr::pool{1_GiB} == mr::pool{1_GiB});
   CHECK(mr::pool{1_GiB} != mr::pool{2_GiB});
 }
@@ -53,7 +54,7 @@ TEST_CASE("device policies say what they are") {
 TEST_CASE("a device that is not there is named") {
   for (auto const& message : {test::message_of([] { mr::pool{}.open(on::device{-1}); }),
                               test::message_of([] { mr::async{}.open(on::device{-1}); }),
-                              test::message_of([] { mr::cuda{}.open(on::device{-1}); }),
+                              test::message_of([] { mr::cuda_malloc{}.open(on::device{-1}); }),
                               test::message_of([] { mr::pinned{}.open(on::device{-1}); }),
                               test::message_of([] { mr::managed{}.open(on::device{-1}); })}) {
     INFO(message);

@@ -27,7 +27,7 @@ using namespace assay::literals;
 
 template <class R>
 concept theirs_is_ours =
-    memory_resource<R, ::cuda::stream_ref> && memory_policy<mr::existing<R>, on::device>;
+    memory_resource<R, ::cuda::stream_ref> && memory_policy<mr::borrowed<R>, on::device>;
 
 static_assert(theirs_is_ours<rmm::mr::cuda_memory_resource>);
 static_assert(theirs_is_ours<rmm::mr::cuda_async_memory_resource>);
@@ -48,7 +48,7 @@ TEST_CASE("RMM's pool is a policy here, and our adaptors count it") {
   on::device const place{0};
   stream const lane{place};
   rmm::mr::pool_memory_resource const pool{rmm::mr::cuda_memory_resource{}, 64_MiB};
-  auto counted = mr::counted{mr::existing<rmm::mr::pool_memory_resource>{pool}}.open(place);
+  auto counted = mr::counted{mr::borrowed<rmm::mr::pool_memory_resource>{pool}}.open(place);
   {
     auto const numbers = make_buffer<int>(1'000'000, ::cuda::stream_ref{lane}, counted);
     check(cudaMemsetAsync(const_cast<int*>(numbers.data()), 0, numbers.bytes(), lane.get()));

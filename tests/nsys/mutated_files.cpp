@@ -7,8 +7,6 @@
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
-#include <assay/chrome/chrome.hpp>
-#include <assay/chrome/read.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 
@@ -162,16 +160,5 @@ TEST_CASE("broken SQLite files are read or refused, and never more") {
   auto const good = test::content(here / "good");
   tell("SQLite", seed, feed(good, share(20'000), seed, 4096, here / "bad", [](auto const& file) {
          return read_nsys(file);
-       }));
-}
-
-TEST_CASE("broken JSON files are read or refused, and never more") {
-  folder const here;
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  write_chrome(golden::random_model(2, 1), here / "good");
-  auto const good = test::content(here / "good");
-  tell("JSON", seed, feed(good, share(80'000), seed, 0, here / "bad", [](auto const& file) {
-         return read_chrome(file);
        }));
 }

@@ -239,6 +239,54 @@ TEST_CASE("cuda_kern_exec_sum sets each launch beside its kernel") {
   CHECK(none_queued.missing(0, none_queued.column_of("QAvg (ns)")));
 }
 
+TEST_CASE("cuda_gpu_sum and cuda_api_gpu_sum have a column for the category") {
+  builder b;
+  b.launch("k", {0, 10}, {20, 80});
+  b.launch_copy(copy_kind::host_to_device, 10, {10, 20}, {30, 60});
+  b.set(10, {60, 70});
+  b.call("poll", {0, 1'000});
+  CHECK(csv("cuda_gpu_sum", b.trace) ==
+        time_head("Instances", "Category,Operation") +
+            "60.0,60,1,60.0,60.0,60,60,0.0,CUDA_KERNEL,k\n"
+            "30.0,30,1,30.0,30.0,30,30,0.0,MEMORY_OPER,[CUDA memcpy Host-to-Device]\n"
+            "10.0,10,1,10.0,10.0,10,10,0.0,MEMORY_OPER,[CUDA memset]\n");
+  CHECK(csv("cuda_api_gpu_sum", b.trace) ==
+        time_head("Instances", "Category,Operation") +
+            "50.0,60,1,60.0,60.0,60,60,0.0,CUDA_KERNEL,k\n"
+            "25.0,30,1,30.0,30.0,30,30,0.0,MEMORY_OPER,[CUDA memcpy Host-to-Device]\n"
+            "8.3,10,1,10.0,10.0,10,10,0.0,CUDA_API,cudaLaunchKernel\n"
+            "8.3,10,1,10.0,10.0,10,10,0.0,CUDA_API,cudaMemcpyAsync\n"
+            "8.3,10,1,10.0,10.0,10,10,0.0,MEMORY_OPER,[CUDA memset]\n");
+}
+
+TEST_CASE("cuda_kern_exec_trace has a row for each launch, in order of the calls") {
+  builder b;
+  b.launch("late", {100, 110}, {105, 108});  // started before its call returned
+  b.launch("k", {0, 10}, {30, 80}, {1, 9, 2}, second_thread).grid = {4096, 2, 1};
+  b.kernel("nobody asked", {0, 1'000'000});
+  CHECK(csv("cuda_kern_exec_trace", b.trace) ==
+        "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),"
+        "Kernel Dur (ns),Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name\n"
+        "0,10,10,20,30,50,80,100,101,1,cudaLaunchKernel,4096    2    1,  32    1    1,k\n"
+        "100,10,,,105,3,10,100,100,0,cudaLaunchKernel,   1    1    1,  32    1    1,late\n");
+}
+
+TEST_CASE("nvtx_gpu_proj_trace has a row for each range that launched work") {
+  builder b;
+  b.range("step", {0, 1000});
+  b.range("forward", {100, 200}, main_thread, "net");
+  b.range("empty", {500, 600});
+  b.range("free", {250, 400}, main_thread, "", range_style::start_end);
+  b.launch("gemm", {110, 120}, {550, 560}, {1, 7, 2});
+  b.launch_copy(copy_kind::host_to_device, 1, {300, 310}, {500, 530});
+  CHECK(csv("nvtx_gpu_proj_trace", b.trace) ==
+        "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),Orig Duration (ns),"
+        "Style,PID,TID,NumGPUOps,Lvl,NumChild,RangeId,ParentId,RangeStack\n"
+        ":step,500,60,0,1000,PushPop,100,100,2,0,2,1,,:1\n"
+        ":free,500,30,250,150,StartEnd,100,100,1,,,,,\n"
+        "net:forward,550,10,100,100,PushPop,100,100,1,1,0,2,1,:1:2\n");
+}
+
 TEST_CASE("every report is made of an empty trace, of one with all fields, and of random ones") {
   model const empty;
   auto const full = everything();

@@ -5,12 +5,15 @@
 
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/trace/overlap_reasons.hpp>
 
 #include <sstream>
 #include <string>
 
 using namespace assay;
 using namespace assay::test::golden;
+namespace test = assay::test;
 
 namespace {
 
@@ -87,6 +90,47 @@ TEST_CASE("copies both ways at once have a row") {
   REQUIRE(all.rows() == 4);
   CHECK(all.text(3, all.column_of("Operation")) == "both ways at once");
   CHECK(all.integer(3, all.column_of("Time (ns)")) == 6);
+}
+
+TEST_CASE("graphs recorded whole count as one kernel at once and have a class of their own") {
+  builder b;
+  b.kernel("k", {0, 40});
+  b.whole_graph({30, 100});
+  CHECK(csv(concurrency_sum(b.trace)) ==
+        "Time (%),Time (ns),Kernels,Device\n"
+        "90.0,90,1,Device (0)\n"
+        "10.0,10,2,Device (0)\n");
+  CHECK_THAT(csv(class_shares(b.trace)), test::contains("63.6,70,1,70.0,whole graphs\n"));
+  // With its nodes in the trace, the launch would count twice.
+  auto const launch = b.call("cudaGraphLaunch_v10000", {0, 5}).correlation;
+  b.trace.graph_launches[0].where.correlation = launch;
+  b.node("n", {30, 100}, launch, 1);
+  CHECK_THAT(csv(class_shares(b.trace)), !test::contains("whole graphs"));
+  CHECK_THAT(csv(concurrency_sum(b.trace)), test::contains("10.0,10,2,Device (0)"));
+}
+
+TEST_CASE("page migrations of unified memory are told apart from copies") {
+  builder b;
+  b.kernel("k", {0, 100});
+  b.copy(copy_kind::unified_host_to_device, 4000, {50, 90});
+  b.copy(copy_kind::unified_device_to_host, 4000, {200, 240});
+  auto const only = explain_overlap(b.trace);
+  CHECK(only.copies_ns == 0);
+  CHECK(only.reasons.empty());
+  auto const words = report::sentences(only, b.trace);
+  REQUIRE(words.size() == 2);
+  CHECK(words[0] == "There are no copies.");
+  CHECK_THAT(words[1], test::contains("Device (0) migrated pages of unified memory") &&
+                           test::contains("50.0 %"));
+  CHECK(csv(overlap_sum(b.trace)) ==
+        "Count,Bytes (MB),Time (ns),Hidden (ns),Hidden (%),Exposed (ns),Rate (GB/s),Device,"
+        "Operation\n"
+        "2,0.008,80,40,50.0,40,100.000,Device (0),page migration\n");
+  b.copy(copy_kind::host_to_device, 100, {300, 310});
+  auto const both = explain_overlap(b.trace);
+  CHECK(both.copies_ns == 10);
+  REQUIRE(both.reasons.size() == 1);
+  CHECK(both.reasons[0].copies == 1);
 }
 
 TEST_CASE("instances of a range stand one below the other") {

@@ -33,7 +33,7 @@ std::vector<std::string> ask(std::filesystem::path const& file, std::string cons
       [](void* to, int count, char** values, char**) {
         std::string row;
         for (int i = 0; i < count; ++i) {
-          row += (i > 0 ? "|" : "") + std::string{values[i] == nullptr ? "NULL" : values[i]};
+          row.append(i > 0 ? "|" : "").append(values[i] == nullptr ? "NULL" : values[i]);
         }
         static_cast<std::vector<std::string>*>(to)->push_back(row);
         return 0;

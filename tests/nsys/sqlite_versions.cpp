@@ -243,10 +243,10 @@ INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'old', 80), (1, 1, 'a display', 0);
   CHECK((trace.kernels[0].where == device_place{0, 1, 0, 7, 41, 1234, 0}));
   CHECK((trace.kernels[0].cluster == dimensions{}));
   CHECK(trace.kernels[0].mangled_name == 0);
-  REQUIRE(trace.sets.size() == 1);
-  CHECK(trace.sets[0].kind == memory_kind::unknown);
-  CHECK(trace.sets[0].bytes == 64);
-  CHECK(trace.sets[0].value == 255);
+  REQUIRE(trace.memsets.size() == 1);
+  CHECK(trace.memsets[0].kind == memory_kind::unknown);
+  CHECK(trace.memsets[0].bytes == 64);
+  CHECK(trace.memsets[0].value == 255);
   CHECK(trace.epoch_ns == 0);
   CHECK((trace.window == span{10, 350}));
   REQUIRE(trace.devices.size() == 1);
@@ -343,6 +343,65 @@ INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 0, 0, THREAD, 1, 6, 0), (5, 4
   CHECK(trace.lost.unnamed == 1);
 }
 
+TEST_CASE("a time that is missing, NULL or no number is no time") {
+  auto const calls = [](std::string const& columns, std::string const& values) {
+    return read(std::string{strings} + "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (" + columns +
+                ", nameId INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES " + values +
+                "; CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER); "
+                "INSERT INTO OSRT_API VALUES (5, 9, 11);");
+  };
+  for (auto const& trace :
+       {calls("end INTEGER", "(8, 6)"), calls("start INTEGER, end INTEGER", "(NULL, 8, 6)"),
+        calls("start INTEGER, end INTEGER", "('soon', 8, 6)"),
+        calls("start INTEGER, end INTEGER", "(x'31', 8, 6)"),
+        calls("start INTEGER, end INTEGER", "(-8, NULL, 6)")}) {
+    REQUIRE(trace.calls.size() == 1);
+    CHECK(trace.calls[0].layer == api::os);
+    CHECK(trace.lost.zero_stamped == 1);
+    CHECK(trace.lost.out_of_window == 0);
+    CHECK((trace.window == span{5, 9}));
+  }
+  auto const ranges = read(std::string{strings} + ranges_table +
+                           "DROP TABLE NVTX_EVENTS; CREATE TABLE NVTX_EVENTS (start, end, "
+                           "eventType, text); INSERT INTO NVTX_EVENTS VALUES (NULL, 9, 59, 'r');");
+  CHECK(ranges.ranges.empty());
+  CHECK(ranges.lost.zero_stamped == 1);
+}
+
+TEST_CASE("devices of exports of early 2021 have names") {
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INTEGER, name TEXT, numMultiprocessors INTEGER,
+  numThreadsPerWarp INTEGER, maxWarpsPerMultiprocessor INTEGER, computeCapabilityMajor INTEGER);
+INSERT INTO TARGET_INFO_CUDA_GPU VALUES (1, 'an A100', 108, 32, 64, 8);
+)");
+  REQUIRE(trace.devices.size() == 1);
+  CHECK(trace.devices[0].id == 1);
+  CHECK(trace.devices[0].name == "an A100");
+  CHECK(trace.devices[0].sm_count == 108);
+  CHECK(trace.devices[0].max_threads_per_sm == 2048);
+  CHECK(trace.devices[0].compute_major == 8);
+}
+
+TEST_CASE("changes in a log beside the file are not passed over") {
+  folder const here;
+  auto const said = [&](std::string const& beside, std::string const& text) {
+    write_nsys(test::golden::everything(), here / "t.sqlite");
+    test::put(here / ("t.sqlite" + beside).c_str(), text);
+    auto const message = test::message_of([&] { (void)read_nsys(here / "t.sqlite"); });
+    std::filesystem::remove(here / ("t.sqlite" + beside).c_str());
+    return message;
+  };
+  CHECK_THAT(said("-wal", "frames"), test::contains("changes to it are in ") &&
+                                         test::contains("t.sqlite-wal: let sqlite3 open"));
+  CHECK_THAT(said("-journal", "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7 pages"),
+             test::contains("t.sqlite-journal"));
+  // What SQLite leaves behind when it is done: an empty log, or a journal without a head.
+  test::put(here / "t.sqlite-wal", "");
+  test::put(here / "t.sqlite-journal", std::string(512, '\0'));
+  write_nsys(test::golden::everything(), here / "t.sqlite");
+  CHECK(read_nsys(here / "t.sqlite") == test::golden::everything());
+}
+
 TEST_CASE("times since 1970 are moved to the session's start") {
   auto const trace = read(std::string{strings} + R"(
 CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
@@ -416,6 +475,10 @@ TEST_CASE("files that are no databases are refused by name, with the reason") {
   CHECK_THAT(said(here / "empty"), test::contains("it has no tables"));
   test::put(here / "text", "not a database, but long enough to be one, if that were all it took\n");
   CHECK_THAT(said(here / "text"), test::contains("file is not a database"));
+  CHECK_THAT(said(here / "text"), test::contains("nsys export --type sqlite REPORT.nsys-rep"));
+  test::put(here / "json", "{\"traceEvents\": []}");
+  CHECK_THAT(said(here / "json"),
+             test::contains("it is JSON, not an export of nsys; `nsys export"));
 
   // Names that mean something in a URI.
   write_nsys(test::golden::everything(), here / "a?mode=rw#b%41 c\xc3\xa9.sqlite");
@@ -428,6 +491,10 @@ TEST_CASE("files that are no databases are refused by name, with the reason") {
   for (std::size_t const part : {1, 3, 5, 7, 9}) {
     test::put(here / "part", std::string_view{whole}.substr(0, whole.size() * part / 10));
     said(here / "part");
+  }
+  for (std::size_t const left : {1, 100, 4095}) {  // of the last page
+    test::put(here / "part", std::string_view{whole}.substr(0, whole.size() - 4096 + left));
+    CHECK_THAT(said(here / "part"), test::contains("it is cut off: it has "));
   }
   auto broken = whole;
   for (std::size_t at = 4096; at < broken.size(); at += 4096) {

@@ -54,7 +54,7 @@ trace::roofline copied() {
   add(trace::metric::l2_bytes, 4e9);
   add(trace::metric::l2_hit, 50);
   add(trace::metric::stall("barrier"), 1);
-  return trace::read_counters(range, {.must = {.bytes_read = 2e9, .bytes_written = 2e9}});
+  return trace::roofline_of(range, {.required = {.bytes_read = 2e9, .bytes_written = 2e9}});
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ TEST_CASE("where nothing could be counted there is one line, with the remedy") {
 TEST_CASE("a bound is a sentence with its numbers") {
   CHECK(report::bound_sentence(copied()) ==
         "memory bound: DRAM is busy nearly all the time (DRAM throughput 88.2 %, at least 80.0 %)");
-  CHECK(report::bound_sentence(trace::read_counters({})) ==
+  CHECK(report::bound_sentence(trace::roofline_of({})) ==
         "no clear bound: no rule fits: nothing is clearly used up and nothing clearly free");
-  auto small = trace::read_counters({}, {.seconds = 4.5e-6});
+  auto small = trace::roofline_of({}, {.seconds = 4.5e-6});
   CHECK_THAT(report::bound_sentence(small),
              contains("launch bound") && contains("(time in launch costs 1.5, at most 2.0)"));
 }

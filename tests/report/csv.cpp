@@ -68,7 +68,7 @@ TEST_CASE("fields are quoted only where they have to be") {
   CHECK(field(std::optional<std::uint64_t>{7}) == "7");
 }
 
-TEST_CASE("findings read back with their numbers and their sentence") {
+TEST_CASE("findings survive CSV with numbers and sentence") {
   auto all = test::sample();
   all.findings = {
       test::found("a, \"b\"", measure::verdict::slower, {1.0 / 3, 0.1, 1.25}, {-1, 1, 0, 0}),

@@ -54,7 +54,7 @@ TEST_CASE("whole numbers are grouped") {
   CHECK(report::count(std::numeric_limits<std::uint64_t>::max()) == "18,446,744,073,709,551,615");
 }
 
-TEST_CASE("percentages keep about three digits, and a sign only where there is one to tell") {
+TEST_CASE("percentages have about three digits, and a sign only where they are not 0") {
   CHECK(report::percent(0.003) == "0.30 %");
   CHECK(report::percent(0.0312) == "3.12 %");
   CHECK(report::percent(0.312) == "31.2 %");
@@ -71,7 +71,7 @@ TEST_CASE("percentages keep about three digits, and a sign only where there is o
   CHECK(report::setting_percent(1 - 0.05) == "95 %");
 }
 
-TEST_CASE("an upper bound is rounded up, so that it stays one") {
+TEST_CASE("an upper bound is rounded up") {
   CHECK(report::percent_upper(0.00411, 2) == "0.42 %");
   CHECK(report::percent_upper(0.00401, 2) == "0.41 %");
   CHECK(report::percent_upper(0.004, 2) == "0.40 %");

@@ -15,9 +15,9 @@ using namespace assay;
 
 namespace {
 
-// Equality of every member, with NaN equal to itself. Each function takes all members of a struct
-// apart by a structured binding: a member that is added to the model and forgotten here, and so
-// perhaps in the reports, does not compile.
+// `same` compares every member, and treats NaN as equal to itself. Each function takes a struct
+// apart by a structured binding. So a new member that is missing here, and perhaps in the reports,
+// does not compile.
 bool same(double a, double b) { return a == b || (a != a && b != b); }
 template <class T>
 requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
@@ -273,7 +273,7 @@ measure::comparison random_comparison(source& from) {
 
 }  // namespace
 
-TEST_CASE("a comparison comes back from JSON as it was, bit for bit") {
+TEST_CASE("a comparison survives JSON bit for bit") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   source from{seed};
@@ -286,7 +286,7 @@ TEST_CASE("a comparison comes back from JSON as it was, bit for bit") {
   }
 }
 
-TEST_CASE("the comparison of a fresh model comes back too") {
+TEST_CASE("an empty comparison survives JSON") {
   CHECK(same(report::parse_json(report::json({})), {}));
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("text that is not UTF-8 is written all the same") {
   CHECK(report::parse_json(report::json(all)).title == "broken \xef\xbf\xbd byte");
 }
 
-TEST_CASE("what cannot be read is refused, with what is wrong") {
+TEST_CASE("an invalid report is refused, and the error says why") {
   auto written = report::to_json(test::sample());
   auto const refused = [](report::document const& from, std::string const& with) {
     CHECK_THROWS_WITH(report::from_json(from), assay::test::contains(with));

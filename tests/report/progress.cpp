@@ -8,7 +8,7 @@
 using namespace assay;
 using namespace std::chrono_literals;
 
-TEST_CASE("progress tells where it is, and what is left once it can know") {
+TEST_CASE("progress has the epoch, and the time left from the second epoch on") {
   CHECK(report::progress_text(1, 24, "warming up", 3) == "epoch 1 of at most 24: warming up");
   CHECK(report::progress_text(3, 24, "timing", 1) ==
         "epoch 3 of at most 24: timing, at most 11 s left");
@@ -48,7 +48,7 @@ TEST_CASE("lines come at most ten times a second") {
   CHECK(out.str() == "\repoch 1 of at most 8: timing");
 }
 
-TEST_CASE("where nothing can be rewritten, a line comes every ten seconds and stays") {
+TEST_CASE("without a terminal a line is appended every ten seconds") {
   std::ostringstream out;
   auto const start = report::progress_line::clock::now();
   {
@@ -65,7 +65,7 @@ TEST_CASE("where nothing can be rewritten, a line comes every ten seconds and st
         "epoch 3 of at most 8: timing, at most 66 s left\n");
 }
 
-TEST_CASE("what begins after the end of another counts its own time") {
+TEST_CASE("a comparison after another one counts its own time") {
   std::ostringstream out;
   auto const start = report::progress_line::clock::now();
   report::progress_line line{out, report::progress_form::appended};

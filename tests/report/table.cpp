@@ -15,7 +15,7 @@ std::string printed(report::table const& rows, std::size_t width = 100) {
 }
 }  // namespace
 
-TEST_CASE("numbers stand to the right, labels to the left, and lines have no blanks at their end") {
+TEST_CASE("numbers are aligned right, labels left, and lines have no trailing blanks") {
   report::table rows{{"arm", "clock", "time"}, {1}};
   rows.add({"a", "wall", "1 s"});
   rows.add({"", "gpu", "10 ms"});

@@ -86,7 +86,7 @@ TEST_CASE("everything that a report can hold, in words and tables") {
         R"(null_cast: which allocator, submitted how?
 ==========================================
 What changed: memory x submission
-Margin 1 %, confidence 95 %, decided on the wall clock, 12 epochs in 3.210 s
+Margin 1 %, confidence 95 %, decided on the wall clock, 12 epochs in 3.210 s, noise 0.21 %
 
 Answers
   1. Does the allocator change the gap?
@@ -98,29 +98,24 @@ Answers
 
 Verdicts
   DIFFERENT: the gap between concurrent and serialized differs by 3.10 % [2.00, 4.20] between pool
-    and async: going from concurrent to serialized costs more with async.
-  FASTER: async is faster than pool by 3.00 % [1.50, 4.00], averaged over the other choices.
+    and async: going from concurrent to serialized costs more with async (wall clock).
+  FASTER: memory: faster by 3.00 % [1.50, 4.00] (wall clock).
   SLOWER, below margin: pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 0.30 %
-    [0.21, 0.39], below your 1 %.
+    [0.21, 0.39], below your 1 % (wall clock).
   EQUIVALENT: no difference larger than 0.41 % between pool{10 GiB} + concurrent and pool{10 GiB} +
-    serialized.
+    serialized (wall clock).
   INCONCLUSIVE: cannot tell yet between pool{10 GiB} + concurrent and pool{10 GiB} + serialized:
-    +0.01 % [-1.38, +1.41] after 12 epochs; about 52 epochs would settle it.
+    +0.01 % [-1.38, +1.41] after 12 epochs; about 52 epochs would settle it (wall clock).
   UNPROVEN: nothing is proven about pool{10 GiB} + concurrent and pool{10 GiB} + serialized: the
-    hidden control differs from itself by +1.20 % (it looked like +2.00 % [+1.00, +3.00]).
-  WRONG ANSWER: no comparison of async + concurrent and async + serialized: row 5 is 3, expected 4.
+    hidden control differs from itself by +1.20 % (it looked like +2.00 % [+1.00, +3.00]) (wall
+    clock).
+  WRONG ANSWER: no comparison of async + concurrent and async + serialized: row 5 is 3, expected 4
+    (wall clock).
+  (DIFFERENT means that the effect of one choice depends on the other choice.)
 
-Findings (time against the control's; noise: deviation between epochs)
-  contrast             clock   effect        interval   noise  verdict
-  memory x submission  wall*  +3.10 %  [+2.00, +4.20]  0.21 %  DIFFERENT
-  memory               wall*  -3.00 %  [-4.00, -1.50]  0.21 %  FASTER
-  below                wall*  +0.30 %  [+0.21, +0.39]  0.21 %  SLOWER, below margin
-  same                 wall*  +0.01 %  [-0.38, +0.41]  0.21 %  EQUIVALENT
-                       gpu    +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
-  open                 wall*  +0.01 %  [-1.38, +1.41]  0.21 %  INCONCLUSIVE
-  guarded              wall*  +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
-  broken               wall*                                   WRONG ANSWER
-  * decided when to stop
+Other clocks, where they differ (time against the control's)
+  contrast  clock   effect        interval   noise  verdict
+  same      gpu    +2.00 %  [+1.00, +3.00]  0.21 %  UNPROVEN
   same (gpu): throttled: hardware slowdown
 
 Variants (time per launch; submit: host time per item)
@@ -143,17 +138,11 @@ Variants (time per launch; submit: host time per item)
                   submit  2.000 us  1.900 us - 2.100 us
   limit: cudaMemcpy device to device, 4.24 TB/s
   limit: FP64 peak, 67.0 TFLOP/s
-  SM clock of pool{10 GiB} + concurrent: 1.98 GHz
-  SM clock of pool{10 GiB} + serialized: 1.98 GHz
-  SM clock of async + concurrent: 1.98 GHz
-  SM clock of async + serialized: 1.75 GHz
+  SM clock: 1.75 GHz to 1.98 GHz
 
-Submission (host time per item, from batches run apart from the timed ones)
-  variant                                part               p50       p99       max      mean
-  pool{10 GiB} + concurrent (400 items)  total         11.00 us  25.00 us  310.0 us  12.00 us
-                                         allocation    900.0 ns  4.100 us  52.00 us  1.000 us
-                                         lock waiting       0 s       0 s       0 s       0 s
-                                         launching     9.800 us  20.00 us  250.0 us  10.40 us
+Submission (host time per item, of untimed batches; parts: means)
+  variant                         p50       p99       max      mean  allocation  lock  launching
+  pool{10 GiB} + concurrent  11.00 us  25.00 us  310.0 us  12.00 us    1.000 us   0 s   10.40 us
 
 Memory (temporaries of one batch; upstream: calls that went to the driver)
   variant                    allocations  frees     bytes      peak  reserved  reused  upstream
@@ -199,12 +188,8 @@ Margin 1 %, confidence 95 %, decided on the wall clock, 0 epochs in 0 s
 Ended early: variant "b", epoch 1, timing: out of memory
 
 Verdicts
-  UNPROVEN: nothing is proven about a and b: variant "b", epoch 1, timing: out of memory.
-
-Findings (time against the control's; noise: deviation between epochs)
-  contrast     clock  effect      interval  noise  verdict
-  b against a  wall*          no bound yet         UNPROVEN
-  * decided when to stop
+  UNPROVEN: nothing is proven about a and b: variant "b", epoch 1, timing: out of memory (wall
+    clock).
 
 Variants (time per launch; submit: host time per item)
   variant  clock     median
@@ -228,7 +213,7 @@ TEST_CASE("a report is plain ASCII and at most 100 columns wide") {
   }
 }
 
-TEST_CASE("the stream's flags neither matter nor change") {
+TEST_CASE("the report ignores and keeps the flags of the stream") {
   std::ostringstream out;
   out << std::hex << std::showbase << std::setprecision(2) << std::setfill('*');
   report::text(out, everything());
@@ -243,7 +228,33 @@ TEST_CASE("a rate beyond its limit is explained, and only such a one") {
   CHECK(printed(all).find("more than 100 % of a limit") != std::string::npos);
 }
 
-TEST_CASE("a reason of secondary findings is told once") {
+TEST_CASE("another clock has a row only where it differs from the primary one") {
+  auto all = test::sample();
+  auto const row = [&](verdict outcome, measure::estimate effect) {
+    all.findings = {test::found("a", verdict::slower, {1.20, 1.19, 1.21}),
+                    test::found("a", outcome, effect)};
+    all.findings[1].on = measure::clock::gpu;
+    all.findings[1].primary = false;
+    return printed(all).find("Other clocks") != std::string::npos;
+  };
+  CHECK_FALSE(row(verdict::slower, {1.21, 1.195, 1.22}));
+  CHECK(row(verdict::slower, {1.25, 1.24, 1.26}));     // another size
+  CHECK(row(verdict::inconclusive, {1.2, 0.9, 1.3}));  // another verdict
+  CHECK(row(verdict::wrong_answer, {}));
+}
+
+TEST_CASE("the word DIFFERENT is explained, and only where it stands") {
+  auto all = everything();
+  for (auto const& text : {printed(all), report::short_text(all)}) {
+    CHECK(text.find("(DIFFERENT means") != std::string::npos);
+  }
+  all.findings.erase(all.findings.begin());
+  for (auto const& text : {printed(all), report::short_text(all)}) {
+    CHECK(text.find("DIFFERENT") == std::string::npos);
+  }
+}
+
+TEST_CASE("a reason that several secondary findings share is printed once") {
   auto all = test::sample();
   for (auto const* name : {"a", "b"}) {
     all.findings.push_back(test::found(name, verdict::unproven, {1.02, 1.01, 1.03}));
@@ -255,7 +266,7 @@ TEST_CASE("a reason of secondary findings is told once") {
   CHECK(text.find("throttled") == text.rfind("throttled"));
 }
 
-TEST_CASE("a reason that several verdicts share is told once, in both reports") {
+TEST_CASE("a reason that several verdicts share is printed once, in both reports") {
   auto all = test::sample();
   for (auto const* name : {"a", "b", "c", "d"}) {
     all.findings.push_back(test::found(name, verdict::unproven, {1.02, 1.01, 1.03}, {-1, 1, 0, 0}));
@@ -301,18 +312,18 @@ TEST_CASE("the short report: verdicts, variants, noise and one advice") {
 
   all.findings = {test::found("c", verdict::inconclusive, {1.001, 0.98, 1.02}, {-1, 1})};
   CHECK(report::short_text(all).ends_with(
-      "  give it more time by options::max_seconds, or a wider margin\n"));
+      "  more time (max_seconds) or a wider margin may settle it\n"));
   all.findings[0].epochs_needed = 60;
-  CHECK(report::short_text(all).ends_with(
-      "  about 60 epochs would settle it in 4 of 5 cases: options::max_seconds = 20, or a wider "
-      "margin\n"));
+  CHECK(
+      report::short_text(all).ends_with("  about 60 epochs would settle it in 4 of 5 cases: allow "
+                                        "20 s (max_seconds), or a wider margin\n"));
   all.findings[0].epochs_needed = 120;
-  auto unwrapped = report::short_text(all);
-  std::ranges::replace(unwrapped, '\n', ' ');
-  CHECK(unwrapped.find("max_seconds = 39, max_epochs = 120, or") != std::string::npos);
+  auto const unwrapped = std::regex_replace(report::short_text(all), std::regex{"\\s+"}, " ");
+  CHECK(unwrapped.find("allow 39 s (max_seconds) and 120 epochs (max_epochs), or") !=
+        std::string::npos);
   all.findings[0] = test::found("c", verdict::unproven, {1.02, 1.01, 1.03}, {-1, 1});
   all.findings[0].reason = "carry-over";
-  CHECK(report::short_text(all).find("full(found) has the guards") != std::string::npos);
+  CHECK(report::short_text(all).find("the full report has the guards") != std::string::npos);
 
   // Ended early: why, once, and no advice that would not help.
   all.findings[0] = test::found("c", verdict::unproven, {}, {-1, 1});
@@ -350,7 +361,7 @@ TEST_CASE("the short report of a table of sentences keeps to its lines and colum
   }
 }
 
-TEST_CASE("the line to repeat a run has its seed once") {
+TEST_CASE("the line that repeats a run has the seed once") {
   measure::comparison all;
   all.seed = 7;
   CHECK(report::repeat_line(all).empty());

@@ -57,6 +57,29 @@ TEST_CASE("names are cut by characters, not bytes, and stay on their line") {
         " xxx\xE2\x80\xA6\n");
 }
 
+TEST_CASE("control characters of names do not reach a terminal") {
+  using enum trace::cell_format;
+  trace::table rows{"sample", "A Sample", {{"Name", text}}};
+  rows.add("\x1b[31mred\x7f\xc2\x9bx\xc3\xa9");
+  CHECK(::text(rows) ==
+        " ** A Sample (sample):\n\n"
+        "     Name    \n"
+        " ------------\n"
+        "  [31mred  x\xc3\xa9\n");
+}
+
+TEST_CASE("exact ties are rounded away from zero, as nsys rounds them") {
+  using enum trace::cell_format;
+  trace::table rows{"ties", "Ties", {{"A", one_decimal}, {"B", three_decimals}}};
+  rows.add(86953.25, 0.0625);
+  rows.add(-0.25, 1.0625);
+  rows.add(0.75, 0.1875);
+  rows.add(0.35, 1.0005);  // no ties: the doubles lie beside them
+  std::ostringstream out;
+  report::csv_table(out, rows);
+  CHECK(out.str() == "A,B\n86953.3,0.063\n-0.3,1.063\n0.8,0.188\n0.3,1.000\n");
+}
+
 TEST_CASE("a table without rows still has its head") {
   CHECK(text({"empty", "Empty", {{"A"}}}) == " ** Empty (empty):\n\n A\n -\n");
 }

@@ -10,7 +10,15 @@ using measure::verdict;
 namespace {
 measure::comparison const all = test::sample();
 std::vector<double> const second_against_first{-1, 1, 0, 0};
-std::string said(measure::finding const& about) { return report::sentence(about, all); }
+
+/// The sentence up to its clock, which each sentence names at its end.
+std::string said(measure::finding const& about) {
+  std::string const clock = " (wall clock)";
+  auto const text = report::sentence(about, all);
+  REQUIRE(text.ends_with(clock));
+  return text.substr(0, text.size() - clock.size());
+}
+
 }  // namespace
 
 TEST_CASE("a difference names who is slower than whom, by how much") {
@@ -19,7 +27,16 @@ TEST_CASE("a difference names who is slower than whom, by how much") {
       "pool{10 GiB} + serialized is slower than pool{10 GiB} + concurrent by 3.10 % [2.00, 4.20]");
 }
 
-TEST_CASE("faster turns the interval round") {
+TEST_CASE("a sentence names the clock of its number") {
+  auto about = test::found("c", verdict::slower, {1.031, 1.02, 1.042});
+  for (auto const clock : measure::all_clocks) {
+    about.on = clock;
+    CHECK(report::sentence(about, all) ==
+          "c: slower by 3.10 % [2.00, 4.20] (" + std::string{to_string(clock)} + " clock)");
+  }
+}
+
+TEST_CASE("the interval of FASTER has exchanged ends") {
   CHECK(
       said(test::found("c", verdict::faster, {0.97, 0.96, 0.985}, second_against_first)) ==
       "pool{10 GiB} + serialized is faster than pool{10 GiB} + concurrent by 3.00 % [1.50, 4.00]");
@@ -34,7 +51,7 @@ TEST_CASE("a resolved difference inside the margin says so") {
       "below your 1 %");
 }
 
-TEST_CASE("beyond a doubling the factor is told as well") {
+TEST_CASE("above a doubling the factor is printed too") {
   CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first))
             .ends_with("by 480 % [470, 490], a factor of 5.80"));
   CHECK(said(test::found("c", verdict::faster, {0.4, 0.38, 0.42}, second_against_first))
@@ -63,7 +80,7 @@ TEST_CASE("equivalence names the largest difference left, rounded up") {
         "no difference larger than 0.62 % for c");
 }
 
-TEST_CASE("inconclusive says what would settle it, where that is known") {
+TEST_CASE("INCONCLUSIVE has the number of epochs that settle it, where known") {
   auto about =
       test::found("c", verdict::inconclusive, {1.0001, 0.9862, 1.0141}, second_against_first);
   CHECK(said(about) ==
@@ -93,7 +110,7 @@ TEST_CASE("a wrong answer gives the reason and no time") {
         "expected 4");
 }
 
-TEST_CASE("an interaction is told as a gap that differs, in the direction that the variants show") {
+TEST_CASE("an interaction is a gap that differs, in the direction of the variants") {
   auto about =
       test::found("memory x submission", verdict::slower, {1.031, 1.02, 1.042}, {1, -1, -1, 1});
   about.what = measure::contrast::kind::interaction;
@@ -118,14 +135,15 @@ TEST_CASE("an interaction is told as a gap that differs, in the direction that t
                               "pool against async: -3.00 %"));
 }
 
-TEST_CASE("a main effect names the two choices of its axis") {
-  auto about = test::found("memory", verdict::slower, {1.2, 1.1, 1.3}, {-0.5, -0.5, 0.5, 0.5});
+TEST_CASE("a main effect, as old files have them, is called by its name") {
+  auto about = test::found("async against pool, averaged over submission", verdict::slower,
+                           {1.2, 1.1, 1.3}, {-0.5, -0.5, 0.5, 0.5});
   about.what = measure::contrast::kind::main_effect;
   CHECK(said(about) ==
-        "async is slower than pool by 20.0 % [10.0, 30.0], averaged over the other choices");
+        "async against pool, averaged over submission: slower by 20.0 % [10.0, 30.0]");
 }
 
-TEST_CASE("a contrast that the variants cannot tell is called by its name") {
+TEST_CASE("a contrast without two clear sides is called by its name") {
   CHECK(said(test::found("last against first", verdict::slower, {1.2, 1.1, 1.3})) ==
         "last against first: slower by 20.0 % [10.0, 30.0]");
   CHECK(said(test::found("c", verdict::slower, {1.2, 1.1, 1.3}, {-1, 1})) ==

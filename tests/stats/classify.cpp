@@ -74,7 +74,7 @@ TEST_CASE("a comparison stops at a sign, and at equivalence unless a sign is wan
   }
 }
 
-TEST_CASE("the epochs still needed follow from the root law, towards whichever end is nearer") {
+TEST_CASE("epochs_to_settle follows from the root law and the nearer end") {
   // Half-width 0.02 at 24 epochs, effect 0.008: 0 is 0.008 away, and four chances in five need
   // 1.317 half-widths: (1.317 * 20 / 8)^2 * 24 = 260.2.
   classification const wide{verdict::inconclusive, true, {-0.012, 0.008, 0.028}};
@@ -94,7 +94,7 @@ TEST_CASE("the epochs still needed follow from the root law, towards whichever e
         25);
 }
 
-TEST_CASE("the epochs told to settle it do so in four cases of five") {
+TEST_CASE("epochs_to_settle is enough in four cases of five") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   random_source from{seed};
@@ -104,7 +104,7 @@ TEST_CASE("the epochs told to settle it do so in four cases of five") {
     return sum;
   };
   constexpr double spread = 0.02;
-  constexpr double level = 0.008;  // of one analysis among several
+  constexpr double level = 0.008;  // one analysis among several
   constexpr int runs = 2000;
   struct expected {
     double truth;
@@ -140,7 +140,7 @@ TEST_CASE("the epochs told to settle it do so in four cases of five") {
   }
 }
 
-TEST_CASE("effects collected in full are classified at one level, and refused where not finite") {
+TEST_CASE("a fixed sample is classified at one level, and refused where not finite") {
   std::vector<double> const slower{0.05, 0.06, 0.04, 0.05, 0.07, 0.05};
   CHECK(classify(slower, 0.01, 0.05).outcome == verdict::slower);
   CHECK(classify(slower, 0.01, 0.01).outcome == verdict::inconclusive);  // 6 signs prove .03
@@ -148,13 +148,4 @@ TEST_CASE("effects collected in full are classified at one level, and refused wh
   broken[2] = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(classify(broken, 0.01, 0.05), assay::test::contains("effect 2 is nan"));
   CHECK_THROWS_WITH(classify(slower, -1, 0.05), assay::test::contains("a margin is positive"));
-}
-
-TEST_CASE("the next analysis is the first with enough epochs") {
-  CHECK(next_analysis(1) == 8);
-  CHECK(next_analysis(9) == 12);
-  CHECK(next_analysis(13) == 16);
-  CHECK(next_analysis(24) == 24);
-  CHECK(next_analysis(25) == 48);
-  CHECK(next_analysis(97) == 192);
 }

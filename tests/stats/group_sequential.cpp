@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// When a comparison may be analysed, and what part of the level that costs.
+/// The schedule of interim analyses, and the level that each spends.
 #include <assay/stats/group_sequential.hpp>
 
 #include <cstddef>
@@ -33,7 +33,7 @@ TEST_CASE("by default there are analyses at 8, 12, 16, 24, 48 and 96 epochs, at 
     share = 0.008;  // four fifths of the level over five analyses
   }
   CHECK(spent <= 0.05);
-  CHECK(spent > 0.0499);  // what a discrete level does not use is carried on, not lost
+  CHECK(spent > 0.0499);  // the unused part of a discrete level is carried on
 }
 
 TEST_CASE("analyses double after 24 epochs, and the last is the largest number allowed") {
@@ -93,9 +93,10 @@ TEST_CASE("an analysis at which nothing can be proven is left out, and the next 
   CHECK(quick[0].critical_value == 3);  // all of alpha at once
 }
 
-TEST_CASE("schedules that cannot be are refused, saying what would do") {
+TEST_CASE("impossible schedules are refused, and the error says what is possible") {
   CHECK_THROWS_WITH(alpha_schedule(4, 0.05, 1),
-                    assay::test::contains("max_epochs = 4 can prove nothing") &&
+                    assay::test::contains("at most 4 epochs can prove nothing at a false-alarm "
+                                          "rate of 5 % over 1 contrast:") &&
                         assay::test::contains("allow 6 epochs or more"));
   for (std::size_t const family : {1U, 4U, 28U}) {
     for (double const alpha : {0.05, 0.01, 0.05 / 7}) {
@@ -107,7 +108,19 @@ TEST_CASE("schedules that cannot be are refused, saying what would do") {
     }
   }
   CHECK_THROWS_WITH(alpha_schedule(0, 0.05, 1), assay::test::contains("not 0"));
-  CHECK_THROWS_WITH(alpha_schedule(1001, 0.05, 1), assay::test::contains("1001"));
+  CHECK_THROWS_WITH(alpha_schedule(1001, 0.05, 1),
+                    assay::test::contains("between 1 and 1000, not 1001"));
   CHECK_THROWS_WITH(alpha_schedule(24, 1.0, 1), assay::test::contains("alpha"));
+  CHECK_THROWS_WITH(alpha_schedule(24, 0.0, 1), assay::test::contains("alpha"));
   CHECK_THROWS_WITH(alpha_schedule(24, 0.05, 0), assay::test::contains("contrast"));
+}
+
+TEST_CASE("next_analysis is the first analysis with enough epochs") {
+  CHECK(next_analysis(1) == 8);
+  for (int const exact : {8, 12, 16, 48}) { CHECK(next_analysis(exact) == exact); }
+  CHECK(next_analysis(9) == 12);
+  CHECK(next_analysis(13) == 16);
+  CHECK(next_analysis(24) == 24);
+  CHECK(next_analysis(25) == 48);
+  CHECK(next_analysis(97) == 192);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Blocks are balanced, fair and reproducible; what they promise to cancel, cancels.
+/// Blocks are balanced, fair and reproducible, and cancel drift and placement.
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/stats/randomised_blocks.hpp>
 
@@ -44,7 +44,7 @@ double effect_of(std::vector<block> const& blocks, contrast const& what, LogTime
     for (std::size_t i = 0; i < cells.size(); ++i) {
       cells[i][clock::wall] = std::exp(log_time(position++, each.slots[i]));
     }
-    effects.enter(each, cells);
+    effects.add_block(each, cells);
   }
   effects.close_epoch();
   return effects.effects(clock::wall, 0).at(0);
@@ -220,7 +220,7 @@ TEST_CASE("numbers below a bound are uniform and stay below it") {
   for (int const count : seen) { CHECK(std::abs(count - 10'000) < 5 * 93); }  // sd = 92.6
 }
 
-TEST_CASE("an order of numbers has each of them, any of all orders as often") {
+TEST_CASE("draw_order draws each permutation equally often") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   random_source from{seed};
@@ -233,86 +233,7 @@ TEST_CASE("an order of numbers has each of them, any of all orders as often") {
   }
 }
 
-TEST_CASE("carry-over accounts for what cells leave to the next, epoch by epoch") {
-  auto const seed = assay::test::fresh_seed();
-  INFO("seed " << seed);
-  random_source from{seed};
-  struct traces {
-    double of_a, of_b;
-  };
-  for (auto const& left : {traces{0.02, 0}, traces{0, 0.02}, traces{0.03, 0.01}, traces{0, 0}}) {
-    epoch_effects effects{2, {{"", contrast::kind::difference, {-1, 1}}}, false};
-    double mean = 0;
-    for (int round = 0; round < 200; ++round) {
-      int last = -1;
-      for (auto const& each : draw_epoch(2, 4, from)) {
-        std::vector<cell> cells(each.slots.size());
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-          int const now = each.slots[i].variant;
-          // An epoch begins after the warm-up of any variant; here, of the other one.
-          if (last < 0) { last = 1 - now; }
-          cells[i][clock::wall] = std::exp(last == now ? 0 : last == 0 ? left.of_a : left.of_b);
-          last = now;
-        }
-        effects.enter(each, cells);
-      }
-      effects.close_epoch();
-      // The trace of A falls on the first cells of B's repeat pairs, and that of B on A's. It is
-      // the most that the effect can contain.
-      CHECK(effects.carry_over(clock::wall, 0).back() ==
-            Approx(left.of_a - left.of_b).margin(1e-12));
-      double const share = effects.effects(clock::wall, 0).back() / (left.of_a - left.of_b);
-      if (left.of_a != left.of_b) { CHECK((share > 0.2 && share < 1 + 1e-9)); }
-      mean += effects.effects(clock::wall, 0).back() / 200;
-    }
-    // Nearly two in three of B's cells follow one of A.
-    CHECK(mean == Approx(0.64 * (left.of_a - left.of_b)).margin(0.002));
-  }
-}
-
-TEST_CASE("an epoch without a repeat pair of a variant takes carry-over from those before") {
-  auto const seed = assay::test::fresh_seed();
-  INFO("seed " << seed);
-  random_source from{seed};
-  // Three instances and one block: each epoch has no repeat pair of one of them. The second
-  // instance of variant 0 speaks for variant 0.
-  epoch_effects effects{2, {{"", contrast::kind::difference, {-1, 1}}}, true};
-  for (int round = 0; round < 50; ++round) {
-    for (auto const& each : draw_epoch(3, round == 0 ? 2 : 1, from)) {
-      std::vector<cell> cells(each.slots.size());
-      int last = -1;
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        int const now = each.slots[i].variant;
-        cells[i][clock::wall] = std::exp(now == 1 && last != 1 ? 0.03 : 0.0);
-        last = now;
-      }
-      effects.enter(each, cells);
-    }
-    if (round % 5 == 4) {
-      effects.drop_epoch();
-    } else {
-      effects.close_epoch();
-      CHECK(effects.carry_over(clock::wall, 0).back() == Approx(0.03).margin(1e-12));
-    }
-  }
-}
-
-TEST_CASE("cells that leave nothing to the next have no carry-over") {
-  random_source from{3};
-  epoch_effects effects{3, {{"", contrast::kind::difference, {-1, 0, 1}}}, false};
-  for (auto const& each : draw_epoch(3, 6, from)) {
-    std::vector<cell> cells(each.slots.size());
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      cells[i][clock::wall] = 1 + each.slots[i].variant;
-    }
-    effects.enter(each, cells);
-  }
-  effects.close_epoch();
-  CHECK(effects.carry_over(clock::wall, 0).at(0) == 0);
-  CHECK(effects.effects(clock::wall, 0).at(0) == Approx(std::log(3.0)));
-}
-
-TEST_CASE("fewer than two variants are refused by number") {
+TEST_CASE("fewer than two variants are refused, naming the number") {
   random_source from{1};
   CHECK_THROWS_WITH(draw_epoch(1, 2, from), assay::test::contains("not 1"));
 }

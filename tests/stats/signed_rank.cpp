@@ -19,8 +19,8 @@ namespace {
 
 double uniform(random_source& from) { return static_cast<double>(from.next() >> 11U) * 0x1p-53; }
 
-/// The two-sided test from its definition: ranks of |x - shift|, ties sharing theirs, and the sum
-/// over the positive. Returns whether min(T+, T-) <= c.
+/// The two-sided test by its definition, with mean ranks of |x - shift| for ties. Returns
+/// min(T+, T-) <= c.
 bool rejects(std::vector<double> values, double shift, int critical) {
   for (auto& value : values) { value -= shift; }
   double positive = 0;
@@ -55,7 +55,7 @@ TEST_CASE("critical values are those of the published tables") {
   CHECK(signed_rank_critical_value(7, 0.01) == -1);
 }
 
-TEST_CASE("the law is that of all sign patterns, counted one by one") {
+TEST_CASE("the law equals the count over all sign patterns") {
   for (int n = 0; n <= 12; ++n) {
     auto const law = signed_rank_distribution(n);
     std::vector<double> counted(law.size(), 0);
@@ -73,7 +73,7 @@ TEST_CASE("the law is that of all sign patterns, counted one by one") {
   }
 }
 
-TEST_CASE("the law stays a law for 64 values and more") {
+TEST_CASE("the law is monotone and ends at 1 for 64 values and more") {
   for (int const n : {64, 200}) {
     auto const law = signed_rank_distribution(n);
     CHECK(std::is_sorted(law.begin(), law.end()));
@@ -173,9 +173,21 @@ TEST_CASE("too few values for a level give an estimate and no bounds") {
   CHECK(found.estimate == Approx(2.25));  // Walsh: 1 1.5 2 2.5 3 4
 }
 
-TEST_CASE("what cannot be is refused by name") {
-  CHECK_THROWS_WITH(signed_rank_distribution(-1), assay::test::contains("-1"));
+TEST_CASE("an interval knows its half-width, and the values inside and outside") {
+  interval const found{-1, 0.5, 3};
+  CHECK(found.half_width() == 2);
+  CHECK(found.inside(3.5));
+  CHECK_FALSE(found.inside(3));  // its own end is not inside
+  CHECK(found.excludes(3.5));
+  CHECK_FALSE(found.excludes(3));
+  CHECK_FALSE(found.excludes(-1));
+}
+
+TEST_CASE("invalid arguments are refused, naming the value") {
+  CHECK_THROWS_WITH(signed_rank_distribution(-1),
+                    assay::test::contains("0 or more values, not -1"));
   CHECK_THROWS_WITH(signed_rank_critical_value(8, 0.0), assay::test::contains("level"));
+  CHECK_THROWS_WITH(signed_rank_critical_value(8, 1.0), assay::test::contains("not 1"));
   CHECK_THROWS_WITH(signed_rank_critical_value(8, 1.5), assay::test::contains("1.5"));
   std::vector<double> const none;
   CHECK_THROWS_WITH(signed_rank_interval(none, 0), assay::test::contains("1 value"));

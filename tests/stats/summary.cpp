@@ -25,7 +25,7 @@ TEST_CASE("quantiles lie linearly between the sorted values") {
   CHECK(quantile({1, 2, 3}, 1) == 3);
 }
 
-TEST_CASE("what is not finite is not counted, and nothing has no summary") {
+TEST_CASE("values that are not finite are not counted, and an empty sample has no summary") {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   auto const found = summarise({nan, 7, std::numeric_limits<double>::infinity()});
   CHECK(found.count == 1);
@@ -38,7 +38,7 @@ namespace {
 
 double uniform(random_source& from) { return static_cast<double>(from.next() >> 11U) * 0x1p-53; }
 
-/// About normal, with standard deviation 1.
+/// Draws a number that is about normal, with standard deviation 1.
 double normal(random_source& from) {
   double sum = -6;
   for (int i = 0; i < 12; ++i) { sum += uniform(from); }
@@ -77,7 +77,7 @@ TEST_CASE("a spike does not move the mean without outliers, and its side does no
   CHECK(std::isnan(mean_without_outliers({})));
 }
 
-TEST_CASE("ticks of a coarse clock average out where they are told to count") {
+TEST_CASE("ticks of a coarse clock within `always` are no outliers") {
   // 13 values on one tick and 3 on the next: all distances but a few are 0.
   std::vector<double> ticks(13, 1.0);
   for (int i = 0; i < 3; ++i) { ticks.push_back(1.001); }
@@ -107,7 +107,7 @@ TEST_CASE("negated values have the negated mean without outliers, bit for bit") 
   }
 }
 
-TEST_CASE("the mean without outliers leaves few of normal values out") {
+TEST_CASE("the mean without outliers keeps nearly all normal values") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   random_source from{seed};
@@ -122,11 +122,11 @@ TEST_CASE("the mean without outliers leaves few of normal values out") {
     double const robust = mean_without_outliers(values);
     mine += robust * robust / rounds;
   }
-  // Its variance is within 5 % of the mean's; that of a median is 57 % above it.
+  // The variance is within 5 % of the mean's. A median has 57 % more.
   CHECK(mine < 1.05 * plain);
 }
 
-TEST_CASE("the autocorrelation at lag 1 is that of the definition") {
+TEST_CASE("the autocorrelation at lag 1 equals its definition") {
   CHECK(lag_one_autocorrelation(std::vector<double>{1, -1, 1, -1}) == Approx(-3.0 / 4));
   CHECK(lag_one_autocorrelation(std::vector<double>{1, 2, 3, 4}) == Approx(1.25 / 5));
   CHECK(lag_one_autocorrelation(std::vector<double>{101, 102, 103, 104}) == Approx(1.25 / 5));
@@ -134,7 +134,7 @@ TEST_CASE("the autocorrelation at lag 1 is that of the definition") {
   CHECK(std::isnan(lag_one_autocorrelation(std::vector<double>{2, 2, 2, 2})));
 }
 
-TEST_CASE("independent values have no autocorrelation, and a kept share of the last shows") {
+TEST_CASE("independent values have no autocorrelation, and autoregressive ones have it") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   random_source from{seed};

@@ -12,22 +12,24 @@ from headers import Graph, umbrella_includes  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 START = SPDX + "/// @file\n/// One sentence.\n#pragma once\n"
+FIRST = START + "#include <assay/core/requirements.hpp>\n"
 GOOD = {
-    "include/assay/core/low.hpp": START + "#include <vector>\n/// A thing.\nstruct low {};\n",
-    "include/assay/core/device.hpp": START + "#include <cuda_runtime_api.h>\n",
-    "include/assay/core/platform.hpp": START + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
+    "include/assay/core/requirements.hpp": START + "#if __cplusplus < 202002L\n#error \"C++20\"\n#endif\n",
+    "include/assay/core/low.hpp": FIRST + "#include <vector>\n/// A thing.\nstruct low {};\n",
+    "include/assay/core/device.hpp": FIRST + "#include <cuda_runtime_api.h>\n",
+    "include/assay/core/platform.hpp": FIRST + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
                                              "#include <cuda_runtime.h>\n#endif\n",
     "include/assay/memory/concepts.hpp": START + "#include <assay/core/low.hpp>\n",
     "include/assay/memory/pool.hpp": START + "#include <assay/core/device.hpp>\n",
     "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
     "include/assay/workload/cast.cuh": START + "#include <assay/memory/pool.hpp>\n"
                                                "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
-    "include/assay/host/own.hpp": START + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
+    "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
     "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n",
     "include/assay/trace/recorder.hpp": START + "#include <assay/core/device.hpp>\n",
     "include/assay/report/trace_table.hpp": START + "#include <assay/trace/model.hpp>\n",
-    "include/assay/report/json.hpp": START + "#include <nlohmann/json.hpp>\n",
+    "include/assay/report/json.hpp": FIRST + "#include <nlohmann/json.hpp>\n",
     "tests/core/low.cpp": SPDX,
 }
 CAST = "include/assay/workload/cast.cuh"
@@ -38,7 +40,7 @@ BROKEN = [
     (LOW, "#include <assay/memory/concepts.hpp>\n", "only point down"),
     (LOW, "#include <assay/core/nowhere.hpp>\n", "there is no assay/core/nowhere.hpp"),
     (LOW, '#include "assay/core/device.hpp"\n', "angle brackets"),
-    (LOW, "#include <assay/host.hpp>\n", "umbrella"),
+    (LOW, "#include <assay/no_cuda.hpp>\n", "umbrella"),
     (LOW, "#include <assay/core/low.hpp>\n", "include cycle"),
     (GRAPH, "#include <assay/memory/pool.hpp>\n", "only point down"),
     ("include/assay/copy/bulk.hpp", START + "#include <assay/memory/pool.hpp>\n", "knows no policy"),
@@ -54,6 +56,7 @@ BROKEN = [
     (LOW, "template <class T>\nconcept bare = true;\n", "bare has no `///`"),
     (CAST, "\n\n\n\n__global__ void plain() {\n}\n", "is a template"),
     (CAST, "template <class T>\n__global__ void long_one() {\n" + "  ;\n" * 40 + "}\n", "at most 40 lines"),
+    ("include/assay/core/alone.hpp", START, "includes assay/core/requirements.hpp"),
     ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
     ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),
     ("include/assay/core/empty.hpp", SPDX + "/// @file\n/// One.\n", "#pragma once"),
@@ -103,11 +106,17 @@ class CheckStructure(unittest.TestCase):
 
     def test_umbrellas_sort_headers_by_what_they_need(self):
         wanted = umbrella_includes(Graph(self.tree))
-        self.assertEqual(wanted["host.hpp"], ["core/low.hpp", "core/platform.hpp", "host/own.hpp",
-                                              "memory/concepts.hpp", "submit/graph.hpp"])
-        self.assertEqual(wanted["assay.hpp"], ["host.hpp", "core/device.hpp", "memory/pool.hpp"])
+        self.assertEqual(wanted["no_cuda.hpp"], ["core/low.hpp", "core/platform.hpp", "core/requirements.hpp",
+                                                 "host/own.hpp", "memory/concepts.hpp", "submit/graph.hpp"])
+        self.assertEqual(wanted["assay.hpp"], ["no_cuda.hpp", "core/device.hpp", "memory/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
         self.assertEqual(wanted["trace.hpp"], ["report/trace_table.hpp", "trace/model.hpp"])
+
+
+    def test_no_umbrella_names_an_internal_header(self):
+        inside = GOOD[LOW].replace("/// One sentence.", "/// Internal to concepts.hpp: one sentence.")
+        write(self.tree, {LOW: inside})
+        self.assertNotIn("core/low.hpp", umbrella_includes(Graph(self.tree))["no_cuda.hpp"])
 
 
 if __name__ == "__main__":

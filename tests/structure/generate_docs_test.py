@@ -8,7 +8,7 @@ import unittest
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from generate_docs import NOTHING_YET, filled, missed  # noqa: E402
+from generate_docs import AGE, FIGURES, HEADLINE, NOTHING_YET, age, filled, missed  # noqa: E402
 
 REPORT = "title\n=====\nmargin 1 %\n\nVerdicts\n  FASTER: yes\n\nFindings (all)\n  a  b\n"
 
@@ -73,10 +73,46 @@ class GenerateDocs(unittest.TestCase):
                 for kernel, share in (("null_cast_fused", 0.951 - bias), ("is_valid", 0.9 - bias),
                                       ("copy_if_else", 0.92 - bias), ("cast", 0.94 - bias))]
         (self.results / "null_cast.json").write_text(json.dumps({"figures": {"kernels": rows}}))
-        text = filled(self.part("figures"), self.results)
-        self.assertIn("| `null_cast_fused`, 2^28 rows | >= 93 % of `cudaMemcpy` | 95.1% | "
-                      "[null_cast](benchmarks/results/null_cast.json) |", text)
-        self.assertNotIn("compile", text)
+        for folder in ("", "../"):
+            text = filled(self.part("figures"), self.results, folder)
+            self.assertIn("| `null_cast_fused`, 2^28 rows | >= 93 % of `cudaMemcpy` | 95.1% |\n", text)
+            self.assertIn(f"[null_cast]({folder}benchmarks/results/null_cast.json): no GPU, age unknown.", text)
+            self.assertNotIn("compile", text)
+        self.assertIn(NOTHING_YET, filled(self.part("figures overlap"), self.results))
+
+    def test_a_figure_names_its_device_its_date_and_its_commit(self):
+        (self.results / "compile_time.json").write_text(json.dumps({
+            "environment": {"device": "NVIDIA H100 80GB HBM3, 132 SMs", "commit": "0123456789ab",
+                            "started_at": "2026-11-23T09:33:33Z"},
+            "figures": {"ratio": 1.2, "assay_seconds": 10}}))
+        self.assertIn("/compile_time.json): H100, 2026-11-23, commit 0123456, age unknown.",
+                      filled(self.part("figures compile_time"), self.results))
+
+    def test_an_age_is_a_number_of_commits(self):
+        self.assertRegex(age("HEAD"), "^age unknown$")
+        self.assertEqual(AGE.sub("", "a, 12 commits old. b, 1 commit old. c, age unknown."), "a, . b, . c, .")
+
+    def test_each_headline_is_one_of_the_figures(self):
+        for name, title, *_ in HEADLINE:
+            self.assertTrue(any(each[2] == name and each[0] == title for each in FIGURES), title)
+
+    def test_an_excerpt_is_some_lines_of_a_report(self):
+        (self.results / "x.txt").write_text(REPORT)
+        name = "excerpt x 2 FASTER:"
+        self.assertEqual(filled(self.part(name), self.results), self.part(name, "```\n  FASTER: yes\n\n```\n").replace(
+            "  FASTER", "FASTER"))
+        with self.assertRaises(SystemExit):
+            filled(self.part("excerpt x 2 Nowhere"), self.results)
+
+    def test_a_part_of_a_program_stands_at_the_left(self):
+        whole = filled(self.part("source pool.cu"), self.results)
+        some = filled(self.part("source pool.cu pool"), self.results)
+        self.assertIn("int main", whole)
+        self.assertNotIn("// docs:", whole)
+        self.assertNotIn("int main", some)
+        self.assertRegex(some, r"```c\+\+\n\S")
+        with self.assertRaises(SystemExit):
+            filled(self.part("source pool.cu nowhere"), self.results)
 
 
 if __name__ == "__main__":

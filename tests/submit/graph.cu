@@ -7,10 +7,10 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/pool.hpp>
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -51,7 +51,8 @@ static_assert(submits_to<submit::graph, device_test_lane<capturable_block>>);
 static_assert(submits_to<submit::graph, device_test_lane<resource_of<mr::pool, on::device>>>);
 static_assert(submits_to<submit::graph, device_test_lane<resource_of<mr::async, on::device>>>);
 static_assert(!submits_to<submit::graph, device_test_lane<test::one_block>>);
-static_assert(!submits_to<submit::graph, device_test_lane<resource_of<mr::cuda, on::device>>>);
+static_assert(
+    !submits_to<submit::graph, device_test_lane<resource_of<mr::cuda_malloc, on::device>>>);
 static_assert(!submits_to<submit::graph, test::host_test_lane>);
 
 /// Device memory that is freed at the end of a test.

@@ -3,10 +3,8 @@
 #include "catch.hpp"
 #include "submit/host_lanes.hpp"
 
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/queued.hpp>
-#include <assay/submit/sequential.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -17,17 +17,18 @@ using assay::test::contains;
 
 namespace {
 
-double total(ledger const& of) {
+double total(time_breakdown const& of) {
   double sum = 0;
   for (auto const& [key, each] : of) { sum += each.ns; }
   return sum;
 }
 
-/// What the device's ledger says that it waited for the host.
-double waits_for_host(ledger const& devices) {
+/// The time for which devices waited for the host, by the breakdown.
+double waits_for_host(time_breakdown const& devices) {
   double sum = 0;
   for (auto const& [key, each] : devices) {
-    auto const late = key.first == entry_kind::idle && key.second == label(idle_cause::host_late);
+    auto const late =
+        key.first == entry_kind::idle && key.second == to_string(idle_cause::host_bound);
     if (late || key.first == entry_kind::edge) { sum += each.ns; }
   }
   return sum;
@@ -58,7 +59,7 @@ model items(bool slow) {
 
 }  // namespace
 
-TEST_CASE("the device's ledger gives each moment to what ran then, else to why nothing did") {
+TEST_CASE("the device's breakdown gives each moment to what ran then, else to why nothing did") {
   builder b;
   b.call("cudaLaunchKernel_v7000", {0, 10}, main_thread, 5);
   b.kernel("a", {100, 200}, {0, 7}, 5);
@@ -68,19 +69,19 @@ TEST_CASE("the device's ledger gives each moment to what ran then, else to why n
   b.set(16, {305, 320});
   b.kernel("a", {400, 410});
   b.call("cudaDeviceSynchronize_v3020", {10, 500});
-  auto const found = device_ledger(b.trace);
-  CHECK(found.at({entry_kind::kernel, "a"}) == ledger_sum{75 + 10, 110, 2, 0});
-  CHECK(found.at({entry_kind::kernel, "b"}) == ledger_sum{75, 100, 1, 0});
-  CHECK(found.at({entry_kind::copy, "Host-to-Device"}) == ledger_sum{30 + 10, 60, 1, 64});
+  auto const found = device_time_breakdown(b.trace);
+  CHECK(found.at({entry_kind::kernel, "a"}) == breakdown_entry{75 + 10, 110, 2, 0});
+  CHECK(found.at({entry_kind::kernel, "b"}) == breakdown_entry{75, 100, 1, 0});
+  CHECK(found.at({entry_kind::copy, "Host-to-Device"}) == breakdown_entry{30 + 10, 60, 1, 64});
   CHECK(found.at({entry_kind::copy, "Device-to-Host"}).ns == 10 + 5 + 2.5);
-  CHECK(found.at({entry_kind::set, "[CUDA memset]"}) == ledger_sum{2.5 + 10, 15, 1, 16});
-  CHECK(found.at({entry_kind::idle, "other"}) == ledger_sum{80, 80, 1, 0});
+  CHECK(found.at({entry_kind::memset, "[CUDA memset]"}) == breakdown_entry{2.5 + 10, 15, 1, 16});
+  CHECK(found.at({entry_kind::idle, "other"}) == breakdown_entry{80, 80, 1, 0});
   CHECK(found.at({entry_kind::edge, "before the first device work"}).ns == 100);
   CHECK(found.at({entry_kind::edge, "after the last device work"}).ns == 90);
   CHECK(total(found) == 500);
 }
 
-TEST_CASE("the host's ledger gives each moment of a thread to the innermost call around it") {
+TEST_CASE("the host's breakdown gives each moment of a thread to the innermost call around it") {
   builder b;
   b.call("cudaMallocAsync_v11020", {0, 100});
   b.call("cuMemAllocAsync", {10, 90});
@@ -90,35 +91,35 @@ TEST_CASE("the host's ledger gives each moment of a thread to the innermost call
   b.call("cudaStreamSynchronize_v3020", {200, 300}, second_thread);
   b.call("pthread_mutex_lock", {0, 300}, {100, 102});  // of a thread that never called CUDA
   b.range("lock wait", {100, 140}, main_thread, "assay");
-  auto const found = host_ledger(b.trace);
-  CHECK(found.at({entry_kind::allocation, "cudaMallocAsync"}) == ledger_sum{10, 100, 1, 0});
+  auto const found = host_time_breakdown(b.trace);
+  CHECK(found.at({entry_kind::allocation, "cudaMallocAsync"}) == breakdown_entry{10, 100, 1, 0});
   CHECK(found.at({entry_kind::allocation, "cuMemAllocAsync"}).ns == 25);
-  CHECK(found.at({entry_kind::lock, "pthread_mutex_lock"}) == ledger_sum{15, 30, 1, 0});
+  CHECK(found.at({entry_kind::lock, "pthread_mutex_lock"}) == breakdown_entry{15, 30, 1, 0});
   CHECK(found.at({entry_kind::lock, "lock wait"}).ns == 20);
   CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 25);
   CHECK(found.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 50);
-  CHECK(found.at({entry_kind::own_code, "between the calls"}).ns == (10 + 100 + 200) / 2.0);
+  CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == (10 + 100 + 200) / 2.0);
   CHECK(total(found) == 300);
   b.kernel("k", {210, 220}, {}, 5);
   b.trace.calls[4].correlation = 5;  // only the main thread launches: the other one only waits
-  auto const launching = host_ledger(b.trace);
+  auto const launching = host_time_breakdown(b.trace);
   CHECK(launching.at({entry_kind::call, "cudaLaunchKernel"}).ns == 50);
   CHECK(launching.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 0);
   CHECK(total(launching) == 300);
 }
 
-TEST_CASE("both ledgers of random traces leave nothing out") {
+TEST_CASE("both breakdowns of random traces leave nothing out") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   double waited = 0;
   for (std::uint64_t round = 0; round < 50; ++round) {
     auto const trace = random_model(seed + round, 5 + round);
     auto const extent = static_cast<double>(run_extent(trace).length());
-    auto const devices = device_ledger(trace);
+    auto const devices = device_time_breakdown(trace);
     REQUIRE(total(devices) == Approx(extent).epsilon(1e-9));
-    auto const host = host_ledger(trace);
+    auto const host = host_time_breakdown(trace);
     if (!host.empty()) { REQUIRE(total(host) == Approx(extent).epsilon(1e-9)); }
-    auto const late = total(late_host_ledger(trace));
+    auto const late = total(host_wait_breakdown(trace));
     REQUIRE(late == Approx(waits_for_host(devices)).epsilon(1e-9));
     waited += late;
   }
@@ -134,9 +135,10 @@ TEST_CASE("of random traces only the host's own code and causes not recorded sta
     auto const found = difference({control}, {variant}, 1000);
     double left = 0;
     for (auto const& each : found.changes) {
-      auto const own = each.view == seen_by::late_host && each.what == entry_kind::own_code;
-      auto const unknown = each.view == seen_by::devices && each.what == entry_kind::idle &&
-                           each.name == label(idle_cause::other);
+      auto const own =
+          each.seen_by == perspective::host_waits && each.what == entry_kind::host_code;
+      auto const unknown = each.seen_by == perspective::devices && each.what == entry_kind::idle &&
+                           each.name == to_string(idle_cause::other);
       if (own || unknown) { left += each.delta_ns(); }
     }
     auto const rounding = 1e-9 * (found.control_ns + found.variant_ns);
@@ -154,26 +156,27 @@ TEST_CASE("what a device waited for is what the thread was in that asked late") 
   b.launch("k", {350, 370}, {400, 500});
   b.launch("k", {360, 380}, {500, 600}, {0, 13});
   b.call("cudaDeviceSynchronize_v3020", {380, 640});
-  auto const found = late_host_ledger(b.trace);
-  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}) == ledger_sum{100 + 20, 120, 2, 0});
-  CHECK(found.at({entry_kind::call, std::string{on_its_way}}) == ledger_sum{50 + 30, 80, 2, 0});
-  CHECK(found.at({entry_kind::allocation, "cudaMalloc"}) == ledger_sum{20 + 60, 80, 1, 0});
-  CHECK(found.at({entry_kind::lock, "lock wait"}) == ledger_sum{20, 20, 1, 0});
-  CHECK(found.at({entry_kind::own_code, "between the calls"}).ns == 10 + 30);
+  auto const found = host_wait_breakdown(b.trace);
+  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}) == breakdown_entry{100 + 20, 120, 2, 0});
+  CHECK(found.at({entry_kind::call, std::string{on_its_way}}) ==
+        breakdown_entry{50 + 30, 80, 2, 0});
+  CHECK(found.at({entry_kind::allocation, "cudaMalloc"}) == breakdown_entry{20 + 60, 80, 1, 0});
+  CHECK(found.at({entry_kind::lock, "lock wait"}) == breakdown_entry{20, 20, 1, 0});
+  CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == 10 + 30);
   CHECK(found.at({entry_kind::waiting, "cudaDeviceSynchronize"}).ns == 40);
   CHECK(found.size() == 6);
-  CHECK(total(found) == waits_for_host(device_ledger(b.trace)));
+  CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
 }
 
 TEST_CASE("a run without device work waits for the thread whose call ends it") {
   builder b;
   b.call("cudaMalloc_v3020", {0, 60});
   b.call("cudaFree_v3020", {50, 100}, second_thread);
-  auto const found = late_host_ledger(b.trace);
+  auto const found = host_wait_breakdown(b.trace);
   CHECK(found.at({entry_kind::allocation, "cudaFree"}).ns == 50);
   CHECK(total(found) == 100);
   model const empty;
-  CHECK(late_host_ledger(empty).empty());
+  CHECK(host_wait_breakdown(empty).empty());
 }
 
 TEST_CASE("a difference is explained by kernels, by the host's calls and by its locks") {
@@ -186,14 +189,14 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
   CHECK(find(found, "gemm").delta_ns() == 100);
   CHECK(find(found, "gemm").share == Approx(100 / 450.0));
   auto const& malloc = find(found, "cudaMalloc");
-  CHECK((malloc.what == entry_kind::allocation && malloc.view == seen_by::host));
+  CHECK((malloc.what == entry_kind::allocation && malloc.seen_by == perspective::host));
   CHECK((malloc.delta_ns() == 750 && malloc.variant.count == 1));
   auto const& lock = find(found, "lock wait");
   CHECK((lock.what == entry_kind::lock && lock.delta_ns() == 150));
   // The copy was hidden and is not any more: 100 ns more on the device, and no idle time.
   CHECK(find(found, "Host-to-Device").delta_ns() == 100);
   CHECK(find(found, "Host-to-Device hidden by kernels").delta_ns() == 100);
-  CHECK(find(found, "Host-to-Device hidden by kernels").view == seen_by::context);
+  CHECK(find(found, "Host-to-Device hidden by kernels").seen_by == perspective::context);
   CHECK(find(found, "host late").delta_ns() == 340 - 100);
   CHECK(find(found, "other").delta_ns() == 10);  // before the copy, whose call is not known
   CHECK(found.device_ns == 200);
@@ -208,15 +211,16 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
   CHECK(out.str() ==
         "Share (%),Delta (ns),Control (ns),Variant (ns),Control Count,Variant Count,Control (MB),"
         "Variant (MB),Seen by,Kind,Name\n"
-        "166.7,750.0,0.0,750.0,0.0,1.0,0.000,0.000,host,allocation,cudaMalloc\n");
+        "166.7,750,0,750,0,1,0.000,0.000,host,allocation,cudaMalloc\n");
   auto const kinds = by_kind(found);
-  auto const kind = [&](seen_by who, entry_kind what) {
-    return *std::find_if(kinds.begin(), kinds.end(),
-                         [&](auto const& each) { return each.view == who && each.what == what; });
+  auto const kind = [&](perspective who, entry_kind what) {
+    return *std::find_if(kinds.begin(), kinds.end(), [&](auto const& each) {
+      return each.seen_by == who && each.what == what;
+    });
   };
-  CHECK(kind(seen_by::host, entry_kind::allocation).delta_ns() == 750);
-  CHECK(kind(seen_by::devices, entry_kind::idle).delta_ns() == 250);
-  CHECK(kind(seen_by::devices, entry_kind::idle).share == Approx(250 / 450.0));
+  CHECK(kind(perspective::host, entry_kind::allocation).delta_ns() == 750);
+  CHECK(kind(perspective::devices, entry_kind::idle).delta_ns() == 250);
+  CHECK(kind(perspective::devices, entry_kind::idle).share == Approx(250 / 450.0));
   CHECK(kinds.front().what == entry_kind::allocation);
   auto const back = difference({variant}, {control}, -450);
   CHECK(back.host_ns == -240);

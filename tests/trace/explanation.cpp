@@ -43,9 +43,9 @@ measure::submission_profile split(double allocation, double lock, double launchi
   return {all(allocation + lock + launching), all(allocation), all(lock), all(launching), 400};
 }
 
-explained_arm arm(std::string label, model trace, double seconds,
-                  measure::submission_profile const& host) {
-  explained_arm made;
+variant_evidence evidence_of(std::string label, model trace, double seconds,
+                             measure::submission_profile const& host) {
+  variant_evidence made;
   made.label = std::move(label);
   made.trace = std::move(trace);
   made.seconds = seconds;
@@ -53,38 +53,45 @@ explained_arm arm(std::string label, model trace, double seconds,
   return made;
 }
 
-explained_arm free_arm() { return arm("free", batch(0, 0), 3.1e-6, split(100, 0, 1000)); }
-explained_arm locked_arm() { return arm("locked", batch(600, 300), 4.0e-6, split(400, 600, 1000)); }
+variant_evidence free_variant() {
+  return evidence_of("free", batch(0, 0), 3.1e-6, split(100, 0, 1000));
+}
+variant_evidence locked_variant() {
+  return evidence_of("locked", batch(600, 300), 4.0e-6, split(400, 600, 1000));
+}
 
 constexpr auto nobody = std::size_t(-1);
 
 }  // namespace
 
 TEST_CASE("an explanation names what accounts for the difference, most first, in numbers") {
-  auto const why = explain_models(free_arm(), locked_arm(), {900, 850, 950, "the comparison"});
+  auto const why =
+      explain_traces(free_variant(), locked_variant(), {900, 850, 950, "the comparison"});
   CHECK(why.untraced.empty());
   CHECK(why.changes.explained_ns == 900);
   CHECK(why.changes.unexplained_ns == 0);
-  CHECK(joined(report::sentences(why)) ==
-        "A batch takes 900.0 ns more with locked than with free [+850.0 ns, +950.0 ns], by the "
-        "comparison.\n"
-        "Of +900.0 ns, devices explain +0 s (0 % of the difference), calls and locks that kept "
-        "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
-        "difference).\n"
-        "Devices: devices idle, host late: +900.0 ns (100 % of the difference).\n"
-        "While devices waited for the host, by kind: locks +600.0 ns (67 %), allocations +300.0 ns "
-        "(33 %).\n"
-        "While devices waited: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
-        "difference), 0 -> 1 times.\n"
-        "While devices waited: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 "
-        "times.\n"
-        "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
-        "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
-        "difference).\n"
-        "Host, per thread: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 times.\n"
-        "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
-        "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
-        "1.000 us (+0 s, 0 %).\n");
+  CHECK(
+      joined(report::sentences(why)) ==
+      "A batch takes 900.0 ns more with locked than with free [+850.0 ns, +950.0 ns], by the "
+      "comparison.\n"
+      "Of +900.0 ns, devices explain +0 s (0 % of the difference), calls and locks that kept "
+      "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
+      "difference).\n"
+      "Devices waiting for the host (split up below): devices idle, host late: +900.0 ns (100 % of "
+      "the difference).\n"
+      "While devices waited for the host, by kind: locks +600.0 ns (67 %), allocations +300.0 ns "
+      "(33 %).\n"
+      "While devices waited: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+      "difference), 0 -> 1 times.\n"
+      "While devices waited: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 "
+      "times.\n"
+      "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
+      "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+      "difference).\n"
+      "Host, per thread: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 times.\n"
+      "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
+      "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
+      "1.000 us (+0 s, 0 %).\n");
   std::ostringstream out;
   out << why;
   CHECK_THAT(out.str(), contains("Why does locked differ from free?\n  - A batch takes 900.0 ns") &&
@@ -94,16 +101,16 @@ TEST_CASE("an explanation names what accounts for the difference, most first, in
 }
 
 TEST_CASE("without CUDA in the traces, why is said in a line and the host's split stays") {
-  auto control = free_arm();
-  auto variant = locked_arm();
+  auto control = free_variant();
+  auto variant = locked_variant();
   control.trace = {};
   variant.trace = {};
-  auto const idle = explain_models(control, variant, {900});
+  auto const idle = explain_traces(control, variant, {900});
   CHECK_THAT(joined(report::sentences(idle)),
              contains("No trace tells why: neither did anything in CUDA") &&
                  contains("An item costs the host 1.100 us -> 2.000 us"));
   variant.trace.notes.emplace_back(std::string{cuda_is_missing}, "another tool traces: Nsight");
-  auto const why = explain_models(control, variant, {900});
+  auto const why = explain_traces(control, variant, {900});
   CHECK(why.untraced == "another tool traces: Nsight");
   CHECK(why.changes.unexplained_ns == 900);
   CHECK(why.changes.changes.empty());
@@ -119,23 +126,24 @@ TEST_CASE("without CUDA in the traces, why is said in a line and the host's spli
 
 TEST_CASE("a difference that may be none is said to be so") {
   auto const lines = joined(report::sentences(
-      explain_models(free_arm(), locked_arm(), {-20, -100, 60, "the comparison"})));
+      explain_traces(free_variant(), locked_variant(), {-20, -100, 60, "the comparison"})));
   CHECK_THAT(lines, contains("A batch takes 20.00 ns less with locked") &&
                         contains("That may be none at all"));
-  CHECK_THAT(joined(report::sentences(explain_models(free_arm(), locked_arm(), {-20, -30, -10}))),
-             !contains("none at all"));
+  CHECK_THAT(
+      joined(report::sentences(explain_traces(free_variant(), locked_variant(), {-20, -30, -10}))),
+      !contains("none at all"));
 }
 
 TEST_CASE("what traces and counters lack is told") {
-  auto control = free_arm();
+  auto control = free_variant();
   control.trace.lost = {1, 2, 3, 4, 5};
   control.trace.notes = {{"buffers", "of no interest"}, {"clock", "was set"}};
   control.counters.emplace();
   control.counters->dropped = {{"a_metric", "nobody has it"}};
-  auto variant = locked_arm();
+  auto variant = locked_variant();
   variant.counters.emplace();
   variant.counters->status = {counter_status::state::no_permission, 1, "no permission", "ask root"};
-  auto const why = explain_models(control, variant, {900});
+  auto const why = explain_traces(control, variant, {900});
   CHECK(why.notes ==
         std::vector<std::string>{"free: 1 records lost, as the tracer had no room for them",
                                  "free: 2 records left out, as they have no time",
@@ -145,27 +153,27 @@ TEST_CASE("what traces and counters lack is told") {
                                  "free: not counted: a_metric: nobody has it"});
   control.memory.emplace().upstream_calls = 5;
   std::ostringstream one_sided;
-  one_sided << explain_models(control, variant, {900});
+  one_sided << explain_traces(control, variant, {900});
   CHECK_THAT(one_sided.str(), contains("calls of the allocator to the driver         5         -"));
   auto const lines = joined(report::sentences(why));
   CHECK_THAT(lines, contains("No hardware counters of locked: no permission: ask root.\n") &&
                         contains("Lacking: free: clock: was set.\n"));
   control.counters = variant.counters;
-  CHECK_THAT(joined(report::sentences(explain_models(control, variant, {900}))),
+  CHECK_THAT(joined(report::sentences(explain_traces(control, variant, {900}))),
              contains("\nNo hardware counters: no permission: ask root.\n"));
 }
 
-TEST_CASE("counters give each side a bound and figures") {
-  auto control = free_arm();
+TEST_CASE("counters give each side a bound and metrics") {
+  auto control = free_variant();
   control.limits.emplace();
   control.limits->limit = bound::memory;
   control.limits->reason = "DRAM is busy";
   control.limits->dram.share = 0.8;
   control.limits->dram.bytes = 1024;
-  auto variant = locked_arm();
+  auto variant = locked_variant();
   variant.limits = control.limits;
   variant.limits->dram.share = 0.7;
-  auto const why = explain_models(control, variant, {900});
+  auto const why = explain_traces(control, variant, {900});
   CHECK_THAT(joined(report::sentences(why)), contains("free is memory bound: DRAM is busy."));
   std::ostringstream out;
   out << why;
@@ -173,9 +181,9 @@ TEST_CASE("counters give each side a bound and figures") {
 }
 
 TEST_CASE("the JSON holds all changes and figures, and is JSON") {
-  auto control = free_arm();
+  auto control = free_variant();
   control.label = "a \"name\"\xff";
-  auto const text = report::json(explain_models(control, locked_arm(), {900, 850, 950, "x"}));
+  auto const text = report::json(explain_traces(control, locked_variant(), {900, 850, 950, "x"}));
   auto const read = report::document::parse(text);
   CHECK(read.at("schema") == "assay.explanation");
   CHECK(read.at("explained_ns") == 900);
@@ -215,10 +223,10 @@ TEST_CASE("the difference is that of the contrast between just these two, either
   CHECK_THAT(difference_between(all, 0, 1).from, contains("medians"));
 }
 
-TEST_CASE("arms are found by their choices, and one that was not compared is refused") {
+TEST_CASE("variants are found by their choices, and one that was not compared is refused") {
   auto const all = test::sample();
-  CHECK(arm_with(all.variants[2].axes, all) == 2);
-  CHECK(arm_with(all.variants[0].axes, all, nobody) == 0);
-  CHECK_THAT(message_of([&] { arm_with(all.variants[2].axes, all, 2); }),
+  CHECK(variant_with(all.variants[2].axes, all) == 2);
+  CHECK(variant_with(all.variants[0].axes, all, nobody) == 0);
+  CHECK_THAT(message_of([&] { variant_with(all.variants[2].axes, all, 2); }),
              contains("async, concurrent") && contains("pool{10 GiB} + serialized"));
 }

@@ -66,7 +66,7 @@ inline void check_same(trace::model const& a, trace::model const& b) {
   same("strings", a.strings, b.strings);
   same("kernels", a.kernels, b.kernels);
   same("copies", a.copies, b.copies);
-  same("sets", a.sets, b.sets);
+  same("sets", a.memsets, b.memsets);
   same("graph launches", a.graph_launches, b.graph_launches);
   same("calls", a.calls, b.calls);
   same("synchronizations", a.synchronizations, b.synchronizations);

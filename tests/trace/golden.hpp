@@ -89,9 +89,9 @@ class builder {
     auto const correlation = call("cudaMemcpyAsync_v3020", asked, who).correlation;
     return copy(kind, bytes, ran, at, correlation, who);
   }
-  memory_set& set(std::uint64_t bytes, span when, on_stream at = {}, std::uint32_t correlation = 0,
-                  thread_key who = main_thread) {
-    auto& row = trace.sets.emplace_back();
+  memset_operation& set(std::uint64_t bytes, span when, on_stream at = {},
+                        std::uint32_t correlation = 0, thread_key who = main_thread) {
+    auto& row = trace.memsets.emplace_back();
     row.when = when;
     row.where = place(at, correlation, who);
     row.bytes = bytes;

@@ -62,27 +62,27 @@ model run_of(std::vector<std::pair<std::string, std::int64_t>> const& kernels) {
   return b.trace;
 }
 
-kernel_amounts amounts(counted_launch const& of) { return amounts_of(launch(of)); }
+kernel_totals amounts(counted_launch const& of) { return totals_of(launch(of)); }
 
-double part(kernel_account const& in, kernel_cause what) {
+double part(kernel_change const& in, kernel_cause what) {
   for (auto const& each : in.causes) {
     if (each.what == what) { return each.ns; }
   }
   return 0;
 }
 
-double sum(kernel_account const& of) {
-  auto all = of.left_ns;
+double sum(kernel_change const& of) {
+  auto all = of.unexplained_ns;
   for (auto const& each : of.causes) { all += each.ns; }
   return all;
 }
 
 /// One kernel "k", launched once, in the batch as long as alone.
-kernel_account one(counted_launch const& control, counted_launch const& variant) {
+kernel_change one(counted_launch const& control, counted_launch const& variant) {
   auto const c = run_of({{"k", static_cast<std::int64_t>(control.ns)}});
   auto const v = run_of({{"k", static_cast<std::int64_t>(variant.ns)}});
   auto const found = difference({c}, {v}, variant.ns - control.ns);
-  auto const all = account_for_kernels(found, {{"k", amounts(control)}}, {{"k", amounts(variant)}});
+  auto const all = explain_kernels(found, {{"k", amounts(control)}}, {{"k", amounts(variant)}});
   REQUIRE(all.size() == 1);
   CHECK(sum(all[0]) == Approx(variant.ns - control.ns).margin(1e-6));
   return all[0];
@@ -109,7 +109,7 @@ TEST_CASE("twice the bytes at the same rate are all of twice the time") {
   CHECK(found.by_memory);
   CHECK(part(found, kernel_cause::l2_bytes) == Approx(1000));
   CHECK(found.causes.size() == 1);
-  CHECK(found.left_ns == Approx(0).margin(1e-6));
+  CHECK(found.unexplained_ns == Approx(0).margin(1e-6));
   CHECK(found.causes[0].share == Approx(1));
 }
 
@@ -126,25 +126,25 @@ TEST_CASE("bytes that the L2 cache no longer serves are misses, not traffic") {
 TEST_CASE("SMs that stand idle account for the time that the rest takes longer") {
   auto const found = one({}, {.ns = 2000, .sm_active = 0.5});
   CHECK(part(found, kernel_cause::sms_active) == Approx(1000));
-  CHECK(found.left_ns == Approx(0).margin(1e-6));
+  CHECK(found.unexplained_ns == Approx(0).margin(1e-6));
 }
 
 TEST_CASE("occupancy accounts for a pace that changed with it, and for no more than that") {
   // Half the warps, half the rate.
   auto const all = one({.occupancy = 0.8}, {.ns = 2000, .occupancy = 0.4});
   CHECK(part(all, kernel_cause::occupancy) == Approx(1000));
-  CHECK(all.left_ns == Approx(0).margin(1e-6));
+  CHECK(all.unexplained_ns == Approx(0).margin(1e-6));
   // A quarter of the warps, but half the rate: one factor of two alone changed the time.
   auto const most = one({.occupancy = 0.8}, {.ns = 2000, .occupancy = 0.2});
   CHECK(part(most, kernel_cause::occupancy) == Approx(1000));
   // More warps and a lower rate: they are not why.
   auto const none = one({.occupancy = 0.4}, {.ns = 2000, .occupancy = 0.8});
   CHECK(none.causes.empty());
-  CHECK(none.left_ns == Approx(1000));
+  CHECK(none.unexplained_ns == Approx(1000));
   // sqrt(2) less, of a factor of two: half of the change on the logarithmic scale.
   auto const half = one({.occupancy = 0.8}, {.ns = 2000, .occupancy = 0.8 / std::sqrt(2.0)});
   CHECK(part(half, kernel_cause::occupancy) == Approx(500));
-  CHECK(half.left_ns == Approx(500));
+  CHECK(half.unexplained_ns == Approx(500));
 }
 
 TEST_CASE(
@@ -158,14 +158,14 @@ TEST_CASE(
   CHECK(part(slow, kernel_cause::sm_clock) == Approx(1000));
   auto const stalled = one(control, {.ns = 2000, .ipc = 1.8, .dram_share = 0.1});
   CHECK(stalled.causes.empty());
-  CHECK(stalled.left_ns == Approx(1000));
+  CHECK(stalled.unexplained_ns == Approx(1000));
 }
 
 TEST_CASE("causes that work against each other both stand, most first, and sum up") {
   // Four times the bytes at twice the rate.
   auto const found = one({}, {.ns = 2000, .dram_bytes = 16e6, .l2_bytes = 32e6});
   CHECK(part(found, kernel_cause::l2_bytes) == Approx(2000));
-  CHECK(found.left_ns == Approx(-1000));
+  CHECK(found.unexplained_ns == Approx(-1000));
   auto const two = one({}, {.ns = 4000, .sm_active = 0.8, .dram_bytes = 8e6, .l2_bytes = 16e6});
   REQUIRE(two.causes.size() == 2);
   CHECK(two.causes[0].what == kernel_cause::l2_bytes);
@@ -173,16 +173,16 @@ TEST_CASE("causes that work against each other both stand, most first, and sum u
   CHECK(two.causes[0].ns > two.causes[1].ns);
 }
 
-TEST_CASE("launches and neighbours of the batch are told apart from what counters saw alone") {
+TEST_CASE("launches and contention of the batch are told apart from what counters saw alone") {
   // Alone it takes 1000 in both; in the variant's batch two run, each twice as long.
   auto const c = run_of({{"k", 1000}});
   auto const v = run_of({{"k", 2000}, {"k", 2000}});
   auto const found = difference({c}, {v}, 3000);
-  auto const all = account_for_kernels(found, {{"k", amounts({})}}, {{"k", amounts({})}});
+  auto const all = explain_kernels(found, {{"k", amounts({})}}, {{"k", amounts({})}});
   REQUIRE(all.size() == 1);
   CHECK(part(all[0], kernel_cause::launches) == Approx(1500));
-  CHECK(part(all[0], kernel_cause::neighbours) == Approx(1500));
-  CHECK(all[0].left_ns == Approx(0).margin(1e-6));
+  CHECK(part(all[0], kernel_cause::contention) == Approx(1500));
+  CHECK(all[0].unexplained_ns == Approx(0).margin(1e-6));
 }
 
 TEST_CASE("kernels that replace others are taken together, by all that they do") {
@@ -190,10 +190,10 @@ TEST_CASE("kernels that replace others are taken together, by all that they do")
   auto const c = run_of({{"a", 1000}, {"b", 1000}, {"c", 1000}, {"same", 500}});
   auto const v = run_of({{"fused", 1500}, {"same", 500}});
   auto const found = difference({c}, {v}, -1500);
-  amounts_by_kernel control, variant;
+  totals_by_kernel control, variant;
   for (auto const* name : {"a", "b", "c"}) { control[name] = amounts({}); }
   variant["fused"] = amounts({.ns = 1500, .dram_bytes = 6e6, .l2_bytes = 12e6});
-  auto const all = account_for_kernels(found, control, variant);
+  auto const all = explain_kernels(found, control, variant);
   REQUIRE(all.size() == 1);
   CHECK(all[0].name.empty());
   CHECK(all[0].delta_ns() == -1500);
@@ -201,7 +201,7 @@ TEST_CASE("kernels that replace others are taken together, by all that they do")
   CHECK(part(all[0], kernel_cause::launches) == 0);
   CHECK(all[0].share == Approx(1));
   control.erase("b");  // one that nobody counted: nothing is said of part of the work
-  CHECK(account_for_kernels(found, control, variant).empty());
+  CHECK(explain_kernels(found, control, variant).empty());
 }
 
 TEST_CASE("random launches: the parts always sum up, and never are NaN") {
@@ -227,7 +227,7 @@ TEST_CASE("random launches: the parts always sum up, and never are NaN") {
     auto const v = run_of({{"k", static_cast<std::int64_t>(second.ns)}});
     auto const found = difference({c}, {v}, second.ns - first.ns + 1);
     for (auto const& each :
-         account_for_kernels(found, {{"k", amounts(first)}}, {{"k", amounts(second)}})) {
+         explain_kernels(found, {{"k", amounts(first)}}, {{"k", amounts(second)}})) {
       REQUIRE(sum(each) == Approx(each.delta_ns()).epsilon(1e-9).margin(1e-3));
       for (auto const& cause : each.causes) { REQUIRE(std::isfinite(cause.ns)); }
     }
@@ -240,29 +240,29 @@ TEST_CASE("counters are named by a trace of the same launches, or not at all") {
                     launch({.dram_bytes = 3e6})};
   auto trace = run_of({{"a", 10}, {"b", 10}, {"a", 10}});
   std::swap(trace.kernels[0], trace.kernels[1]);  // rows are in no order
-  auto const named = name_amounts(counted, trace);
+  auto const named = name_totals(counted, trace);
   REQUIRE(named.size() == 2);
   CHECK(named.at("a").dram_bytes == 4e6);
   CHECK(named.at("a").launches == 2);
   CHECK(named.at("b").dram_bytes == 2e6);
   counted.ranges_lost = 1;
-  CHECK(name_amounts(counted, trace).empty());
+  CHECK(name_totals(counted, trace).empty());
   counted.ranges_lost = 0;
   counted.ranges.pop_back();
-  CHECK(name_amounts(counted, trace).empty());
+  CHECK(name_totals(counted, trace).empty());
 }
 
 TEST_CASE("an explanation tells counters below their kernel, and adds them to nothing") {
-  explained_arm control, variant;
+  variant_evidence control, variant;
   control.label = "control";
   variant.label = "variant";
   control.trace = run_of({{"k", 1000}});
   variant.trace = run_of({{"k", 2000}});
-  auto const plain = explain_models(control, variant, {1000});
+  auto const plain = explain_traces(control, variant, {1000});
   control.kernels["k"] = amounts({});
   variant.kernels["k"] =
       amounts({.ns = 2000, .occupancy = 0.25, .dram_bytes = 4e6 * std::sqrt(2.0), .l2_bytes = 8e6});
-  auto const why = explain_models(control, variant, {1000});
+  auto const why = explain_traces(control, variant, {1000});
   CHECK(why.changes.explained_ns == plain.changes.explained_ns);
   CHECK(why.changes.changes.size() == plain.changes.changes.size());
   std::string all;

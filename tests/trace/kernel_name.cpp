@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <assay/trace/kernel_name.hpp>
+#include <assay/trace/labels.hpp>
 
 #include "catch.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/trace/counter_values.hpp>
 #include <assay/trace/metrics.hpp>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/trace/spread.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 
 #include <cmath>
@@ -55,23 +55,27 @@ TEST_CASE("a table refuses cells that its columns cannot hold") {
   CHECK_THROWS_AS(rows.integer(1, 1), std::out_of_range);
 }
 
-TEST_CASE("a spread has the median of the middle two and the deviation of a sample") {
-  auto const four = spread_of({4, 1, 3, 2});
-  CHECK(four == spread{4, 10, 2.5, 2.5, 1, 4, std::sqrt(5.0 / 3.0)});
-  CHECK(spread_of({3, 1, 2}) == spread{3, 6, 2, 2, 1, 3, 1});
-  CHECK(spread_of({5}) == spread{1, 5, 5, 5, 5, 5, 0});
-  CHECK(spread_of(std::vector<std::int64_t>{}) == spread{});
+TEST_CASE("summary statistics have the median of the middle two and the deviation of a sample") {
+  auto const four = summarize({4, 1, 3, 2});
+  CHECK(four == summary_statistics{4, 10, 2.5, 2.5, 1, 4, std::sqrt(5.0 / 3.0)});
+  CHECK(summarize({3, 1, 2}) == summary_statistics{3, 6, 2, 2, 1, 3, 1});
+  CHECK(summarize({5}) == summary_statistics{1, 5, 5, 5, 5, 5, 0});
+  CHECK(summarize(std::vector<std::int64_t>{}) == summary_statistics{});
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  CHECK(spread_of({most, most - 1, 1}).total == most);
-  CHECK(spread_of({-most, -most, 5}).total == -most + 4);
+  CHECK(summarize({most, most - 1, 1}).total == most);
+  CHECK(summarize({-most, -most, 5}).total == -most + 4);
   // Sums of squares of such values would cancel to nothing or to NaN.
-  CHECK(spread_of({1'000'000'000'000, 1'000'000'000'001}).deviation == Approx(std::sqrt(0.5)));
+  CHECK(summarize({1'000'000'000'000, 1'000'000'000'001}).deviation == Approx(std::sqrt(0.5)));
 }
 
-TEST_CASE("groups are described apart, in any order of the values, empty ones too") {
-  auto const all = spreads_of({{2, 10}, {0, 1}, {2, 20}, {0, 3}}, 3);
+TEST_CASE("groups are summarised apart, in any order of the values, by falling total") {
+  grouping<std::string> groups;
+  for (auto const& [name, value] : {std::pair{"b", 10}, {"a", 1}, {"b", 20}, {"a", 3}, {"c", 4}}) {
+    groups.add(name, value);
+  }
+  auto const all = groups.by_total();
   REQUIRE(all.size() == 3);
-  CHECK(all[0] == spread_of({1, 3}));
-  CHECK(all[1] == spread{});
-  CHECK(all[2] == spread_of({10, 20}));
+  CHECK(all[0] == std::pair{std::string{"b"}, summarize({10, 20})});
+  CHECK(all[1] == std::pair{std::string{"a"}, summarize({1, 3})});
+  CHECK(all[2] == std::pair{std::string{"c"}, summarize({4})});
 }

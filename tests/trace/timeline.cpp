@@ -5,7 +5,7 @@
 
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
-#include <assay/trace/launches.hpp>
+#include <assay/trace/launch_latency.hpp>
 #include <assay/trace/overlap.hpp>
 
 #include <cstddef>
@@ -31,7 +31,7 @@ bitmap paint(std::vector<span> const& all) {
 
 /// Whether a set covers just the moments for which `covered` holds, in its normal form.
 template <class Covered>
-void is(time_set const& set, Covered&& covered) {
+void is(interval_set const& set, Covered&& covered) {
   std::int64_t length = 0;
   auto const map = paint(set.parts());
   for (std::size_t at = 0; at < moments; ++at) {
@@ -63,18 +63,17 @@ TEST_CASE("random sets of time are what a bitmap says") {
     };
     auto const first = some();
     auto const second = some();
-    time_set const a{first};
-    time_set const b{second};
+    interval_set const a{first};
+    interval_set const b{second};
     auto const in_a = paint(first);
     auto const in_b = paint(second);
     is(a, [&](std::size_t at) { return in_a[at] > 0; });
     is(a & b, [&](std::size_t at) { return in_a[at] > 0 && in_b[at] > 0; });
     is(a | b, [&](std::size_t at) { return in_a[at] > 0 || in_b[at] > 0; });
     is(a - b, [&](std::size_t at) { return in_a[at] > 0 && in_b[at] == 0; });
-    REQUIRE(common_length(a, b) == (a & b).length());
     span const part{static_cast<std::int64_t>(random() % 60),
                     static_cast<std::int64_t>(random() % moments)};
-    REQUIRE(a.length_within(part) == (a & time_set{{part}}).length());
+    REQUIRE(a.length_within(part) == (a & interval_set{{part}}).length());
     auto const depths = time_at_depth(first);
     std::vector<std::int64_t> expected(1, 0);
     for (auto at = a.extent().begin; at < a.extent().end; ++at) {
@@ -87,11 +86,11 @@ TEST_CASE("random sets of time are what a bitmap says") {
 }
 
 TEST_CASE("sets of time are half-open, and empty or backward intervals are not in them") {
-  CHECK(time_set{{{5, 10}, {10, 12}}}.parts() == std::vector<span>{{5, 12}});
-  CHECK(time_set{{{5, 5}, {9, 3}}}.empty());
-  CHECK((time_set{{{0, 5}}} & time_set{{{5, 9}}}).empty());
-  CHECK(time_set{}.length() == 0);
-  CHECK(time_set{}.extent() == span{});
+  CHECK(interval_set{{{5, 10}, {10, 12}}}.parts() == std::vector<span>{{5, 12}});
+  CHECK(interval_set{{{5, 5}, {9, 3}}}.empty());
+  CHECK((interval_set{{{0, 5}}} & interval_set{{{5, 9}}}).empty());
+  CHECK(interval_set{}.length() == 0);
+  CHECK(interval_set{}.extent() == span{});
   CHECK(time_at_depth({}) == std::vector<std::int64_t>{0});
 }
 
@@ -115,10 +114,10 @@ TEST_CASE("an idle device is told why") {
   b.kernel("nobody asked", {650, 700});
   auto const gaps = device_gaps(b.trace);
   REQUIRE(gaps.size() == 6);
-  CHECK((gaps[0].when == span{100, 180} && gaps[0].cause == idle_cause::host_late));
+  CHECK((gaps[0].when == span{100, 180} && gaps[0].cause == idle_cause::host_bound));
   CHECK((gaps[1].when == span{200, 230} && gaps[1].cause == idle_cause::dependency));
   CHECK((gaps[2].when == span{300, 310} && gaps[2].cause == idle_cause::stream_order));
-  CHECK((gaps[3].cause == idle_cause::host_late && gaps[3].tracer_ns == 15));
+  CHECK((gaps[3].cause == idle_cause::host_bound && gaps[3].tracer_ns == 15));
   CHECK((gaps[4].cause == idle_cause::tracer && gaps[4].tracer_ns == 10));
   CHECK((gaps[5].cause == idle_cause::other && gaps[5].call == no_row));
   CHECK(gaps[1].next.row == 2);
@@ -127,7 +126,7 @@ TEST_CASE("an idle device is told why") {
   REQUIRE(times.size() == 1);
   CHECK(times[0].extent == span{20, 700});
   CHECK(times[0].busy_ns == 80 + 20 + 70 + 90 + 50 + 90 + 50);
-  CHECK(times[0].idle(idle_cause::host_late) == 80 + 35);
+  CHECK(times[0].idle(idle_cause::host_bound) == 80 + 35);
   CHECK(times[0].idle(idle_cause::dependency) == 30);
   CHECK(times[0].idle(idle_cause::tracer) == 25);
   CHECK(times[0].idle(idle_cause::stream_order) == 10);
@@ -155,7 +154,7 @@ TEST_CASE("a kernel whose call had not returned was late; a blocking copy was no
   b.launch("b", {90, 125}, {120, 200});  // launching took longer than what it launched after
   auto const gaps = device_gaps(b.trace);
   REQUIRE(gaps.size() == 1);
-  CHECK(gaps[0].cause == idle_cause::host_late);
+  CHECK(gaps[0].cause == idle_cause::host_bound);
   builder blocking;
   blocking.launch("a", {0, 10}, {20, 100});
   blocking.launch_copy(copy_kind::device_to_host, 8, {50, 300}, {110, 290});
@@ -163,11 +162,11 @@ TEST_CASE("a kernel whose call had not returned was late; a blocking copy was no
   builder begun;  // blocking, and begun inside the gap
   begun.launch("a", {0, 10}, {20, 100});
   begun.launch_copy(copy_kind::device_to_host, 8, {105, 300}, {110, 290});
-  CHECK(device_gaps(begun.trace)[0].cause == idle_cause::host_late);
+  CHECK(device_gaps(begun.trace)[0].cause == idle_cause::host_bound);
   builder handed;  // the call returned inside the gap: only then the copy could start
   handed.launch("a", {0, 10}, {20, 100});
   handed.launch_copy(copy_kind::host_to_device, 8, {50, 105}, {110, 290});
-  CHECK(device_gaps(handed.trace)[0].cause == idle_cause::host_late);
+  CHECK(device_gaps(handed.trace)[0].cause == idle_cause::host_bound);
 }
 
 TEST_CASE("a wait counts for the next work of its stream only") {
@@ -185,7 +184,7 @@ TEST_CASE("a wait counts for the next work of its stream only") {
 }
 
 TEST_CASE("work that was asked for in time and starts long after the last of its stream") {
-  constexpr auto longest = longest_turn_ns;
+  constexpr auto longest = max_start_delay_ns;
   builder b;
   b.launch("a", {0, 10}, {20, 100}, {0, 7});
   b.launch("b", {11, 12}, {100 + longest, 200 + longest}, {0, 7});
@@ -256,9 +255,9 @@ TEST_CASE("overlap of copies, kernels and communication, device by device") {
   CHECK(first.compute_ns == 150);
   CHECK(first.communication_ns == 70);
   CHECK(first.communication_hidden_ns == 10);
-  CHECK(first.communication_exposed_ns() == 60);
+  CHECK(first.communication_ns - first.communication_hidden_ns == 60);
   CHECK(first.use(copy_direction::to_device) ==
-        direction_use{.count = 2, .bytes = 4000, .busy_ns = 80, .hidden_ns = 30});
+        direction_overlap{.count = 2, .bytes = 4000, .busy_ns = 80, .hidden_ns = 30});
   CHECK(first.use(copy_direction::to_device).gigabytes_per_second() == 50);
   CHECK(first.use(copy_direction::within_device).gigabytes_per_second() == 0);
   CHECK(first.kernels_at_once == std::vector<std::int64_t>{0, 140, 60});
@@ -279,7 +278,7 @@ TEST_CASE("launches tell delay, queue and what is shorter than its launch") {
   b.node("n", {152, 155}, graph, 2);
   b.kernel("nobody asked", {0, 1000});
   b.launch("a", {0, 10}, {20, 30}, {0, 8});
-  auto const all = launches(b.trace);
+  auto const all = launch_latencies(b.trace);
   REQUIRE(all.size() == 2);
   auto const& first = all[0];
   CHECK((first.call.count == 5 && first.call.total == 70));

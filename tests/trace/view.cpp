@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "golden.hpp"
 
-#include <assay/trace/launched.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/nesting.hpp>
 #include <assay/trace/view.hpp>
 
@@ -50,7 +50,7 @@ TEST_CASE("an empty filter leaves everything") {
   CHECK(all.kernels == whole.kernels);
   CHECK(all.kernels.size() == trace.kernels.size());
   CHECK(all.copies.size() == trace.copies.size());
-  CHECK(all.sets.size() == trace.sets.size());
+  CHECK(all.memsets.size() == trace.memsets.size());
   CHECK(all.calls.size() == trace.calls.size());
   CHECK(all.ranges.size() == trace.ranges.size());
   CHECK(all.memory.size() == trace.memory.size());
@@ -118,10 +118,10 @@ TEST_CASE("a whole graph counts only where none of its nodes are in view") {
   b.node("node", {20, 30}, known, 5);
   b.whole_graph({20, 40}, {}, known);
   b.whole_graph({50, 60}, {}, closed);
-  auto const work = view{b.trace}.device_work();
+  auto const work = view{b.trace}.gpu_operations();
   REQUIRE(work.size() == 2);
-  CHECK(work[0].kind == work_kind::kernel);
-  CHECK((work[1].kind == work_kind::graph && work[1].row == 1));
+  CHECK(work[0].kind == operation_kind::kernel);
+  CHECK((work[1].kind == operation_kind::graph && work[1].row == 1));
 }
 
 TEST_CASE("calls are found by process and correlation, that of the runtime before the driver's") {
@@ -205,18 +205,19 @@ TEST_CASE("parents of random ranges are those of the definition") {
 TEST_CASE("work is inside a range when its whole call is, and never by another thread's range") {
   auto const trace = two_threads();
   view const all{trace};
-  launched_work const launched{trace, all.device_work()};
+  operations_in_range const launched{trace, all.gpu_operations()};
   auto const inside = [&](range_record const& range) {
-    std::vector<std::pair<work_kind, row_index>> found;
-    launched.inside(range, [&](work const& each) { found.emplace_back(each.kind, each.row); });
+    std::vector<std::pair<operation_kind, row_index>> found;
+    launched.visit(range,
+                   [&](gpu_operation const& each) { found.emplace_back(each.kind, each.row); });
     return found;
   };
-  using found = std::vector<std::pair<work_kind, row_index>>;
-  CHECK(inside(trace.ranges[0]) == found{{work_kind::kernel, 0},
-                                         {work_kind::copy, 0},
-                                         {work_kind::kernel, 1},
-                                         {work_kind::kernel, 2}});
-  CHECK(inside(trace.ranges[2]) == found{{work_kind::kernel, 4}});
+  using found = std::vector<std::pair<operation_kind, row_index>>;
+  CHECK(inside(trace.ranges[0]) == found{{operation_kind::kernel, 0},
+                                         {operation_kind::copy, 0},
+                                         {operation_kind::kernel, 1},
+                                         {operation_kind::kernel, 2}});
+  CHECK(inside(trace.ranges[2]) == found{{operation_kind::kernel, 4}});
   auto crossing = trace.ranges[0];
   crossing.end_thread = second_thread;
   CHECK(inside(crossing).empty());

@@ -13,8 +13,8 @@
 
 namespace assay::test {
 
-/// Engines that take chunks in order. The state is what a real machine has: how many chunks each
-/// engine has finished, how much of the present one is left, and what it is doing. A copy first
+/// Engines that take chunks in order. The state is that of a real machine: the number of chunks
+/// that each engine has finished, the rest of its present chunk, and its phase. A copy first
 /// needs its set-up time, then moves bytes at a rate that depends, at each instant, on whether the
 /// other copy engine is moving bytes.
 class engine_simulator {
@@ -61,8 +61,8 @@ class engine_simulator {
   enum stages : std::size_t { in, kernel, out };
   enum phases { idle, setting_up, working };
 
-  double submitted_at(std::size_t chunk) const {
-    return static_cast<double>(chunk + 1) * machine_.submit_seconds;
+  double submitted_at(std::size_t which) const {
+    return static_cast<double>(which + 1) * machine_.submit_seconds;
   }
 
   bool may_start(stages stage) const {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A device made of host memory, whose streams run as late and in as strange an order as CUDA's
-/// rules allow: a missing wait shows as a wrong result.
+/// A device made of host memory. Its streams run as late and in as strange an order as CUDA's rules
+/// allow: a missing wait shows as a wrong result.
 #pragma once
 
-#include <assay/core/host_kind.hpp>
+#include <assay/core/memory_type.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -45,9 +44,9 @@ class fake_device {
   fake_stream caller() { return {this, 0}; }
 
   /// Puts work into a stream; now and then some work of any stream is done.
-  void launch(fake_stream on, std::function<void()> work) {
+  void launch(fake_stream on, std::function<void()> run) {
     std::lock_guard const lock{mutex_};
-    queues_[on.id].push_back({std::move(work), nullptr, 0});
+    queues_[on.id].push_back({std::move(run), nullptr, 0});
     while (draw_() % 3 == 0 && step()) {}
   }
 
@@ -87,7 +86,7 @@ class fake_device {
     return blocks_.back().get();
   }
 
-  void hold(void const* data, std::size_t bytes, host_kind kind) {
+  void hold(void const* data, std::size_t bytes, memory_type kind) {
     std::lock_guard const lock{mutex_};
     kinds_[static_cast<std::byte const*>(data)] = {bytes, kind};
   }
@@ -95,7 +94,7 @@ class fake_device {
     std::lock_guard const lock{mutex_};
     kinds_.erase(static_cast<std::byte const*>(data));
   }
-  host_kind kind_of(void const* data) {
+  memory_type kind_of(void const* data) {
     std::lock_guard const lock{mutex_};
     auto const* at = static_cast<std::byte const*>(data);
     auto found = kinds_.upper_bound(at);
@@ -103,46 +102,17 @@ class fake_device {
       --found;
       if (at < found->first + found->second.first) { return found->second.second; }
     }
-    return pinned_at(at, at + 1) ? host_kind::page_locked : host_kind::pageable;
+    return memory_type::pageable;
   }
 
-  /// Pages are locked once, in ranges that are released as they were locked.
-  void pin(void const* data, std::size_t bytes) {
-    std::lock_guard const lock{mutex_};
-    auto const* const at = static_cast<std::byte const*>(data);
-    if (pinned_at(at, at + bytes)) { throw std::runtime_error("it is page-locked already"); }
-    pins_.emplace(at, bytes);
-  }
-  /// Whether one pinned range holds all of this.
-  bool is_pinned(void const* data, std::size_t bytes) {
-    std::lock_guard const lock{mutex_};
-    return holds_pins(data, bytes);
-  }
-  /// The same, for work that runs with the device's mutex held.
-  bool holds_pins(void const* data, std::size_t bytes) const {
-    auto const* const at = static_cast<std::byte const*>(data);
-    auto const found = pins_.upper_bound(at);
-    return found != pins_.begin() &&
-           at + bytes <= std::prev(found)->first + std::prev(found)->second;
-  }
-  void unpin(void const* data) {
-    std::lock_guard const lock{mutex_};
-    if (pins_.erase(static_cast<std::byte const*>(data)) != 1) { ++bad_unpins; }
-  }
-
-  // What tests set and look at.
+  // Tests set and read these.
   std::atomic<int> copies = 0;
   std::atomic<int> fail_copy_at = 0;     ///< from 1
   std::atomic<int> pageable_copies = 0;  ///< enqueued with host memory that is pageable
-  std::atomic<int> waits_of_host = 0;    ///< that block for a stream or an event
-  std::atomic<int> pinned = 0;
-  std::atomic<int> pins = 0;
-  std::atomic<int> bad_unpins = 0;             ///< of what is not page-locked
-  std::atomic<int> unpinned_under_copies = 0;  ///< host memory, between enqueueing and copying
+  std::atomic<int> waits_of_host = 0;    ///< calls that block for a stream or an event
   std::atomic<bool> captured = false;
   std::atomic<long> live_bytes = 0;
-  std::optional<double> kernel_seconds;
-  double bytes = 1e9;
+  double free_bytes = 1e9;
 
  private:
   struct work {
@@ -170,19 +140,11 @@ class fake_device {
     if (!step()) { throw std::logic_error("the streams wait for each other"); }
   }
 
-  bool pinned_at(std::byte const* begin, std::byte const* end) const {
-    auto const found = pins_.lower_bound(end);
-    if (found == pins_.begin()) { return false; }
-    auto const last = std::prev(found);
-    return last->first + last->second > begin;
-  }
-
   std::mutex mutex_;
   std::mt19937_64 draw_;
   std::deque<std::deque<work>> queues_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  std::map<std::byte const*, std::pair<std::size_t, host_kind>> kinds_;
-  std::map<std::byte const*, std::size_t> pins_;
+  std::map<std::byte const*, std::pair<std::size_t, memory_type>> kinds_;
 };
 
 /// Page-locked memory of the fake.
@@ -190,7 +152,7 @@ class fake_block {
  public:
   fake_block(fake_device& device, std::size_t bytes)
       : device_(&device), data_(device.memory(bytes)) {
-    device.hold(data_, bytes, host_kind::page_locked);
+    device.hold(data_, bytes, memory_type::page_locked);
   }
   void* get() const { return data_; }
 
@@ -205,14 +167,13 @@ class fake_link {
   using stream_type = fake_stream;
   using owned_stream = fake_stream;
   using event_type = fake_device::event;
-  static constexpr int timed = 1;
 
   explicit fake_link(fake_device& device) : device_(&device) {}
 
   int current() const { return 0; }
   void bind_thread() const {}
   fake_stream make_stream() const { return device_->make_stream(); }
-  event_type make_event(int = 0) const { return std::make_shared<fake_device::event_state>(); }
+  event_type make_event() const { return std::make_shared<fake_device::event_state>(); }
   fake_block page_locked(std::size_t bytes) const { return {*device_, bytes}; }
 
   void copy(fake_stream on, void* to, void const* from, std::size_t bytes) const {
@@ -220,18 +181,11 @@ class fake_link {
       throw std::runtime_error("the copy fails as asked for");
     }
     // One side is device memory, which was never told to be of a kind, as pageable memory.
-    if (device_->kind_of(to) == host_kind::pageable &&
-        device_->kind_of(from) == host_kind::pageable) {
+    if (device_->kind_of(to) == memory_type::pageable &&
+        device_->kind_of(from) == memory_type::pageable) {
       ++device_->pageable_copies;
     }
-    bool const pinned = device_->is_pinned(to, bytes) || device_->is_pinned(from, bytes);
-    auto* const device = device_;
-    device_->launch(on, [=] {
-      if (pinned && !device->holds_pins(to, bytes) && !device->holds_pins(from, bytes)) {
-        ++device->unpinned_under_copies;
-      }
-      std::memcpy(to, from, bytes);
-    });
+    device_->launch(on, [=] { std::memcpy(to, from, bytes); });
   }
   void record(event_type& mark, fake_stream on) const { device_->record(mark, on); }
   void wait(fake_stream on, event_type const& mark) const { device_->wait(on, mark); }
@@ -246,20 +200,8 @@ class fake_link {
   void drain(fake_stream on) const noexcept { device_->synchronize(on); }
   void drain(event_type const& mark) const noexcept { device_->synchronize(mark); }
   bool capturing(fake_stream) const { return device_->captured; }
-  std::optional<double> seconds_between(event_type const&, event_type const&) const {
-    return device_->kernel_seconds;
-  }
-  void pin(void* data, std::size_t bytes) const {
-    device_->pin(data, bytes);
-    ++device_->pins;
-    ++device_->pinned;
-  }
-  void unpin(void* data) const noexcept {
-    --device_->pinned;
-    device_->unpin(data);
-  }
-  host_kind kind_of(void const* data, std::size_t) const { return device_->kind_of(data); }
-  double device_bytes() const { return device_->bytes; }
+  memory_type kind_of(void const* data, std::size_t) const { return device_->kind_of(data); }
+  double free_device_bytes() const { return device_->free_bytes; }
   void* alias_of(void const* data) const { return const_cast<void*>(data); }
 
  private:

@@ -48,7 +48,7 @@ class host_bytes {
   std::byte* get() const noexcept { return static_cast<std::byte*>(block_) + offset_; }
   std::size_t size() const noexcept { return bytes_; }
   void fill(int value) const { std::memset(get(), value, bytes_); }
-  /// Whether the byte after the array is as it was.
+  /// True if the byte after the array is as it was.
   bool guarded() const noexcept { return get()[bytes_] == std::byte{0x55}; }
 
  private:

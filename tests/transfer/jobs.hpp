@@ -42,7 +42,7 @@ inline void block_work(std::int64_t count, std::int64_t granularity, void const*
 
 inline constexpr std::size_t widths[] = {4, 2, 8, 1};  // of a, b, out0, out1
 
-/// What is wrong with the outputs, or nothing. `a` and `b` as they were when the job was run.
+/// The first error in the outputs, or nothing. `a` and `b` are the inputs of the run.
 inline std::string wrong_outputs(std::int64_t count, std::int64_t granularity, void const* a,
                                  void const* b, void const* out0, void const* out1) {
   auto const size = static_cast<std::size_t>(count);

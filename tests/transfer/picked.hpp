@@ -9,18 +9,18 @@
 
 namespace assay::test {
 
-/// Picks by this machine's link; under a sanitizer by terms of an H200's, as measured.
+/// Picks by this machine's link; under a sanitizer by costs of an H200's, as measured.
 inline transfer::overlapped picked() {
   transfer::overlapped how;
   if (small()) {
-    transfer::overlap_terms terms;
-    terms.to_device_bytes_per_second = 55.3e9;
-    terms.to_host_bytes_per_second = 55.3e9;
-    terms.to_device_duplex_bytes_per_second = 51e9;
-    terms.to_host_duplex_bytes_per_second = 50e9;
-    terms.copy_overhead_seconds = 4e-6;
-    terms.kernel_overhead_seconds = 1e-6;
-    how.terms = terms;
+    transfer::link_costs costs;
+    costs.to_device_bytes_per_second = 55.3e9;
+    costs.to_host_bytes_per_second = 55.3e9;
+    costs.to_device_duplex_bytes_per_second = 51e9;
+    costs.to_host_duplex_bytes_per_second = 50e9;
+    costs.copy_overhead_seconds = 4e-6;
+    costs.kernel_overhead_seconds = 1e-6;
+    how.costs = costs;
   }
   return how;
 }

@@ -7,15 +7,13 @@
 
 #include <assay/memory/async.hpp>
 #include <assay/pipeline.hpp>
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 
 #include <string>
 #include <utility>
@@ -66,8 +64,6 @@ TEST_CASE("a graph records what does not block the host", "[pipeline]") {
   STATIC_REQUIRE(recordable<transfer::pinned>);
   STATIC_REQUIRE(recordable<transfer::mapped>);
   STATIC_REQUIRE(recordable<transfer::overlapped>);
-  STATIC_REQUIRE(recordable<transfer::textbook>);
   STATIC_REQUIRE_FALSE(recordable<transfer::pageable>);
-  STATIC_REQUIRE_FALSE(recordable<transfer::registered>);
   STATIC_REQUIRE_FALSE(recordable<transfer::staged>);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Rigs whose items cross the link: every transfer is right under the modes that can run it.
+/// Every transfer in a rig is right under the submission modes that can run it.
 
 #include "catch.hpp"
 #include "transfer/picked.hpp"
@@ -9,16 +9,13 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/concurrent.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/submit/serialized.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 #include <assay/workload/vector_add.cuh>
 
 #include <string>
@@ -55,10 +52,8 @@ TEST_CASE("a workload is right with every transfer", "[rig]") {
   require_right_under_modes(control);
   require_right_under_modes(control.with(transfer::pageable{}));
   require_right_under_modes(control.with(transfer::pinned{}));
-  require_right_under_modes(control.with(transfer::registered{}));
   require_right_under_modes(control.with(transfer::mapped{}));
   require_right_under_modes(control.with(transfer::staged{}));
-  require_right_under_modes(control.with(transfer::textbook{}));
   require_right_under_modes(control.with(test::picked()));
   require_right_under_modes(control.with(transfer::overlapped{9, 2}));
 }
@@ -69,7 +64,6 @@ TEST_CASE("what does not block the host is recorded as a graph", "[rig]") {
                          submit::graph{.threads = 2, .items = test::small() ? 1 : 3}};
   require_right(control.with(transfer::pinned{}));
   require_right(control.with(transfer::mapped{}));
-  require_right(control.with(transfer::textbook{}));
   require_right(control.with(test::picked()));
   require_right(control.with(transfer::overlapped{9, 2}));
   require_right(control.with(transfer::overlapped{9, 2}).with(mr::async{}));

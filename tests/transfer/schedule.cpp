@@ -17,21 +17,21 @@ namespace {
 
 using namespace assay::transfer;
 
-/// What is wrong with a schedule, by its definition alone: "" if nothing is.
-std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, int slots,
-                       bool inputs, bool outputs) {
+/// The first error in a schedule, by its definition alone; "" if there is none.
+std::string wrong_with(std::vector<operation> const& all, int chunks, int slots, bool inputs,
+                       bool outputs) {
   std::map<std::pair<stage, int>, std::size_t> place;
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const& op = all[i];
     if (!place.emplace(std::pair{op.what, op.chunk}, i).second) { return "a stage is there twice"; }
     if (op.slot != op.chunk % slots) { return "a slot is not the chunk's"; }
-    if (op.queue < 0 || op.queue >= queues_of(how, slots)) { return "there is no such queue"; }
+    if (op.queue < 0 || op.queue >= queue_count) { return "there is no such queue"; }
   }
   auto const stages = std::size_t{1} + (inputs ? 1 : 0) + (outputs ? 1 : 0);
   if (all.size() != stages * static_cast<std::size_t>(chunks)) { return "a stage is missing"; }
 
-  // What happens before an operation, whatever the streams do: all before it in its queue, and all
-  // that it waits for, and what happens before those.
+  // The operations that are over before one begins, by any order that streams may have: the earlier
+  // ones of its queue, those that it waits for, and all that are over before these.
   std::vector<std::set<std::size_t>> before(all.size());
   std::map<int, std::size_t> last;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -65,8 +65,8 @@ std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, 
     if (!ordered(stage::compute, c, stage::copy_in, c + slots)) { return "input overwritten"; }
     if (!ordered(stage::copy_out, c, stage::compute, c + slots)) { return "output overwritten"; }
   }
-  // The queues that follow the caller come, in order, before all others; those that he follows
-  // come after all others.
+  // The first queues follow the caller, and come before all others; the caller follows the last
+  // queues, which come after all others.
   auto const begins = first_queues(all);
   auto const ends = last_queues(all);
   auto const among = [](std::vector<int> const& queues, int queue) {
@@ -88,31 +88,34 @@ std::string wrong_with(std::vector<operation> const& all, deal how, int chunks, 
 }  // namespace
 
 TEST_CASE("schedules keep every order that they must", "[schedule]") {
-  for (auto const how :
-       {deal::in_one_queue, deal::by_engine, deal::led_by_caller, deal::by_chunk}) {
-    for (int chunks : {1, 2, 3, 4, 5, 9, 17}) {
-      for (int slots : {1, 2, 3, 4, 8, 20}) {
-        for (int arrays = 0; arrays < 4; ++arrays) {
-          bool const inputs = (arrays & 1) != 0;
-          bool const outputs = (arrays & 2) != 0;
-          auto const made = schedule(how, chunks, slots, inputs, outputs);
-          INFO("deal " << static_cast<int>(how) << ", " << chunks << " chunks, " << slots
-                       << " slots, inputs " << inputs << ", outputs " << outputs);
-          REQUIRE(wrong_with(made, how, chunks, slots, inputs, outputs).empty());
-        }
+  for (int chunks : {1, 2, 3, 4, 5, 9, 17}) {
+    for (int slots : {1, 2, 3, 4, 8, 20}) {
+      for (int arrays = 0; arrays < 4; ++arrays) {
+        bool const inputs = (arrays & 1) != 0;
+        bool const outputs = (arrays & 2) != 0;
+        auto const made = schedule(chunks, slots, inputs, outputs);
+        INFO(chunks << " chunks, " << slots << " slots, inputs " << inputs << ", outputs "
+                    << outputs);
+        REQUIRE(wrong_with(made, chunks, slots, inputs, outputs).empty());
       }
     }
   }
 }
 
 TEST_CASE("a job without chunks is no work", "[schedule]") {
-  CHECK(schedule(deal::by_engine, 0, 3, true, true).empty());
-  CHECK(schedule(deal::by_chunk, 0, 3, true, true).empty());
+  CHECK(schedule(0, 3, true, true).empty());
 }
 
-TEST_CASE("by engine, each direction has its queue, and the next chunk is in before one is out",
+TEST_CASE("one chunk has one queue", "[schedule]") {
+  for (auto const& op : schedule(1, 1, true, true)) {
+    CHECK(op.queue == copy_out_queue);
+    CHECK_FALSE(op.awaited);
+  }
+}
+
+TEST_CASE("each direction has its queue, and the next chunk is in before one is out",
           "[schedule]") {
-  auto const made = schedule(deal::by_engine, 4, 3, true, true);
+  auto const made = schedule(4, 3, true, true);
   std::vector<std::pair<stage, int>> order;
   for (auto const& op : made) {
     CHECK(op.queue == (op.what == stage::copy_in    ? 0
@@ -138,70 +141,34 @@ TEST_CASE("by engine, each direction has its queue, and the next chunk is in bef
   CHECK_FALSE(made.back().awaited);
 }
 
-TEST_CASE("led by the caller, the first chunk waits for no other queue", "[schedule]") {
-  auto const led = schedule(deal::led_by_caller, 4, 3, true, true);
-  auto const by_engine = schedule(deal::by_engine, 4, 3, true, true);
-  REQUIRE(led.size() == by_engine.size());
-  for (std::size_t i = 0; i < led.size(); ++i) {
-    CHECK(led[i].what == by_engine[i].what);
-    CHECK(led[i].chunk == by_engine[i].chunk);
-    if (led[i].chunk > 0) {
-      CHECK(led[i].queue == by_engine[i].queue);
-      continue;
-    }
-    CHECK(led[i].queue == static_cast<int>(stage::copy_out));
-    for (int const earlier : led[i].waits()) {
-      CHECK(led[static_cast<std::size_t>(earlier)].queue == led[i].queue);
-    }
-  }
-  // The second copy in does not share the link with the first.
-  REQUIRE(led[1].waits().size() == 1);
-  CHECK(led[1].waits()[0] == 0);
-  CHECK(led[0].awaited);
-  CHECK(first_queues(led) == std::vector<int>{2});
-  CHECK(last_queues(led) == std::vector<int>{2});
-}
-
-TEST_CASE("a route has what follows from a cutting", "[schedule]") {
-  auto const made = route_of({{3, 5, 4}, 2, deal::by_engine}, true, true);
+TEST_CASE("a compiled schedule has all that follows from its chunks", "[schedule]") {
+  auto const made = compile({{3, 5, 4}, 2}, true, true);
   CHECK(made.first == std::vector<std::int64_t>{0, 3, 8, 12});
   CHECK(made.largest_chunk == 5);
   CHECK(made.operations.size() == 9);
   CHECK(made.begins == first_queues(made.operations));
   CHECK(made.ends == last_queues(made.operations));
   CHECK(made.cut.chunks.size() == 3);
-  CHECK(route_of(cutting::whole(7), true, false).operations.size() == 2);
+  CHECK(compile(chunking::whole(7), true, false).operations.size() == 2);
 }
 
 TEST_CASE("no more queues are joined than need be", "[schedule]") {
   using queues = std::vector<int>;
-  auto const both = schedule(deal::by_engine, 9, 3, true, true);
+  auto const both = schedule(9, 3, true, true);
   CHECK(first_queues(both) == queues{0});
   CHECK(last_queues(both) == queues{2});
-  auto const made = schedule(deal::by_engine, 9, 3, false, true);
+  auto const made = schedule(9, 3, false, true);
   CHECK(first_queues(made) == queues{1, 3});
   CHECK(last_queues(made) == queues{2});
-  auto const used = schedule(deal::by_engine, 9, 3, true, false);
+  auto const used = schedule(9, 3, true, false);
   CHECK(first_queues(used) == queues{0});
   CHECK(last_queues(used) == queues{1, 3});
-  CHECK(last_queues(schedule(deal::by_chunk, 4, 4, true, true)) == queues{3, 2, 1, 0});
   CHECK(first_queues({}).empty());
 }
 
-TEST_CASE("by chunk, all copies in are enqueued before any kernel", "[schedule]") {
-  auto const made = schedule(deal::by_chunk, 4, 4, true, true);
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    CHECK(made[i].what == static_cast<stage>(i / 4));
-    CHECK(made[i].queue == static_cast<int>(i % 4));
-    CHECK_FALSE(made[i].awaited);  // the order of a stream says it all
-  }
-}
-
 TEST_CASE("no event is recorded that nobody waits for", "[schedule]") {
-  for (auto const how : {deal::in_one_queue, deal::by_chunk}) {
-    for (auto const& op : schedule(how, 9, 3, true, true)) { CHECK_FALSE(op.awaited); }
-  }
   int awaited = 0;
-  for (auto const& op : schedule(deal::by_engine, 9, 3, true, true)) { awaited += op.awaited; }
-  CHECK(awaited == 9 + 9 + 6);  // copies in, kernels, and the copies out whose slot is used again
+  for (auto const& op : schedule(9, 3, true, true)) { awaited += op.awaited; }
+  CHECK(awaited ==
+        9 + 9 + 6);  // copies in, kernels, and the copies out of slots that are used again
 }

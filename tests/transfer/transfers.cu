@@ -12,18 +12,16 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/limited.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/transfer/link_terms.hpp>
+#include <assay/transfer/link_benchmark.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/registered.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/transfer/textbook.hpp>
 
 #include <algorithm>
 #include <array>
@@ -162,15 +160,11 @@ TEST_CASE("every transfer is right", "[transfer]") {
   require_right(transfer::pageable{}, pinned);
   require_right(transfer::pinned{}, pinned);
   require_right(transfer::pinned{}, registered);
-  require_right(transfer::registered{}, pageable);
-  require_right(transfer::registered{}, pinned);
   require_right(transfer::mapped{}, pinned);
   require_right(transfer::mapped{}, registered);
   require_right(transfer::staged{}, pageable);
   require_right(transfer::staged{.threads = 3, .buffers = 4, .buffer_bytes = 4096}, pageable);
   require_right(transfer::staged{.streaming_stores = false}, pageable);
-  require_right(transfer::textbook{}, pinned);
-  require_right(transfer::textbook{7}, pinned);
   require_right(test::picked(), pinned);
   require_right(test::picked(), pageable);
   using cases = std::vector<int>;
@@ -185,7 +179,6 @@ TEST_CASE("every transfer is right", "[transfer]") {
 TEST_CASE("mixed memory is right where it is taken", "[transfer]") {
   for (auto const& of : {mixed, mixed_other}) {
     require_right(transfer::pageable{}, of);
-    require_right(transfer::registered{}, of);
     require_right(transfer::staged{}, of);
     require_right(transfer::overlapped{9, 2}, of);
     require_right(test::picked(), of);
@@ -193,7 +186,7 @@ TEST_CASE("mixed memory is right where it is taken", "[transfer]") {
 }
 
 TEST_CASE("any memory resource will do", "[transfer]") {
-  require_right(transfer::overlapped{9, 3}, pinned, mr::cuda{}.open(place));
+  require_right(transfer::overlapped{9, 3}, pinned, mr::cuda_malloc{}.open(place));
   // Not mapped under a sanitizer: initcheck of CUDA 13.0 forgets what kernels wrote to it.
   require_right(transfer::overlapped{9, 3}, pinned, mr::pool{.mapped = !test::small()}.open(place));
   require_right(transfer::staged{}, pageable, mr::pool{.mapped = !test::small()}.open(place));
@@ -201,23 +194,23 @@ TEST_CASE("any memory resource will do", "[transfer]") {
 
 TEST_CASE("the kind of host memory is what CUDA says it is", "[transfer]") {
   for (auto const& [kind, expected] :
-       std::vector<std::pair<held, host_kind>>{{held::pageable, host_kind::pageable},
-                                               {held::pinned, host_kind::page_locked},
-                                               {held::registered, host_kind::page_locked},
-                                               {held::managed, host_kind::managed}}) {
+       std::vector<std::pair<held, memory_type>>{{held::pageable, memory_type::pageable},
+                                                 {held::pinned, memory_type::page_locked},
+                                                 {held::registered, memory_type::page_locked},
+                                                 {held::managed, memory_type::managed}}) {
     test::host_bytes const made{kind, 10'000, 77};
-    CHECK(host_kind_of(made.get(), made.size()) == expected);
+    CHECK(memory_type_of(made.get(), made.size()) == expected);
   }
-  auto memory = mr::cuda{}.open(place);
+  auto memory = mr::cuda_malloc{}.open(place);
   stream const on{place};
   void* const block = memory.allocate(on, 256);
-  CHECK(host_kind_of(block, 256) == host_kind::device);
+  CHECK(memory_type_of(block, 256) == memory_type::device);
   memory.deallocate(on, block, 256);
 
   test::host_bytes const partly{held::pageable, 64 << 10, 0};
   check(cudaHostRegister(partly.get(), 4096, cudaHostRegisterDefault));
-  CHECK(host_kind_of(partly.get(), 4096) == host_kind::page_locked);
-  CHECK(host_kind_of(partly.get(), partly.size()) == host_kind::pageable);
+  CHECK(memory_type_of(partly.get(), 4096) == memory_type::page_locked);
+  CHECK(memory_type_of(partly.get(), partly.size()) == memory_type::pageable);
   check(cudaHostUnregister(partly.get()));
 }
 
@@ -245,7 +238,6 @@ TEST_CASE("a job comes after the stream's earlier work and before its later work
   };
   run(transfer::pinned{});
   run(transfer::mapped{});
-  run(transfer::textbook{});
   run(transfer::overlapped{12, 3});
   run(test::picked());
 }
@@ -282,7 +274,6 @@ TEST_CASE("a captured job replays with the data of the day", "[transfer]") {
   run(transfer::pinned{}, mr::async{}.open(place));
   run(transfer::pinned{}, pool());
   run(transfer::mapped{}, pool());
-  run(transfer::textbook{}, pool());
   run(transfer::overlapped{9, 3}, mr::async{}.open(place));
   run(transfer::overlapped{9, 3}, pool());
   run(transfer::overlapped{9, 1}, pool());
@@ -308,12 +299,10 @@ TEST_CASE("a capture that cannot be is refused, and one that fails can be ended"
   };
   auto const blocks = test::contains("cannot be captured into a graph");
   CHECK_THAT(text(transfer::pageable{}, plain, -1), blocks);
-  CHECK_THAT(text(transfer::registered{}, plain, -1), blocks);
   CHECK_THAT(text(transfer::staged{}, plain, -1), blocks);
   CHECK_THAT(text(transfer::overlapped{9, 3}, plain, -1), blocks);
   auto const refuses = test::contains("chunk 5 (elements");
   CHECK_THAT(text(transfer::overlapped{9, 3}, locked, 5), refuses);
-  CHECK_THAT(text(transfer::textbook{9}, locked, 5), refuses);
 }
 
 TEST_CASE("a failure names its chunk, leaves no memory behind, and the engine goes on",
@@ -342,9 +331,7 @@ TEST_CASE("a failure names its chunk, leaves no memory behind, and the engine go
   };
   run(transfer::pageable{}, pageable, 0);
   run(transfer::pinned{}, pinned, 0);
-  run(transfer::registered{}, pageable, 0);
   run(transfer::staged{}, pageable, 0);
-  run(transfer::textbook{}, pinned, 3);
   run(transfer::overlapped{9, 3}, pinned, 6);
   run(transfer::overlapped{9, 3}, pageable, 6);
   run(transfer::overlapped{9, 3}, mixed, 8);
@@ -386,9 +373,9 @@ TEST_CASE("the link's terms are measured once and make sense", "[transfer]") {
   if (test::small()) {
     return;
   }  // under a sanitizer times mean nothing, and measuring takes minutes
-  auto const known = transfer::link_terms_of(place);
+  auto const known = transfer::link_costs_of(place);
   auto const asked = clock::now();
-  CHECK(transfer::link_terms_of(place) == known);
+  CHECK(transfer::link_costs_of(place) == known);
   auto const begin = clock::now();
   CHECK(begin - asked < std::chrono::milliseconds(1));
   auto const terms = transfer::measure_link(place);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 using namespace assay;
 using namespace assay::test;
@@ -85,18 +86,23 @@ TEMPLATE_TEST_CASE("sums of arrays that begin anywhere are exact", "[workload][c
   if (!runs_here(work, TestType{})) { return; }
   two_lanes<TestType> const lanes;
   auto where = lanes(0);
-  auto state = work.prepare(where, 1);
+  auto state = workloads::prepare(work, where, 1);
+  auto const& all = state.arrays(0);
+  std::vector<float> x(10'000);
+  check(cudaMemcpy(x.data(), all.x, x.size() * sizeof(float), cudaMemcpyDefault));
   for (std::int64_t first = 0; first < 9; ++first) {
     for (std::int64_t const count : {0, 1, 2, 3, 4, 5, 9, 1027, 9000}) {
       double expected = 0;
       for (auto i = first; i < first + count; ++i) {
-        expected += static_cast<double>(workloads::summed_element<float>(seed, i));
+        expected += static_cast<double>(x[static_cast<std::size_t>(i)]);
       }
       INFO(count << " from " << first);
-      kernel::launch_sum<TestType>(place, where.stream, state.input.get() + first, count, 0, 256,
-                                   state.target(0));
+      kernel::launch_sum<TestType>(place, where.stream, all.x + first, count, 0, 256,
+                                   {all.of_block, all.arrived, all.sum});
       where.synchronize();
-      REQUIRE(state.sums()[0] == expected);
+      double sum = 0;
+      check(cudaMemcpy(&sum, all.sum, sizeof(sum), cudaMemcpyDefault));
+      REQUIRE(sum == expected);
     }
   }
 }
@@ -127,7 +133,7 @@ TEMPLATE_TEST_CASE("scale_add is right with every strategy", "[workload][copy]",
   auto const corrupted = [](auto first, auto second, auto) {
     check_elements_corruption<scale_add<float>>(
         first, second, [](auto& state, int lane, std::int64_t at) {
-          auto* const element = state.outputs[static_cast<std::size_t>(lane)].get() + at;
+          auto* const element = state.arrays(lane).output + at;
           float value = 0;
           check(cudaMemcpy(&value, element, sizeof(value), cudaMemcpyDefault));
           value += 1.0F / 1024;
@@ -142,25 +148,28 @@ TEST_CASE("one wrong bit on the device is caught", "[workload][copy]") {
   auto where = lanes(0);
 
   workloads::streaming_sum<float> const sum{.elements = 100'003};
-  auto summed = sum.prepare(where, 1);
-  flip_bit(reinterpret_cast<std::byte*>(summed.input.get() + 99'999) + 2);
-  sum.enqueue(where, summed);
+  auto summed = workloads::prepare(sum, where, 1);
+  flip_bit(reinterpret_cast<std::byte*>(const_cast<float*>(summed.arrays(0).x) + 99'999) + 2);
+  workloads::enqueue(sum, where, summed);
   where.synchronize();
-  CHECK_THAT(sum.verify(summed).value_or("right"), contains("lane 0: got "));
+  CHECK_THAT(workloads::verify(sum, summed).value_or("right"),
+             contains("lane 0: element 0 of array 3 is "));
 
   workloads::row_gather const gather{.rows = 50, .table_rows = 9, .row_bytes = 64};
-  auto rows = gather.prepare(where, 1);
-  gather.enqueue(where, rows);
+  auto rows = workloads::prepare(gather, where, 1);
+  workloads::enqueue(gather, where, rows);
   where.synchronize();
-  flip_bit(rows.outputs[0].get() + 64 * 31 + 5);
-  CHECK_THAT(gather.verify(rows).value_or("right"), contains("lane 0, row 31: is not row "));
+  flip_bit(reinterpret_cast<std::byte*>(rows.arrays(0).out) + 64 * 31 + 5);
+  CHECK_THAT(workloads::verify(gather, rows).value_or("right"),
+             contains("lane 0: element 248 of array 2 is "));
 
   workloads::transpose const turn{.rows = 40, .columns = 70};
-  auto matrix = turn.prepare(where, 1);
-  turn.enqueue(where, matrix);
+  auto matrix = workloads::prepare(turn, where, 1);
+  workloads::enqueue(turn, where, matrix);
   where.synchronize();
-  flip_bit(matrix.outputs[0].get() + 40 * 69 + 39);
-  CHECK_THAT(turn.verify(matrix).value_or("right"), contains("lane 0, row 69: "));
+  flip_bit(matrix.arrays(0).out + 40 * 69 + 39);
+  CHECK_THAT(workloads::verify(turn, matrix).value_or("right"),
+             contains("lane 0: element 2799 of array 1 is "));
 }
 
 TEST_CASE("fields that make no sense are refused", "[workload][copy]") {
@@ -181,7 +190,7 @@ TEST_CASE("a rig runs a workload with each strategy and refuses what is not ther
     } catch (std::invalid_argument const& error) { return error.what(); }
   };
   auto const expected = [](auto const& what) {
-    return workloads::refusal(place, what.work, what.copy).value_or("right");
+    return workloads::why_unsupported(place, what.work, what.copy).value_or("right");
   };
   CHECK(said(control) == "right");
   auto const by_threads = control.with(copy::cp_async<2>{});
@@ -191,7 +200,7 @@ TEST_CASE("a rig runs a workload with each strategy and refuses what is not ther
   auto const doubles = in_bulk.with(workloads::streaming_sum<double>{.elements = 5000});
   CHECK(said(doubles) == expected(doubles));
   auto const one_of_bulk = kernel::transpose_tiles<copy::bulk<4>, 256>;
-  if (kernel::compiled(one_of_bulk, place).capability >= 90) {
+  if (kernel::kernel_attributes(one_of_bulk, place).capability >= 90) {
     CHECK(said(in_bulk) == "right");
     auto const too_many =
         control.with(workloads::streaming_sum<float>{.elements = 1 << 20, .threads = 512})
@@ -220,16 +229,16 @@ TEST_CASE("arrays of more than 2^31 elements, and of more than 4 GiB, are read t
   auto const check_large = [&](auto const& work) {
     two_lanes<copy::regular<>> const lanes;
     auto first = lanes(0);
-    auto state = work.prepare(first, 1);
+    auto state = workloads::prepare(work, first, 1);
     auto const run = [&](auto how) {
       if (!runs_here(work, how)) { return; }
       INFO(work.describe() << ", " << describe(how));
-      work.poison(state);
+      workloads::poison(work, state);
       two_lanes<decltype(how)> const others;
       auto where = others(0);
-      work.enqueue(where, state);
+      workloads::enqueue(work, where, state);
       where.synchronize();
-      CHECK(work.verify(state).value_or("right") == "right");
+      CHECK(workloads::verify(work, state).value_or("right") == "right");
     };
     run(copy::regular<>{});
     run(copy::cp_async<2>{});

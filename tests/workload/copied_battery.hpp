@@ -20,22 +20,22 @@ namespace assay::test {
 template <class Work, class Lane>
 void check_copied(Work const& work, Lane first, Lane second, bool has_output) {
   INFO(work.describe());
-  auto state = work.prepare(first, 2);
-  CHECK(work.verify(state).has_value() == has_output);
-  work.enqueue(second, state);
+  auto state = workloads::prepare(work, first, 2);
+  CHECK(workloads::verify(work, state).has_value() == has_output);
+  workloads::enqueue(work, second, state);
   second.synchronize();
-  if (has_output) { CHECK_THAT(work.verify(state).value_or(""), contains("lane 0")); }
-  work.enqueue(first, state);
+  if (has_output) { CHECK_THAT(workloads::verify(work, state).value_or(""), contains("lane 0")); }
+  workloads::enqueue(work, first, state);
   first.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
-  work.poison(state);
-  CHECK(work.verify(state).has_value() == has_output);
-  work.enqueue(first, state);
-  work.enqueue(first, state);
-  work.enqueue(second, state);
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
+  workloads::poison(work, state);
+  CHECK(workloads::verify(work, state).has_value() == has_output);
+  workloads::enqueue(work, first, state);
+  workloads::enqueue(work, first, state);
+  workloads::enqueue(work, second, state);
   first.synchronize();
   second.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
 }
 
 /// `adjust(work)` sets what else the workload has.
@@ -89,7 +89,7 @@ void check_transposes(Lane first, Lane second, Adjust const& adjust) {
 template <class Lane>
 void check_copied_refusals(Lane where) {
   auto const refusal = [&](auto const& work) {
-    return message_of([&] { (void)work.prepare(where, 1); });
+    return message_of([&] { (void)workloads::prepare(work, where, 1); });
   };
   using sum = workloads::streaming_sum<float>;
   CHECK_THAT(refusal(sum{.elements = -1}), contains("streaming_sum: elements = -1"));

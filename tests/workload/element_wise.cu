@@ -2,12 +2,14 @@
 #include "workload/element_wise_battery.hpp"
 
 #include <assay/memory/async.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/iterated_map.cuh>
 #include <assay/workload/vector_add.cuh>
 
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <span>
 
 using namespace assay;
 
@@ -113,7 +115,7 @@ T changed(T value) {
 
 template <class State>
 void corrupt_on_device(State& state, int lane, std::int64_t at) {
-  auto* const where = state.outputs[static_cast<std::size_t>(lane)].get() + at;
+  auto* const where = state.arrays(lane).output + at;
   std::remove_cvref_t<decltype(*where)> value{};
   check(cudaMemcpy(&value, where, sizeof(value), cudaMemcpyDefault));
   value = changed(value);
@@ -123,7 +125,7 @@ void corrupt_on_device(State& state, int lane, std::int64_t at) {
 
 template <class State>
 void corrupt_on_host(State& state, int lane, std::int64_t at) {
-  auto& value = state.outputs[static_cast<std::size_t>(lane)][at];
+  auto& value = state.arrays(lane).output[at];
   value = changed(value);
 }
 
@@ -186,19 +188,20 @@ TEST_CASE("kernels take arrays at any alignment and touch nothing behind them", 
       auto const x = test::nasty_array<std::int32_t>(count, seed);
       auto const y = test::nasty_array<std::int32_t>(count, seed + 1);
       auto const bytes = size * sizeof(std::int32_t);
-      workloads::resident<std::int32_t> in_x{size + 8}, in_y{size + 8}, out{size + 8 + fence};
+      workloads::device_array<std::int32_t> in_x{size + 8}, in_y{size + 8}, out{size + 8 + fence};
       check(cudaMemcpy(in_x.get() + shift, x.data(), bytes, cudaMemcpyDefault));
       check(cudaMemcpy(in_y.get(), y.data(), bytes, cudaMemcpyDefault));
       check(cudaMemset(out.get(), 0x5A, (size + 8 + fence) * sizeof(std::int32_t)));
       check(cudaDeviceSynchronize());
-      workloads::launch_elements(place, on, workloads::vector_add<std::int32_t>{},
+      workloads::launch_elements(place, on, no_copy{}, workloads::vector_add<std::int32_t>{},
                                  {in_x.get() + shift, in_y.get()}, out.get() + shift, count);
       on.synchronize();
       std::vector<std::int32_t> got(size + 8 + fence);
       check(
           cudaMemcpy(got.data(), out.get(), got.size() * sizeof(std::int32_t), cudaMemcpyDefault));
-      std::vector<double> expected(size);
-      reference::vector_add(count, x.data(), y.data(), expected.data());
+      std::vector<double> expected(size), errors(size);
+      workloads::vector_add<std::int32_t>{}.reference({x.data(), y.data()}, std::span{expected},
+                                                      std::span{errors});
       std::int64_t wrong = 0;
       for (std::size_t i = 0; i < size; ++i) { wrong += got[shift + i] != expected[i] ? 1 : 0; }
       CHECK(wrong == 0);
@@ -218,10 +221,10 @@ TEST_CASE("a caller's own output receives the result of a transfer", "[workload]
   std::vector<float> sum(3, -1.0F);
   workloads::vector_add<float> work;
   work.data = workloads::arrays_view<float, 2>{{x.data(), y.data()}, 3, sum.data()};
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
   where.synchronize();
   CHECK(sum == std::vector<float>{11, 22, 33});
-  CHECK(!work.verify(state).has_value());
+  CHECK(!workloads::verify(work, state).has_value());
   CHECK(where.transfer.runs == 1);
 }

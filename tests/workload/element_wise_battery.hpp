@@ -48,8 +48,8 @@ std::vector<T> nasty_array(std::int64_t count, std::uint64_t seed) {
   }();
   std::vector<T> all;
   for (std::int64_t i = 0; i < count; ++i) {
-    auto const random = workloads::random_at(seed, static_cast<std::uint64_t>(i));
-    all.push_back(random % 3 == 0 ? workloads::generated_element<T>(seed, 0, random)
+    auto const random = random_bits(seed, static_cast<std::uint64_t>(i));
+    all.push_back(random % 3 == 0 ? random_value(workloads::element_range<T>(), seed, random)
                                   : extremes[(random >> 8U) % extremes.size()]);
   }
   return all;
@@ -59,21 +59,21 @@ std::vector<T> nasty_array(std::int64_t count, std::uint64_t seed) {
 template <class Work, class Lane>
 void check_runs(Work const& work, Lane first, Lane second) {
   INFO(work.describe());
-  auto state = work.prepare(first, 2);
+  auto state = workloads::prepare(work, first, 2);
   if (work.count() > 0) {
-    auto const found = work.verify(state);
+    auto const found = workloads::verify(work, state);
     REQUIRE(found.has_value());
-    CHECK(found->find("lane 0, row 0: ") == 0);
+    CHECK(found->find("lane 0: element 0 of array ") == 0);
   }
-  work.poison(state);
-  work.enqueue(second, state);
+  workloads::poison(work, state);
+  workloads::enqueue(work, second, state);
   second.synchronize();
-  if (work.count() > 0) { CHECK(work.verify(state).value_or("").find("lane 0") == 0); }
-  work.enqueue(first, state);
+  if (work.count() > 0) { CHECK(workloads::verify(work, state).value_or("").find("lane 0") == 0); }
+  workloads::enqueue(work, first, state);
   first.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
-  work.poison(state);
-  CHECK(work.verify(state).has_value() == (work.count() > 0));
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
+  workloads::poison(work, state);
+  CHECK(workloads::verify(work, state).has_value() == (work.count() > 0));
 }
 
 /// Generated and callers' arrays of all sizes; `adjust(work)` sets what else the workload has.
@@ -112,16 +112,16 @@ void check_elements_corruption(Lane first, Lane second, Corrupt const& corrupt) 
     work.seed = seed;
     for (int const lane : {0, 1}) {
       for (auto const at : {std::int64_t{0}, elements / 2, elements - 1}) {
-        auto state = work.prepare(first, 2);
-        work.enqueue(first, state);
-        work.enqueue(second, state);
+        auto state = workloads::prepare(work, first, 2);
+        workloads::enqueue(work, first, state);
+        workloads::enqueue(work, second, state);
         first.synchronize();
         second.synchronize();
-        REQUIRE(!work.verify(state).has_value());
+        REQUIRE(!workloads::verify(work, state).has_value());
         corrupt(state, lane, at);
         auto const expected =
-            "lane " + std::to_string(lane) + ", row " + std::to_string(at) + ": got ";
-        CHECK_THAT(work.verify(state).value_or("right"), contains(expected));
+            "lane " + std::to_string(lane) + ": element " + std::to_string(at) + " of array ";
+        CHECK_THAT(workloads::verify(work, state).value_or("right"), contains(expected));
       }
     }
   }

@@ -20,8 +20,9 @@ host_lane_type make_lane(int index, int threads = 2) {
 }
 
 template <class T>
-std::string wrong(workloads::matmul<T> const& work, workloads::host_matmul_state<T>& state) {
-  return work.verify(state).value_or("right");
+std::string wrong(workloads::matmul<T> const& work,
+                  workloads::prepared<on::host, workloads::matmul<T>>& state) {
+  return workloads::verify(work, state).value_or("right");
 }
 
 }  // namespace
@@ -37,13 +38,13 @@ TEMPLATE_TEST_CASE("matmul is right on host lanes, whose outputs are their own",
           .m = size, .n = size + 2, .k = size + 7, .seed = seed, .exact = exact};
       auto first = make_lane(0);
       auto second = make_lane(1);
-      auto state = work.prepare(first, 2);
-      work.enqueue(first, state);
-      CHECK_THAT(wrong(work, state), contains("lane 1, row 0: column 0: got"));
-      work.enqueue(second, state);
+      auto state = workloads::prepare(work, first, 2);
+      workloads::enqueue(work, first, state);
+      CHECK_THAT(wrong(work, state), contains("lane 1: row 0, column 0: got"));
+      workloads::enqueue(work, second, state);
       CHECK(wrong(work, state) == "right");
-      work.poison(state);
-      CHECK_THAT(wrong(work, state), contains("lane 0, row 0"));
+      workloads::poison(work, state);
+      CHECK_THAT(wrong(work, state), contains("lane 0: row 0"));
     }
   }
 }
@@ -52,17 +53,17 @@ TEMPLATE_TEST_CASE("one wrong element is caught and named", "[workload]", float,
   auto where = make_lane(0);
   for (bool const exact : {false, true}) {
     workloads::matmul<TestType> const work{.m = 70, .n = 50, .k = 20, .exact = exact};
-    auto state = work.prepare(where, 1);
-    work.enqueue(where, state);
+    auto state = workloads::prepare(work, where, 1);
+    workloads::enqueue(work, where, state);
     REQUIRE(wrong(work, state) == "right");
-    auto& element = state.outputs[0][69 * 50 + 31];
+    auto& element = state.arrays(0).c[69 * copy::chunked_pitch<TestType>(50) + 31];
     auto const was = element;
     // Exact results differ by one unit of the last place; others by more than their bound.
     auto const change = exact ? 0x1p-3F : 0.5F;
     element = static_cast<TestType>(static_cast<float>(was) + change);
-    CHECK_THAT(wrong(work, state), contains("lane 0, row 69: column 31: got"));
+    CHECK_THAT(wrong(work, state), contains("lane 0: row 69, column 31: got"));
     element = static_cast<TestType>(std::numeric_limits<float>::quiet_NaN());
-    CHECK_THAT(wrong(work, state), contains("lane 0, row 69: column 31: got"));
+    CHECK_THAT(wrong(work, state), contains("lane 0: row 69, column 31: got"));
     element = was;
     CHECK(wrong(work, state) == "right");
   }
@@ -74,21 +75,22 @@ TEMPLATE_TEST_CASE("of large products rows are sampled, and the rest is checked 
   // More than `all_products`: one row of 64 is compared, the others by their sum alone.
   workloads::matmul<TestType> const work{.m = 260, .n = 1100, .k = 1000, .exact = true};
   REQUIRE(work.m * work.n * work.k > workloads::matmul_problem<TestType>::all_products);
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
   REQUIRE(wrong(work, state) == "right");
   for (std::int64_t row = 0; row < work.m; row += 13) {  // an element that was never written
-    auto& element = state.outputs[0][static_cast<std::size_t>(row * work.n + 7)];
+    auto& element = state.arrays(0).c[row * copy::chunked_pitch<TestType>(work.n) + 7];
     auto const was = element;
     element = static_cast<TestType>(3.39e38F);
-    CHECK_THAT(wrong(work, state), contains("row " + std::to_string(row) + ": column 7: got"));
+    CHECK_THAT(wrong(work, state), contains("row " + std::to_string(row) + ", column 7: got"));
     element = was;
   }
   // A tile that has another tile's result: whatever rows are compared, one of them is in it.
   for (std::int64_t row = 128; row < 192; ++row) {
     for (std::int64_t col = 512; col < 768; ++col) {
-      auto* const c = state.outputs[0].get();
-      c[row * work.n + col] = c[(row - 128) * work.n + col];
+      auto* const c = state.arrays(0).c;
+      auto const pitch = copy::chunked_pitch<TestType>(work.n);
+      c[row * pitch + col] = c[(row - 128) * pitch + col];
     }
   }
   CHECK(wrong(work, state) != "right");
@@ -98,12 +100,12 @@ TEST_CASE("in a row that is not sampled one unit in the last place is found if s
           "[workload]") {
   auto where = make_lane(0, 4);
   workloads::matmul<float> const work{.m = 260, .n = 1100, .k = 1000, .exact = true};
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
   for (std::int64_t row = 5; row < work.m; row += 40) {
-    auto& element = state.outputs[0][static_cast<std::size_t>(row * work.n + 77)];
+    auto& element = state.arrays(0).c[row * copy::chunked_pitch<float>(work.n) + 77];
     element += 0x1p-6F;
-    CHECK_THAT(wrong(work, state), contains("row " + std::to_string(row) + ": column 77: got"));
+    CHECK_THAT(wrong(work, state), contains("row " + std::to_string(row) + ", column 77: got"));
     element -= 0x1p-6F;
   }
 }
@@ -115,13 +117,14 @@ TEST_CASE("matmul says what it is, what it must do, and what it cannot", "[workl
   CHECK(work.item_traffic() == traffic{100, 24, 60});
   CHECK(workloads::matmul<bfloat16>{.m = 2, .n = 3, .k = 5}.item_traffic() == traffic{50, 12, 60});
   auto where = make_lane(0);
-  CHECK_THROWS_WITH(workloads::matmul<float>{.m = -1}.prepare(where, 1),
+  CHECK_THROWS_WITH((workloads::prepare(workloads::matmul<float>{.m = -1}, where, 1)),
                     contains("m = -1 is not possible: 0 to 2^20"));
-  CHECK_THROWS_WITH((workloads::matmul<float>{.k = (1 << 20) + 1}.prepare(where, 1)),
+  CHECK_THROWS_WITH((workloads::prepare(workloads::matmul<float>{.k = (1 << 20) + 1}, where, 1)),
                     contains("k = 1048577 is not possible"));
-  CHECK_THROWS_WITH((workloads::matmul<float>{.k = 300'000, .exact = true}.prepare(where, 1)),
-                    contains("0 to 2^18"));
-  CHECK_THROWS_WITH(work.prepare(where, 0), contains("lanes = 0"));
+  CHECK_THROWS_WITH(
+      (workloads::prepare(workloads::matmul<float>{.k = 300'000, .exact = true}, where, 1)),
+      contains("0 to 2^18"));
+  CHECK_THROWS_WITH(workloads::prepare(work, where, 0), contains("lanes = 0"));
 }
 
 TEST_CASE("products without elements, and of no terms", "[workload]") {
@@ -129,12 +132,12 @@ TEST_CASE("products without elements, and of no terms", "[workload]") {
   for (auto const& work : {workloads::matmul<float>{.m = 0, .n = 3, .k = 5},
                            workloads::matmul<float>{.m = 3, .n = 0, .k = 5},
                            workloads::matmul<float>{.m = 3, .n = 4, .k = 0}}) {
-    auto state = work.prepare(where, 1);
-    work.enqueue(where, state);
+    auto state = workloads::prepare(work, where, 1);
+    workloads::enqueue(work, where, state);
     CHECK(wrong(work, state) == "right");
   }
   workloads::matmul<float> const zero{.m = 3, .n = 4, .k = 0};
-  auto state = zero.prepare(where, 1);
+  auto state = workloads::prepare(zero, where, 1);
   CHECK_THAT(wrong(zero, state), contains("expected 0 within"));
 }
 

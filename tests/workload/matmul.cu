@@ -8,6 +8,7 @@
 
 #include <assay/measure/instruments.cuh>
 #include <assay/rig.hpp>
+#include <assay/workload/device_array.hpp>
 
 #include <iostream>
 
@@ -38,10 +39,10 @@ TEST_CASE("many products follow each other on one stream, and each is right", "[
   if (test::racecheck() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  auto state = work.prepare(where, 1);
-  for (int i = 0; i < (test::small() ? 3 : 200); ++i) { work.enqueue(where, state); }
+  auto state = workloads::prepare(work, where, 1);
+  for (int i = 0; i < (test::small() ? 3 : 200); ++i) { workloads::enqueue(work, where, state); }
   where.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
 }
 
 TEMPLATE_TEST_CASE("a corrupted element is caught and named on the device", "[workload][gpu]",
@@ -51,17 +52,19 @@ TEMPLATE_TEST_CASE("a corrupted element is caught and named on the device", "[wo
   if (test::racecheck() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  auto state = work.prepare(where, 1);
-  CHECK_THAT(work.verify(state).value_or("right"), contains("lane 0, row 0: column 0: got"));
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  CHECK_THAT(workloads::verify(work, state).value_or("right"),
+             contains("lane 0: row 0, column 0: got"));
+  workloads::enqueue(work, where, state);
   where.synchronize();
-  REQUIRE(work.verify(state).value_or("right") == "right");
-  auto* const element = state.outputs[0].get() + 129 * state.pitch() + 69;
+  REQUIRE(workloads::verify(work, state).value_or("right") == "right");
+  auto* const element = state.arrays(0).c + 129 * copy::chunked_pitch<TestType>(70) + 69;
   TestType value{};
   check(cudaMemcpy(&value, element, sizeof value, cudaMemcpyDefault));
   value = static_cast<TestType>(static_cast<float>(value) + 1.0F);
   check(cudaMemcpy(element, &value, sizeof value, cudaMemcpyDefault));
-  CHECK_THAT(work.verify(state).value_or("right"), contains("lane 0, row 129: column 69: got"));
+  CHECK_THAT(workloads::verify(work, state).value_or("right"),
+             contains("lane 0: row 129, column 69: got"));
 }
 
 TEMPLATE_TEST_CASE("nothing is written beside the result", "[workload][gpu]", float, bfloat16) {
@@ -71,15 +74,16 @@ TEMPLATE_TEST_CASE("nothing is written beside the result", "[workload][gpu]", fl
   if (test::racecheck() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
   where.synchronize();
-  REQUIRE(work.verify(state).value_or("right") == "right");
-  std::vector<unsigned char> all(129 * state.pitch() * sizeof(TestType));
-  check(cudaMemcpy(all.data(), state.outputs[0].get(), all.size(), cudaMemcpyDefault));
+  REQUIRE(workloads::verify(work, state).value_or("right") == "right");
+  auto const pitch = static_cast<std::size_t>(copy::chunked_pitch<TestType>(13));
+  std::vector<unsigned char> all(129 * pitch * sizeof(TestType));
+  check(cudaMemcpy(all.data(), state.arrays(0).c, all.size(), cudaMemcpyDefault));
   for (std::size_t row = 0; row < 129; ++row) {
-    for (auto at = 13 * sizeof(TestType); at < state.pitch() * sizeof(TestType); ++at) {
-      REQUIRE(all[row * state.pitch() * sizeof(TestType) + at] == workloads::matmul_poison_byte);
+    for (auto at = 13 * sizeof(TestType); at < pitch * sizeof(TestType); ++at) {
+      REQUIRE(all[row * pitch * sizeof(TestType) + at] == workloads::matmul_poison);
     }
   }
 }
@@ -90,10 +94,10 @@ TEST_CASE("a large product is right by samples and by Freivalds", "[workload][gp
   if (test::small() || !runs_here(work, strategy{})) { return; }
   stream const on{place};
   lane_type<strategy> where{place, on, mr::async{}.open(place), 0};
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
   where.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
 }
 
 TEST_CASE("a pipeline runs matmul by the strategy that it names", "[workload][gpu]") {
@@ -108,7 +112,7 @@ TEST_CASE("a pipeline runs matmul by the strategy that it names", "[workload][gp
 }
 
 TEST_CASE("what matmul cannot do on a device is refused", "[workload][gpu]") {
-  workloads::resident<float> const memory{1 << 12};
+  workloads::device_array<float> const memory{1 << 12};
   auto const view = [&](int offset, int rows, int cols, std::int64_t pitch) {
     return copy::matrix_view<float>{memory.get() + offset, rows, cols, pitch};
   };

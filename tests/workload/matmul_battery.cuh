@@ -41,16 +41,21 @@ inline std::vector<shape> shapes() {
 /// they lie, since a wrong index map shows in the pattern.
 template <class T>
 std::string first_wrongs(workloads::matmul<T> const& work,
-                         workloads::device_matmul_state<T> const& state) {
+                         workloads::prepared<on::device, workloads::matmul<T>> const& state) {
   auto const m = static_cast<std::size_t>(work.m);
   auto const n = static_cast<std::size_t>(work.n);
+  auto const pitch = static_cast<std::size_t>(copy::chunked_pitch<T>(work.n));
   std::vector<T> got(m * n);
-  check(cudaMemcpy2D(got.data(), n * sizeof(T), state.outputs[0].get(), state.pitch() * sizeof(T),
-                     n * sizeof(T), m, cudaMemcpyDefault));
+  check(cudaMemcpy2D(got.data(), n * sizeof(T), state.arrays(0).c, pitch * sizeof(T), n * sizeof(T),
+                     m, cudaMemcpyDefault));
   workloads::matmul_problem<T> const problem{work.recipe()};
   std::vector<double> expected(m * n), magnitude(m * n);
-  reference::matmul(work.m, work.n, work.k, problem.a(), problem.b(), expected.data(),
-                    magnitude.data());
+  auto const a_pitch = static_cast<std::size_t>(copy::chunked_pitch<T>(work.k));
+  for (std::size_t row = 0; row < m; ++row) {
+    workloads::matmul_row(work.n, work.k, problem.a().data() + row * a_pitch, problem.b().data(),
+                          copy::chunked_pitch<T>(work.n), expected.data() + row * n,
+                          magnitude.data() + row * n);
+  }
   std::size_t wrong = 0;
   double worst = 0;
   std::string where;
@@ -79,15 +84,15 @@ void check_strategy() {
   for (auto const& [m, n, k] : shapes()) {
     for (bool const exact : {true, false}) {
       workloads::matmul<T> const work{.m = m, .n = n, .k = k, .seed = seed, .exact = exact};
-      auto state = work.prepare(where, 2);
+      auto state = workloads::prepare(work, where, 2);
       auto const& how = workloads::matmul_shape_on<T, Strategy>(place);
       INFO(describe(work) << ", " << describe(Strategy{}) << ", " << how.instruction << ", exact "
                           << exact << ", seed " << seed);
-      work.enqueue(where, state);
+      workloads::enqueue(work, where, state);
       lane_type<Strategy> other{place, on, memory, 1};
-      work.enqueue(other, state);
+      workloads::enqueue(work, other, state);
       where.synchronize();
-      auto const found = work.verify(state);
+      auto const found = workloads::verify(work, state);
       if (found && exact) { UNSCOPED_INFO(first_wrongs(work, state)); }
       CHECK(found.value_or("right") == "right");
     }

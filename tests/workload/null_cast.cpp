@@ -40,15 +40,12 @@ host_lane_type make_lane(int index, int threads = 1) {
 struct host_access {
   template <class State>
   void flip_value(State& state, int lane, std::int64_t row) const {
-    auto& value =
-        state.outputs[static_cast<std::size_t>(lane)].values[static_cast<std::size_t>(row)];
+    auto& value = state.arrays(lane).out[row];
     value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1U);
   }
   template <class State>
   void flip_bit(State& state, int lane, std::int64_t row) const {
-    auto& byte =
-        state.outputs[static_cast<std::size_t>(lane)].mask[static_cast<std::size_t>(row / 8)];
-    byte = static_cast<std::uint8_t>(byte ^ (1U << (row % 8)));
+    state.arrays(lane).out_mask[row / 32] ^= 1U << (row % 32);
   }
 };
 
@@ -91,31 +88,31 @@ TEMPLATE_TEST_CASE("a corrupted output is caught and named on host lanes", "[wor
 TEST_CASE("an item takes its temporaries from its lane and gives them back", "[workload]") {
   auto where = make_lane(0);
   workloads::null_cast<std::int64_t> const work{.rows = 1000};
-  auto state = work.prepare(where, 1);
+  auto state = workloads::prepare(work, where, 1);
   CHECK(where.memory.seen->allocations == 0);
-  work.enqueue(where, state);
+  workloads::enqueue(work, where, state);
   CHECK(where.memory.seen->bytes == std::vector<std::size_t>{1000, 8000, 128});
   CHECK(where.memory.seen->live == 0);
 
   for (int const failing : {0, 1, 2}) {
     auto poor = make_lane(0);
     poor.memory.seen->fail_at = failing;
-    CHECK_THROWS_AS(work.enqueue(poor, state), mr::out_of_memory);
+    CHECK_THROWS_AS(workloads::enqueue(work, poor, state), mr::out_of_memory);
     CHECK(poor.memory.seen->live == 0);
   }
 
   auto spare = make_lane(0);
   workloads::null_cast_fused<std::int64_t> const fused{.rows = 1000};
-  auto fused_state = fused.prepare(spare, 1);
-  fused.enqueue(spare, fused_state);
+  auto fused_state = workloads::prepare(fused, spare, 1);
+  workloads::enqueue(fused, spare, fused_state);
   CHECK(spare.memory.seen->allocations == 0);
 }
 
 TEST_CASE("a lane without an output is refused", "[workload]") {
   auto where = make_lane(1);
   workloads::null_cast<float> const work{.rows = 10};
-  auto state = work.prepare(where, 1);
-  CHECK_THROWS_AS(work.enqueue(where, state), std::out_of_range);
+  auto state = workloads::prepare(work, where, 1);
+  CHECK_THROWS_AS(workloads::enqueue(work, where, state), std::out_of_range);
 }
 
 TEST_CASE("null_cast counts the bytes that each kernel must move", "[workload]") {
@@ -129,9 +126,10 @@ TEST_CASE("null_cast refuses what is impossible and says what is allowed", "[wor
   using work = workloads::null_cast<std::int32_t>;
   using assay::test::contains;
   CHECK_THROWS_WITH(work{.rows = -1}.validate(), contains("rows = -1") && contains("0 to 2^40"));
-  CHECK_THROWS_WITH((work{.rows = work::max_rows + 1}.prepare(where, 1)), contains("2^40"));
+  CHECK_THROWS_WITH((workloads::prepare(work{.rows = work::max_rows + 1}, where, 1)),
+                    contains("2^40"));
   for (double const bad : {-0.001, 1.001, std::nan(""), HUGE_VAL}) {
-    CHECK_THROWS_AS((work{.rows = 1, .null_fraction = bad}.prepare(where, 1)),
+    CHECK_THROWS_AS((workloads::prepare(work{.rows = 1, .null_fraction = bad}, where, 1)),
                     std::invalid_argument);
   }
   CHECK_THROWS_WITH((work{.null_fraction = 1.5}.validate()),
@@ -139,7 +137,7 @@ TEST_CASE("null_cast refuses what is impossible and says what is allowed", "[wor
   CHECK_THROWS_WITH(
       (work{.input = workloads::column_view<std::int32_t>{nullptr, nullptr, 3}}.validate()),
       contains("3 rows but no values"));
-  CHECK_THROWS_WITH((work{.rows = 1}.prepare(where, 0)), contains("lanes = 0"));
+  CHECK_THROWS_WITH((workloads::prepare(work{.rows = 1}, where, 0)), contains("lanes = 0"));
 }
 
 TEST_CASE("null_cast tells what it is", "[workload]") {

@@ -5,6 +5,7 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
+#include <assay/workload/device_array.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -47,12 +48,12 @@ void flip(T* device, std::int64_t index, T bits) {
 struct device_access {
   template <class State>
   void flip_value(State& state, int lane, std::int64_t row) const {
-    auto* values = state.outputs[static_cast<std::size_t>(lane)].values.get();
+    auto* values = state.arrays(lane).out;
     flip(reinterpret_cast<std::uint64_t*>(values), row, std::uint64_t{1});
   }
   template <class State>
   void flip_bit(State& state, int lane, std::int64_t row) const {
-    auto* mask = state.outputs[static_cast<std::size_t>(lane)].mask.get();
+    auto* mask = state.arrays(lane).out_mask;
     flip(mask, row / 32, 1U << (row % 32));
   }
 };
@@ -80,7 +81,7 @@ class fenced {
 
  private:
   std::size_t used_;
-  workloads::resident<T> memory_;
+  workloads::device_array<T> memory_;
 };
 
 template <class T>
@@ -126,13 +127,13 @@ void check_kernels(std::uint64_t seed) {
     (void)data_mask.read();
     for (std::int64_t row = 0; row < rows; ++row) {
       auto const i = static_cast<std::size_t>(row);
-      bool const valid = reference::is_valid(in.mask.data(), row);
+      bool const valid = workloads::is_valid(in.mask.data(), row);
       double expected = 0;
-      reference::null_cast(in.values.data(), in.mask.data(), row, row + 1, &expected);
+      workloads::null_cast_reference(in.values.data(), in.mask.data(), row, row + 1, &expected);
       REQUIRE(got_bools[i] == (valid ? 1 : 0));
       REQUIRE((got_mask[i / 32] >> (i % 32) & 1U) == 1U);
-      REQUIRE(reference::same_result(got[i], valid ? expected : 3.0));
-      REQUIRE(reference::same_result(got_fused[i], expected));
+      REQUIRE(arrays::detail::same_result(got[i], valid ? expected : 3.0));
+      REQUIRE(arrays::detail::same_result(got_fused[i], expected));
     }
   }
 }
@@ -216,11 +217,11 @@ TEST_CASE("inputs of equal workloads are equal, and their addresses vary", "[wor
   workloads::null_cast<std::int32_t> const work{.rows = 1000};
   std::vector<std::uintptr_t> offsets;
   for (int i = 0; i < 8; ++i) {
-    auto const state = work.prepare(where, 1);
-    offsets.push_back(reinterpret_cast<std::uintptr_t>(state.values()) % (1U << 20U));
+    auto const state = workloads::prepare(work, where, 1);
+    offsets.push_back(reinterpret_cast<std::uintptr_t>(state.arrays(0).values) % (1U << 20U));
     CHECK(offsets.back() % 256 == 0);
     std::vector<std::int32_t> got(1000);
-    check(cudaMemcpy(got.data(), state.values(), 4000, cudaMemcpyDefault));
+    check(cudaMemcpy(got.data(), state.arrays(0).values, 4000, cudaMemcpyDefault));
     auto const column = workloads::generated_column<std::int32_t>({1000, 0.1, work.seed});
     CHECK(std::equal(got.begin(), got.end(), column->view().values));
   }
@@ -234,17 +235,18 @@ TEST_CASE("what does not fit on the card is refused, and leaves nothing behind",
   two_lanes<mr::async> const lanes;
   auto where = lanes.lane(0);
   workloads::null_cast<std::int64_t> const small{.rows = 1000};
-  auto state = small.prepare(where, 1);
+  auto state = workloads::prepare(small, where, 1);
   std::size_t before = 0, after = 0, total = 0;
   check(cudaMemGetInfo(&before, &total));
   // the input fits; the outputs of so many lanes do not
   auto const rows = std::int64_t{1} << 24;
   auto const lanes_needed = static_cast<int>(total / (static_cast<std::size_t>(rows) * 8)) + 1;
-  CHECK_THROWS_AS((workloads::null_cast<std::int64_t>{.rows = rows}.prepare(where, lanes_needed)),
-                  cuda_error);
+  CHECK_THROWS_AS(
+      (workloads::prepare(workloads::null_cast<std::int64_t>{.rows = rows}, where, lanes_needed)),
+      mr::out_of_memory);
   check(cudaMemGetInfo(&after, &total));
   CHECK(after + (64U << 20U) >= before);
-  small.enqueue(where, state);  // and the context still works
+  workloads::enqueue(small, where, state);  // and the context still works
   where.synchronize();
-  CHECK_FALSE(small.verify(state).has_value());
+  CHECK_FALSE(workloads::verify(small, state).has_value());
 }

@@ -65,7 +65,7 @@ struct nasty_column {
     }();
     mask.resize(static_cast<std::size_t>((rows + 7) / 8));
     for (std::int64_t row = 0; row < static_cast<std::int64_t>(mask.size()) * 8; ++row) {
-      auto const random = workloads::random_at(seed, static_cast<std::uint64_t>(row));
+      auto const random = random_bits(seed, static_cast<std::uint64_t>(row));
       bool const valid = static_cast<double>(random >> 11U) * 0x1p-53 >= null_fraction;
       if (valid) {
         mask[static_cast<std::size_t>(row / 8)] |= static_cast<std::uint8_t>(1U << (row % 8));
@@ -85,21 +85,21 @@ struct nasty_column {
 template <class Work, class Lane>
 void check_runs(Work const& work, Lane first, Lane second) {
   INFO(work.describe());
-  auto state = work.prepare(first, 2);
-  if (work.row_count() > 0) {
-    auto const found = work.verify(state);
+  auto state = workloads::prepare(work, first, 2);
+  if (work.count() > 0) {
+    auto const found = workloads::verify(work, state);
     REQUIRE(found.has_value());
-    CHECK(found->find("lane 0, row 0: ") == 0);
+    CHECK(found->find("lane 0: element 0 of array 2 ") == 0);
   }
-  work.poison(state);
-  work.enqueue(second, state);
+  workloads::poison(work, state);
+  workloads::enqueue(work, second, state);
   second.synchronize();
-  if (work.row_count() > 0) { CHECK(work.verify(state).value_or("").find("lane 0") == 0); }
-  work.enqueue(first, state);
+  if (work.count() > 0) { CHECK(workloads::verify(work, state).value_or("").find("lane 0") == 0); }
+  workloads::enqueue(work, first, state);
   first.synchronize();
-  CHECK(work.verify(state).value_or("right") == "right");
-  work.poison(state);
-  CHECK(work.verify(state).has_value() == (work.row_count() > 0));
+  CHECK(workloads::verify(work, state).value_or("right") == "right");
+  workloads::poison(work, state);
+  CHECK(workloads::verify(work, state).has_value() == (work.count() > 0));
 }
 
 /// Generated and callers' columns of all sizes and null fractions.
@@ -135,23 +135,24 @@ void check_corruption(Access const& access, Lane first, Lane second) {
     Work work;
     work.rows = rows;
     work.seed = seed;
-    auto state = work.prepare(first, 2);
-    work.enqueue(first, state);
-    work.enqueue(second, state);
+    auto state = workloads::prepare(work, first, 2);
+    workloads::enqueue(work, first, state);
+    workloads::enqueue(work, second, state);
     first.synchronize();
     second.synchronize();
-    REQUIRE_FALSE(work.verify(state).has_value());
-    auto const random = static_cast<std::int64_t>(workloads::random_at(seed, 1) >> 1U) % rows;
+    REQUIRE_FALSE(workloads::verify(work, state).has_value());
+    auto const random = static_cast<std::int64_t>(random_bits(seed, 1) >> 1U) % rows;
     for (std::int64_t const row : {std::int64_t{0}, rows - 1, rows / 2, random}) {
       for (int const lane : {0, 1}) {
-        auto const place = "lane " + std::to_string(lane) + ", row " + std::to_string(row) + ": ";
+        auto const place = "lane " + std::to_string(lane) + ": ";
+        auto const element = "element " + std::to_string(row) + " of array 2 is ";
         access.flip_value(state, lane, row);
-        CHECK(work.verify(state).value_or("nothing found").find(place + "got ") == 0);
+        CHECK(workloads::verify(work, state).value_or("nothing found").find(place + element) == 0);
         access.flip_value(state, lane, row);
         if constexpr (!Work::fused) {
           access.flip_bit(state, lane, row);
-          CHECK(work.verify(state).value_or("nothing found") ==
-                place + "got null, expected a value");
+          CHECK(workloads::verify(work, state).value_or("nothing found") ==
+                place + "row " + std::to_string(row) + " is null, expected a value");
           access.flip_bit(state, lane, row);
         }
       }
@@ -159,10 +160,10 @@ void check_corruption(Access const& access, Lane first, Lane second) {
     if constexpr (!Work::fused) {
       if (rows % 8 != 0) {
         access.flip_bit(state, 1, rows);  // belongs to no row
-        CHECK_FALSE(work.verify(state).has_value());
+        CHECK_FALSE(workloads::verify(work, state).has_value());
       }
     }
-    CHECK_FALSE(work.verify(state).has_value());
+    CHECK_FALSE(workloads::verify(work, state).has_value());
   }
 }
 

@@ -3,9 +3,10 @@
 
 #include <assay/memory/heap.hpp>
 #include <assay/rig.hpp>
-#include <assay/submit/concurrent.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <bit>
+#include <span>
 
 using namespace assay;
 using assay::test::contains;
@@ -41,15 +42,16 @@ TEMPLATE_TEST_CASE("vector_add is right on host lanes", "[workload]", float, dou
 TEMPLATE_TEST_CASE("one wrong bit of a sum is caught and named", "[workload]", float, double,
                    std::int32_t) {
   test::check_elements_corruption<workloads::vector_add<TestType>>(
-      make_lane(0), make_lane(1), [](auto& state, int lane, std::int64_t at) {
-        flip_lowest(state.outputs[static_cast<std::size_t>(lane)][static_cast<std::size_t>(at)]);
-      });
+      make_lane(0), make_lane(1),
+      [](auto& state, int lane, std::int64_t at) { flip_lowest(state.arrays(lane).output[at]); });
 }
 
 TEST_CASE("the reference wraps integers and rounds floats once", "[workload]") {
   auto const sum = []<class T>(T x, T y) {
     double expected = 0;
-    reference::vector_add(1, &x, &y, &expected);
+    double error = 1;
+    workloads::vector_add<T>{}.reference({&x, &y}, std::span{&expected, 1}, std::span{&error, 1});
+    CHECK(error == 0);
     return expected;
   };
   CHECK(sum(2'147'483'647, 1) == -2'147'483'648.0);
@@ -70,18 +72,18 @@ TEST_CASE("vector_add counts DRAM bytes and link bytes", "[workload]") {
 TEST_CASE("vector_add refuses what is impossible and tells what it is", "[workload]") {
   using work = workloads::vector_add<float>;
   auto where = make_lane(0);
-  CHECK_THROWS_WITH(work{.elements = -1}.prepare(where, 1),
+  CHECK_THROWS_WITH((workloads::prepare(work{.elements = -1}, where, 1)),
                     contains("elements = -1") && contains("0 to 2^40"));
-  CHECK_THROWS_WITH(work{.elements = 1}.prepare(where, 0), contains("lanes = 0"));
+  CHECK_THROWS_WITH((workloads::prepare(work{.elements = 1}, where, 0)), contains("lanes = 0"));
   float x[2] = {1, 2};
+  CHECK_THROWS_WITH((workloads::prepare(
+                        work{.data = workloads::arrays_view<float, 2>{{x, nullptr}, 2}}, where, 1)),
+                    contains("2 elements") && contains("no address"));
   CHECK_THROWS_WITH(
-      (work{.data = workloads::arrays_view<float, 2>{{x, nullptr}, 2}}.prepare(where, 1)),
-      contains("2 elements") && contains("no address"));
-  CHECK_THROWS_WITH(
-      (work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}.prepare(where, 2)),
+      (workloads::prepare(work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}, where, 2)),
       contains("one lane"));
   CHECK_THROWS_WITH(
-      (work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}.prepare(where, 1)),
+      (workloads::prepare(work{.data = workloads::arrays_view<float, 2>{{x, x}, 2, x}}, where, 1)),
       contains("one of the inputs"));
   CHECK(describe(work{.elements = 7}) == "vector_add<float>{elements=7}");
   CHECK(describe(work{.data = workloads::arrays_view<float, 2>{{x, x}, 2}}) ==
@@ -96,10 +98,11 @@ TEST_CASE("a wrong element is told with what it is and what it should be", "[wor
   std::int32_t const y[3] = {10, 20, 30};
   workloads::vector_add<std::int32_t> work;
   work.data = workloads::arrays_view<std::int32_t, 2>{{x, y}, 3};
-  auto state = work.prepare(where, 1);
-  work.enqueue(where, state);
-  state.outputs[0][1] = 5;
-  CHECK(work.verify(state).value_or("right") == "lane 0, row 1: got 5, expected 22 within 0");
+  auto state = workloads::prepare(work, where, 1);
+  workloads::enqueue(work, where, state);
+  state.arrays(0).output[1] = 5;
+  CHECK(workloads::verify(work, state).value_or("right") ==
+        "lane 0: element 1 of array 2 is 5, expected 22 (tolerance 0; 1 of 3 elements is wrong)");
 }
 
 TEST_CASE("vector_add runs in a rig on the host", "[workload]") {

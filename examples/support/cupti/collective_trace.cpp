@@ -14,7 +14,7 @@ launch_row trace_launches(cli::trace_choice const& chosen, bool quiet, std::stri
   cli::tell_trace(chosen, made, variant, quiet);
   auto row = launches_of(made, variant, operations);
   if (row.kernels == 0) {
-    for (auto const& why : trace::lacks(made)) {
+    for (auto const& why : trace::loss_notes(made)) {
       row.lacks += (row.lacks.empty() ? "" : "; ") + why;
     }
   }

@@ -32,7 +32,7 @@ void tell_trace(trace_choice const& chosen, trace::model const& made, std::strin
   if (!chosen.stats || quiet) { return; }
   std::cout << "## " << variant << "\n\n";
   examples::print_tables(std::cout, made);
-  for (auto const& line : trace::lacks(made)) { std::cout << "lacking: " << line << '\n'; }
+  for (auto const& line : trace::loss_notes(made)) { std::cout << "lacking: " << line << '\n'; }
 }
 
 }  // namespace assay::cli

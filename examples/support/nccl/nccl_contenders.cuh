@@ -31,7 +31,7 @@ inline std::string nccl_name(nccl_buffers how) {
 namespace detail {
 
 template <class T>
-contender<T> nccl_contender_of(std::shared_ptr<comm::nccl> engine, comm::rank_team& team,
+contender<T> nccl_contender_of(std::shared_ptr<comm::nccl> engine, comm::rank_threads& team,
                                std::size_t count, std::uint64_t seed, nccl_buffers how) {
   int const first = engine->first_local_rank();
   auto const bytes = comm::rank_arrays<T>::bytes(count);
@@ -62,7 +62,7 @@ inline comm::nccl_options options_of(nccl_buffers how) {
 
 /// NCCL over the devices of a team, with buffers of its own.
 template <class T>
-std::optional<contender<T>> nccl_contender(comm::rank_team& team, std::size_t count,
+std::optional<contender<T>> nccl_contender(comm::rank_threads& team, std::size_t count,
                                            std::uint64_t seed, nccl_buffers how) {
   auto engine = std::make_shared<comm::nccl>(team.places(), detail::options_of(how));
   return detail::nccl_contender_of<T>(std::move(engine), team, count, seed, how);
@@ -77,12 +77,12 @@ class nccl_process {
   on::device place() const { return engine_->device(engine_->first_local_rank()); }
 
   template <class T>
-  contender<T> contend(comm::rank_team& team, std::size_t count, std::uint64_t seed) {
+  contender<T> contend(comm::rank_threads& team, std::size_t count, std::uint64_t seed) {
     return detail::nccl_contender_of<T>(engine_, team, count, seed, how_);
   }
 
   /// The sum or the largest of a number of each process. Blocks.
-  double over_all(comm::rank_team& team, double value, comm::reduction what) {
+  double over_all(comm::rank_threads& team, double value, comm::reduction what) {
     comm::rank_memory const memory{{place()}, sizeof(float)};
     auto* const at = static_cast<float*>(memory.data(0));
     auto narrow = static_cast<float>(value);

@@ -12,14 +12,14 @@ void explaining::add_to(command_line& line) {
 }
 void explaining::check() const { check_traces(choice_); }
 
-void explaining::line_up::explain(options const&, measure::comparison& found, std::size_t,
-                                  std::size_t) {
+void explaining::variant_list::explain(options const&, measure::comparison& found, std::size_t,
+                                       std::size_t) {
   if (!choice_.explain) { return; }
   add_distinct(found.notes, std::string{"why variants differ is not traced: this program was built "
                                         "without CUPTI"});
 }
 
 /// Not called: `check_traces` refuses.
-void explaining::trace_alone(trace::explained_runs const&) const {}
+void explaining::trace_alone(trace::variant_runs const&) const {}
 
 }  // namespace assay::cli

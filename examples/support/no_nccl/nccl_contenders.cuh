@@ -20,7 +20,7 @@ inline constexpr bool has_nccl = false;
 enum class nccl_buffers { plain, windows };
 
 template <class T>
-std::optional<contender<T>> nccl_contender(comm::rank_team&, std::size_t, std::uint64_t,
+std::optional<contender<T>> nccl_contender(comm::rank_threads&, std::size_t, std::uint64_t,
                                            nccl_buffers) {
   return std::nullopt;
 }
@@ -37,10 +37,10 @@ class nccl_process {
 
   on::device place() const { return {}; }
   template <class T>
-  contender<T> contend(comm::rank_team&, std::size_t, std::uint64_t) {
+  contender<T> contend(comm::rank_threads&, std::size_t, std::uint64_t) {
     return {};
   }
-  double over_all(comm::rank_team&, double value, comm::reduction) { return value; }
+  double over_all(comm::rank_threads&, double value, comm::reduction) { return value; }
 };
 
 }  // namespace assay::examples

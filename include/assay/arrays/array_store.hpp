@@ -27,11 +27,46 @@ using bits_of = std::conditional_t<
     std::conditional_t<sizeof(T) == 2, std::uint16_t,
                        std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
-/// A `uniform<T>` of any T. Signed and unsigned integers of one size have the same random bits, so
-/// six types serve all.
-using any_uniform =
-    std::variant<uniform<std::uint8_t>, uniform<std::uint16_t>, uniform<std::uint32_t>,
-                 uniform<std::uint64_t>, uniform<float>, uniform<double>>;
+/// Random multiples of a unit: the product of the unit and an integer of the range. Few bits in
+/// each number make long sums exact.
+template <class T>
+struct multiples {
+  uniform<std::int32_t> range{};
+  T unit = 1;
+};
+
+/// `multiples_draw<T>{of, bits}.value` is the number that 64 random bits select, on the host and on
+/// a device.
+template <class T>
+struct multiples_draw {
+  multiples<T> of{};
+  std::uint64_t bits = 0;
+  std::uint32_t low = static_cast<std::uint32_t>(of.range.low);
+  std::uint64_t count = static_cast<std::uint32_t>(of.range.high) - low + std::uint64_t{1};
+  T value =
+      of.unit *
+      static_cast<T>(static_cast<std::int32_t>(low + static_cast<std::uint32_t>(bits % count)));
+};
+
+/// The multiple of a seed and an index, for host code.
+template <class T>
+T random_value(multiples<T> of, std::uint64_t seed, std::uint64_t index) noexcept {
+  return multiples_draw<T>{of, random_bits(seed, index)}.value;
+}
+
+/// A `uniform<T>` of any T, or multiples. Signed and unsigned integers of one size have the same
+/// random bits, so six types of ranges serve all.
+using any_uniform = std::variant<uniform<std::uint8_t>, uniform<std::uint16_t>,
+                                 uniform<std::uint32_t>, uniform<std::uint64_t>, uniform<float>,
+                                 uniform<double>, multiples<float>, multiples<double>>;
+
+/// The draw that selects a number from a range of each kind.
+template <class T>
+uniform_draw<T> draw_from(uniform<T>);
+template <class T>
+multiples_draw<T> draw_from(multiples<T>);
+template <class Range>
+using draw_of = decltype(draw_from(Range{}));
 
 template <number T>
 any_uniform erase(uniform<T> range) {
@@ -59,7 +94,7 @@ class array_store {
   std::byte* allocate(std::size_t bytes) {
     auto const step = random_bits(placement_seed_, allocated_++) % (spread / alignment);
     try {
-      return allocate_block(bytes) + step * alignment;
+      return allocate_block(bytes) + (begins_blocks() ? 0 : step * alignment);
     } catch (mr::out_of_memory const& failed) {
       throw mr::out_of_memory(std::string{failed.what()} +
                               "; use smaller arrays: each variant of a comparison has two buffer "
@@ -75,6 +110,10 @@ class array_store {
   /// Copies host memory into the store; that memory must stay until the stream has passed.
   virtual void copy_in(void* to, void const* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, void const* from, std::size_t bytes) = 0;
+  /// Waits until all work on the store's stream is complete.
+  virtual void finish() {}
+  /// True for stores that use a caller's host memory itself instead of a copy.
+  virtual bool takes_callers_memory() const noexcept { return false; }
 
  protected:
   static constexpr std::size_t alignment = 256;     // as cudaMalloc guarantees
@@ -83,13 +122,15 @@ class array_store {
  private:
   /// A block of bytes + spread bytes, at a multiple of the alignment.
   virtual std::byte* allocate_block(std::size_t bytes) = 0;
+  /// True for stores whose arrays begin where their blocks begin, such as at a page.
+  virtual bool begins_blocks() const noexcept { return false; }
 
   std::uint64_t placement_seed_;
   std::uint64_t allocated_ = 0;
 };
 
-/// Arrays in host memory. Each function is complete when it returns.
-class host_array_store final : public array_store {
+/// Arrays in host memory. All threads share the work; each function is complete when it returns.
+class host_array_store : public array_store {
  public:
   using array_store::array_store;
 
@@ -99,10 +140,15 @@ class host_array_store final : public array_store {
                range);
   }
   void fill(void* to, unsigned char value, std::size_t bytes) override {
-    std::memset(to, value, bytes);
+    in_parts(bytes, [&](std::size_t begin, std::size_t size) {
+      std::memset(static_cast<std::byte*>(to) + begin, value, size);
+    });
   }
   void copy(void* to, void const* from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
+    in_parts(bytes, [&](std::size_t begin, std::size_t size) {
+      std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<std::byte const*>(from) + begin,
+                  size);
+    });
   }
   void copy_in(void* to, void const* host, std::size_t bytes) override { copy(to, host, bytes); }
   void copy_out(void* host, void const* from, std::size_t bytes) override {
@@ -116,13 +162,23 @@ class host_array_store final : public array_store {
     }
   };
 
-  template <class T>
-  static void write_random(std::byte* to, std::size_t count, uniform<T> range, std::uint64_t seed) {
+  template <class Part>
+  static void in_parts(std::size_t bytes, Part const& part) {
+    constexpr std::int64_t grain = std::int64_t{1} << 19;  // 50 us of work for each thread
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(bytes), grain,
+                       [&](std::int64_t begin, std::int64_t end) {
+                         part(static_cast<std::size_t>(begin),
+                              static_cast<std::size_t>(end - begin));
+                       });
+  }
+
+  template <class Range>
+  static void write_random(std::byte* to, std::size_t count, Range range, std::uint64_t seed) {
     constexpr std::int64_t grain = std::int64_t{1} << 14;  // 50 us of work for each thread
     auto const write = [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
-        T const value = random_value(range, seed, static_cast<std::uint64_t>(i));
-        std::memcpy(to + i * std::int64_t{sizeof(T)}, &value, sizeof(T));
+        auto const value = random_value(range, seed, static_cast<std::uint64_t>(i));
+        std::memcpy(to + i * std::int64_t{sizeof value}, &value, sizeof value);
       }
     };
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, write);

@@ -7,7 +7,7 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/memory/cuda.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,11 +21,10 @@ namespace assay::arrays {
 
 namespace detail {
 
-template <class T>
-__global__ void fill_random_elements(T* to, std::uint64_t count, uniform<T> range,
-                                     std::uint64_t seed) {
+template <class T, class Range>
+__global__ void fill_random_elements(T* to, std::uint64_t count, Range range, std::uint64_t seed) {
   for (auto const i : kernel::grid_stride(count)) {
-    to[i] = uniform_draw<T>{range, random_draw{seed, i}.bits}.value;
+    to[i] = draw_of<Range>{range, random_draw{seed, i}.bits}.value;
   }
 }
 
@@ -40,11 +39,13 @@ class device_array_store final : public array_store {
   void fill_random(void* to, std::size_t count, any_uniform const& range,
                    std::uint64_t seed) override {
     constexpr unsigned threads = 256;
+    if (count == 0) { return; }
     device_guard const guard{place_};
-    auto const fill = [&]<class T>(uniform<T> values) {
-      auto const run = detail::fill_random_elements<T>;
+    auto const fill = [&]<class Range>(Range values) {
+      using element = decltype(draw_of<Range>{}.value);
+      auto const run = detail::fill_random_elements<element, Range>;
       auto const shape = kernel::stride_shape(run, place_, count, threads);
-      kernel::launch(run, shape, 0, stream_, static_cast<T*>(to), count, values, seed);
+      kernel::launch(run, shape, 0, stream_, static_cast<element*>(to), count, values, seed);
     };
     std::visit(fill, range);
   }
@@ -58,8 +59,9 @@ class device_array_store final : public array_store {
   void copy_in(void* to, void const* host, std::size_t bytes) override { copy(to, host, bytes); }
   void copy_out(void* host, void const* from, std::size_t bytes) override {
     copy(host, from, bytes);
-    check(cudaStreamSynchronize(stream_.get()));
+    finish();
   }
+  void finish() override { check(cudaStreamSynchronize(stream_.get())); }
 
  private:
   struct device_free {

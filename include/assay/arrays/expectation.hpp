@@ -8,6 +8,7 @@
 #include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -43,7 +44,7 @@ inline constexpr tolerance default_tolerance =
 
 namespace arrays::detail {
 
-inline constexpr unsigned char poison = 0xFF;  // NaN as a floating number
+inline constexpr unsigned char default_poison = 0xFF;  // NaN as a floating number
 
 /// Integers compare exactly. A floating NaN agrees with every NaN, and infinity with itself.
 template <class Got, class Wanted>
@@ -59,10 +60,21 @@ bool agrees(Got got, Wanted wanted, double allowed) {
   }
 }
 
+/// The byte that fills an array before verification; none where the array is not poisoned.
+using poison_byte = std::optional<unsigned char>;
+
 template <class T>
-bool is_poison(T value) {
-  using bits = bits_of<T>;
-  return std::bit_cast<bits>(value) == static_cast<bits>(~bits{0});
+bool is_poison(T value, poison_byte poison) {
+  if (!poison) { return false; }
+  std::array<unsigned char, sizeof(T)> all;
+  all.fill(*poison);
+  return std::bit_cast<std::array<unsigned char, sizeof(T)>>(value) == all;
+}
+
+/// The same bits, or two NaN: the payload of a NaN differs between processors.
+inline bool same_result(double got, double wanted) {
+  return std::bit_cast<std::uint64_t>(got) == std::bit_cast<std::uint64_t>(wanted) ||
+         (std::isnan(got) && std::isnan(wanted));
 }
 
 template <class Value>
@@ -80,39 +92,112 @@ std::string in_text(Value value, int digits) {
 class expectation {
  public:
   virtual ~expectation() = default;
-  /// The first wrong element in words; nothing when the array is right. Poison in an array that
-  /// was `poisoned` is wrong. `index` is the array's number in the message.
-  virtual std::optional<std::string> mismatch(array_store& store, void const* array, bool poisoned,
-                                              std::size_t index) = 0;
+  /// The first wrong element in words; nothing when the array is right. Poison of floating type is
+  /// wrong. `index` is the array's number in the message.
+  virtual std::optional<std::string> mismatch(array_store& store, void const* array,
+                                              poison_byte poison, std::size_t index) = 0;
+};
+
+/// An array that `judge(std::span<T const> got)` calls right or wrong.
+template <class T, class F>
+class judged_elements final : public expectation {
+ public:
+  judged_elements(std::size_t size, F judge) : size_(size), judge_(std::move(judge)) {}
+
+  std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte,
+                                      std::size_t) override {
+    auto const got = std::make_unique_for_overwrite<T[]>(size_);
+    store.copy_out(got.get(), array, size_ * sizeof(T));
+    return judge_(std::span<T const>{got.get(), size_});
+  }
+
+ private:
+  std::size_t size_;
+  F judge_;
 };
 
 template <class T, class F>
 class expected_elements final : public expectation {
  public:
-  static constexpr bool by_element = std::is_invocable_v<F const&, std::size_t>;
   using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
-  static_assert(by_element || std::is_invocable_v<F const&, std::span<whole>>,
+  static constexpr bool by_element = std::is_invocable_v<F const&, std::size_t>;
+  static constexpr bool by_part =
+      std::is_invocable_v<F const&, std::size_t, std::span<whole>, std::span<double>>;
+  static_assert(by_element || by_part || std::is_invocable_v<F const&, std::span<whole>>,
                 "setup.expect needs a const callable: f(std::size_t i) that returns the expected "
-                "element i, or f(std::span<double> wanted) that writes all of them; the span has "
-                "the array's own type where that is an integer");
+                "element i, f(std::span<double> wanted) that writes all of them, or "
+                "f(std::size_t first, std::span<double> wanted, std::span<double> errors) that "
+                "writes some; the span of wanted elements has the array's own type where that is "
+                "an integer");
 
   expected_elements(std::size_t size, F f, tolerance allowed)
       : size_(size), f_(std::move(f)), allowed_(allowed) {}
 
-  std::optional<std::string> mismatch(array_store& store, void const* array, bool poisoned,
+  /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
+  /// map than its copy takes.
+  std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte poison,
                                       std::size_t index) override {
-    if constexpr (by_element) {
-      return compare(store, array, poisoned, index, [&](std::size_t i) { return element(i); });
-    } else {
+    if constexpr (!by_element && !by_part) {
       if (values_.empty()) {
         values_.resize(size_);
         f_(std::span<whole>{values_});
       }
-      return compare(store, array, poisoned, index, [&](std::size_t i) { return +values_[i]; });
     }
+    constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
+    auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
+    std::size_t first = size_;
+    std::size_t wrong = 0;
+    std::string words;
+    for (std::size_t begin = 0; begin < size_; begin += piece) {
+      auto const count = std::min(piece, size_ - begin);
+      store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
+      auto const found = count_wrong(got.get(), count, begin, poison);
+      if (found.count > 0 && wrong == 0) {
+        first = found.first;
+        words = in_words(got[first - begin], first, poison);
+      }
+      wrong += found.count;
+    }
+    if (wrong == 0) { return std::nullopt; }
+    return "element " + std::to_string(first) + " of array " + std::to_string(index) + words +
+           "; " + std::to_string(wrong) + " of " + std::to_string(size_) +
+           (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
   }
 
  private:
+  static constexpr std::size_t step = 1024;  // 16 KiB of expected elements stay in the L1 cache
+
+  /// The expected elements [first, first + count) and their errors, on the stack of one thread.
+  struct expected_part {
+    using value = decltype([] {
+      if constexpr (by_element) {
+        return std::type_identity<std::conditional_t<
+            std::is_integral_v<T>,
+            decltype(+std::declval<std::invoke_result_t<F const&, std::size_t>>()), double>>{};
+      } else {
+        return std::type_identity<whole>{};
+      }
+    }())::type;
+    std::array<value, step> wanted;
+    std::array<double, step> errors;
+  };
+
+  void write(expected_part& to, std::size_t first, std::size_t count) const {
+    if constexpr (by_part) {
+      f_(first, std::span{to.wanted}.first(count), std::span{to.errors}.first(count));
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        if constexpr (by_element) {
+          to.wanted[i] = element(first + i);
+        } else {
+          to.wanted[i] = values_[first + i];
+        }
+        to.errors[i] =
+            allowed_.absolute + allowed_.relative * std::abs(static_cast<double>(to.wanted[i]));
+      }
+    }
+  }
+
   auto element(std::size_t i) const {
     using result = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;
     if constexpr (std::is_integral_v<T>) {
@@ -128,34 +213,12 @@ class expected_elements final : public expectation {
   }
 
   template <class Wanted>
-  double allowed_at(Wanted wanted) const {
-    return allowed_.absolute + allowed_.relative * std::abs(static_cast<double>(wanted));
-  }
-
-  /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
-  /// map than its copy takes.
-  template <class Wanted>
-  std::optional<std::string> compare(array_store& store, void const* array, bool poisoned,
-                                     std::size_t index, Wanted const& wanted_at) const {
-    constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
-    auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
-    std::size_t first = size_;
-    std::size_t wrong = 0;
-    std::string words;
-    for (std::size_t begin = 0; begin < size_; begin += piece) {
-      auto const count = std::min(piece, size_ - begin);
-      store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
-      auto const found = count_wrong(got.get(), count, begin, poisoned, wanted_at);
-      if (found.count > 0 && wrong == 0) {
-        first = found.first;
-        words = in_words(got[first - begin], wanted_at(first), poisoned);
-      }
-      wrong += found.count;
+  static bool accepts(T got, Wanted wanted, double error) {
+    if constexpr (by_part && std::is_floating_point_v<T>) {
+      return same_result(got, wanted) || (error > 0 && agrees(got, wanted, error));
+    } else {
+      return agrees(+got, +wanted, error);
     }
-    if (wrong == 0) { return std::nullopt; }
-    return "element " + std::to_string(first) + " of array " + std::to_string(index) + words +
-           "; " + std::to_string(wrong) + " of " + std::to_string(size_) +
-           (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
   }
 
   struct wrong_elements {
@@ -163,22 +226,25 @@ class expected_elements final : public expectation {
   };
 
   /// The wrong ones among `count` elements, of which the first is number `begin` of the array.
-  template <class Wanted>
-  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, bool poisoned,
-                             Wanted const& wanted_at) const {
+  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin,
+                             poison_byte poison) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::atomic<std::size_t> first{size_};
     std::atomic<std::size_t> wrong{0};
     auto const search = [&](std::int64_t from, std::int64_t to) {
       auto lowest = size_;
       std::size_t found = 0;
-      for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
-        auto const wanted = wanted_at(begin + i);
-        // Poison is a NaN, and must not agree with an expected NaN.
-        bool const unwritten = poisoned && std::is_floating_point_v<T> && is_poison(got[i]);
-        if (!unwritten && agrees(+got[i], wanted, allowed_at(wanted))) { continue; }
-        lowest = std::min(lowest, begin + i);
-        ++found;
+      expected_part part;
+      for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
+        auto const many = std::min(step, static_cast<std::size_t>(to) - at);
+        write(part, begin + at, many);
+        for (std::size_t k = 0; k < many; ++k, ++at) {
+          // Poison is a NaN, and must not agree with an expected NaN.
+          bool const unwritten = std::is_floating_point_v<T> && is_poison(got[at], poison);
+          if (!unwritten && accepts(got[at], part.wanted[k], part.errors[k])) { continue; }
+          lowest = std::min(lowest, begin + at);
+          ++found;
+        }
       }
       wrong += found;
       auto seen = first.load();
@@ -188,15 +254,16 @@ class expected_elements final : public expectation {
     return {first, wrong};
   }
 
-  template <class Wanted>
-  std::string in_words(T got, Wanted wanted, bool poisoned) const {
+  std::string in_words(T got, std::size_t at, poison_byte poison) const {
     constexpr int digits = std::numeric_limits<T>::max_digits10;
+    expected_part part;
+    write(part, at, 1);
     std::string is = " is " + in_text(+got, digits);
-    if (poisoned && is_poison(got)) {  // -1 can also be the result of a call
+    if (is_poison(got, poison)) {  // such an integer can also be the result of a call
       is = std::is_integral_v<T> ? is + " as if it was never written" : " was never written";
     }
-    return is + ", expected " + in_text(wanted, digits) + " (tolerance " +
-           in_text(allowed_at(wanted), 3);
+    return is + ", expected " + in_text(+part.wanted[0], digits) + " (tolerance " +
+           in_text(part.errors[0], 3);
   }
 
   std::size_t size_;

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/arrays/array_view.hpp>
 #include <assay/arrays/expectation.hpp>
 #include <assay/core/random.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,41 +24,6 @@
 #include <vector>
 
 namespace assay {
-
-class setup;
-
-/// An array that a `setup` owns: a trivially copyable view, for host code to pass on to kernels.
-template <class T>
-class array_view {
- public:
-  T* data() const noexcept { return data_; }
-  std::size_t size() const noexcept { return size_; }
-
-  /// The value with which element i starts, from the host's memory or arithmetic. Throws
-  /// `std::logic_error` for arrays of `output` and `scratch`, which start with no value.
-  T seeded(std::size_t i) const {
-    if (i >= size_) {
-      throw std::out_of_range("seeded(" + std::to_string(i) + "): the array has " +
-                              std::to_string(size_) + " elements");
-    }
-    if (source_ != nullptr) { return source_[i]; }
-    if constexpr (number<T>) {
-      if (is_random_) { return random_value(range_, seed_, i); }
-    }
-    throw std::logic_error("seeded(" + std::to_string(i) +
-                           "): only arrays of random, from and inout have seeded values");
-  }
-
- private:
-  friend class setup;
-
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
-  T const* source_ = nullptr;
-  std::uint64_t seed_ = 0;
-  bool is_random_ = false;
-  uniform<std::conditional_t<number<T>, T, int>> range_{};  // unused where T is no number
-};
 
 namespace detail {
 
@@ -98,13 +65,47 @@ using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
 /// in each buffer set. All work on arrays runs in the order of the store's stream.
 class setup {
  public:
-  setup(std::unique_ptr<arrays::array_store> store, std::uint64_t seed)
+  setup(std::shared_ptr<arrays::array_store> store, std::uint64_t seed)
       : store_(std::move(store)), seed_(seed) {}
+  setup(setup&&) = default;
+  setup& operator=(setup&&) = default;
+
+  /// A setup for the same declarations once more: `random` and `from` return the arrays of this
+  /// setup, and all others are new. This setup has all its arrays already and must outlive the
+  /// result.
+  setup for_another_lane() const {
+    setup other{store_, seed_};
+    other.may_be_empty_ = may_be_empty_;
+    for (auto const& each : arrays_) {
+      other.shared_.push_back(each.is_input ? each.data : nullptr);
+    }
+    return other;
+  }
+  /// Permits arrays without elements.
+  setup& allow_empty() {
+    may_be_empty_ = true;
+    return *this;
+  }
 
   /// An input of n random numbers.
   template <number T>
   array_view<T> random(std::size_t n, uniform<T> range = {}) {
     return add_random("random", n, range);
+  }
+  /// An input of n random multiples of `unit`: each is the unit times an integer of the range.
+  /// Sums of numbers with few bits are exact, in any order.
+  template <std::floating_point T>
+  array_view<T> random_multiples(std::size_t n, uniform<std::int32_t> range, T unit) {
+    detail::require_range(range);
+    auto made = add_input<T>("random_multiples", n, nullptr);
+    made.kind_ = array_view<T>::random_kind::multiples;
+    made.steps_ = range;
+    made.range_.low = unit;
+    made.seed_ = random_bits(seed_, arrays_.size() - 1);
+    if (fresh_) {
+      store_->fill_random(made.data_, n, arrays::multiples<T>{range, unit}, made.seed_);
+    }
+    return made;
   }
   /// An input with the caller's elements. The caller's data must outlive the comparison: each epoch
   /// copies them, and `seeded` reads them.
@@ -112,27 +113,39 @@ class setup {
   array_view<detail::element_of<R>> from(R&& data) {
     return add_from<detail::element_of<R>>("from", std::span{data});
   }
-  /// An array that each call writes. It is poisoned before each verification.
+  /// An array that each call writes. It is poisoned before each verification: all its bytes are
+  /// `poison` then, by default NaN as floating numbers. Another byte serves where -1 is a likely
+  /// result.
   template <class T>
-  array_view<T> output(std::size_t n) {
-    auto const made = add<T>("output", n);
-    arrays_.back().poisoned = true;
-    store_->fill(made.data_, arrays::detail::poison, arrays_.back().bytes);
-    return made;
+  array_view<T> output(std::size_t n, unsigned char poison = arrays::detail::default_poison) {
+    return add_output<T>(n, nullptr, poison);
+  }
+  /// The same in the caller's memory where the store uses such memory, and else in its own.
+  template <class T>
+  array_view<T> output_in(std::span<T> data,
+                          unsigned char poison = arrays::detail::default_poison) {
+    return add_output<T>(data.size(), data.data(), poison);
   }
   /// An array that each call reads and writes. The array starts with random numbers, and `restore`
   /// writes the same numbers again.
   template <number T>
   array_view<T> inout(std::size_t n, uniform<T> range = {}) {
-    auto const made = add_random("inout", n, range);
+    auto const made = add_random("inout", n, range, true);
     keep_start();
     return made;
   }
   /// The same with the caller's elements; see `from`.
   template <detail::kept_range R>
   array_view<detail::element_of<R>> inout(R&& data) {
-    auto const made = add_from<detail::element_of<R>>("inout", std::span{data});
+    auto const made = add_from<detail::element_of<R>>("inout", std::span{data}, true);
     keep_start();
+    return made;
+  }
+  /// Memory of calls that holds zeros before the first call. Each call must leave zeros behind.
+  template <class T>
+  array_view<T> zeros(std::size_t n) {
+    auto const made = add<T>("zeros", n);
+    store_->fill(made.data_, 0, arrays_.back().bytes);
     return made;
   }
   /// Temporary memory of a call. Its content is not specified.
@@ -155,29 +168,32 @@ class setup {
   /// Says what an array of `output` or `inout` holds after one call from the start. The last
   /// expectation of an array counts.
   ///
-  /// Two forms: `f(std::size_t i)` returns the expected element i and is called from several
-  /// threads at once. `f(std::span<double> wanted)` writes all expected elements, for results such
-  /// as sums and products; `wanted` is a `std::span<T>` where T is an integer. The expectation
-  /// keeps a copy of `f`.
+  /// Three forms. `f(std::size_t i)` returns the expected element i. `f(std::span<double> wanted)`
+  /// writes all expected elements, for results such as sums and products. `f(std::size_t first,
+  /// std::span<double> wanted, std::span<double> errors)` writes the expected elements from number
+  /// `first` on, and the largest permitted error of each; an error of 0 means the same bits. The
+  /// first and the third form are called from several threads at once. `wanted` is a `std::span<T>`
+  /// where T is an integer. The expectation keeps a copy of `f`.
   template <number T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     detail::require_amount("expect: relative tolerance ", allowed.relative);
     detail::require_amount("expect: absolute tolerance ", allowed.absolute);
-    auto const found = std::find_if(arrays_.begin(), arrays_.end(), [&](entry const& each) {
-      return each.data == static_cast<void*>(array.data_);
-    });
-    if (found == arrays_.end() || (!found->poisoned && found->start == nullptr)) {
-      throw std::invalid_argument(
-          "setup.expect needs an array that output or inout of the same setup returned");
-    }
-    found->expected = std::make_unique<arrays::detail::expected_elements<T, F>>(
+    written(array.data_).expected = std::make_unique<arrays::detail::expected_elements<T, F>>(
         array.size_, std::move(f), allowed);
   }
+  /// Lets `judge(std::span<T const> got)` say what is wrong with an array of `output` or `inout`,
+  /// as a `std::optional<std::string>`. For results that are checked without computing them again,
+  /// and for elements that are no numbers.
+  template <class T, class F>
+  void expect_that(array_view<T> array, F judge) {
+    written(array.data_).expected =
+        std::make_unique<arrays::detail::judged_elements<T, F>>(array.size_, std::move(judge));
+  }
 
-  /// Overwrites all arrays of `output` with 0xFF bytes, which are NaN as floating numbers.
+  /// Overwrites all arrays of `output` with their poison.
   void poison() {
     for (auto const& each : arrays_) {
-      if (each.poisoned) { store_->fill(each.data, arrays::detail::poison, each.bytes); }
+      if (each.poison) { store_->fill(each.data, *each.poison, each.bytes); }
     }
   }
   /// True if there is an array of `inout`.
@@ -201,7 +217,7 @@ class setup {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       auto const& each = arrays_[i];
       if (each.expected == nullptr) { continue; }
-      if (auto wrong = each.expected->mismatch(*store_, each.data, each.poisoned, i)) {
+      if (auto wrong = each.expected->mismatch(*store_, each.data, each.poison, i)) {
         return wrong;
       }
     }
@@ -215,42 +231,75 @@ class setup {
   struct entry {
     void* data = nullptr;
     std::size_t bytes = 0;
-    bool poisoned = false;
+    arrays::detail::poison_byte poison{};
+    bool is_input = false;
     void* start = nullptr;  // null but for `inout`
     std::unique_ptr<arrays::detail::expectation> expected{};
   };
 
+  /// The entry of an array that calls write.
+  entry& written(void* data) {
+    for (auto& each : arrays_) {
+      if (each.data == data && (each.poison || each.start != nullptr)) { return each; }
+    }
+    throw std::invalid_argument(
+        "setup.expect needs an array that output or inout of the same setup returned");
+  }
+
+  /// An array at `at`, or in new memory of the store where that is null.
   template <class T>
-  array_view<T> add(char const* call, std::size_t n) {
+  array_view<T> add(char const* call, std::size_t n, T* at = nullptr) {
     static_assert(std::is_trivially_copyable_v<T>, "arrays hold trivially copyable elements");
     constexpr auto most =
         static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T);
-    if (n == 0 || n > most) {
+    if ((n == 0 && !may_be_empty_) || n > most) {
       throw std::invalid_argument(std::string{"setup."} + call + ": an array of " +
                                   std::to_string(n) + " elements; 1 to " + std::to_string(most) +
                                   " are allowed");
     }
     array_view<T> made;
-    made.data_ = reinterpret_cast<T*>(store_->allocate(n * sizeof(T)));
+    made.data_ = at != nullptr ? at : reinterpret_cast<T*>(store_->allocate(n * sizeof(T)));
     made.size_ = n;
     arrays_.push_back({made.data_, n * sizeof(T)});
     return made;
   }
+  /// An array that no call writes, shared with the first lane; `fresh_` says whether it is new. The
+  /// caller's memory serves as it is where the store takes such memory.
   template <class T>
-  array_view<T> add_random(char const* call, std::size_t n, uniform<T> range) {
-    detail::require_range(range);
-    auto made = add<T>(call, n);
-    made.is_random_ = true;
-    made.range_ = range;
-    made.seed_ = random_bits(seed_, arrays_.size() - 1);
-    store_->fill_random(made.data_, n, arrays::erase(range), made.seed_);
+  array_view<T> add_input(char const* call, std::size_t n, T const* callers) {
+    auto const index = arrays_.size();
+    auto* at = index < shared_.size() ? static_cast<T*>(shared_[index]) : nullptr;
+    if (at == nullptr && store_->takes_callers_memory()) { at = const_cast<T*>(callers); }
+    fresh_ = at == nullptr;
+    auto const made = add<T>(call, n, at);
+    arrays_.back().is_input = true;
     return made;
   }
   template <class T>
-  array_view<T> add_from(char const* call, std::span<T const> data) {
-    auto made = add<T>(call, data.size());
+  array_view<T> add_random(char const* call, std::size_t n, uniform<T> range,
+                           bool written = false) {
+    detail::require_range(range);
+    auto made = written ? add<T>(call, n) : add_input<T>(call, n, nullptr);
+    made.kind_ = array_view<T>::random_kind::uniform;
+    made.range_ = range;
+    made.seed_ = random_bits(seed_, arrays_.size() - 1);
+    if (written || fresh_) { store_->fill_random(made.data_, n, arrays::erase(range), made.seed_); }
+    return made;
+  }
+  template <class T>
+  array_view<T> add_from(char const* call, std::span<T const> data, bool written = false) {
+    auto made = written ? add<T>(call, data.size()) : add_input<T>(call, data.size(), data.data());
     made.source_ = data.data();
-    store_->copy_in(made.data_, data.data(), data.size_bytes());
+    if ((written || fresh_) && !data.empty()) {
+      store_->copy_in(made.data_, data.data(), data.size_bytes());
+    }
+    return made;
+  }
+  template <class T>
+  array_view<T> add_output(std::size_t n, T* callers, unsigned char poison) {
+    auto const made = add<T>("output", n, store_->takes_callers_memory() ? callers : nullptr);
+    arrays_.back().poison = poison;
+    store_->fill(made.data_, poison, arrays_.back().bytes);
     return made;
   }
   void keep_start() {
@@ -259,9 +308,12 @@ class setup {
     store_->copy(last.start, last.data, last.bytes);
   }
 
-  std::unique_ptr<arrays::array_store> store_;
+  std::shared_ptr<arrays::array_store> store_;
   std::uint64_t seed_;
   std::vector<entry> arrays_;
+  std::vector<void*> shared_;  // arrays of the first lane; null where an array is not shared
+  bool may_be_empty_ = false;
+  bool fresh_ = true;
   double bytes_ = 0;
   double flops_ = 0;
 };

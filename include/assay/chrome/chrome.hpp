@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Writing a trace for Perfetto and other viewers: Chrome's JSON in the dialect of Kineto.
+/// `write_chrome`: a trace for Perfetto and other viewers, as Chrome's JSON in Kineto's dialect.
 #pragma once
 
-#include <assay/chrome/events.hpp>
 #include <assay/chrome/json_text.hpp>
 #include <assay/chrome/labels.hpp>
 #include <assay/chrome/tracks.hpp>
-#include <assay/core/file.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,66 +21,98 @@
 namespace assay::trace {
 
 /// Writes one model, event by event.
-class chrome_writer : chrome_events {
+class chrome_writer {
  public:
-  chrome_writer(new_file& to, model const& from)
-      : chrome_events(to, from), projections_(project(from)), tracks_(from, projections_) {}
+  chrome_writer(atomic_file& to, model const& from)
+      : out_(to),
+        from_(from),
+        base_(chrome::base_of(from)),
+        projections_(project(from)),
+        tracks_(from, projections_) {}
 
   void write() {
-    out_.raw("{\n").member("schemaVersion", 1).raw(",\n\"deviceProperties\": [");
-    write_devices();
-    out_.raw("],\n").member("displayTimeUnit", "ns").raw(",\n");
-    out_.member("baseTimeNanoseconds", from_.epoch_ns + base_).raw(",\n\"assay\": {");
-    write_rest();
-    out_.raw("},\n\"traceEvents\": [");
+    out_.open('{').line().member("schemaVersion", 1).line().key("deviceProperties").open('[');
+    for (auto const& each : from_.devices) {
+      out_.line().open('{').member("id", each.id).member("name", each.name);
+      chrome::each_property(each, [&](char const* name, auto value) { out_.member(name, value); });
+      out_.close('}');
+    }
+    out_.close(']').line().member("displayTimeUnit", "ns").line();
+    out_.member("baseTimeNanoseconds", from_.epoch_ns + base_).line();
+    write_origin();
+    out_.line().key("traceEvents").open('[');
     write_names();
-    write_host();
+    write_calls();
+    write_ranges();
     write_kernels();
-    write_other_work();
+    write_copies();
+    write_whole_graphs();
+    write_synchronizations();
     write_projections();
     write_arrows();
-    write_samples();
-    out_.raw("\n]}\n").flush();
+    write_counters();
+    write_memory();
+    out_.close(']').close('}').flush();
   }
 
  private:
-  void write_devices() {
-    auto separator = "\n";
-    for (auto const& each : from_.devices) {
-      out_.raw(separator).raw("{").member("id", each.id).raw(",").member("name", each.name);
-      chrome::each_property(
-          each, [&](char const* name, auto value) { out_.raw(",").member(name, value); });
-      out_.raw("}");
-      separator = ",\n";
-    }
+  std::string_view text(string_id number) const { return from_.strings[number]; }
+
+  // The object `assay` holds facts that the dialect has no place for.
+  void write_origin() {
+    out_.key("assay").open('{').member("source", from_.source);
+    out_.member("epoch_ns", from_.epoch_ns).member("base_ns", base_);
+    out_.key("window").array(from_.window.begin, from_.window.end);
+    auto const& lost = from_.lost;
+    out_.key("lost").array(lost.dropped, lost.zero_stamped, lost.out_of_window, lost.unmatched,
+                           lost.unnamed);
+    out_.key("notes").open('[');
+    for (auto const& [name, note] : from_.notes) { out_.array(name, note); }
+    out_.close(']').close('}');
   }
 
-  // What the dialect has no place for.
-  void write_rest() {
-    out_.member("format", chrome::format).raw(",").member("source", from_.source).raw(",");
-    out_.member("epoch_ns", from_.epoch_ns).raw(",").member("base_ns", base_).raw(",");
-    out_.raw("\"window\":[").value(from_.window.begin).raw(",").value(from_.window.end).raw("],");
-    auto const& lost = from_.lost;
-    out_.raw("\"lost\":[").value(lost.dropped).raw(",").value(lost.zero_stamped).raw(",");
-    out_.value(lost.out_of_window).raw(",").value(lost.unmatched).raw(",").value(lost.unnamed);
-    out_.raw("],\n\"notes\":[");
-    auto separator = "";
-    for (auto const& [name, note] : from_.notes) {
-      out_.raw(separator).raw("[").value(name).raw(",").value(note).raw("]");
-      separator = ",";
-    }
-    out_.raw("],\n\"threads\":[");
-    separator = "";
-    for (auto const& each : from_.threads) {
-      out_.raw(separator).raw("[").value(each.thread.process).raw(",").value(each.thread.thread);
-      out_.raw(",").value(each.name).raw("]");
-      separator = ",";
-    }
-    out_.raw("],\n\"strings\":[");
-    for (std::size_t i = 0; i < from_.strings.size(); ++i) {
-      out_.raw(i == 0 ? "\n" : ",\n").value(text(static_cast<string_id>(i)));
-    }
-    out_.raw("]");
+  void metadata(std::string_view what, chrome_track on, std::string_view key, auto const& value) {
+    out_.line().open('{').member("ph", "M").member("name", what).member("pid", on.pid);
+    out_.member("tid", on.tid).key("args").open('{').member(key, value).close('}').close('}');
+  }
+  /// Begins an event; members follow, then `}`.
+  void event(std::string_view phase, std::string_view category, std::string_view name,
+             chrome_track on, std::int64_t at) {
+    out_.line().open('{').member("ph", phase).member("cat", category).member("name", name);
+    out_.member("pid", on.pid).member("tid", on.tid).key("ts").microseconds(at - base_);
+  }
+  /// Begins a span with its arguments; they follow, then `end`.
+  void span_of(std::string_view category, std::string_view name, chrome_track on, span when) {
+    event("X", category, name, on, when.begin);
+    out_.key("dur").microseconds(when.length()).key("args").open('{');
+  }
+  /// Begins a moment with its arguments; they follow, then `end`.
+  void moment(std::string_view category, std::string_view name, chrome_track on, std::int64_t at) {
+    event("i", category, name, on, at);
+    out_.member("s", "t").key("args").open('{');
+  }
+  void end() { out_.close('}').close('}'); }
+
+  template <class T>
+  void unless_zero(std::string_view name, T value) {
+    if (value != T{}) { out_.member(name, value); }
+  }
+  void place(device_place const& at, std::string_view stream = "stream") {
+    out_.member("device", at.device).member("context", at.context);
+    out_.member(stream, chrome::shown_stream(at.stream)).member("correlation", at.correlation);
+    unless_zero("process", at.process);
+    unless_zero("green context", at.green_context);
+    unless_zero("graph node id", at.graph_node);
+  }
+  // The first track of a thread has its number; on further lanes the number is an argument.
+  void thread(thread_key const& key, chrome_track on) {
+    if (on.tid != key.thread) { out_.member("thread", key.thread); }
+  }
+  void bytes(std::uint64_t count, span when) {
+    out_.member("bytes", count);
+    if (when.length() <= 0) { return; }
+    out_.member("memory bandwidth (GB/s)",
+                static_cast<double>(count) / static_cast<double>(when.length()));
   }
 
   void write_names() {
@@ -107,113 +139,111 @@ class chrome_writer : chrome_events {
     });
   }
 
-  void write_host() {
+  void write_calls() {
     for (std::size_t row = 0; row < from_.calls.size(); ++row) {
       auto const& call = from_.calls[row];
       auto const on = tracks_.of(chrome_tracks::calls, row);
       auto const name = chrome::without_version(text(call.name));
       span_of(chrome::category(call.layer), name, on, call.when);
       out_.member("correlation", call.correlation);
-      if (name.size() != text(call.name).size()) {
-        out_.raw(",").member("function", text(call.name));
-      }
+      if (name.size() != text(call.name).size()) { out_.member("function", text(call.name)); }
       unless_zero("result", call.result);
       thread(call.thread, on);
       end();
     }
+    for (std::size_t row = 0; row < from_.overheads.size(); ++row) {
+      auto const& cost = from_.overheads[row];
+      span_of("overhead", text(cost.name), tracks_.of(chrome_tracks::overheads, row), cost.when);
+      out_.member("correlation", cost.correlation).member("process", cost.thread.process);
+      out_.member("thread", cost.thread.thread);
+      end();
+    }
+  }
+
+  void write_ranges() {
     for (std::size_t row = 0; row < from_.ranges.size(); ++row) {
       auto const& range = from_.ranges[row];
       auto const on = tracks_.of(chrome_tracks::ranges, row);
       if (range.style == range_style::mark) {
-        event("i", "user_annotation", text(range.name), on, range.when.begin);
-        out_.raw(",\"s\":\"t\",\"args\":{");
+        moment("user_annotation", text(range.name), on, range.when.begin);
       } else {
         span_of("user_annotation", text(range.name), on, range.when);
       }
       out_.member("domain", text(range.domain));
-      if (range.style == range_style::start_end) { out_.raw(",").member("style", "start_end"); }
-      if (!range.ended) { out_.raw(",").member("ended", false); }
+      if (range.style == range_style::start_end) { out_.member("style", "start_end"); }
+      if (!range.ended) { out_.member("ended", false); }
       unless_zero("category", range.category);
       unless_zero("argb", range.argb);
       unless_zero("payload", range.payload);
       if (range.end_thread != range.thread) {
-        out_.raw(",\"end thread\":[").value(range.end_thread.process).raw(",");
-        out_.value(range.end_thread.thread).raw("]");
+        out_.key("end thread").array(range.end_thread.process, range.end_thread.thread);
       }
       thread(range.thread, on);
-      end();
-    }
-    for (std::size_t row = 0; row < from_.overheads.size(); ++row) {
-      auto const& cost = from_.overheads[row];
-      span_of("overhead", text(cost.name), tracks_.of(chrome_tracks::costs, row), cost.when);
-      out_.member("correlation", cost.correlation).raw(",").member("process", cost.thread.process);
-      out_.raw(",").member("thread", cost.thread.thread);
       end();
     }
   }
 
   void write_kernels() {
+    auto const triple = [&](std::string_view name, dimensions const& of) {
+      out_.key(name).array(of[0], of[1], of[2]);
+    };
     for (std::size_t row = 0; row < from_.kernels.size(); ++row) {
       auto const& run = from_.kernels[row];
       span_of("kernel", text(run.name), tracks_.of(chrome_tracks::kernels, row), run.when);
       place(run.where);
-      out_.raw(",").member("registers per thread", run.registers_per_thread);
-      out_.raw(",").member("shared memory",
-                           std::uint64_t{run.static_shared_bytes} + run.dynamic_shared_bytes);
+      out_.member("registers per thread", run.registers_per_thread);
+      out_.member("shared memory",
+                  std::uint64_t{run.static_shared_bytes} + run.dynamic_shared_bytes);
       unless_zero("dynamic shared memory", run.dynamic_shared_bytes);
       unless_zero("local memory per thread", run.local_bytes_per_thread);
       triple("grid", run.grid);
       triple("block", run.block);
       if (run.cluster != dimensions{}) { triple("cluster", run.cluster); }
       unless_zero("graph id", run.graph);
-      if (run.short_name != 0 || run.mangled_name != 0) {
-        out_.raw(",\"names\":[").value(run.short_name).raw(",").value(run.mangled_name).raw("]");
-      }
       end();
     }
   }
 
-  void write_other_work() {
+  void write_copies() {
     for (std::size_t row = 0; row < from_.copies.size(); ++row) {
       auto const& each = from_.copies[row];
       span_of("gpu_memcpy", chrome::name_of(each), tracks_.of(chrome_tracks::copies, row),
               each.when);
       place(each.where);
       bytes(each.bytes, each.when);
-      out_.raw(",\"kinds\":[").value(static_cast<int>(each.kind)).raw(",");
-      out_.value(static_cast<int>(each.from)).raw(",").value(static_cast<int>(each.to)).raw("]");
-      if (each.from_device != -1) { out_.raw(",").member("from device", each.from_device); }
-      if (each.to_device != -1) { out_.raw(",").member("to device", each.to_device); }
+      if (each.from_device != -1) { out_.member("from device", each.from_device); }
+      if (each.to_device != -1) { out_.member("to device", each.to_device); }
       end();
     }
-    for (std::size_t row = 0; row < from_.sets.size(); ++row) {
-      auto const& each = from_.sets[row];
-      auto const name = "Memset (" + std::string{label(each.kind)} + ")";
-      span_of("gpu_memset", name, tracks_.of(chrome_tracks::sets, row), each.when);
+    for (std::size_t row = 0; row < from_.memsets.size(); ++row) {
+      auto const& each = from_.memsets[row];
+      span_of("gpu_memset", "Memset (" + std::string{to_string(each.kind)} + ")",
+              tracks_.of(chrome_tracks::memsets, row), each.when);
       place(each.where);
       bytes(each.bytes, each.when);
-      out_.raw(",")
-          .member("value", each.value)
-          .raw(",")
-          .member("kind", static_cast<int>(each.kind));
+      out_.member("value", each.value);
       end();
     }
+  }
+
+  void write_whole_graphs() {
     for (std::size_t row = 0; row < from_.graph_launches.size(); ++row) {
       auto const& each = from_.graph_launches[row];
-      span_of("gpu_graph", "Graph " + std::to_string(each.graph),
-              tracks_.of(chrome_tracks::graphs, row), each.when);
+      span_of("gpu_graph", chrome::name_of(each), tracks_.of(chrome_tracks::graphs, row),
+              each.when);
       place(each.where);
-      out_.raw(",")
-          .member("graph id", each.graph)
-          .raw(",")
-          .member("graph exec id", each.executable);
+      out_.member("graph id", each.graph).member("graph exec id", each.executable);
       end();
     }
+  }
+
+  void write_synchronizations() {
     for (std::size_t row = 0; row < from_.synchronizations.size(); ++row) {
       auto const& each = from_.synchronizations[row];
-      span_of("cuda_sync", chrome::name_of(each.kind), tracks_.of(chrome_tracks::waits, row),
-              each.when);
-      // Nor has a wait of a stream one, whose name Holistic Trace Analysis does not know.
+      span_of("cuda_sync", chrome::name_of(each.kind),
+              tracks_.of(chrome_tracks::synchronizations, row), each.when);
+      // Holistic Trace Analysis takes a row with a `stream` for device work, unless it knows the
+      // name; it does not know the name of a stream's wait.
       place(each.where, each.kind == sync_kind::stream_wait ? "waiting stream" : "stream");
       unless_zero("event", each.event);
       end();
@@ -225,13 +255,12 @@ class chrome_writer : chrome_events {
       auto const& each = projections_[row];
       span_of("gpu_user_annotation", text(from_.ranges[each.range].name),
               tracks_.of(chrome_tracks::projections, row), each.when);
-      // Without its stream: Holistic Trace Analysis takes whatever has one for a kernel.
-      out_.member("device", each.where.device);
+      out_.member("device", each.where.device);  // a `stream` would make it device work
       end();
     }
   }
 
-  // From each call to all that it launched.
+  // Arrows lead from each call to all that it launched.
   void write_arrows() {
     call_index const calls{from_};
     std::vector<bool> begun(from_.calls.size());
@@ -239,20 +268,16 @@ class chrome_writer : chrome_events {
       auto const row = calls.find(where);
       if (row == no_row) { return; }
       auto const& call = from_.calls[row];
-      // Correlations count by process; readers take the number as it is, so that of one process
-      // alone has to stay the correlation.
+      // Each process counts its own correlations. The number of the first process is 0, so that
+      // the arrows of a single process have the correlations as their numbers, as readers expect.
       auto const id = tracks_.process_number(call.thread.process) << 32U | call.correlation;
       if (!begun[row]) {
         begun[row] = true;
         event("s", "ac2g", "ac2g", tracks_.of(chrome_tracks::calls, row), call.when.begin);
-        out_.raw(",").member("id", id).raw("}");
+        out_.member("id", id).close('}');
       }
-      event("f", "ac2g", "ac2g", on, at)
-          .raw(",")
-          .member("id", id)
-          .raw(",")
-          .member("bp", "e")
-          .raw("}");
+      event("f", "ac2g", "ac2g", on, at);
+      out_.member("id", id).member("bp", "e").close('}');
     };
     auto const all = [&](chrome_tracks::table which, auto const& rows) {
       for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -261,29 +286,28 @@ class chrome_writer : chrome_events {
     };
     all(chrome_tracks::kernels, from_.kernels);
     all(chrome_tracks::copies, from_.copies);
-    all(chrome_tracks::sets, from_.sets);
+    all(chrome_tracks::memsets, from_.memsets);
     all(chrome_tracks::graphs, from_.graph_launches);
   }
 
-  void write_samples() {
+  void write_counters() {
     for (auto const& each : from_.counters) {
       event("C", "counter", text(each.name), {tracks_.device_pid(each.device), 0}, each.at);
-      out_.raw(",\"args\":{")
-          .member("value", each.value)
-          .raw("},\"device\":")
-          .value(each.device)
-          .raw("}");
+      out_.key("args").open('{').member("value", each.value).close('}');
+      out_.member("device", each.device).close('}');
     }
+  }
+
+  void write_memory() {
     for (auto const& each : from_.memory) {
-      event("i", "cpu_instant_event", "[memory]", {each.thread.process, each.thread.thread},
-            each.at);
-      out_.raw(",\"s\":\"t\",\"args\":{");
+      moment("cpu_instant_event", "[memory]", {each.thread.process, each.thread.thread}, each.at);
       place(each.where);
       auto const released = each.operation == memory_operation::release;
-      out_.raw(",\"Bytes\":").raw(released ? "-" : "").value(each.bytes);
-      out_.raw(",").member("Addr", each.address).raw(",").member("Device Id", each.where.device);
-      out_.raw(",").member("bytes", each.bytes).raw(",").member("released", released);
-      out_.raw(",").member("kind", static_cast<int>(each.kind));
+      constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+      auto const bytes = static_cast<std::int64_t>(std::min(each.bytes, most));
+      out_.member("Bytes", released ? -bytes : bytes).member("Addr", each.address);
+      out_.member("Device Id", each.where.device).member("bytes", each.bytes);
+      out_.member("released", released).member("kind", static_cast<int>(each.kind));
       unless_zero("pool", each.pool);
       unless_zero("pool used bytes", each.pool_used_bytes);
       unless_zero("pool reserved bytes", each.pool_reserved_bytes);
@@ -291,6 +315,9 @@ class chrome_writer : chrome_events {
     }
   }
 
+  json_stream out_;
+  model const& from_;
+  std::int64_t base_;
   std::vector<projection> projections_;
   chrome_tracks tracks_;
 };
@@ -299,7 +326,7 @@ class chrome_writer : chrome_events {
 /// traces take, whole or not at all. Bytes in names that are not UTF-8 become U+FFFD. Throws
 /// `file_error`.
 inline void write_chrome(model const& trace, std::filesystem::path const& path) {
-  new_file file{path};
+  atomic_file file{path};
   chrome_writer{file, trace}.write();
   file.commit();
 }

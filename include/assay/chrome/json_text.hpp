@@ -3,7 +3,7 @@
 /// JSON written piece by piece into a file, with no document in memory.
 #pragma once
 
-#include <assay/core/file.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/trace/utf8.hpp>
 
 #include <array>
@@ -21,7 +21,7 @@ namespace assay::trace {
 inline void append_quoted(std::string& to, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   to += '"';
-  std::size_t plain = 0;  // where what is not yet added begins
+  std::size_t plain = 0;  // the begin of the text that is not yet added
   auto const flush = [&](std::size_t until) { to += text.substr(plain, until - plain); };
   for (std::size_t at = 0; at < text.size();) {
     auto const byte = static_cast<std::uint8_t>(text[at]);
@@ -49,53 +49,75 @@ inline void append_quoted(std::string& to, std::string_view text) {
   to += '"';
 }
 
-/// JSON on its way into a file. Names of members and their order are the caller's care.
+/// Writes JSON into a file. Commas come by themselves; brackets are the care of the caller.
 class json_stream {
  public:
-  explicit json_stream(new_file& to) : to_(to) { buffer_.reserve(2 * chunk_bytes); }
+  explicit json_stream(atomic_file& to) : to_(to) { buffer_.reserve(2 * chunk_bytes); }
 
-  /// Adds characters as they are.
-  json_stream& raw(std::string_view text) {
-    buffer_ += text;
+  json_stream& open(char bracket) {
+    comma();
+    buffer_ += bracket;
+    first_ = true;
+    return *this;
+  }
+  json_stream& close(char bracket) {
+    buffer_ += bracket;
+    first_ = false;
     if (buffer_.size() >= chunk_bytes) { flush(); }
+    return *this;
+  }
+  /// Begins a new line, so that a file of one event per line can be searched by line.
+  json_stream& line() {
+    comma();
+    buffer_ += '\n';
+    first_ = true;
+    return *this;
+  }
+  json_stream& key(std::string_view name) {
+    comma();
+    append_quoted(buffer_, name);
+    buffer_ += ':';
+    first_ = true;
     return *this;
   }
 
   json_stream& value(std::string_view text) {
+    comma();
     append_quoted(buffer_, text);
-    return raw({});
+    return *this;
   }
   json_stream& value(char const* text) { return value(std::string_view{text}); }
-  json_stream& value(bool yes) { return raw(yes ? "true" : "false"); }
-  json_stream& value(std::integral auto number) {
-    std::array<char, 24> digits{};
-    auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    return raw({digits.data(), end});
-  }
-  /// The shortest digits that read back as the same number; JSON has none for NaN and infinities,
-  /// which become null and strings.
-  json_stream& value(double number) {
-    if (std::isnan(number)) { return raw("null"); }
-    if (std::isinf(number)) { return value(number > 0 ? "inf" : "-inf"); }
+  json_stream& value(bool yes) { return plain(yes ? "true" : "false"); }
+  /// The shortest digits that read back as the same number. JSON has none for NaN and infinities:
+  /// they become null and strings.
+  template <class Number>
+  requires(std::integral<Number> || std::floating_point<Number>)
+  json_stream& value(Number number) {
+    if constexpr (std::floating_point<Number>) {
+      if (std::isnan(number)) { return plain("null"); }
+      if (std::isinf(number)) { return value(number > 0 ? "inf" : "-inf"); }
+    }
     std::array<char, 32> digits{};
     auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    return raw({digits.data(), end});
+    return plain({digits.data(), end});
   }
   /// Nanoseconds as microseconds with three decimals.
   json_stream& microseconds(std::int64_t nanoseconds) {
     auto const size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
                                       : static_cast<std::uint64_t>(nanoseconds);
-    raw(nanoseconds < 0 ? "-" : "").value(size / 1000);
-    auto const rest = static_cast<unsigned>(size % 1000);
-    std::array<char, 4> const decimals{'.', static_cast<char>('0' + rest / 100),
-                                       static_cast<char>('0' + rest / 10 % 10),
-                                       static_cast<char>('0' + rest % 10)};
-    return raw({decimals.data(), decimals.size()});
+    auto const decimals = std::to_string(1000 + size % 1000);
+    return plain((nanoseconds < 0 ? "-" : "") + std::to_string(size / 1000) + "." +
+                 decimals.substr(1));
   }
-
+  template <class... Values>
+  json_stream& array(Values const&... values) {
+    open('[');
+    (value(values), ...);
+    return close(']');
+  }
   template <class T>
   json_stream& member(std::string_view name, T const& of) {
-    return raw("\"").raw(name).raw("\":").value(of);
+    return key(name).value(of);
   }
 
   void flush() {
@@ -106,8 +128,19 @@ class json_stream {
  private:
   static constexpr std::size_t chunk_bytes = std::size_t{1} << 20U;
 
-  new_file& to_;
+  void comma() {
+    if (!first_) { buffer_ += ','; }
+    first_ = false;
+  }
+  json_stream& plain(std::string_view text) {
+    comma();
+    buffer_ += text;
+    return *this;
+  }
+
+  atomic_file& to_;
   std::string buffer_;
+  bool first_ = true;  ///< the next value follows a bracket or a key
 };
 
 }  // namespace assay::trace

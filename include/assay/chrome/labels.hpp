@@ -15,25 +15,19 @@
 
 namespace assay::trace::chrome {
 
-/// Of the object `assay`, which holds what the dialect does not.
-inline constexpr int format = 1;
-
-inline constexpr std::array<std::string_view, 3> layers{"cuda_runtime", "cuda_driver",
-                                                        "os_runtime"};
-
 constexpr std::string_view category(api layer) noexcept {
+  constexpr std::array<std::string_view, 3> layers{"cuda_runtime", "cuda_driver", "os_runtime"};
   return layers[static_cast<std::size_t>(layer)];
 }
 
-inline constexpr std::array<std::string_view, 5> sync_names{
-    "Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
-
 constexpr std::string_view name_of(sync_kind kind) noexcept {
-  return sync_names[static_cast<std::size_t>(kind)];
+  constexpr std::array<std::string_view, 5> names{"Sync", "Event Sync", "Stream Wait Event",
+                                                  "Stream Sync", "Context Sync"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
-/// A call's name without the version that CUPTI adds: `_v` and four digits or more; readers look
-/// for `cudaLaunchKernel`. What is part of a name, as in `cuGetProcAddress_v2`, stays.
+/// A call's name without the version that CUPTI adds: `_v` and four digits or more. Viewers look
+/// for `cudaLaunchKernel`. A shorter number is part of the name, as in `cuGetProcAddress_v2`.
 constexpr std::string_view without_version(std::string_view name) noexcept {
   auto const digits = name.find_last_not_of("0123456789");
   if (digits == std::string_view::npos || digits < 1 || name.size() - digits < 5) { return name; }
@@ -48,16 +42,22 @@ inline std::string name_of(memory_copy const& copy) {
   auto const way = ways[static_cast<std::size_t>(copy.kind)];
   auto const unified = copy.kind >= copy_kind::unified_host_to_device;
   return (unified ? "Memcpy Unified " : "Memcpy ") + std::string{way} + " (" +
-         std::string{label(copy.from)} + " -> " + std::string{label(copy.to)} + ")";
+         std::string{to_string(copy.from)} + " -> " + std::string{to_string(copy.to)} + ")";
 }
 
+/// `Graph 7`: the number of the graph, or of its executable where only that was recorded.
+inline std::string name_of(graph_launch const& launch) {
+  return "Graph " + std::to_string(launch.graph != 0 ? launch.graph : launch.executable);
+}
+
+/// The number of a stream; -1 for none, as viewers expect.
 constexpr std::int64_t shown_stream(std::uint32_t stream) noexcept {
   return stream == 0xffff'ffff ? -1 : std::int64_t{stream};
 }
 
-/// Calls `visit(name, value)` for each figure of a device; of a mutable one the value may be set.
-template <class Device, class Visit>
-void each_property(Device& of, Visit&& visit) {
+/// Calls `visit(name, value)` for each figure of a device.
+template <class Visit>
+void each_property(device_description const& of, Visit&& visit) {
   visit("totalGlobalMem", of.memory_bytes);
   visit("computeMajor", of.compute_major);
   visit("computeMinor", of.compute_minor);
@@ -72,8 +72,8 @@ void each_property(Device& of, Visit&& visit) {
   visit("clockHertz", of.clock_hertz);
 }
 
-/// What is taken off all times of a trace: nothing, unless they are so far from its epoch (13 days
-/// or more) that microseconds as doubles would lose nanoseconds.
+/// The time that is taken off all times of a trace. It is zero for traces near their epoch.
+/// Thirteen days from the epoch, microseconds as doubles would lose nanoseconds.
 constexpr std::int64_t base_of(model const& trace) noexcept {
   constexpr std::int64_t far = std::int64_t{1} << 50U;
   auto const begin = trace.window.begin;

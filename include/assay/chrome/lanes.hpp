@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `lanes`: spans of one track dealt out so that in each lane any two are apart or one in the
-/// other.
+/// `lanes`: assigns the spans of one track to lanes, so that any two spans of a lane are apart or
+/// one in the other.
 #pragma once
 
 #include <assay/trace/model.hpp>
@@ -16,11 +16,11 @@
 
 namespace assay::trace {
 
-/// Deals out spans, which have to come ordered by begin, of equal ones the longer first: each goes
-/// to the first lane that it fits in.
+/// Assigns each span to the first lane that has room for it. The spans have to be ordered by begin,
+/// and spans of equal begin by falling end.
 class lanes {
  public:
-  /// The lane of the next span.
+  /// Adds the next span and returns its lane.
   std::size_t add(span when) {
     auto const near = std::min(open_.size(), searched);
     for (std::size_t i = 0; i < near; ++i) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/chrome/lanes.hpp>
-#include <assay/trace/launched.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/view.hpp>
 
@@ -21,7 +21,7 @@
 
 namespace assay::trace {
 
-/// What of a range ran on one stream: from the first piece of work launched in it to the last.
+/// A range on one stream: from the start of its first operation there to the end of the last.
 struct projection {
   row_index range = 0;
   device_place where;  ///< device, context, stream and process
@@ -31,11 +31,11 @@ struct projection {
 /// The projections of all ranges on the devices, range by range.
 inline std::vector<projection> project(model const& of) {
   view const rows{of};
-  launched_work const launched{of, rows.device_work()};
+  operations_in_range const launched{of, rows.gpu_operations()};
   std::vector<projection> all;
   for (row_index row = 0; row < of.ranges.size(); ++row) {
     auto const first = static_cast<std::ptrdiff_t>(all.size());
-    launched.inside(of.ranges[row], [&](work const& each) {
+    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
       auto const& where = place_of(of, each);
       auto const known = std::find_if(all.begin() + first, all.end(), [&](projection const& other) {
         return stream_of(other.where) == stream_of(where);
@@ -52,7 +52,7 @@ inline std::vector<projection> project(model const& of) {
       }
     });
   }
-  // Of equal projections the outer range's comes first, since it is drawn around the other.
+  // The projection of an outer range comes before an equal one of an inner range.
   std::stable_sort(all.begin(), all.end(), [&](projection const& a, projection const& b) {
     auto const& x = of.ranges[a.range].when;
     auto const& y = of.ranges[b.range].when;
@@ -69,11 +69,11 @@ struct chrome_track {
   std::int64_t tid = 0;
 };
 
-/// Tracks of threads and streams. Where spans of one would cross, it gets further lanes, so that on
-/// every track any two spans are apart or one in the other.
+/// Tracks of threads and streams. A track whose spans would cross gets further
+/// lanes, so that any two spans of a lane are apart or one in the other.
 class chrome_tracks {
  public:
-  /// The tables whose rows are spans, in the order in which spans of equal extent enclose another.
+  /// The tables of spans. A span encloses spans of equal extent from later tables.
   enum table : std::uint8_t {
     projections,
     ranges,
@@ -81,9 +81,9 @@ class chrome_tracks {
     graphs,
     kernels,
     copies,
-    sets,
-    waits,
-    costs
+    memsets,
+    synchronizations,
+    overheads
   };
   static constexpr std::size_t tables = 9;
 
@@ -99,13 +99,14 @@ class chrome_tracks {
             [&](graph_launch const& each) { return stream(each.where); });
     collect(kernels, of.kernels, [&](kernel_run const& each) { return stream(each.where); });
     collect(copies, of.copies, [&](memory_copy const& each) { return stream(each.where); });
-    collect(sets, of.sets, [&](memory_set const& each) { return stream(each.where); });
-    collect(waits, of.synchronizations, [&](synchronization const& each) {
-      return track_of({group::wait, device_pid(each.where.device), each.where.stream});
+    collect(memsets, of.memsets, [&](memset_operation const& each) { return stream(each.where); });
+    collect(synchronizations, of.synchronizations, [&](synchronization const& each) {
+      return track_of({group::synchronization, device_pid(each.where.device), each.where.stream});
     });
-    collect(costs, of.overheads,
-            [&](overhead const& each) { return track_of({group::cost, -1, each.thread.thread}); });
-    deal_out();
+    collect(overheads, of.overheads, [&](overhead const& each) {
+      return track_of({group::overhead, -1, each.thread.thread});
+    });
+    assign_lanes();
   }
 
   chrome_track of(table which, std::size_t row) const { return places_[which][row]; }
@@ -116,7 +117,7 @@ class chrome_tracks {
     return moved == moved_devices_.end() ? device : moved->second;
   }
   std::map<std::uint32_t, std::uint64_t> const& processes() const noexcept { return processes_; }
-  /// Processes counted from 0, so that those of one alone need no number.
+  /// The number of a process, counted from 0.
   std::uint64_t process_number(std::uint32_t process) const { return processes_.at(process); }
   std::set<std::int32_t> const& devices() const noexcept { return devices_; }
 
@@ -127,7 +128,7 @@ class chrome_tracks {
   }
 
  private:
-  enum class group : std::uint8_t { host, stream, wait, cost };
+  enum class group : std::uint8_t { host, stream, synchronization, overhead };
   using track_key = std::tuple<group, std::int64_t, std::uint32_t>;
   struct slice {
     span when;
@@ -151,7 +152,7 @@ class chrome_tracks {
     };
     add(of.kernels);
     add(of.copies);
-    add(of.sets);
+    add(of.memsets);
     add(of.graph_launches);
     add(of.synchronizations);
     for (auto const device : devices_) {
@@ -180,7 +181,7 @@ class chrome_tracks {
     }
   }
 
-  void deal_out() {
+  void assign_lanes() {
     std::sort(slices_.begin(), slices_.end(), [](slice const& a, slice const& b) {
       return std::tuple{a.track, a.when.begin, b.when.end, a.which, a.row} <
              std::tuple{b.track, b.when.begin, a.when.end, b.which, b.row};
@@ -193,10 +194,10 @@ class chrome_tracks {
     }
     for (auto const& [key, number] : keys_) {
       auto const [first, last] = parts[number];
-      lanes dealt;
+      lanes assigned;
       std::vector<chrome_track> lane_tracks;
       for (auto i = first; i < last; ++i) {
-        auto const lane = dealt.add(slices_[i].when);
+        auto const lane = assigned.add(slices_[i].when);
         if (lane == lane_tracks.size()) { lane_tracks.push_back(new_lane(key, lane)); }
         places_[slices_[i].which][slices_[i].row] = lane_tracks[lane];
       }
@@ -208,17 +209,17 @@ class chrome_tracks {
     auto const [kind, pid, number] = key;
     auto const plain = (kind == group::host || kind == group::stream) && lane == 0;
     chrome_track const track{pid, plain ? std::int64_t{number} : first_free + next_++};
-    std::string name = kind == group::host || kind == group::cost
+    std::string name = kind == group::host || kind == group::overhead
                            ? "thread " + std::to_string(number)
                        : number == no_stream ? "all streams"
                                              : "stream " + std::to_string(number);
-    if (kind == group::wait) { name += " (sync)"; }
+    if (kind == group::synchronization) { name += " (sync)"; }
     if (lane > 0) { name += " (lane " + std::to_string(lane + 1) + ")"; }
     if (kind != group::host || lane > 0) { names_.emplace_back(track, name, names_.size()); }
     return track;
   }
 
-  static constexpr std::uint32_t no_stream = 0xffff'ffff;             // of waits for a context
+  static constexpr std::uint32_t no_stream = 0xffff'ffff;  // of waits for a whole context
   static constexpr std::int64_t first_free = std::int64_t{1} << 30U;  // above what systems number
 
   std::map<track_key, std::uint32_t> keys_;

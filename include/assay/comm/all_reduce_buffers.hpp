@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a launch says of all ranks' buffers: where packs begin, and what ranks must agree on.
+/// The grid of vec16s over all ranks' buffers, and the hash of the arguments of an operation.
 #pragma once
 
 #include <assay/comm/concepts.hpp>
@@ -22,28 +22,28 @@ bool in_place(rank_buffers<T> const& buffers, int ranks) {
   return false;
 }
 
-/// The packs of `count` elements, the whole ones aligned in as many of the buffers as possible.
+/// The grid of `count` elements that aligns whole vec16s in as many buffers as possible.
 template <class T>
-pack_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks) {
+vec16_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks) {
   std::array<std::uintptr_t, std::size_t{2} * max_ranks> addresses{};
   std::size_t known = 0;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
     addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.in[rank]);
     addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.out[rank]);
   }
-  return make_pack_grid(sizeof(T), count, {addresses.data(), known});
+  return make_vec16_grid(sizeof(T), count, {addresses.data(), known});
 }
 
 template <class T>
 bool all_aligned(norm_buffers<T> const& buffers, int ranks) {
   bool all = true;
   buffers.for_each(1, 1, ranks, [&](buffer_span const& each) {
-    all = all && reinterpret_cast<std::uintptr_t>(each.data) % pack_bytes == 0;
+    all = all && reinterpret_cast<std::uintptr_t>(each.data) % vec16_bytes == 0;
   });
   return all;
 }
 
-/// Takes a part into a hash (FNV-1a, of words).
+/// Adds a part to a hash (FNV-1a over words).
 inline void mix(std::uint64_t& hash, std::uint64_t part) { hash = (hash ^ part) * 0x100000001B3U; }
 inline void mix(std::uint64_t& hash, float part) {
   mix(hash, std::uint64_t{std::bit_cast<std::uint32_t>(part)});
@@ -62,7 +62,8 @@ void mix(std::uint64_t& hash, std::array<T*, max_ranks> const& buffers) {
   }
 }
 
-/// What ranks must agree on, in 32 bits; a kernel stands for type and algorithm.
+/// A 32-bit hash of the arguments that must be equal on all ranks. The kernel stands for element
+/// type and algorithm.
 template <class... Parts>
 unsigned signature(Parts const&... parts) {
   std::uint64_t hash = 0xCBF29CE484222325U;

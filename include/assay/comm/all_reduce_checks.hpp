@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What `all_reduce` refuses, and how kernels tell it that they failed.
+/// The preconditions of `all_reduce`, and the host memory in which kernels report failures.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_error.hpp>
-#include <assay/comm/choice.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/norm_buffers.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/slicing.hpp>
+#include <assay/comm/tuning.hpp>
 #include <assay/copy/concepts.hpp>
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace assay::comm::detail {
 
-/// A failure for each rank in host memory that all devices write to.
+/// A failure for each rank, in host memory that all devices write to.
 class failure_board {
  public:
   failure_board() {
@@ -36,7 +36,8 @@ class failure_board {
   void clear() noexcept {
     for (int rank = 0; rank < max_ranks; ++rank) { get()[rank] = {}; }
   }
-  /// Throws the failure of the lowest rank that has one, a disagreement before what followed of it.
+  /// Throws the failure of the lowest rank that has one; causes go before the timeouts they lead
+  /// to.
   void require_none(double timeout_seconds) const {
     int found = -1;
     for (int rank = 0; rank < max_ranks; ++rank) {
@@ -57,8 +58,7 @@ class failure_board {
   std::unique_ptr<failure, release> notes_;
 };
 
-/// `code`: the compute capability, times ten, that the program was built for.
-inline void require_options(all_reduce_options const& options, int code) {
+inline void require_options(all_reduce_options const& options) {
   auto const refuse = [](std::string const& what) {
     throw std::invalid_argument("comm::all_reduce_options: " + what);
   };
@@ -75,27 +75,50 @@ inline void require_options(all_reduce_options const& options, int code) {
   if (!(options.timeout_seconds >= 0)) {
     refuse("timeout_seconds " + std::to_string(options.timeout_seconds) + ": 0 or more");
   }
-  if (is_ring(options.how)) {
-    copy::require_built_for("comm::all_reduce by " + std::string{in_words(options.how)},
-                            ring_capability, code);
-  }
 }
 
-inline void require_capacity(all_reduce_options const& options, std::size_t bytes, int ranks) {
-  auto const most = capacity_bytes(options.how, options.scratch_bytes, ranks);
+/// Refuses FIFO algorithms that have no kernel for this number of ranks in code for `code`, a
+/// compute capability times ten.
+inline void require_fifo_code(algorithm how, int ranks, int code) {
+  if (!is_fifo(how)) { return; }
+  auto const who = "comm::all_reduce by " + std::string{to_string(how)};
+  copy::require_built_for(who, fifo_capability, code);
+  if (has_fifo_code(how == algorithm::fifo_two_shot, ranks, code)) { return; }
+  int most = max_fifo_ranks;
+  while (most > 2 && !has_fifo_code(how == algorithm::fifo_two_shot, most, code)) { --most; }
+  throw std::invalid_argument(who + " over " + std::to_string(ranks) +
+                              " ranks: in code for compute capability " +
+                              copy::capability_text(code) + " it takes up to " +
+                              std::to_string(most) + "; use algorithm::automatic or two_shot");
+}
+
+/// Refuses a copy strategy whose tiles do not fit into the shared memory of a device's block.
+inline void require_shared_memory(std::string const& strategy, std::size_t needed,
+                                  std::size_t limit) {
+  if (needed <= limit) { return; }
+  throw std::invalid_argument(
+      "comm::all_reduce with " + strategy + " needs " + std::to_string(needed) +
+      " bytes of shared memory for each block, and the device has " + std::to_string(limit) +
+      ": use copy::regular, or blocks of fewer threads");
+}
+
+inline void require_capacity(all_reduce_options const& options, std::size_t bytes) {
+  auto const most = capacity_bytes(options.how, options.scratch_bytes);
   if (bytes <= most) { return; }
-  throw std::invalid_argument(
-      "all_reduce of " + std::to_string(bytes) + " bytes by " + std::string{in_words(options.how)} +
-      ": its scratch is for " + std::to_string(most) + " at most; raise scratch_bytes (" +
-      std::to_string(options.scratch_bytes) + "), or leave the choice of the algorithm");
+  throw std::invalid_argument("all_reduce of " + std::to_string(bytes) + " bytes by " +
+                              std::string{to_string(options.how)} + ": its scratch is for " +
+                              std::to_string(most) + " at most; raise scratch_bytes (" +
+                              std::to_string(options.scratch_bytes) +
+                              "), or leave the choice of the algorithm");
 }
 
-inline void require_slot(unsigned packs, unsigned most, all_reduce_options const& options) {
-  if (packs <= most) { return; }
-  throw std::invalid_argument(
-      "all_reduce: a block would send " + std::to_string(packs) + " packs and has scratch for " +
-      std::to_string(most) + ": allow more blocks than " + std::to_string(options.blocks) +
-      " or raise scratch_bytes (" + std::to_string(options.scratch_bytes) + ")");
+inline void require_slot(unsigned vecs, unsigned most, all_reduce_options const& options) {
+  if (vecs <= most) { return; }
+  throw std::invalid_argument("all_reduce: a block would send " + std::to_string(vecs) +
+                              " units of 16 bytes and has scratch for " + std::to_string(most) +
+                              ": allow more blocks than " + std::to_string(options.blocks) +
+                              " or raise scratch_bytes (" + std::to_string(options.scratch_bytes) +
+                              ")");
 }
 
 inline void require_resident(unsigned blocks, peers const& who, unsigned threads) {
@@ -105,12 +128,12 @@ inline void require_resident(unsigned blocks, peers const& who, unsigned threads
                               std::to_string(threads) + " threads");
 }
 
-/// Rings have blocks of two kinds.
+/// FIFO algorithms have sender blocks and reducer blocks.
 inline void require_two_kinds(unsigned blocks, algorithm how, int ranks_on_one) {
   if (blocks > 1) { return; }
   throw std::invalid_argument("all_reduce: " + std::to_string(ranks_on_one) +
                               " ranks on one device leave no rank room for two blocks, as " +
-                              std::string{in_words(how)} + " takes");
+                              std::string{to_string(how)} + " takes");
 }
 
 inline void require_one_device(peers const& who) {
@@ -125,7 +148,7 @@ inline void require_one_device(peers const& who) {
                               " bytes) " + why);
 }
 
-/// What can be seen from an address.
+/// Refuses null and misaligned addresses.
 inline void require_address(buffer_span const& what) {
   if (what.data == nullptr) { refuse_buffer(what, "is a null pointer"); }
   if (reinterpret_cast<std::uintptr_t>(what.data) % what.element_bytes != 0) {
@@ -134,7 +157,7 @@ inline void require_address(buffer_span const& what) {
   }
 }
 
-/// Whether it is memory of the rank's device, as the driver says of both ends.
+/// Refuses memory of another device or of the host; asks the driver about both ends.
 inline void require_memory(on::device place, buffer_span const& what) {
   if (what.bytes == 0) { return; }
   for (auto const* end : {static_cast<std::byte const*>(what.data),
@@ -179,14 +202,14 @@ void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size
   }
 }
 
-inline void require_norm(unsigned block_packs, unsigned most, unsigned row_packs,
-                         std::size_t tokens, std::size_t hidden, unsigned most_row_packs) {
-  if (row_packs > most_row_packs) {
+inline void require_norm(unsigned block_vecs, unsigned most, unsigned row_vecs, std::size_t tokens,
+                         std::size_t hidden, unsigned most_row_vecs) {
+  if (row_vecs > most_row_vecs) {
     throw std::invalid_argument(
         "all_reduce with RMSNorm: rows of " + std::to_string(hidden) + " elements; a block holds " +
-        std::to_string(std::size_t{most_row_packs} * pack_bytes) + " bytes of a row at most");
+        std::to_string(std::size_t{most_row_vecs} * vec16_bytes) + " bytes of a row at most");
   }
-  if (block_packs > most) {
+  if (block_vecs > most) {
     throw std::invalid_argument(
         "all_reduce with RMSNorm: " + std::to_string(tokens) + " tokens of " +
         std::to_string(hidden) +

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How an all-reduce fails where it is checked.
+/// The failures of an all-reduce with bounded waits.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <stdexcept>
 #include <string>
 
 namespace assay::comm {
 
-/// What a kernel found: a peer, or blocks of its own rank, that never came, a flag that no peer can
-/// have written, ranks that were asked for different operations.
+/// The failures that a kernel finds: a wait for a peer, or for blocks of its own rank, that did not
+/// end in time; a counter that no peer can have written; different arguments on the ranks.
 enum class failure_kind : int { none, timed_out, corrupted, disagreement };
 
 /// A failure as a kernel leaves it in host memory; `kind` is written last.
@@ -20,8 +22,8 @@ struct failure {
   unsigned epoch = 0;
 };
 
-/// An operation of `all_reduce` that failed on the device; its results, and those of all later
-/// ones, are worthless until `reset`.
+/// An operation of `all_reduce` that failed on the device. Its results and those of all later
+/// operations are worthless until `reset`.
 class all_reduce_error : public std::runtime_error {
  public:
   all_reduce_error(int rank, failure const& what, double timeout_seconds)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which kernel is for which algorithm and number of ranks.
+/// The kernel of each algorithm and number of ranks.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_direct.cuh>
+#include <assay/comm/all_reduce_fifo.cuh>
+#include <assay/comm/all_reduce_lamport.cuh>
 #include <assay/comm/all_reduce_norm.cuh>
-#include <assay/comm/all_reduce_push.cuh>
-#include <assay/comm/all_reduce_ring.cuh>
-#include <assay/comm/all_reduce_two_shot_push.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +17,8 @@ namespace assay::comm {
 
 namespace detail {
 
-/// Calls `use.operator()<Ranks>()` with the least of 2, 4 and 8 that holds so many ranks: what is
-/// in registers for each rank is compiled for these.
+/// Calls `use` with the least of 2, 4 and 8 that holds `ranks`: kernels keep registers for each
+/// rank, and are compiled for these numbers.
 template <class Use>
 decltype(auto) with_ranks(int ranks, Use const& use) {
   if (ranks <= 2) { return use(std::integral_constant<int, 2>{}); }
@@ -39,16 +38,12 @@ struct all_reduce_kernels {
     return detail::with_ranks(ranks, [how](auto most) -> kernel {
       constexpr int Ranks = decltype(most)::value;
       switch (how) {
-        case algorithm::ll_push:
-          return ll_push<T, Ranks>;
         case algorithm::lamport_push:
           return lamport_push<T, Ranks>;
-        case algorithm::lamport_two_shot:
-          return lamport_two_shot<T, Ranks>;
-        case algorithm::ring_push:
-          return ring_push<T, Ranks>;
-        case algorithm::ring_two_shot:
-          return ring_two_shot<T, Ranks>;
+        case algorithm::fifo_one_shot:
+          return fifo_one_shot<T, Ranks>;
+        case algorithm::fifo_two_shot:
+          return fifo_two_shot<T, Ranks>;
         default:
           return all_reduce_direct<T, Ranks, Copy, Threads>;
       }
@@ -62,25 +57,25 @@ struct all_reduce_kernels {
   }
 };
 
-/// The fixed part of a launch in tiles.
+/// The part of a launch that does not depend on the message.
 struct tiled_launch {
   unsigned threads;
-  unsigned tile_packs;
+  unsigned tile_vecs;
   std::size_t shared_bytes;
 };
 
-/// Of an algorithm that is no push of everything at once.
+/// The launch of `how`, any algorithm but `lamport_push`.
 template <class Copy, int Threads>
 tiled_launch tiled_shape(algorithm how, int ranks) {
   return detail::with_ranks(ranks, [how](auto most) -> tiled_launch {
     constexpr int Ranks = decltype(most)::value;
     using tuning = direct_tuning<Copy, Ranks, Threads>;
     switch (how) {
-      case algorithm::ring_push:
-      case algorithm::ring_two_shot:
-        return {ring_block::threads, ring_tile_packs, 0};
+      case algorithm::fifo_one_shot:
+      case algorithm::fifo_two_shot:
+        return {fifo_block::threads, fifo_tile_vecs, 0};
       default:
-        return {static_cast<unsigned>(tuning::threads), tuning::tile_packs, tuning::shared_bytes};
+        return {static_cast<unsigned>(tuning::threads), tuning::tile_vecs, tuning::shared_bytes};
     }
   });
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an all-reduce is: its elements and buffers, and the engines that run it.
+/// The elements, buffers and engines of an all-reduce.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
 #include <assay/core/cccl.hpp>
-#include <assay/core/named.hpp>
 #include <assay/core/place.hpp>
+#include <assay/core/policy.hpp>
 
 #include <array>
 #include <concepts>
@@ -17,17 +17,16 @@
 
 namespace assay::comm {
 
-/// What becomes of the ranks' elements; `average` divides the sum by the number of ranks.
+/// The reduction of the ranks' elements; `average` divides the sum by the number of ranks.
 enum class reduction { sum, max, average };
 
-constexpr std::string_view in_words(reduction what) noexcept {
+constexpr std::string_view to_string(reduction what) noexcept {
   constexpr std::string_view words[] = {"sum", "max", "average"};
   return words[static_cast<int>(what)];
 }
 
-/// What can be reduced: `float`, and floating-point types of 16 bits that convert to it and back,
-/// as
-/// `__half` and `__nv_bfloat16` do once their headers are included. Sums are kept in `float`.
+/// An element type: `float`, or a 16-bit floating-point type that converts to `float` and back, as
+/// `__half` and `__nv_bfloat16`. Sums are kept in `float`.
 template <class T>
 concept element = std::same_as<T, float> || (sizeof(T) == 2 && std::is_trivially_copyable_v<T> &&
                                              !std::integral<T> && requires(T value, float wide) {
@@ -35,8 +34,8 @@ concept element = std::same_as<T, float> || (sizeof(T) == 2 && std::is_trivially
                                                static_cast<T>(wide);
                                              });
 
-/// Where each rank's input and output begin, in rank order, in memory of that rank's device which
-/// all others reach. An output may be its rank's input; otherwise none overlap.
+/// Each rank's input and output, in rank order. They are in memory of the rank's device, and all
+/// other ranks reach them. An output may be its rank's input; no other buffers overlap.
 template <class T>
 struct rank_buffers {
   std::array<T const*, max_ranks> in{};
@@ -47,11 +46,11 @@ struct rank_buffers {
 /// Runs all-reduces over the ranks of this process, each a device.
 ///
 /// `enqueue<T>(rank, stream, buffers, count, what)` enqueues one rank's part on a stream of its
-/// device and does not block; it can be recorded into a graph. Each operation takes one call for
-/// every rank, with equal arguments but the first two, and in the same order of operations on all:
-/// from one thread for each device, or from one thread for all, rank after rank. No device may be
-/// waited for before all ranks of its operations are enqueued. A rank's output is complete, and its
-/// input free, when its own stream has passed.
+/// device. It does not block and can be recorded into a graph. Each operation takes one call for
+/// every rank, with equal `buffers`, `count` and `what`. The order of operations is the same on all
+/// ranks. The calls come from one thread for each device, or from one thread rank after rank. Wait
+/// for a device only after all ranks of its operations are enqueued. A rank's output is complete,
+/// and its input free, when its own stream has passed the operation.
 template <class E>
 concept all_reduce_engine =
     named<E> && requires(E& engine, E const& constant, int rank, ::cuda::stream_ref stream,

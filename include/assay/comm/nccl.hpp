@@ -6,7 +6,7 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/nccl_group.hpp>
 #include <assay/comm/process_rank.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 
 #include <cuda_bf16.h>
@@ -39,7 +39,7 @@ constexpr ncclRedOp_t nccl_operation(reduction how) {
   return how == reduction::sum ? ncclSum : how == reduction::max ? ncclMax : ncclAvg;
 }
 
-/// The device of a process that shares its machine with others: its own, or the only one it sees.
+/// The device of a process: the device of its local rank, or the only visible device.
 inline on::device device_of(process_rank const& me) {
   int const seen = device_count();
   on::device const found{seen == 1 ? 0 : me.local_rank};
@@ -52,14 +52,14 @@ inline on::device device_of(process_rank const& me) {
 
 }  // namespace detail
 
-/// All-reduce by NCCL, without multicast, for which it sets NCCL_NVLS_ENABLE=0 in this process. A
-/// handle to its communicators; copies share them.
+/// All-reduce by NCCL without multicast: sets NCCL_NVLS_ENABLE=0 while it makes communicators, a
+/// value that NCCL keeps for this process. A handle to communicators; copies share them.
 ///
-/// All devices of one process, or one device of each of several processes, also of several
-/// machines: then `ranks()` counts all, and only this process's own rank can be used. One host
-/// thread for each rank calls `enqueue`, which may be captured. The ranks find each other by NCCL
-/// itself, at the address in `process_rank::meeting`: it must be the machine of rank 0, in a subnet
-/// that all ranks have an interface in. Throws `nccl_error`, and `std::logic_error` after one.
+/// The ranks are all devices of one process, or one device of each of several processes, also on
+/// several machines. Then `ranks()` counts all ranks, and only this process's rank can be used. One
+/// host thread for each rank calls `enqueue`, which may be captured. The ranks meet at the address
+/// `process_rank::meeting`: the machine of rank 0, in a subnet of all ranks. Throws `nccl_error`,
+/// and `std::logic_error` after one.
 class nccl {
  public:
   static constexpr std::string_view name = "comm::nccl";
@@ -81,7 +81,7 @@ class nccl {
         }
       }
     }
-    range const scope{"meet", category::cpu};
+    nvtx_range const scope{"meet", category::cpu};
     auto const ranks = static_cast<int>(devices.size());
     group_ = std::make_shared<detail::nccl_group>(ranks, 0, std::move(devices), how, std::nullopt);
   }
@@ -89,7 +89,7 @@ class nccl {
   /// This process's rank of several. Blocks until all of them have come.
   explicit nccl(process_rank const& me, nccl_options how = {}) {
     auto const place = detail::device_of(me);
-    range const scope{"meet", category::cpu};
+    nvtx_range const scope{"meet", category::cpu};
     group_ = std::make_shared<detail::nccl_group>(me.ranks, me.rank, std::vector{place}, how,
                                                   me.meeting);
   }
@@ -97,7 +97,7 @@ class nccl {
   int ranks() const noexcept { return group_->ranks(); }
   int first_local_rank() const noexcept { return group_->first(); }
   int local_ranks() const noexcept { return group_->count(); }
-  /// Of a rank of this process.
+  /// The device of a rank of this process.
   on::device device(int rank) const { return group_->device(rank); }
 
   std::string describe() const {
@@ -105,7 +105,7 @@ class nccl {
            (group_->how().symmetric ? ", symmetric windows" : "") + '}';
   }
 
-  /// Enqueues one rank's part. Of `buffers` only those at `rank - first_local_rank()` are used.
+  /// Enqueues one rank's part. Uses only the buffers at `rank - first_local_rank()`.
   template <element T>
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction how = reduction::sum) {
@@ -114,22 +114,22 @@ class nccl {
     enqueue(rank, stream, buffers.in[at], buffers.out[at], count, how);
   }
 
-  /// The same of the rank's own buffers, which may be one.
+  /// Enqueues one rank's part. `in` may be `out`.
   template <element T>
   void enqueue(int rank, ::cuda::stream_ref stream, T const* in, T* out, std::size_t count,
                reduction how = reduction::sum) {
-    range const scope{"ncclAllReduce", category::gpu, count * sizeof(T)};
+    nvtx_range const scope{"ncclAllReduce", category::gpu, count * sizeof(T)};
     auto const code = ncclAllReduce(in, out, count, detail::nccl_type<T>(),
                                     detail::nccl_operation(how), group_->comm(rank), stream.get());
     group_->settle(code, "ncclAllReduce", rank);
   }
 
-  /// Memory for `bytes` on each rank of this process; with `nccl_options::symmetric` windows, which
-  /// all ranks of all processes must then ask for together, and of the same size.
+  /// Memory of `bytes` on each rank of this process. With `nccl_options::symmetric`, all ranks of
+  /// all processes must allocate windows together, and of the same size.
   nccl_memory allocate(std::size_t bytes) const { return {group_, bytes}; }
 
-  /// Waits for the rank's stream, as `stream::synchronize`, but throws when a rank has failed or
-  /// `nccl_options::timeout_seconds` have passed; the communicator is lost then.
+  /// Waits for the rank's stream. Throws when a rank has failed or `nccl_options::timeout_seconds`
+  /// have passed, and the communicator is lost.
   void synchronize(int rank, ::cuda::stream_ref stream) { group_->synchronize(rank, stream); }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `nccl_group`: NCCL's communicators, their memory and their errors. With `nccl.hpp` the only
-/// header that knows NCCL.
+/// `nccl_group`: NCCL's communicators, memory and errors. No header but this one and `nccl.hpp`
+/// includes NCCL.
 #pragma once
 
-#include <assay/comm/process_rank.hpp>
+#include <assay/comm/environment.hpp>
 #include <assay/core/stream.hpp>
 
 #include <nccl.h>
@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -56,53 +55,19 @@ class nccl_error : public std::runtime_error {
   ncclResult_t code_;
 };
 
-/// How `nccl` is used.
+/// The options of `nccl`.
 struct nccl_options {
   bool symmetric = false;  ///< `allocate` gives windows of the communicator (NCCL 2.27 or newer)
-  /// For `synchronize`, and for all calls where they do not block; then the rank's communicator is
-  /// aborted.
+  /// The bound of `synchronize`, and of all calls where they do not block. The rank's communicator
+  /// is aborted at its end.
   double timeout_seconds = 60;
-  /// False bounds also the meeting of the ranks by the timeout; NCCL then enqueues on a thread of
-  /// its own, for which each call waits.
+  /// False: the timeout also bounds the meeting of the ranks. NCCL then enqueues on a thread of its
+  /// own, and each call waits for that thread.
   bool blocking = true;
   bool operator==(nccl_options const&) const = default;
 };
 
 namespace detail {
-
-/// An environment variable for a scope; afterwards it is as it was.
-class scoped_variable {
- public:
-  scoped_variable(char const* name, std::optional<std::string> const& value)
-      : name_(name), before_(environment_variable(name)), set_(value.has_value()) {
-    if (set_) { ::setenv(name_, value->c_str(), 1); }
-  }
-  scoped_variable(scoped_variable const&) = delete;
-  scoped_variable& operator=(scoped_variable const&) = delete;
-  ~scoped_variable() {
-    if (!set_) { return; }
-    if (before_) { ::setenv(name_, before_->c_str(), 1); }
-    if (!before_) { ::unsetenv(name_); }
-  }
-
- private:
-  char const* name_;
-  std::optional<std::string> before_;
-  bool set_;
-};
-
-/// Keeps NCCL from multicast through the NVLink switch, before it reads its settings. Multicast
-/// groups belong to the whole switch: on a shared host a process that dies with one can take the
-/// other tenants' with it.
-inline void require_no_multicast() {
-  constexpr char const* name = "NCCL_NVLS_ENABLE";
-  auto const asked = environment_variable(name);
-  if (asked && *asked != "0") {
-    throw std::invalid_argument(std::string{name} + "=" + *asked +
-                                ": comm::nccl runs without NVLink multicast; unset it or set 0");
-  }
-  ::setenv(name, "0", 1);
-}
 
 /// The communicators of this process's ranks, `first` and those after it.
 class nccl_group {
@@ -115,7 +80,7 @@ class nccl_group {
       throw std::invalid_argument("nccl_options.timeout_seconds is " +
                                   std::to_string(how_.timeout_seconds) + ", but must be positive");
     }
-    require_no_multicast();
+    without_multicast const no_multicast;
     scoped_variable const address{"NCCL_COMM_ID", meeting};
     ncclUniqueId id;
     require(ncclGetUniqueId(&id), "ncclGetUniqueId", first);
@@ -171,7 +136,7 @@ class nccl_group {
       code = make(rank, i);
       if (code != ncclSuccess && code != ncclInProgress) { break; }
     }
-    // Also after a failure: a group left open would take in whatever this thread calls next.
+    // Also after a failure, since an open group would take in the next calls of this thread.
     auto const ended = ncclGroupEnd();
     if (code != ncclSuccess && code != ncclInProgress) { fail(code, call, rank); }
     if (ended != ncclSuccess && ended != ncclInProgress) { fail(ended, call, first_); }
@@ -186,7 +151,7 @@ class nccl_group {
     throw nccl_error{code, call, of(rank), ncclGetLastError(nullptr)};
   }
 
-  /// Waits for `stream`, and for errors of the rank's communicator meanwhile.
+  /// Waits for `stream`, and watches the rank's communicator for errors meanwhile.
   void synchronize(int rank, ::cuda::stream_ref stream) {
     auto const deadline = std::chrono::steady_clock::now() + timeout();
     for (;;) {
@@ -222,8 +187,8 @@ class nccl_group {
     return "on rank " + std::to_string(rank) + " of " + std::to_string(ranks_);
   }
 
-  /// Ends the rank's communicator, which also stops what it has on the device, and throws. Other
-  /// ranks of this process end theirs when they look.
+  /// Aborts the rank's communicator with its work on the device, and throws. Other ranks of this
+  /// process abort their communicators at their next call.
   [[noreturn]] void fail(ncclResult_t code, char const* call, int rank) {
     failed_.store(true, std::memory_order_relaxed);
     std::string const detail = ncclGetLastError(nullptr);
@@ -233,8 +198,8 @@ class nccl_group {
     throw nccl_error{code, call, of(rank), detail};
   }
 
-  /// Where something was thrown the others may never come to this, and ranks of a machine destroy
-  /// together, by NCCL's documentation: then it is aborted.
+  /// Destroys the communicators, or aborts them after an error: ranks of one machine must destroy
+  /// together (NCCL's documentation), and after an error the others may never come to this.
   void destroy() noexcept {
     bool const alone =
         failed_.load(std::memory_order_relaxed) || std::uncaught_exceptions() > unwinding_;
@@ -251,13 +216,14 @@ class nccl_group {
   nccl_options how_;
   std::vector<ncclComm_t> comms_;
   std::atomic<bool> failed_ = false;
-  int unwinding_ = std::uncaught_exceptions();  ///< when this was made
+  int unwinding_ = std::uncaught_exceptions();  ///< at construction
 };
 
 }  // namespace detail
 
-/// Device memory for each rank of this process, from NCCL's allocator; windows of the communicator
-/// where they were asked for. Keeps the communicator alive. Work on it must be done when it goes.
+/// Device memory from NCCL's allocator for each rank of this process; windows of the communicator
+/// with `nccl_options::symmetric`. Keeps the communicator alive. Work that uses the memory must
+/// have ended before its destructor.
 class nccl_memory {
  public:
   nccl_memory(std::shared_ptr<detail::nccl_group> of, std::size_t bytes) : of_(std::move(of)) {
@@ -293,8 +259,8 @@ class nccl_memory {
                  rank);
   }
 
-  /// All ranks of all processes do this together; NCCL's memory is made of larger pages, so that
-  /// rounding up stays inside.
+  /// Registers windows, together with all ranks of all processes. NCCL's allocator uses larger
+  /// pages than the rounding, so the rounded size stays inside the memory.
   void enter_windows(std::size_t bytes) {
     constexpr std::size_t step = NCCL_WIN_REQUIRED_ALIGNMENT;
     auto const rounded = (bytes + step - 1) / step * step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What an all-reduce with residual and RMSNorm reads and writes.
+/// The buffers of an all-reduce with residual and RMSNorm.
 #pragma once
 
 #include <assay/comm/concepts.hpp>
@@ -19,9 +19,9 @@ struct buffer_span {
   std::size_t element_bytes = 1;
 };
 
-/// Rows of all ranks: `in` is what is summed over the ranks; the rest is each rank's own, and equal
-/// on all of them where results shall be. `gamma` is one row. `residual_out` may be null for
-/// `residual`, in place; `out` may be `in`. Nothing else overlaps.
+/// The rows of all ranks. `in` is summed over the ranks. Each rank has its own other buffers, which
+/// must hold equal values for equal results. `gamma` is one row. `residual_out` may be null: then
+/// new residuals overwrite `residual`. `out` may be `in`. No other buffers overlap.
 template <class T>
 struct norm_buffers {
   std::array<T const*, max_ranks> in{};
@@ -30,7 +30,7 @@ struct norm_buffers {
   std::array<T*, max_ranks> out{};
   std::array<T*, max_ranks> residual_out{};
 
-  /// Where the new residuals go, null written out.
+  /// The arrays of the new residuals: `residual` where `residual_out` is null.
   std::array<T*, max_ranks> with_residual_out() const {
     auto all = residual_out;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -39,7 +39,7 @@ struct norm_buffers {
     return all;
   }
 
-  /// Calls `look(buffer_span)` for each buffer of each rank, but for new residuals that are null.
+  /// Calls `look(buffer_span)` for each buffer of each rank, without a null `residual_out`.
   template <class Look>
   void for_each(std::size_t tokens, std::size_t hidden, int ranks, Look look) const {
     auto const bytes = tokens * hidden * sizeof(T);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/comm/peers.hpp>
-#include <assay/comm/wire.cuh>
+#include <assay/comm/system_access.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
@@ -16,22 +16,22 @@
 
 namespace assay::comm {
 
-/// Reads `count` packs of another device, and writes back each with its words in reverse.
-template <class Pack>
-__global__ void reverse_remotely(Pack const* from, Pack* to, unsigned count) {
+/// Reads `count` vecs of another device, and writes back each with its words in reverse.
+template <class Vec>
+__global__ void reverse_remotely(Vec const* from, Vec* to, unsigned count) {
   auto const i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) { return; }
-  auto const pack = wire::load(from + i);
-  wire::store(to + i, Pack{pack.w, pack.z, pack.y, pack.x});
+  auto const vec = sys::load(from + i);
+  sys::store(to + i, Vec{vec.w, vec.z, vec.y, vec.x});
 }
 
-/// Throws `peer_error` for a pair of which kernels on one device do not read and write the memory
-/// of the other. A template, so that programs without it do not compile it.
-template <class Pack = uint4>
+/// Throws `peer_error` for two devices where kernels on one cannot read and write memory of the
+/// other. A template, so that programs without a call do not compile it.
+template <class Vec = uint4>
 void probe_peers(peers const& who) {
-  constexpr unsigned packs = 1024;
-  range const here{"probe peers", category::transfer};
-  std::vector<unsigned> sent(4 * packs);
+  constexpr unsigned vecs = 1024;
+  nvtx_range const here{"probe peers", category::transfer};
+  std::vector<unsigned> sent(4 * vecs);
   for (std::size_t i = 0; i < sent.size(); ++i) {
     sent[i] = 0x85EBCA6BU * static_cast<unsigned>(i + 1);
   }
@@ -44,20 +44,20 @@ void probe_peers(peers const& who) {
       void* block;
       ~give_back() { check_noexcept(cudaFree(block)); }
     } const owner{block};
-    auto* const in = static_cast<Pack*>(block);
+    auto* const in = static_cast<Vec*>(block);
     for (auto const from : who.distinct()) {
       check(cudaMemcpy(in, sent.data(), bytes, cudaMemcpyHostToDevice));
-      check(cudaMemset(in + packs, 0, bytes));
-      check(cudaDeviceSynchronize());  // before another device's stream comes
+      check(cudaMemset(in + vecs, 0, bytes));
+      check(cudaDeviceSynchronize());  // another device's stream does not wait for it
       {
         device_guard const guard{from};
         stream const on{from};
-        kernel::launch(reverse_remotely<Pack>, dim3(packs / 256), dim3(256), 0, on, in, in + packs,
-                       packs);
+        kernel::launch(reverse_remotely<Vec>, dim3(vecs / 256), dim3(256), 0, on, in, in + vecs,
+                       vecs);
         on.synchronize();
       }
       std::vector<unsigned> found(sent.size());
-      check(cudaMemcpy(found.data(), in + packs, bytes, cudaMemcpyDeviceToHost));
+      check(cudaMemcpy(found.data(), in + vecs, bytes, cudaMemcpyDeviceToHost));
       for (std::size_t i = 0; i < found.size(); ++i) {
         auto const wanted = sent[i / 4 * 4 + 3 - i % 4];
         if (found[i] == wanted) { continue; }
@@ -70,12 +70,12 @@ void probe_peers(peers const& who) {
   }
 }
 
-/// The compute capability (times ten) that this program's code for the peers is of: the least.
-template <class Pack = uint4>
+/// The least compute capability, times ten, of this program's code for the peers.
+template <class Vec = uint4>
 int code_of(peers const& who) {
   int least = std::numeric_limits<int>::max();
   for (auto const place : who.distinct()) {
-    least = std::min(least, kernel::compiled(reverse_remotely<Pack>, place).capability);
+    least = std::min(least, kernel::kernel_attributes(reverse_remotely<Vec>, place).capability);
   }
   return least;
 }

@@ -5,7 +5,7 @@
 
 #include <assay/comm/concepts.hpp>
 #include <assay/core/device.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,8 +18,7 @@
 
 namespace assay::comm {
 
-/// A pair of devices of which one does not reach the other's memory; `what()` names both, what
-/// failed and what to do.
+/// A device does not reach the memory of another. `what()` names both, the failure and a remedy.
 class peer_error : public std::runtime_error {
  public:
   peer_error(on::device from, on::device to, std::string const& why)
@@ -36,7 +35,7 @@ class peer_error : public std::runtime_error {
   on::device from_, to_;
 };
 
-/// Whether two of the ranks are on one device.
+/// True where two ranks are on one device.
 inline bool shares_a_device(std::vector<on::device> const& places) {
   for (std::size_t i = 1; i < places.size(); ++i) {
     auto const before = places.begin() + static_cast<std::ptrdiff_t>(i);
@@ -45,8 +44,8 @@ inline bool shares_a_device(std::vector<on::device> const& places) {
   return false;
 }
 
-/// The devices of the ranks in rank order. Peer access is enabled between all of them, and shown to
-/// work by copying a pattern each way; it stays enabled, since the process may use it otherwise.
+/// The devices of the ranks in rank order. Enables peer access between all of them and tests it by
+/// copying a pattern each way. Peer access stays enabled, since the process may use it elsewhere.
 ///
 /// One device may hold several ranks, which then share it: for tests, and machines with one GPU.
 class peers {
@@ -58,7 +57,7 @@ class peers {
   explicit peers(std::vector<on::device> devices, sharing how = sharing::forbidden)
       : devices_(std::move(devices)) {
     require_ranks(devices_, how);
-    range const here{"peer access", category::transfer, devices_.size()};
+    nvtx_range const here{"peer access", category::transfer, devices_.size()};
     auto const each = distinct();
     for (auto const place : each) { require_device(place); }
     for (auto const from : each) {
@@ -94,7 +93,7 @@ class peers {
     return devices_[static_cast<std::size_t>(rank)];
   }
   std::vector<on::device> const& devices() const noexcept { return devices_; }
-  /// How many ranks share the device that holds most.
+  /// The number of ranks on the device with the most ranks.
   int most_on_one() const {
     std::ptrdiff_t most = 0;
     for (auto const each : devices_) {
@@ -160,7 +159,7 @@ class peers {
     }
   }
 
-  /// Access that is reported may still be broken, by an IOMMU say: then copies bring other bytes.
+  /// Copies a pattern: reported access may still be broken, for example by an IOMMU.
   static void copy_a_pattern(on::device from, on::device to) {
     constexpr std::size_t words = 4096;
     std::vector<std::uint32_t> sent(words);

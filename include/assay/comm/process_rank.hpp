@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which rank of a job this process is, as the variables of its launcher say.
+/// The rank of this process in its job, from the variables of its launcher.
 #pragma once
+
+#include <assay/comm/environment.hpp>
+
+#include <assay/core/requirements.hpp>
 
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -21,16 +24,9 @@ struct process_rank {
   int ranks = 1;
   int local_rank = 0;      ///< among the processes of this machine
   std::string meeting;     ///< `host:port` at which rank 0 listens while the others come
-  std::string launcher{};  ///< whose variables said so
+  std::string launcher{};  ///< the launcher whose variables were found
   bool operator==(process_rank const&) const = default;
 };
-
-/// The value of an environment variable, or nothing where it is not set or empty.
-inline std::optional<std::string> environment_variable(char const* name) {
-  char const* const value = std::getenv(name);
-  if (value == nullptr || *value == '\0') { return std::nullopt; }
-  return std::string{value};
-}
 
 /// The first machine of a Slurm list: `node03` of `node[03-05,9],login`.
 inline std::string first_host(std::string_view list) {
@@ -51,14 +47,15 @@ inline std::string first_host(std::string_view list) {
 
 namespace detail {
 
-/// How one launcher names what it tells its processes. `local_rank` and `local_ranks` may be null.
+/// The variables that one launcher sets for its processes. `local_rank` and `local_ranks` may be
+/// null.
 struct rank_variables {
   char const *launcher, *rank, *ranks, *local_rank, *local_ranks;
 };
 
-/// The nearest to the process first: an `mpirun` inside a Slurm allocation sets both kinds. Of
-/// Slurm the tasks of a step, which only `srun` sets: a batch script is no rank, though it has a
-/// number.
+/// The launchers, nearest to the process first: an `mpirun` inside a Slurm allocation sets both
+/// kinds. For Slurm, only `srun` sets the number of tasks: a batch script has a number and is no
+/// rank.
 inline constexpr std::array launchers{
     rank_variables{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     rank_variables{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -76,10 +73,10 @@ inline int rank_number(char const* name, std::string const& text, int low, int h
                               std::to_string(high));
 }
 
-/// Where the ranks meet. `NCCL_COMM_ID` decides where it is set. Next to `MASTER_ADDR` it is the
-/// port above `MASTER_PORT`, since torchrun's own store listens at that one for as long as the job
-/// lives. Slurm's first machine has its rank 0, and its job's number keeps jobs apart; ranks of one
-/// machine meet on its loopback.
+/// The address at which the ranks meet. `NCCL_COMM_ID` comes first. With `MASTER_ADDR`, the port is
+/// the one above `MASTER_PORT`, where torchrun's own store listens while the job lives. Slurm's
+/// first machine has rank 0, and the job's number keeps jobs apart. Ranks of one machine use its
+/// loopback.
 template <class Lookup>
 std::string meeting_of(Lookup const& look, rank_variables const& from, process_rank const& who) {
   constexpr int first_port = 1024;
@@ -91,7 +88,7 @@ std::string meeting_of(Lookup const& look, rank_variables const& from, process_r
     auto const bare_ipv6 = host->find(':') != std::string::npos && host->front() != '[';
     return (bare_ipv6 ? '[' + *host + ']' : *host) + ':' + std::to_string(port + 1);
   }
-  // Above what most services listen at, and below the ports that systems hand out (from 32768).
+  // Above the ports of most services, and below the ports that systems assign (from 32768).
   constexpr int base_port = 20000;
   constexpr int port_count = 10000;
   int number = 0;
@@ -113,11 +110,11 @@ std::string meeting_of(Lookup const& look, rank_variables const& from, process_r
 
 }  // namespace detail
 
-/// Which rank this process is, from what `look(name)` finds of torchrun's, Open MPI's, PMI's
-/// (MPICH, Intel MPI) or Slurm's variables; nothing where none of them started it.
+/// The rank of this process, from the variables of torchrun, Open MPI, PMI (MPICH, Intel MPI) or
+/// Slurm that `look(name)` finds; nothing where none of these launchers started it.
 ///
-/// Throws `std::invalid_argument` that names the variable when one of them makes no sense, or when
-/// nothing says where the ranks can meet. No message is sent: all ranks read the same.
+/// Throws `std::invalid_argument` that names a variable with a value that cannot be, or where no
+/// variable says where the ranks meet. Sends no message: all ranks read the same variables.
 template <class Lookup>
 std::optional<process_rank> find_process_rank(Lookup const& look) {
   for (auto const& from : detail::launchers) {
@@ -129,7 +126,7 @@ std::optional<process_rank> find_process_rank(Lookup const& look) {
     found.ranks = detail::rank_number(from.ranks, *ranks, 1, 1 << 20);
     found.rank = detail::rank_number(from.rank, *rank, 0, found.ranks - 1);
     found.local_rank = found.rank;
-    // srun starts MPI's programs, too, and then is the one to tell.
+    // srun also starts MPI programs, and then its variable has the local rank.
     for (char const* const name : {from.local_rank, "SLURM_LOCALID"}) {
       if (auto const local = look(name)) {
         found.local_rank = detail::rank_number(name, *local, 0, found.ranks - 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `rank_arrays`: inputs and outputs of all ranks, filled with what is predictable, and checked.
+/// `rank_arrays`: inputs and outputs of all ranks with exact sums, and their check.
 #pragma once
 
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/predictable.cuh>
-#include <assay/comm/rank_team.cuh>
+#include <assay/comm/exact_inputs.cuh>
+#include <assay/comm/rank_threads.cuh>
 #include <assay/core/device.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 
 #include <array>
 #include <cstddef>
@@ -19,15 +19,15 @@
 
 namespace assay::comm {
 
-/// Memory of `cudaMalloc` on each rank's device, which peers with access reach. Freed with it, when
-/// no kernel may use it any more.
+/// Memory of `cudaMalloc` on each rank's device, which peers reach. No kernel may use the memory
+/// when it is freed.
 template <class Byte = std::byte>
 class basic_rank_memory {
  public:
   /// One block for each place, the first of which is rank `first`.
   basic_rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
       : first_(first) {
-    range const scope{"rank memory", category::allocation, bytes};
+    nvtx_range const scope{"rank memory", category::allocation, bytes};
     for (auto const at : places) {
       device_guard const guard{at};
       void* block = nullptr;
@@ -48,11 +48,11 @@ class basic_rank_memory {
 /// The memory of ranks as bytes.
 using rank_memory = basic_rank_memory<>;
 
-/// An input and an output for each rank of this process, in memory that it shares the ownership of.
+/// An input and an output for each rank of this process, in memory with shared ownership.
 ///
-/// Inputs are `predictable`; `wrong` counts the elements of outputs that are not what comes of
-/// them. All of it happens on the streams of a team, and blocks.
-template <element T, class Team = rank_team>
+/// The inputs are `exact_inputs`, and `wrong` counts the wrong elements of outputs. All members use
+/// the streams of a team, and block.
+template <element T, class Team = rank_threads>
 class rank_arrays {
  public:
   /// `count` elements each way in memory of `cudaMalloc`.
@@ -60,14 +60,14 @@ class rank_arrays {
       : rank_arrays(team, count, seed, team.ranks(), 0,
                     std::make_shared<rank_memory>(team.places(), 2 * stride(count))) {}
 
-  /// In `memory`, whose `data(rank)` has `bytes(count)` bytes for each rank from `first` on; they
-  /// are `team.ranks()` of `ranks`.
+  /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes for each rank from `first` on.
+  /// This process has `team.ranks()` of all `ranks`.
   template <class Memory>
   rank_arrays(Team& team, std::size_t count, std::uint64_t seed, int ranks, int first,
               std::shared_ptr<Memory> memory)
       : team_(&team),
         count_(count),
-        inputs_(predictable_of<T>(seed, ranks)),
+        inputs_(make_exact_inputs<T>(seed, ranks)),
         first_(first),
         memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
@@ -78,7 +78,7 @@ class rank_arrays {
     fill();
   }
 
-  /// Of a rank's memory, for both.
+  /// Bytes of a rank's memory, for both arrays.
   static std::size_t bytes(std::size_t count) { return 2 * stride(count); }
 
   std::size_t count() const noexcept { return count_; }
@@ -98,7 +98,7 @@ class rank_arrays {
     return made;
   }
 
-  /// Fills the inputs; `fill_outputs` the outputs likewise, for what works in place.
+  /// Fills the inputs; `fill_outputs` fills the outputs in the same way, for operations in place.
   void fill() { fill(in_); }
   void fill_outputs() { fill(out_); }
 
@@ -112,9 +112,9 @@ class rank_arrays {
     team_->synchronize();
   }
 
-  /// How many of the first `count` elements of all outputs are wrong.
+  /// The number of wrong elements among the first `count` of all outputs.
   std::uint64_t wrong(std::size_t count, reduction what) {
-    range const scope{"check", category::measurement, count * sizeof(T)};
+    nvtx_range const scope{"check", category::measurement, count * sizeof(T)};
     rank_memory const counters{team_->places(), sizeof(unsigned long long)};
     std::vector<unsigned long long> found(static_cast<std::size_t>(team_->ranks()), 0);
     team_->run([&](int rank, ::cuda::stream_ref on) {
@@ -132,7 +132,7 @@ class rank_arrays {
   }
 
  private:
-  /// Whole pages of 4 KiB, so that the output is as aligned as the input.
+  /// Whole pages of 4 KiB, so that input and output have the same alignment.
   static std::size_t stride(std::size_t count) {
     constexpr std::size_t page = 4096;
     return (count * sizeof(T) + page - 1) / page * page;
@@ -140,15 +140,15 @@ class rank_arrays {
 
   void fill(std::array<T*, max_ranks> const& to) {
     team_->run([&](int rank, ::cuda::stream_ref on) {
-      fill_predictable(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
-                       first_ + rank);
+      fill_exact_inputs(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
+                        first_ + rank);
     });
     team_->synchronize();
   }
 
   Team* team_;
   std::size_t count_;
-  predictable inputs_;
+  exact_inputs inputs_;
   int first_;
   std::shared_ptr<void> memory_;
   std::array<T*, max_ranks> in_{}, out_{};

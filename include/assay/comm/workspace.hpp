@@ -3,11 +3,11 @@
 /// The memory that a rank of `all_reduce` keeps for its peers to write to.
 #pragma once
 
-#include <assay/comm/choice.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/protocol.hpp>
+#include <assay/comm/tuning.hpp>
 #include <assay/core/device.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,95 +17,90 @@
 
 namespace assay::comm {
 
-/// A line of cache: what has another writer or reader stands on another.
+/// A cache line: words with different writers or readers lie on different lines.
 inline constexpr std::size_t line_bytes = 128;
-/// A sector of one, the least that is read. A flag for each slot has one, since flags side by side
-/// are polled by whoever waits for one of them: in place, 256 MiB by `ring_push` between two took
-/// 742 us with those of 32 slots on a line, 733 with 4, and 732 where no flags are.
+/// A sector of a cache line, the smallest unit that is read. Each slot's flag has a sector of its
+/// own, since a poll reads all flags of a sector. In place, 256 MiB by `fifo_one_shot` between two
+/// H200 took 742 us with 32 flags on a line, 733 us with 4, and 732 us without flags.
 inline constexpr std::size_t sector_bytes = 32;
 
-/// What a block has counted; only its own block writes it, at the end of an operation.
+/// The counters of a block. Only that block writes them, at the end of an operation.
 struct alignas(16) block_state {
-  unsigned ll_epoch;
+  unsigned barriers;
   unsigned lamport_epoch;
-  unsigned lamport_packs;  ///< packs for each source in the buffer of the last epoch
-  unsigned handshakes;
+  unsigned lamport_vecs;  ///< vec16s of each source in the buffer of the last epoch
 };
 
-/// What a rank has counted in a ring; its last block to read it writes it for the next operation.
-struct alignas(16) ring_state {
+/// The FIFO counters of a rank. The last block that reads them writes them for the next operation.
+struct alignas(16) fifo_state {
   unsigned items;
-  unsigned slot;     ///< for the next item
-  unsigned tickets;  ///< that were taken
+  unsigned slot;     ///< of the next item
+  unsigned tickets;  ///< taken so far
   unsigned blocks;   ///< of the last operation
-  unsigned readers;  ///< blocks of this operation that have read it
+  unsigned readers;  ///< blocks of this operation that have read the state
 };
 
-/// Where things are in every rank's workspace, in bytes from its beginning.
-///
-/// `states[block]` and `flags[block][from]` on lines of their own; `agreement[turn][from]`, what a
-/// checked operation compares; of a ring its state, a ticket, `ring_told[from]`, up to where that
-/// rank (also this one) has cleared items, `ring_cleared[block]`, the same of this rank's blocks,
-/// and `ring_loaded[slot]`, an item whose input is no longer needed; scratch
-/// `lamport[buffer][source][block]` of `slot_packs`, `ll[buffer][source][block]` of `ll_slot_packs`
-/// packs in twice as many packets, and slots for tiles: `ring[source]` of `ring_slots`, of which
-/// `ring_two_shot` has half for sums. The sources of a rank are the other ranks in order.
+/// Offsets of all parts of a workspace in bytes; the same in every rank's workspace. The sources of
+/// a rank are the other ranks in order. docs/protocol.md, "Workspace", describes the parts.
 struct workspace_layout {
-  unsigned blocks = 0;
-  unsigned sources = 0;
-  unsigned slot_packs = 0;
-  unsigned ll_slot_packs = 0;
-  unsigned ring_blocks = 0;
-  unsigned ring_slots = 0;
-  std::size_t states_at = 0, flags_at = 0, agreement_at = 0, failed_at = 0;
-  std::size_t ring_state_at = 0, ring_ticket_at = 0, ring_told_at = 0;
-  std::size_t ring_cleared_at = 0, ring_loaded_at = 0;
-  std::size_t lamport_at = 0, ll_at = 0, ring_at = 0, bytes = 0;
+  unsigned blocks = 0;     ///< blocks with scratch, a state and barrier counters
+  unsigned sources = 0;    ///< ranks - 1
+  unsigned slot_vecs = 0;  ///< vec16s from one source to one block
+  unsigned fifo_blocks = 0;
+  unsigned fifo_slots = 0;  ///< from each source; `fifo_two_shot` uses half of them for sums
+  std::size_t states_at = 0, flags_at = 0, agreement_at = 0, abort_flag_at = 0;
+  std::size_t fifo_state_at = 0, fifo_ticket_at = 0, fifo_consumed_at = 0;
+  std::size_t fifo_block_consumed_at = 0, fifo_loaded_at = 0;
+  std::size_t lamport_at = 0, fifo_at = 0, bytes = 0;
 };
 
-/// For up to `blocks` blocks, of which `sure_blocks` (0: all) are resident on any account: theirs
-/// alone hold a message of `scratch_bytes`; `ring_blocks` of them have slots for tiles.
+/// The layout for up to `blocks` blocks. `min_resident_blocks` of them (0: all) are resident in any
+/// case, and hold a message of `scratch_bytes`; `fifo_blocks` have FIFO slots.
 inline workspace_layout make_workspace_layout(int ranks, unsigned blocks, std::size_t scratch_bytes,
-                                              unsigned sure_blocks = 0, unsigned ring_blocks = 0) {
+                                              unsigned min_resident_blocks = 0,
+                                              unsigned fifo_blocks = 0) {
   workspace_layout at;
   at.blocks = blocks;
   at.sources = static_cast<unsigned>(ranks - 1);
-  // One pack more, for a message that begins and ends in the middle of packs.
-  auto const slot_packs = [&](std::size_t bytes) {
-    return static_cast<unsigned>(
-        share_of(share_of(bytes, pack_bytes) + 1, sure_blocks == 0 ? blocks : sure_blocks));
-  };
-  at.slot_packs = slot_packs(scratch_bytes) + slot_packs(scratch_bytes) % 2;
-  at.ll_slot_packs = slot_packs(scratch_bytes / ll_share);
+  // One vec16 more, for a message that begins and ends within vec16s.
+  at.slot_vecs =
+      static_cast<unsigned>(ceil_div(ceil_div(scratch_bytes, vec16_bytes) + 1,
+                                     min_resident_blocks == 0 ? blocks : min_resident_blocks));
   std::size_t end = 0;
   auto const take = [&](std::size_t bytes) {
     return std::exchange(end, end + (bytes + line_bytes - 1) / line_bytes * line_bytes);
   };
-  at.failed_at = take(line_bytes);
+  at.abort_flag_at = take(line_bytes);
   at.states_at = take(blocks * line_bytes);
   at.flags_at = take(blocks * std::size_t{max_ranks} * line_bytes);
   at.agreement_at = take(2 * std::size_t{max_ranks} * line_bytes);
-  at.ring_blocks = ring_blocks;
-  at.ring_slots = ring_blocks * ring_slots_per_block(ranks);
-  at.ring_state_at = take(line_bytes);
-  at.ring_ticket_at = take(line_bytes);
-  at.ring_told_at = take(max_ranks * line_bytes);
-  at.ring_cleared_at = take(ring_blocks * sizeof(unsigned));
-  at.ring_loaded_at = take(at.ring_slots * sector_bytes);
-  at.ll_at = take(std::size_t{protocol::ll_buffers} * at.sources * blocks * at.ll_slot_packs * 2 *
-                  pack_bytes);
-  at.lamport_at = take(std::size_t{protocol::lamport_buffers} * at.sources * blocks *
-                       at.slot_packs * pack_bytes);
-  at.ring_at = take(std::size_t{at.sources} * at.ring_slots * ring_tile_packs * pack_bytes);
+  at.fifo_blocks = fifo_blocks;
+  at.fifo_slots = fifo_blocks * fifo_slots_per_block(ranks);
+  at.fifo_state_at = take(line_bytes);
+  at.fifo_ticket_at = take(line_bytes);
+  at.fifo_consumed_at = take(max_ranks * line_bytes);
+  at.fifo_block_consumed_at = take(fifo_blocks * sizeof(unsigned));
+  at.fifo_loaded_at = take(at.fifo_slots * sector_bytes);
+  at.lamport_at = take(std::size_t{protocol::lamport_buffers} * at.sources * blocks * at.slot_vecs *
+                       vec16_bytes);
+  at.fifo_at = take(std::size_t{at.sources} * at.fifo_slots * fifo_tile_vecs * vec16_bytes);
   at.bytes = end;
   return at;
 }
 
-/// One rank's workspace, reset and ready when the constructor returns.
+/// The layout of an engine: each rank has `min_resident_blocks` blocks in any case.
+inline workspace_layout engine_layout(all_reduce_options const& options, int ranks,
+                                      unsigned min_resident_blocks, bool fifo) {
+  return make_workspace_layout(
+      ranks, std::max(push_blocks(ranks, min_resident_blocks), options.blocks),
+      options.scratch_bytes, min_resident_blocks, fifo ? std::max(min_resident_blocks, 2U) : 0);
+}
+
+/// The workspace of one rank, cleared when the constructor returns.
 class workspace {
  public:
   workspace(on::device place, workspace_layout const& at) : place_(place), layout_(at) {
-    range const here{"all_reduce workspace", category::allocation, at.bytes};
+    nvtx_range const here{"all_reduce workspace", category::allocation, at.bytes};
     device_guard const guard{place};
     void* block = nullptr;
     check(cudaMalloc(&block, at.bytes));
@@ -113,11 +108,11 @@ class workspace {
     reset();
   }
 
-  /// As new; waits for the device.
+  /// Clears the workspace and waits for the device.
   void reset() {
     device_guard const guard{place_};
     check(cudaMemset(base(), 0, layout_.lamport_at));
-    check(cudaMemset(base() + layout_.lamport_at, protocol::unwritten & 0xFFU,
+    check(cudaMemset(base() + layout_.lamport_at, protocol::sentinel & 0xFFU,
                      layout_.bytes - layout_.lamport_at));
     check(cudaDeviceSynchronize());
   }

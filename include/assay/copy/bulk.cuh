@@ -14,9 +14,8 @@ namespace assay::copy {
 
 namespace detail {
 
-/// Whether this pass compiles for an architecture that has bulk copies. Where it has not, kernels
-/// that use them trap: `require_code` on the host keeps this code from being launched, also on a
-/// newer device that runs it.
+/// True where this pass compiles for an architecture with bulk copies. In other code, kernels that
+/// use them trap, also on a newer device. `require_code` on the host refuses to launch such code.
 inline constexpr bool has_bulk = ptx::architecture >= 90;
 
 /// The two barriers of each stage in shared memory: `full` ends a phase when a tile is there,
@@ -73,7 +72,7 @@ class bulk_stages {
   /// By the first warp: nothing more will be added to `tile`.
   __device__ void close(int tile) {
     if constexpr (has_bulk) {
-      __syncwarp();  // what other lanes stored is released with the arrival
+      __syncwarp();  // the arrival releases the stores of all lanes
       if (lane() == 0) { ::cuda::ptx::mbarrier_arrive(full_ + tile % Stages); }
     }
   }
@@ -106,7 +105,7 @@ class bulk_stages {
 }  // namespace detail
 
 template <int Stages, class Group, int TileBytes>
-class pipeline<bulk<Stages>, Group, TileBytes> {
+class tile_pipeline<bulk<Stages>, Group, TileBytes> {
   using slots = detail::slots<Group, TileBytes, Stages>;
   using barriers = detail::bulk_stages<Group, Stages>;
   static constexpr int unit = 16;
@@ -115,7 +114,7 @@ class pipeline<bulk<Stages>, Group, TileBytes> {
   static constexpr int stages = Stages;
   static constexpr std::size_t storage_bytes = slots::bytes + barriers::bytes;
 
-  __device__ explicit pipeline(void* storage)
+  __device__ explicit tile_pipeline(void* storage)
       : slots_(storage), barriers_(static_cast<std::byte*>(storage) + slots::bytes) {}
 
   __device__ void load(int i, void const* source, int bytes) {
@@ -184,7 +183,7 @@ class pipeline<bulk<Stages>, Group, TileBytes> {
   slots slots_;
   barriers barriers_;
 };
-static_assert(tile_pipeline<pipeline<bulk<4>, warp, 1024>>);
+static_assert(tile_pipeline_interface<tile_pipeline<bulk<4>, warp, 1024>>);
 
 template <int Stages, class Group, int Vectors>
 class vectors<bulk<Stages>, Group, Vectors> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What kernels see of a copy strategy: a pipeline of tiles, and one of vectors.
+/// The device side of a copy strategy: a pipeline of tiles, and one of vectors.
 #pragma once
 
 #include <assay/copy/concepts.hpp>
@@ -30,13 +30,13 @@ struct warp {
   __device__ static void sync() { __syncwarp(); }
 };
 
-/// A pipeline of tiles that all threads of `Group` read in shared memory; one specialisation stands
-/// beside each strategy, and a strategy of one's own brings another.
+/// A pipeline of tiles that all threads of `Group` read in shared memory. Each strategy has one
+/// specialisation, and a strategy of one's own brings another.
 ///
-/// All members are collective over the group. Tiles are numbered 0, 1, 2 ... and brought in that
-/// order; at most `stages` of them may be begun and not yet released:
+/// All members are collective over the group. Tiles are numbered 0, 1, 2 ... and arrive in that
+/// order. At most `stages` tiles may be started and not yet released:
 ///
-///     pipeline<Strategy, block<256>, tile_bytes> tiles{shared};
+///     tile_pipeline<Strategy, block<256>, tile_bytes> tiles{shared};
 ///     for (int i = 0; i < tiles.stages && i < n; ++i) { tiles.load(i, source(i), bytes(i)); }
 ///     for (int i = 0; i < n; ++i) {
 ///       auto const* tile = tiles.wait(i);
@@ -45,37 +45,37 @@ struct warp {
 ///       if (i + tiles.stages < n) { tiles.load(i + tiles.stages, ...); }
 ///     }
 ///
-/// `load(i, source, bytes)` begins a tile of at most `TileBytes` from any address; a tile of pieces
-/// is begun by some `add(i, offset, source, bytes)` or `add_rows(i, offset, pitch, source,
-/// source_pitch, rows, row_bytes)` and then `commit(i)`. `wait(i)` returns where the tile's byte 0
-/// is, once all of it is there: of a `load`, at an address that is congruent to the source's modulo
-/// 16; of pieces, at one that is a multiple of 128. Pieces must not overlap; they are fast where
-/// offset and source are congruent modulo 16, and correct anywhere. `release(i)`: this thread has
-/// read what it wanted. Every tile that was begun must be waited for before the block ends.
+/// `load(i, source, bytes)` starts a tile of at most `TileBytes` from any address. A tile of
+/// several pieces is started by calls of `add(i, offset, source, bytes)` or `add_rows(i, offset,
+/// pitch, source, source_pitch, rows, row_bytes)`, and then `commit(i)`. `wait(i)` waits for the
+/// whole tile and returns the address of its byte 0. After a `load`, that address is congruent to
+/// the source's modulo 16; after pieces, it is a multiple of 128. Pieces must not overlap. They are
+/// fast where offset and source are congruent modulo 16, and correct anywhere. `release(i)` ends
+/// this thread's reads of the tile. A block must wait for every tile that it has started.
 ///
 /// The constructor takes `storage_bytes` of shared memory at a multiple of `storage_alignment`.
 /// Sources must not change while the kernel runs, or have been made visible to the asynchronous
 /// proxy by their writers (`cuda::ptx::fence_proxy_async`).
 template <class Strategy, class Group, int TileBytes>
-class pipeline;
+class tile_pipeline;
 
-/// What a pipeline's storage must be aligned to: the line that bulk copies work in best.
+/// The alignment of a pipeline's storage: the cache line that bulk copies are fastest with.
 inline constexpr std::size_t storage_alignment = 128;
 
-/// A pipeline of tiles of `Vectors` times 16 bytes for each thread of `Group`, in which a thread
-/// reads what falls to it and nothing else; so registers will do where a strategy uses them, and
-/// threads need not wait for each other.
+/// A pipeline of tiles of `Vectors` times 16 bytes for each thread of `Group`. A thread reads only
+/// its own vectors, so a strategy may keep them in registers, and threads need not wait for each
+/// other.
 ///
-/// Used as `pipeline` is, but with `load(i, source, count)` of `count` vectors at a multiple of 16,
-/// or `load_rows(i, rows, row_vectors, stride, source_of)` of `rows` rows of `row_vectors`, row r
-/// from `source_of(r)` to vector `r * stride` of the tile; for each tile one of the two, once.
-/// After `wait(i)`, `get(i, k)` is vector `k * Group::threads + Group::rank()` of the tile, which
-/// must have been brought in. `k` must be a constant after unrolling.
+/// It is used as `tile_pipeline`, with other loads, one for each tile. `load(i, source, count)`
+/// loads `count` vectors from a multiple of 16. `load_rows(i, rows, row_vectors, stride,
+/// source_of)` loads `rows` rows of `row_vectors`, row r from `source_of(r)` to vector `r * stride`
+/// of the tile. After `wait(i)`, `get(i, k)` is vector `k * Group::threads + Group::rank()` of the
+/// tile, which must have been loaded. `k` must be a constant after unrolling.
 template <class Strategy, class Group, int Vectors>
 class vectors;
 
-/// Takes a group through `count` tiles, numbered from 0: `load(i)` begins one, `use(i)` reads it
-/// once it is there; `use(i, tile)` of a `pipeline`, with what `wait` returned.
+/// Runs a group through `count` tiles, numbered from 0. `load(i)` starts a tile. `use(i)` reads the
+/// tile when it has arrived; for a `tile_pipeline`, `use(i, tile)` gets the result of `wait`.
 template <class Tiles, class Load, class Use>
 __device__ void walk(Tiles& tiles, int count, Load const& load, Use const& use) {
   for (int i = 0; i < Tiles::stages && i < count; ++i) { load(i); }
@@ -91,8 +91,9 @@ __device__ void walk(Tiles& tiles, int count, Load const& load, Use const& use) 
   }
 }
 
-/// How many vectors of a tile fall to each thread in kernels that leave it to the strategy: as many
-/// loads as `copy::regular` has in flight; else four, so that 256 threads share tiles of 16 KiB.
+/// The vectors of a tile for each thread, in kernels that leave the number to the strategy: the
+/// loads that `copy::regular` has in flight; otherwise four, so that 256 threads share tiles of 16
+/// KiB.
 template <copy_strategy Strategy>
 __host__ __device__ constexpr int vectors_per_thread() {
   if constexpr (requires { Strategy::unroll; }) {
@@ -104,7 +105,7 @@ __host__ __device__ constexpr int vectors_per_thread() {
 
 namespace detail {
 
-/// Where vector `at` of a tile of rows comes from; null if no row has it.
+/// The source of vector `at` of a tile of rows; null where no row has the vector.
 template <class SourceOf>
 __device__ uint4 const* vector_of_rows(int at, int rows, int row_vectors, int stride,
                                        SourceOf const& source_of) {
@@ -123,13 +124,13 @@ __device__ inline unsigned low_bits(void const* address) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address));
 }
 
-/// Whether both addresses are equally far from a multiple of `Alignment`.
+/// True where both addresses have the same remainder modulo `Alignment`.
 template <unsigned Alignment>
 __device__ bool congruent(void const* a, void const* b) {
   return ((low_bits(a) ^ low_bits(b)) & (Alignment - 1)) == 0;
 }
 
-/// How `bytes` at an address fall into units: bytes before the first, units, bytes after the last.
+/// The division of bytes at an address: bytes before the first unit, units, bytes after the last.
 struct split {
   int head;
   int units;
@@ -143,14 +144,14 @@ __device__ split split_at(void const* from, int bytes) {
   return {head, (bytes - head) / Unit, (bytes - head) % Unit};
 }
 
-/// Copies by plain loads of single bytes: what no wider access can reach.
+/// Copies single bytes by plain loads, where no wider access is possible.
 template <int Threads>
 __device__ void copy_bytes(std::byte* to, std::byte const* from, int bytes, int rank) {
 #pragma unroll 1
   for (int k = rank; k < bytes; k += Threads) { to[k] = from[k]; }
 }
 
-/// Copies what stands before and after the units of a piece.
+/// Copies the bytes before and after the units of a piece.
 template <int Unit, int Threads>
 __device__ void copy_ends(std::byte* to, std::byte const* from, split const& at, int rank) {
   copy_bytes<Threads>(to, from, at.head, rank);
@@ -158,7 +159,7 @@ __device__ void copy_ends(std::byte* to, std::byte const* from, split const& at,
   copy_bytes<Threads>(to + after, from + after, at.tail, rank);
 }
 
-/// Whether rows at a pitch can be copied in units of 16 bytes without heads and tails.
+/// True where rows at a pitch are whole units of 16 aligned bytes.
 __device__ inline bool rows_aligned(void const* to, int pitch, void const* from,
                                     std::int64_t from_pitch, int row_bytes) {
   auto const all = low_bits(to) | static_cast<unsigned>(pitch) | low_bits(from) |
@@ -198,8 +199,8 @@ class slots {
   std::uint64_t shifts_ = 0;  // four bits for each stage: an array would live in local memory
 };
 
-/// Which releases all threads of a group know of, for strategies whose threads meet at barriers:
-/// every barrier counts, so that a slot's reuse rarely needs one of its own.
+/// The releases that all threads of a group know of, for strategies with barriers. Every barrier
+/// counts, so that the reuse of a slot rarely needs a barrier of its own.
 template <class Group>
 class released_tiles {
  public:
@@ -220,9 +221,10 @@ class released_tiles {
 
 }  // namespace detail
 
-/// What `pipeline` promises, so that a strategy of one's own can be held to it.
+/// The interface of `tile_pipeline`, which specialisations for other strategies can be checked
+/// with.
 template <class P>
-concept tile_pipeline =
+concept tile_pipeline_interface =
     std::constructible_from<P, void*> && requires(P& tiles, void const* source, int n) {
       { P::stages } -> std::convertible_to<int>;
       { P::storage_bytes } -> std::convertible_to<std::size_t>;

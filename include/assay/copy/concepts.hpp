@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a copy strategy is; `copy/concepts.cuh` says what kernels see of one.
+/// The concept of a copy strategy; `copy/concepts.cuh` has its device side.
 #pragma once
 
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 
 #include <concepts>
 #include <stdexcept>
@@ -22,20 +22,20 @@ concept copy_strategy = policy<P> && requires {
   { P::capability } -> std::convertible_to<int>;
 };
 
-/// A workload whose kernels take a copy strategy on the device; it says so by
-/// `static constexpr bool takes_copy = true` and finds the strategy in `lane.copy`. What it throws
-/// by `require_on(place, work, strategy)`, if it has that, keeps a rig from being made.
+/// A workload whose kernels take a copy strategy on the device. It declares
+/// `static constexpr bool takes_copy = true` and finds the strategy in `lane.copy`. A workload may
+/// have `require_on(place, work, strategy)`; an exception from it keeps a rig from being made.
 template <class W>
 concept takes_copy_strategy = requires { requires W::takes_copy; };
 
 namespace copy {
 
-/// Compute capability in words: "9.0" of 90.
+/// A compute capability as text: "9.0" for 90.
 inline std::string capability_text(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
-/// Throws `std::invalid_argument` that names the strategy, what it needs and what is there, unless
+/// Throws `std::invalid_argument`, with the strategy, the need and the device's capability, unless
 /// a device of compute capability `found` (times ten) has the instructions of `strategy`.
 template <copy_strategy Strategy>
 void require_capability(Strategy strategy, int found, std::string const& where) {
@@ -46,8 +46,8 @@ void require_capability(Strategy strategy, int found, std::string const& where) 
                               ": use copy::regular, which runs everywhere");
 }
 
-/// Throws `std::invalid_argument` that names `what`, the compute capability (times ten) that its
-/// code needs and the one that there is code for, unless it is as high.
+/// Throws `std::invalid_argument`, with `what` and both capabilities, where the code that was
+/// `built` is for a lower compute capability (times ten) than `needed`.
 inline void require_built_for(std::string const& what, int needed, int built) {
   if (built >= needed) { return; }
   throw std::invalid_argument(

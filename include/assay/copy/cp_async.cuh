@@ -23,9 +23,11 @@ class copy_groups {
     __pipeline_commit();
     committed_ = tile + 1;
   }
-  /// Until this thread's copies of `tile` have arrived. The instruction takes a constant: there is
-  /// one for a kernel that keeps all stages on their way, and one for a kernel that loads the next
-  /// tile only after this; near the end, when there are fewer, all of them are waited for.
+  /// Waits until this thread's copies of `tile` have arrived.
+  ///
+  /// The instruction takes a constant, so there are two: for kernels that keep all stages on their
+  /// way, and for kernels that load the next tile only after this wait. Near the end, where fewer
+  /// tiles are on their way, the wait is for all of them.
   __device__ void wait(int tile) const {
     int const behind = committed_ - 1 - tile;
     if (behind >= Stages - 1) {
@@ -48,7 +50,7 @@ class copy_groups {
 }  // namespace detail
 
 template <int Stages, class Group, int TileBytes>
-class pipeline<cp_async<Stages>, Group, TileBytes> {
+class tile_pipeline<cp_async<Stages>, Group, TileBytes> {
   using slots = detail::slots<Group, TileBytes, Stages>;
   static constexpr int unit = 16;
 
@@ -56,7 +58,7 @@ class pipeline<cp_async<Stages>, Group, TileBytes> {
   static constexpr int stages = Stages;
   static constexpr std::size_t storage_bytes = slots::bytes;
 
-  __device__ explicit pipeline(void* storage) : slots_(storage) {}
+  __device__ explicit tile_pipeline(void* storage) : slots_(storage) {}
 
   __device__ void load(int i, void const* source, int bytes) {
     released_.require(i - Stages + 1);
@@ -116,7 +118,7 @@ class pipeline<cp_async<Stages>, Group, TileBytes> {
   detail::released_tiles<Group> released_;
   detail::copy_groups<Stages> groups_;
 };
-static_assert(tile_pipeline<pipeline<cp_async<2>, warp, 1024>>);
+static_assert(tile_pipeline_interface<tile_pipeline<cp_async<2>, warp, 1024>>);
 
 /// Each thread copies what it will read, so none waits for another.
 template <int Stages, class Group, int Vectors>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A row-major matrix that someone else owns.
+/// A view of a row-major matrix.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cstdint>
 #include <stdexcept>

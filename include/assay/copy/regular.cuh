@@ -19,8 +19,8 @@ template <int Bytes>
 using word =
     std::conditional_t<Bytes == 16, uint4, std::conditional_t<Bytes == 8, uint2, unsigned>>;
 
-/// `at(k)` for k of [0, count) shared out over threads, in batches whose loads are all in flight
-/// before the first of their stores: `from(k)` and `to(k)` are the addresses of word k.
+/// Copies words [0, count), shared out over threads: word k from `from(k)` to `to(k)`. All loads of
+/// a batch are in flight before its first store.
 template <class Word, int Unroll, int Threads, class From, class To>
 __device__ void copy_words(int count, int rank, From const& from, To const& to) {
   int k = rank;
@@ -38,7 +38,7 @@ __device__ void copy_words(int count, int rank, From const& from, To const& to) 
 }  // namespace detail
 
 template <int VectorBytes, int Unroll, class Group, int TileBytes>
-class pipeline<regular<VectorBytes, Unroll>, Group, TileBytes> {
+class tile_pipeline<regular<VectorBytes, Unroll>, Group, TileBytes> {
   using slots = detail::slots<Group, TileBytes, 1>;
   using word = detail::word<VectorBytes>;
 
@@ -46,7 +46,7 @@ class pipeline<regular<VectorBytes, Unroll>, Group, TileBytes> {
   static constexpr int stages = 1;
   static constexpr std::size_t storage_bytes = slots::bytes;
 
-  __device__ explicit pipeline(void* storage) : slots_(storage) {}
+  __device__ explicit tile_pipeline(void* storage) : slots_(storage) {}
 
   __device__ void load(int i, void const* source, int bytes) {
     released_.require(i);
@@ -106,7 +106,7 @@ class pipeline<regular<VectorBytes, Unroll>, Group, TileBytes> {
   slots slots_;
   detail::released_tiles<Group> released_;
 };
-static_assert(tile_pipeline<pipeline<regular<>, warp, 1024>>);
+static_assert(tile_pipeline_interface<tile_pipeline<regular<>, warp, 1024>>);
 
 /// Straight into registers: no shared memory, no barrier.
 template <int VectorBytes, int Unroll, class Group, int Vectors>

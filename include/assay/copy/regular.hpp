@@ -10,10 +10,10 @@
 
 namespace assay::copy {
 
-/// Each thread loads `VectorBytes` at a time into registers, `Unroll` of them in flight, and stores
-/// them to shared memory, or uses them straight away where no other thread needs them.
+/// Each thread loads `VectorBytes` at a time into registers, with `Unroll` loads in flight. It
+/// stores them to shared memory, or uses them directly where no other thread needs them.
 ///
-/// Four loads of 16 bytes in flight: 32 warps of them are 64 KiB on an SM, more than an H200 needs.
+/// Four loads of 16 bytes are the default: 32 warps have 64 KiB in flight, more than an H200 needs.
 template <int VectorBytes = 16, int Unroll = 4>
 struct regular {
   static_assert(VectorBytes == 4 || VectorBytes == 8 || VectorBytes == 16,

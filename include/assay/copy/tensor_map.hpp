@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Tensor maps: what the tensor memory accelerator is told of a matrix.
+/// Tensor maps: the description of a matrix for the tensor memory accelerator.
 #pragma once
 
 #include <assay/copy/matrix_view.hpp>
@@ -48,9 +48,8 @@ constexpr CUtensorMapDataType tensor_map_type() {
 }  // namespace detail
 
 /// The map of a matrix that is copied in panels of 128 bytes by `panel_rows` rows, swizzled as
-/// `swizzled_tile` is; what lies outside the matrix reads as zero. A matrix without elements has a
-/// map that must not be used. Throws
-/// `std::runtime_error` for what the driver refuses.
+/// `swizzled_tile`. Elements outside the matrix read as zero. The map of an empty matrix must not
+/// be used. Throws `std::runtime_error` for a matrix that the driver refuses.
 template <class T>
 CUtensorMap tensor_map(matrix_view<T> const& matrix, int panel_rows) {
   CUtensorMap map{};

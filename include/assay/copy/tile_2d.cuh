@@ -17,8 +17,8 @@
 
 namespace assay::copy {
 
-/// A matrix that tiles are taken from: as threads see it, and as the copy engine does. A parameter
-/// of this type is `__grid_constant__`: the engine reads the map where it is.
+/// A matrix as a source of tiles, for threads and for bulk copies. A parameter of this type is
+/// `__grid_constant__`, since bulk copies read the map in place.
 template <class T>
 struct tile_source {
   matrix_view<T> view;
@@ -53,8 +53,8 @@ class chunk_loader {
         rows_left_(from.rows - row - share::row(0, rank)),
         cols_left_(from.cols - col - share::chunk(rank) * in_chunk) {}
 
-  /// Whether all of the tile lies in the matrix; then chunks need no test of their own. The same
-  /// for all threads that share a row of chunks, and nearly always for all.
+  /// True where the whole tile lies in the matrix, so that chunks need no test of their own. All
+  /// threads that share a row of chunks get the same answer, and nearly always all threads.
   __device__ bool inside() const {
     return rows_left_ > share::row(chunks - 1, 0) && cols_left(chunks - 1) >= in_chunk;
   }
@@ -79,7 +79,7 @@ class chunk_loader {
     return __builtin_bit_cast(uint4, all);
   }
 
-  /// Chunk `j` of any tile, element by element.
+  /// Loads chunk `j` of any tile element by element.
   __device__ uint4 fetch_part(int j) const {
     struct alignas(16) elements {
       value at[in_chunk];
@@ -111,8 +111,8 @@ class chunk_loader {
   int cols_left_;
 };
 
-/// Has the copy engine bring the tile that begins at (row, col): one thread starts a copy for each
-/// panel, which all arrive at `barrier`.
+/// Starts bulk copies of the tile that begins at (row, col): one thread starts a copy for each
+/// panel. All copies arrive at `barrier`.
 template <class Tile>
 __device__ void start_bulk(tile_source<typename Tile::value_type> const& from, int row, int col,
                            std::byte* tile, std::uint64_t* barrier) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where the elements of a two-dimensional tile lie in shared memory.
+/// The layout of a two-dimensional tile in shared memory.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -9,14 +11,16 @@
 
 namespace assay::copy {
 
-/// Which 16 bytes of a row of 128 hold its chunk `chunk`: the 128-byte swizzle of tensor maps and
-/// of `wgmma` (PTX ISA, "Swizzling modes"): bits 4 to 6 of an address, exclusive-or bits 7 to 9.
+/// The position of chunk `chunk` of 16 bytes in a row of 128 bytes. This is the 128-byte swizzle of
+/// tensor maps and `wgmma` (PTX ISA, "Swizzling modes"): address bits 4 to 6 exclusive-or bits 7 to
+/// 9.
 __host__ __device__ constexpr int swizzled_chunk(int row, int chunk) { return chunk ^ (row & 7); }
 
-/// A tile of `Rows` x `Cols` elements as panels of 128 bytes by `Rows` rows, one after the other,
-/// each swizzled: eight threads that read one chunk of eight neighbouring rows, or eight chunks of
-/// one row, find them in different banks. Copies of every strategy write it, and every core reads
-/// it.
+/// A tile of `Rows` x `Cols` elements as consecutive panels of 128 bytes by `Rows` rows, each
+/// swizzled.
+///
+/// Eight threads that read one chunk of eight neighbouring rows, or eight chunks of one row, use
+/// different banks. Copies of every strategy write this layout, and every core reads it.
 template <class T, int Rows, int Cols>
 struct swizzled_tile {
   using value_type = T;
@@ -28,16 +32,16 @@ struct swizzled_tile {
   static constexpr int panels = Cols / panel_cols;
   static constexpr int panel_bytes = Rows * row_bytes;
   static constexpr int bytes = panels * panel_bytes;
-  /// What a panel must be aligned to: the pattern repeats every eight rows.
+  /// The alignment of a panel: the pattern repeats every eight rows.
   static constexpr int alignment = 1024;
   static_assert(Rows % 8 == 0 && Cols % panel_cols == 0,
                 "tiles are whole panels of whole patterns");
 
-  /// Where chunk `chunk` of row `row` of a panel begins, in bytes.
+  /// The offset in bytes of chunk `chunk` of row `row` of a panel.
   __host__ __device__ static constexpr int chunk_offset(int panel, int row, int chunk) {
     return panel * panel_bytes + row * row_bytes + swizzled_chunk(row, chunk) * chunk_bytes;
   }
-  /// Where an element begins, in bytes.
+  /// The offset in bytes of an element.
   __host__ __device__ static constexpr int offset(int row, int col) {
     constexpr int in_chunk = chunk_bytes / static_cast<int>(sizeof(T));
     return chunk_offset(col / panel_cols, row, col % panel_cols / in_chunk) +
@@ -45,8 +49,8 @@ struct swizzled_tile {
   }
 };
 
-/// Which chunks of a tile fall to thread `rank` of `Threads`: `count` of them, so shared out that
-/// eight threads have a row of a panel and a thread's chunks stand in one column of theirs.
+/// The `count` chunks of a tile that thread `rank` of `Threads` copies. Eight threads share a row
+/// of a panel, and the chunks of a thread lie in one column of chunks.
 template <class Tile, int Threads>
 struct chunk_share {
   static constexpr int rows_at_once = Threads / 8;

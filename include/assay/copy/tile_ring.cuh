@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A ring of slots in shared memory that some warps fill and others empty.
+/// A ring of slots in shared memory between producer and consumer warps.
 #pragma once
 
 #include <assay/core/ptx.cuh>
@@ -12,7 +12,7 @@
 
 namespace assay::copy {
 
-/// Which slot of a ring it is, and how often, modulo 2, the ring has been gone round.
+/// A position in a ring: the slot, and the number of rounds modulo 2.
 template <int Slots>
 struct ring_position {
   int slot = 0;
@@ -29,13 +29,13 @@ struct ring_position {
   }
 };
 
-/// `Slots` slots of `SlotBytes`, each with two barriers: full, at which fillers arrive, and empty,
-/// at which readers do.
+/// `Slots` slots of `SlotBytes`, each with two mbarriers: producers arrive at `full`, consumers at
+/// `empty`.
 ///
-/// A filler waits with `await_empty(at)`, fills `slot(at)` and arrives at `full(at)`; a reader
-/// waits with `await_full(at)`, reads and arrives with `release(at)`. Each keeps its own position
-/// and goes round in order. `storage` is shared memory at a multiple of 1024. One thread calls
-/// `initialise`, then all synchronise, before any other use.
+/// A producer waits with `await_empty(at)`, fills `slot(at)` and arrives at `full(at)`. A consumer
+/// waits with `await_full(at)`, reads and arrives with `release(at)`. Each thread keeps its own
+/// position and goes round in order. `storage` is shared memory at a multiple of 1024. One thread
+/// calls `initialise`, and then all synchronise, before any other use.
 template <int Slots, int SlotBytes>
 class tile_ring {
  public:
@@ -48,13 +48,13 @@ class tile_ring {
       : slots_(static_cast<std::byte*>(storage)),
         barriers_(reinterpret_cast<std::uint64_t*>(slots_ + Slots * SlotBytes)) {}
 
-  /// `fillers` and `readers` are how many arrivals complete a phase.
-  __device__ void initialise(unsigned fillers, unsigned readers) const {
+  /// `producers` and `readers` are how many arrivals complete a phase.
+  __device__ void initialise(unsigned producers, unsigned readers) const {
     for (int i = 0; i < Slots; ++i) {
-      ::cuda::ptx::mbarrier_init(barriers_ + i, fillers);
+      ::cuda::ptx::mbarrier_init(barriers_ + i, producers);
       ::cuda::ptx::mbarrier_init(barriers_ + Slots + i, readers);
     }
-    // The copy engine sees barriers through another proxy than the threads.
+    // Bulk copies see mbarriers through the asynchronous proxy.
     if constexpr (ptx::architecture >= 90) {
       ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
     }
@@ -64,7 +64,7 @@ class tile_ring {
   __device__ std::uint64_t* full(position at) const { return barriers_ + at.slot; }
 
   __device__ void await_full(position at) const { ptx::await_parity(full(at), at.round); }
-  /// A slot that was never filled is empty.
+  /// A slot that was never filled counts as empty.
   __device__ void await_empty(position at) const { ptx::await_parity(empty(at), at.round ^ 1U); }
   __device__ void release(position at) const { ::cuda::ptx::mbarrier_arrive(empty(at)); }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A float of 16 bits with the range of a float of 32.
+/// `bfloat16`: a 16-bit float with the range of `float`.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -35,8 +37,8 @@ inline constexpr double bfloat16_unit = 0x1p-8;
 constexpr bfloat16 to_bfloat16(double value) noexcept {
   auto near = static_cast<float>(value);
   auto const back = static_cast<double>(near);
-  // Where the first rounding lost something, the lowest bit says so (round to odd), which settles
-  // all ties of the second.
+  // The lowest bit is set if the first rounding lost something (round to odd). That settles all
+  // ties of the second rounding.
   if (back != value && value == value) {
     auto bits = std::bit_cast<std::uint32_t>(near);
     bool const away = (back > value) == (back > 0);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `cuda::stream_ref` from whichever header this CCCL keeps it in, without its deprecation warning.
+/// Includes the header of this CCCL version that defines `cuda::stream_ref`.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #if __has_include(<cuda/stream>)  // CCCL 3.1 and later
 #include <cuda/stream>

@@ -3,6 +3,8 @@
 /// Internal to remote_subject.hpp and command_subject.hpp: a child process that is always reaped.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,7 +32,7 @@ namespace assay {
 /// fault)".
 struct process_end {
   bool by_signal = false;
-  int code = 0;  ///< exit code, or number of the signal
+  int code = 0;  ///< the exit code, or the number of the signal
 
   bool success() const { return !by_signal && code == 0; }
   std::string text() const {
@@ -98,7 +100,8 @@ class child_process {
 
   ::pid_t pid() const noexcept { return pid_; }
 
-  /// Waits at most so long for the end of the program; kills what the program started and left.
+  /// Waits at most so long for the end of the program, then kills processes that the program left
+  /// behind.
   std::optional<process_end> wait_for(std::chrono::duration<double> most) {
     if (!end_ && has_ended_within(most)) { reap(); }
     return end_;
@@ -169,7 +172,7 @@ class child_process {
     return ended;
   }
 
-  /// Blocks until the program has ended, then kills what is left of its group.
+  /// Blocks until the program has ended, then kills the rest of its process group.
   void reap() noexcept {
     ::siginfo_t state{};
     while (::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT) != 0 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which devices there are, and making one current.
+/// Number, attributes and choice of CUDA devices.
 #pragma once
 
 #include <assay/core/error.hpp>
@@ -11,8 +11,7 @@
 
 namespace assay {
 
-/// What to say when the driver is older than the toolkit; versions as CUDA numbers them, 13000 for
-/// 13.0.
+/// The message for a driver that is older than the toolkit. CUDA's version numbers: 13000 is 13.0.
 inline std::string driver_too_old(int driver, int runtime) {
   auto const text = [](int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -40,7 +39,8 @@ inline int device_count() {
   throw cuda_error(code);
 }
 
-/// Throws `std::invalid_argument` that names the ordinal and what is there, unless it is usable.
+/// Throws `std::invalid_argument` with the ordinal and the number of devices, unless the device is
+/// usable.
 inline void require_device(on::device place) {
   int const count = device_count();
   if (place.id >= 0 && place.id < count) { return; }
@@ -58,7 +58,7 @@ inline int attribute(on::device place, cudaDeviceAttr which) {
   return value;
 }
 
-/// Makes a device current on this thread for a scope, then puts the previous one back.
+/// Makes a device current on this thread for a scope, then restores the previous device.
 class device_guard {
  public:
   explicit device_guard(on::device place) {

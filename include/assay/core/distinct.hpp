@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Short lists of texts in which each stands once, in the order in which they came.
+/// `add_distinct`: a list of texts without duplicates.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <string>
 #include <vector>
 
 namespace assay {
 
-/// Appends `text` unless the list has it; whether it was new.
+/// Appends `text` unless the list has it. Returns true if the text was new.
 inline bool add_distinct(std::vector<std::string>& to, std::string const& text) {
   for (auto const& known : to) {
     if (known == text) { return false; }

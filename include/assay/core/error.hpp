@@ -3,6 +3,8 @@
 /// CUDA status codes as exceptions.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <source_location>
@@ -34,8 +36,8 @@ inline void check(cudaError_t code, std::source_location where = std::source_loc
   throw cuda_error(code, where);
 }
 
-/// For destructors: whether the call worked, counting a driver that has already shut down as such,
-/// since whatever was to be released went with it.
+/// `check` for destructors: true if the call succeeded. A driver that has already shut down counts
+/// as success, since it has released all resources.
 inline bool check_noexcept(cudaError_t code) noexcept {
   if (code == cudaSuccess || code == cudaErrorCudartUnloading ||
       code == cudaErrorContextIsDestroyed) {

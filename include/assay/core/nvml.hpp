@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The driver's management library, loaded at run time; what it cannot tell stays unknown.
+/// The driver's management library, loaded at run time.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <dlfcn.h>
 
@@ -18,18 +20,18 @@
 
 namespace assay {
 
-/// What a device told at one moment; NaN and nothing where it did not.
+/// The state of a device at one moment. NaN and empty members are unknown.
 struct device_state {
   double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
   double memory_clock_mhz = std::numeric_limits<double>::quiet_NaN();
   double power_watts = std::numeric_limits<double>::quiet_NaN();
   double temperature_celsius = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::uint64_t> throttle;  ///< bits of NVML's clocks event (throttle) reasons
-  std::optional<int> processes;           ///< with a compute context on the device
+  std::optional<int> processes;           ///< processes with a compute context on the device
 };
 
-/// The PCIe link of a device: what it is now and what device and slot allow; 0 where unknown. An
-/// idle device may have trained it down, so ask right after copies.
+/// The PCIe link of a device, now and at most; 0 means unknown. The driver slows the link of an
+/// idle device, so a query should follow copies.
 struct pcie_link {
   unsigned generation = 0, width = 0;
   unsigned max_generation = 0, max_width = 0;
@@ -40,7 +42,8 @@ struct pcie_link {
 /// nor need its header, and run where it is not installed.
 ///
 /// A cheap copyable handle; the library is shut down with the last copy. Calls may come from any
-/// thread. Nothing here throws: what is missing is told by `why_missing()` or stays unknown.
+/// thread. No function throws: `why_missing()` tells why the library is missing, and unknown values
+/// stay unknown.
 ///
 /// `Lookup` is how a function of the library is found, null if it has none by that name.
 template <class Lookup>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where work runs, and what orders it there.
+/// Places, on which work runs, and the streams that order the work.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <concepts>
 #include <stdexcept>
@@ -30,13 +32,13 @@ struct host {
 
 }  // namespace on
 
-/// Stands where a CUDA stream stands on the device: host work runs in program order on its thread.
+/// The stream of host work, which runs in program order on its thread.
 struct host_stream {
   bool operator==(host_stream const&) const = default;
 };
 
-/// How the library treats a stream type: `synchronize(stream)` returns when all work before it is
-/// done, `bind_thread(place)` makes the calling thread ready to submit to that place.
+/// The functions of a stream type. `synchronize(stream)` returns when all work submitted to the
+/// stream is done. `bind_thread(place)` prepares the calling thread to submit to that place.
 template <class Stream>
 struct stream_traits;
 
@@ -46,9 +48,16 @@ struct stream_traits<host_stream> {
   static void bind_thread(on::host) noexcept {}
 };
 
-/// How the library uses a place: the type that orders work there (`stream_type`), the type that
-/// owns one (`owned_stream`, made by `make_stream(place)`), and `require(place)`, which throws
-/// `std::invalid_argument` unless this process can use the place.
+/// The type that a buffer keeps of a stream: the stream itself, or the handle of a stream that owns
+/// one and cannot be copied.
+template <class Stream>
+struct stream_handle {
+  using type = Stream;
+};
+
+/// The types and functions of a place. A `stream_type` orders work there; `make_stream(place)`
+/// makes an `owned_stream`. `require(place)` throws `std::invalid_argument` unless this process can
+/// use the place.
 template <class Place>
 struct place_traits;
 

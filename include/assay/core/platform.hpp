@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that looks at what the machine offers: NVTX to annotate with, how to spin, the
-/// processor's counter of time, a barrier for all threads, stores that bypass the caches.
+/// The facts about compiler and machine: the oldest that are supported, NVTX, how to spin, a
+/// barrier for all threads, stores that bypass the caches. All macros of the library are tested
+/// here.
 #pragma once
 
-#if !defined(__linux__)
-#error "assay needs Linux"
-#endif
-#if __cplusplus < 202002L
-#error "assay needs C++20: -std=c++20, or CMAKE_CXX_STANDARD and CMAKE_CUDA_STANDARD"
-#endif
-#if defined(__clang__) && __clang_major__ < 14
-#error "assay needs Clang 14 or newer"
-#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
-#error "assay needs GCC 11 or newer"
-#endif
-#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
-#error "assay needs CUDA 13 or newer"
-#endif
+#include <assay/core/requirements.hpp>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -49,11 +37,11 @@ inline void nvtx_push(char const* name, std::uint32_t argb, std::uint32_t catego
 
 inline void nvtx_pop() noexcept { nvtxDomainRangePop(nvtx_domain()); }
 
-/// Whether an NVTX tool listens; the first call makes NVTX look for one.
+/// True if an NVTX tool listens. The first call makes NVTX look for a tool.
 inline bool nvtx_listens() noexcept { return nvtx_domain() != nullptr; }
 
-/// Where this program keeps its built-in NVTX tool, which NVTX asks when no other is named; null
-/// where NVTX has no such place.
+/// The pointer to the NVTX tool that is built into this program. NVTX calls that tool when no other
+/// is named. Null where NVTX has no such pointer.
 inline NvtxInitializeInjectionNvtxFunc_t* nvtx_built_in_tool() noexcept {
 #if NVTX_SUPPORT_STATIC_INJECTION_LIBRARY && !defined(NVTX_STATIC_INJECTION_IMPL) && \
     !defined(NVTX_DISABLE)
@@ -63,7 +51,7 @@ inline NvtxInitializeInjectionNvtxFunc_t* nvtx_built_in_tool() noexcept {
 #endif
 }
 
-/// Whether NVTX has looked for a tool in this program, which it does once, at its first call.
+/// True once NVTX has looked for a tool, which it does at the first NVTX call of the program.
 inline bool nvtx_has_looked() noexcept {
 #if defined(NVTX_DISABLE)
   return true;
@@ -84,7 +72,7 @@ inline bool nvtx_listens() noexcept { return false; }
 
 namespace assay::config {
 
-/// Tells the core that this thread spins, which frees the core's other hardware thread.
+/// Tells the core that this thread spins, so that the core's other hardware thread runs faster.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -94,37 +82,6 @@ inline void cpu_relax() noexcept {
 }
 
 }  // namespace assay::config
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-
-#include <cstdint>
-namespace assay::config {
-/// Whether the processor says that its counter of time runs at one rate in all its states.
-inline bool has_steady_ticks() noexcept {
-  constexpr unsigned power_leaf = 0x80000007U;
-  constexpr unsigned invariant_bit = 1U << 8U;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(power_leaf, &a, &b, &c, &d) != 0 && (d & invariant_bit) != 0;
-}
-/// The counter, read no later than what follows in the program.
-inline std::int64_t ticks_before() noexcept {
-  return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
-}
-/// The counter, read when all that stands before it in the program was done.
-inline std::int64_t ticks_after() noexcept {
-  unsigned core = 0;
-  return static_cast<std::int64_t>(__builtin_ia32_rdtscp(&core));
-}
-}  // namespace assay::config
-#else
-#include <cstdint>
-namespace assay::config {
-inline bool has_steady_ticks() noexcept { return false; }
-inline std::int64_t ticks_before() noexcept { return 0; }
-inline std::int64_t ticks_after() noexcept { return 0; }
-}  // namespace assay::config
-#endif
 
 namespace assay::config {
 #if defined(__SANITIZE_THREAD__)
@@ -147,8 +104,8 @@ inline constexpr bool thread_sanitizer = false;
 #include <system_error>
 #include <thread>
 namespace assay::config {
-/// Whether this process may call `process_barrier`; the first call asks the kernel. Not under the
-/// thread sanitizer, which does not see what the kernel's barrier orders.
+/// True if this process may call `process_barrier`. The first call asks the kernel. False under the
+/// thread sanitizer, which does not see the kernel's barrier.
 inline bool has_process_barrier() noexcept {
   if constexpr (thread_sanitizer) { return false; }
   static bool const granted =
@@ -156,9 +113,9 @@ inline bool has_process_barrier() noexcept {
   return granted;
 }
 
-/// A full memory barrier at one point of every thread of the process, between what it did before
-/// and what it does after. Ends the program where the kernel refuses what it has granted, as a
-/// filter of system calls can that was put in later: nothing else would be safe.
+/// A full memory barrier in every thread of the process. Ends the program where the kernel refuses
+/// a barrier that it had granted: a filter of system calls may have been installed since, and no
+/// other answer is safe.
 inline void process_barrier() noexcept {
   auto const call = [] {
     while (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
@@ -184,8 +141,8 @@ inline void process_barrier() noexcept {}
 namespace assay::config {
 inline constexpr bool has_streaming_stores = true;
 
-/// Copies a multiple of 64 bytes to an address that is one of 16, without reading the lines written
-/// into a cache; in the order of other stores only after `streaming_fence`.
+/// Copies a multiple of 64 bytes to an address aligned to 16, past the caches. `streaming_fence`
+/// orders these stores before later ones.
 inline void streaming_copy_lines(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at < bytes; at += 64) {
     auto const* const source = reinterpret_cast<__m128i const*>(from + at);

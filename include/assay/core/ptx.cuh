@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The instructions of `cuda::ptx` that this library uses, and the architecture they are compiled
-/// for. CCCL has a header for each; all of them together, as its public header brings them, take
+/// The instructions of `cuda::ptx` that this library uses, and the architecture of the compilation.
+/// CCCL has a header for each instruction. The public header, which includes all of them, costs
 /// nvcc 0.8 s more.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #if __has_include(<cuda/__ptx/instructions/get_sreg.h>)
 #include <cuda/__ptx/instructions/cp_async_bulk.h>
@@ -33,16 +35,15 @@ inline constexpr int architecture = __CUDA_ARCH__ / 10;
 inline constexpr int architecture = 0;
 #endif
 
-/// Whether this pass compiles for compute capability 9.0 with its own instructions (sm_90a), which
-/// no other device has: `wgmma` and `setmaxnreg`.
+/// True in a pass for sm_90a, the only architecture with `wgmma` and this `setmaxnreg`.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 inline constexpr bool has_wgmma = true;
 #else
 inline constexpr bool has_wgmma = false;
 #endif
 
-/// Whether the phase of that parity of a barrier in shared memory is complete. From compute
-/// capability 9.0 the hardware may suspend the thread for a while before it says that it is not.
+/// True if the phase of that parity of a barrier in shared memory is complete. From compute
+/// capability 9.0 the hardware may suspend the thread for a while before the answer is false.
 __device__ inline bool is_complete(std::uint64_t* barrier, unsigned parity) {
   if constexpr (architecture >= 90) {
     return ::cuda::ptx::mbarrier_try_wait_parity(barrier, parity);
@@ -51,7 +52,7 @@ __device__ inline bool is_complete(std::uint64_t* barrier, unsigned parity) {
   }
 }
 
-/// Waits until it is.
+/// Waits until the phase of that parity is complete.
 __device__ inline void await_parity(std::uint64_t* barrier, unsigned parity) {
   while (!is_complete(barrier, parity)) {}
 }

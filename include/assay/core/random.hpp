@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Random numbers that follow from a seed and an index: the same on the host and on a device.
+/// Random numbers from a seed and an index, equal on host and device.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -30,7 +30,7 @@ class stream {
   cudaStream_t get() const noexcept { return handle_; }
   operator ::cuda::stream_ref() const noexcept { return ::cuda::stream_ref{handle_}; }
 
-  /// Blocks until all work submitted so far is done; throws what it failed with.
+  /// Blocks until all work submitted so far is done. Throws `cuda_error` if that work failed.
   void synchronize() const { check(cudaStreamSynchronize(handle_)); }
 
  private:
@@ -74,6 +74,15 @@ template <>
 struct stream_traits<::cuda::stream_ref> {
   static void synchronize(::cuda::stream_ref which) { check(cudaStreamSynchronize(which.get())); }
   static void bind_thread(on::device place) { check(cudaSetDevice(place.id)); }
+};
+
+template <>
+struct stream_handle<stream> {
+  using type = ::cuda::stream_ref;
+};
+template <>
+struct stream_handle<cudaStream_t> {
+  using type = ::cuda::stream_ref;
 };
 
 template <>

@@ -3,6 +3,8 @@
 /// Literals for byte counts and shares.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <cstddef>
 
 namespace assay {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What can be counted on a chip, in how many passes, and values from what was counted: the half of
-/// CUPTI's profiler that needs neither GPU nor driver.
+/// `counter_host`: the metrics of a chip, the passes that they need, and their values from counter
+/// data. This half of CUPTI's profiler needs neither GPU nor driver. Internal to counters.hpp.
 #pragma once
 
-#include <assay/cupti/profiler_api.hpp>
+#include <assay/cupti/api.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace assay::trace {
 
-/// What the device side needs to count some metrics together, and what it will cost.
+/// The configuration with which a device counts some metrics together, and its number of passes.
 struct counter_plan {
   std::vector<std::string> metrics;  ///< CUPTI's names, each once
   std::vector<dropped_metric> dropped;
@@ -25,8 +25,8 @@ struct counter_plan {
   std::size_t passes = 0;
 };
 
-/// The chips that this CUPTI knows: `GH100`, `GA100`, ...; throws `profiler_error`.
-inline std::vector<std::string> counter_chips(profiler_api const& api) {
+/// The chips that this CUPTI knows: `GH100`, `GA100`, ...; throws `cupti_error`.
+inline std::vector<std::string> counter_chips(cupti_api const& api) {
   CUpti_Profiler_Host_GetSupportedChips_Params asked{};
   asked.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
   api.check(api->host_chips(&asked), "cuptiProfilerHostGetSupportedChips");
@@ -36,10 +36,10 @@ inline std::vector<std::string> counter_chips(profiler_api const& api) {
 /// The metrics of one chip. Not for several threads at once.
 ///
 /// `availability` is what a device says it can count (`cuptiProfilerGetCounterAvailability`); empty
-/// for all that the chip has. Calls throw `profiler_error`.
+/// for all that the chip has. Calls throw `cupti_error`.
 class counter_host {
  public:
-  counter_host(profiler_api api, std::string chip, std::vector<std::uint8_t> availability = {})
+  counter_host(cupti_api api, std::string chip, std::vector<std::uint8_t> availability = {})
       : api_(std::move(api)),
         chip_(std::move(chip)),
         availability_(std::move(availability)),
@@ -61,19 +61,19 @@ class counter_host {
     return names;
   }
 
-  /// The unit of hardware that a base metric belongs to, `dram`; empty for an unknown one.
+  /// The unit of hardware that a base metric belongs to, `dram`; empty for an unknown metric.
   std::string hardware_unit(std::string const& base) const {
     CUpti_Profiler_Host_GetMetricProperties_Params asked{};
     return properties(base, asked) && asked.pHwUnit != nullptr ? asked.pHwUnit : "";
   }
 
-  /// Whether the chip has this metric, rollup included.
+  /// True if the chip has this metric, rollup included.
   bool accepts(std::string const& name) const {
     object const trial{*this};
     return try_add(trial, {name}) == CUPTI_SUCCESS;
   }
 
-  /// Why the chip does not take a metric, with names that it has.
+  /// The reason for which the chip refuses a metric, with similar names that it has.
   std::string why_not(std::string const& name) const {
     auto const base = name.substr(0, name.find('.'));
     CUpti_Profiler_Host_GetMetricProperties_Params asked{};
@@ -92,8 +92,8 @@ class counter_host {
     return chip_ + " has no metric " + base + did_you_mean(nearest_names(base, known));
   }
 
-  /// Plans all of `names` that the chip has, to be counted together; the others are named in
-  /// `dropped`. Throws `profiler_error` where CUPTI cannot schedule what it accepted one by one.
+  /// Plans to count together all of `names` that the chip has; `dropped` names the others. Throws
+  /// `cupti_error` if CUPTI cannot schedule together the metrics that it accepted one by one.
   counter_plan plan(std::vector<std::string> const& names) const {
     counter_plan made;
     for (auto const& each : names) {
@@ -102,8 +102,8 @@ class counter_host {
       }
     }
     if (made.metrics.empty()) { return made; }
-    // All in one call: each further call would get passes of its own. And one that is refused
-    // leaves the object useless, hence new ones, and trials one by one only after a refusal.
+    // All metrics go into one call, since each further call gets passes of its own. A refused call
+    // makes the object useless, so metrics are tried one by one, in new objects, after a refusal.
     object whole{*this};
     if (try_add(whole, made.metrics) != CUPTI_SUCCESS) {
       std::erase_if(made.metrics, [&](std::string const& each) {
@@ -139,7 +139,7 @@ class counter_host {
   }
 
  private:
-  /// CUPTI's object for one chip and at most one configuration.
+  /// Owns CUPTI's object for one chip and at most one configuration.
   class object {
    public:
     explicit object(counter_host const& of) : api_(of.api_) {
@@ -167,7 +167,7 @@ class counter_host {
     CUpti_Profiler_Host_Object* get() const noexcept { return object_; }
 
    private:
-    profiler_api api_;
+    cupti_api api_;
     CUpti_Profiler_Host_Object* object_ = nullptr;
   };
 
@@ -229,7 +229,7 @@ class counter_host {
     return {asked.ppSubMetrics, asked.ppSubMetrics + asked.numOfSubmetrics};
   }
 
-  profiler_api api_;
+  cupti_api api_;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   object all_;  // never configured: asked about metrics and values

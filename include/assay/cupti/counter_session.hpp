@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Counting while something runs: CUPTI's range profiler on one context, pass by pass.
+/// `counter_session`: CUPTI's range profiler on one context, pass by pass. Internal to
+/// counters.hpp.
 #pragma once
 
 #include <assay/cupti/counter_host.hpp>
@@ -17,19 +18,19 @@
 
 namespace assay::trace {
 
-/// What gets values of its own.
+/// The unit that gets values of its own.
 enum class counter_scope {
   range,  ///< everything between begin and end of a range, kernels side by side as they come
   kernel  ///< each kernel by itself, one after the other, as ncu does it
 };
 
-/// The counters of one context, held from construction to destruction, whichever way that comes.
+/// Holds the counters of one context from construction to destruction.
 ///
-/// For one thread. Members throw `profiler_error`; the destructor ends what is open.
+/// For one thread. Members throw `cupti_error`; the destructor ends an open range and pass.
 class counter_session {
  public:
-  counter_session(profiler_api api, CUcontext context, counter_plan const& plan,
-                  counter_scope scope, std::size_t max_ranges)
+  counter_session(cupti_api api, CUcontext context, counter_plan const& plan, counter_scope scope,
+                  std::size_t max_ranges)
       : api_(std::move(api)), held_(api_, context), config_(plan.config) {
     std::vector<char const*> names;
     for (auto const& each : plan.metrics) { names.push_back(each.c_str()); }
@@ -40,7 +41,7 @@ class counter_session {
     size.numMetrics = names.size();
     size.maxNumOfRanges = max_ranges;
     size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(max_ranges);
-    api_.check(api_->data_size(&size), "cuptiRangeProfilerGetCounterDataSize");
+    api_.check(api_->range_data_size(&size), "cuptiRangeProfilerGetCounterDataSize");
     data_.resize(size.counterDataSize);
 
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params clear{};
@@ -48,7 +49,7 @@ class counter_session {
     clear.pRangeProfilerObject = held_.object;
     clear.counterDataSize = data_.size();
     clear.pCounterData = data_.data();
-    api_.check(api_->data_initialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
+    api_.check(api_->range_data_initialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
 
     CUpti_RangeProfiler_SetConfig_Params set{};
     set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
@@ -63,7 +64,7 @@ class counter_session {
     set.numNestingLevels = 1;
     set.minNestingLevel = 1;
     set.targetNestingLevel = 1;
-    api_.check(api_->set_config(&set), "cuptiRangeProfilerSetConfig");
+    api_.check(api_->range_set_config(&set), "cuptiRangeProfilerSetConfig");
   }
   counter_session(counter_session const&) = delete;
   counter_session& operator=(counter_session const&) = delete;
@@ -79,11 +80,11 @@ class counter_session {
     CUpti_RangeProfiler_Start_Params asked{};
     asked.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
-    api_.check(api_->start(&asked), "cuptiRangeProfilerStart");
+    api_.check(api_->range_start(&asked), "cuptiRangeProfilerStart");
     started_ = true;
   }
 
-  /// Ends a pass; whether it was the last one that is needed.
+  /// Ends a pass; returns true after the last pass that is needed.
   bool stop() {
     bool all = false;
     api_.check(end_pass(all), "cuptiRangeProfilerStop");
@@ -95,17 +96,18 @@ class counter_session {
     asked.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
     asked.pRangeName = name.c_str();
-    api_.check(api_->push(&asked), "cuptiRangeProfilerPushRange");
+    api_.check(api_->range_push(&asked), "cuptiRangeProfilerPushRange");
     in_range_ = true;
   }
   void pop() { api_.check(end_range(), "cuptiRangeProfilerPopRange"); }
 
-  /// Brings what was counted to the host, waiting for the context; how many ranges were lost.
+  /// Waits for the context and copies the counter data to the host; returns the number of lost
+  /// ranges.
   std::size_t decode() {
     CUpti_RangeProfiler_DecodeData_Params asked{};
     asked.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
-    api_.check(api_->decode(&asked), "cuptiRangeProfilerDecodeData");
+    api_.check(api_->range_decode(&asked), "cuptiRangeProfilerDecodeData");
     return asked.numOfRangeDropped;
   }
 
@@ -115,7 +117,7 @@ class counter_session {
     asked.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
     asked.pCounterDataImage = data_.data();
     asked.counterDataImageSize = data_.size();
-    api_.check(api_->data_info(&asked), "cuptiRangeProfilerGetCounterDataInfo");
+    api_.check(api_->range_data_info(&asked), "cuptiRangeProfilerGetCounterDataInfo");
     std::vector<std::string> names;
     for (std::size_t i = 0; i < asked.numTotalRanges; ++i) {
       CUpti_RangeProfiler_CounterData_GetRangeInfo_Params one{};
@@ -135,11 +137,11 @@ class counter_session {
  private:
   // A member, so that the counters are given back also when the constructor fails after it.
   struct holder {
-    holder(profiler_api const& with, CUcontext context) : api(with) {
+    holder(cupti_api const& with, CUcontext context) : api(with) {
       CUpti_RangeProfiler_Enable_Params asked{};
       asked.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
       asked.ctx = context;
-      api.check(api->enable(&asked), "cuptiRangeProfilerEnable");
+      api.check(api->range_enable(&asked), "cuptiRangeProfilerEnable");
       object = asked.pRangeProfilerObject;
     }
     holder(holder const&) = delete;
@@ -148,9 +150,9 @@ class counter_session {
       CUpti_RangeProfiler_Disable_Params asked{};
       asked.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
       asked.pRangeProfilerObject = object;
-      (void)api->disable(&asked);  // nothing is left to do about a failure
+      (void)api->range_disable(&asked);  // nothing is left to do about a failure
     }
-    profiler_api const& api;
+    cupti_api const& api;
     CUpti_RangeProfiler_Object* object = nullptr;
   };
 
@@ -159,7 +161,7 @@ class counter_session {
     CUpti_RangeProfiler_PopRange_Params asked{};
     asked.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
-    return api_->pop(&asked);
+    return api_->range_pop(&asked);
   }
 
   CUptiResult end_pass(bool& all) {
@@ -167,12 +169,12 @@ class counter_session {
     CUpti_RangeProfiler_Stop_Params asked{};
     asked.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
-    auto const code = api_->stop(&asked);
+    auto const code = api_->range_stop(&asked);
     all = asked.isAllPassSubmitted != 0;
     return code;
   }
 
-  profiler_api api_;
+  cupti_api api_;
   holder held_;
   std::vector<std::uint8_t> config_;  // CUPTI keeps pointers to both while it counts
   std::vector<std::uint8_t> data_;
@@ -180,15 +182,15 @@ class counter_session {
   bool in_range_ = false;
 };
 
-/// Names parts of what is measured: given to the callable of `counters::measure`.
+/// Names parts of the measured work; `counters::measure` passes one to its callable.
 class counter_ranges {
  public:
   counter_ranges(counter_session* session, std::function<void()> drain)
       : session_(session), drain_(std::move(drain)) {}
 
-  /// Runs `body()` as a range of its own: all its work on the device, and none that came before,
-  /// since the device is drained on both sides. Each name once in a run; ranges do not nest. With
-  /// values for each kernel the names are not used.
+  /// Runs `body()` as a range of its own. The device is drained before and after, so the range
+  /// holds all work of `body()` and no other. A run uses each name once, and ranges do not nest.
+  /// With values for each kernel the names are not used.
   template <std::invocable Body>
   void range(std::string const& name, Body&& body) {
     begin(name);
@@ -196,7 +198,7 @@ class counter_ranges {
     end();
   }
 
-  /// How many there were.
+  /// The number of ranges so far.
   std::size_t count() const noexcept { return names_.size(); }
 
  private:
@@ -226,8 +228,8 @@ class counter_ranges {
   bool open_ = false;
 };
 
-/// Values by range, and what it took to get them.
-struct counted {
+/// Values by range, and the passes that they needed.
+struct counter_results {
   struct row {
     std::string name;
     std::vector<double> values;  ///< in the order of the plan's metrics
@@ -237,16 +239,17 @@ struct counted {
   std::size_t ranges_lost = 0;  ///< at least so many had no room
 };
 
-/// Counts what `plan` says while `run(ranges)` runs: once for each pass, after `warm_up` runs that
-/// are not counted. `run` returns when its work is done; around ranges `drain()` waits for that.
-/// Gives at most `max_ranges` rows. Throws `profiler_error`, and what `run` throws; the counters
-/// are given back in every case.
-inline counted count_passes(counter_host const& host, profiler_api const& api, CUcontext context,
-                            counter_plan const& plan, counter_scope scope, std::size_t max_ranges,
-                            int warm_up, std::function<void()> const& drain,
-                            std::function<void(counter_ranges&)> const& run) {
-  // CUPTI counts only what it measured and had no place for, not what it never measured, so that
-  // kernels beyond its limit vanish. One place more than wanted shows that there were some.
+/// Counts the metrics of `plan` while `run(ranges)` runs: once for each pass, after `warm_up` runs
+/// that are not counted. `run` returns when its work is done; `drain()` waits for the device around
+/// ranges. The result has at most `max_ranges` rows. Throws `cupti_error`, and passes on exceptions
+/// of `run`; the counters are released in every case.
+inline counter_results count_passes(counter_host const& host, cupti_api const& api,
+                                    CUcontext context, counter_plan const& plan,
+                                    counter_scope scope, std::size_t max_ranges, int warm_up,
+                                    std::function<void()> const& drain,
+                                    std::function<void(counter_ranges&)> const& run) {
+  // CUPTI does not count kernels that it never measured, so kernels beyond its limit vanish. One
+  // place more than wanted shows that there were more kernels.
   counter_session session{api, context, plan, scope, max_ranges + 1};
   auto* const counting = scope == counter_scope::range ? &session : nullptr;
   auto const run_once = [&](counter_session* with) {
@@ -256,13 +259,13 @@ inline counted count_passes(counter_host const& host, profiler_api const& api, C
   };
   std::size_t named = 0;
   for (int i = 0; i < warm_up; ++i) { (void)run_once(nullptr); }
-  counted result;
+  counter_results result;
   for (bool all = false; !all;) {
-    // One more than planned is not an error of ours, but without end it would run without end.
+    // A pass more than planned is allowed, but an endless loop is not.
     if (result.passes > plan.passes) {
-      throw profiler_error(CUPTI_ERROR_UNKNOWN, "cuptiRangeProfilerStop: still not done after " +
-                                                    std::to_string(result.passes) + " passes of " +
-                                                    std::to_string(plan.passes));
+      throw cupti_error(CUPTI_ERROR_UNKNOWN, "cuptiRangeProfilerStop: still not done after " +
+                                                 std::to_string(result.passes) + " passes of " +
+                                                 std::to_string(plan.passes));
     }
     session.start();
     named = run_once(counting);

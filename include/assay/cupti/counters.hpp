@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `counters`: hardware counters of what a callable makes a device do, read in the process itself.
+/// `counters`: hardware counters of the work that a callable launches, read in the process itself.
 #pragma once
 
 #include <assay/core/device.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/counter_session.hpp>
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@
 
 namespace assay::trace {
 
-/// What to count, where and how.
+/// The metrics to count, the device, and the way of counting.
 struct counter_options {
   metric_set metrics = metric_sets::core();
   std::optional<on::device> place = {};  ///< none: the device that is current when measuring
@@ -31,27 +31,26 @@ struct counter_options {
   /// Runs before the ones that count: the first run of a kernel also loads it.
   int warm_up = 1;
   std::size_t max_ranges = 64;  ///< ranges, or kernels, in a run; memory is taken for all of them
-  bool throw_if_unavailable = false;
 };
 
 /// Reads hardware counters of NVIDIA GPUs, by CUPTI's range profiler (compute capability 7.5 and
 /// up), while a callable runs.
 ///
-/// Counting perturbs time: the device is drained around each range, clocks and caches see CUPTI's
-/// own work, several passes see caches that earlier ones warmed. So take times from elsewhere, and
-/// from here what does not depend on them; each range says the SM clock that it ran at. Do not
-/// measure while a trace is recorded or under another profiler.
+/// Counting changes times: the device is drained around each range, CUPTI's own work uses clocks
+/// and caches, and later passes find warm caches. So take times from elsewhere. Each range tells
+/// the SM clock at which the range ran. Do not measure while a trace is recorded or under another
+/// profiler.
 ///
-/// Where counters cannot be read nothing is thrown, unless asked for: `status()` and the result say
-/// in one line what is missing and what helps, the callable does not run, and all else goes on. The
-/// counters are held only inside `measure`; objects may be made and destroyed at will. One thread
-/// at a time may measure on a device.
+/// If counters cannot be read, nothing is thrown: `status()` and the result name
+/// the obstacle and a remedy in one line, and the callable does not run. The counters are held only
+/// inside `measure`; objects may be made and destroyed at any time. One thread at a time may
+/// measure on a device.
 class counters {
  public:
   /// Throws `std::invalid_argument` for a metric that is neither CUPTI's nor nvprof's by its form,
   /// and for options out of range. Asks nothing of the device yet.
-  explicit counters(counter_options options = {}, std::optional<profiler_api> api = std::nullopt)
-      : options_(std::move(options)), api_(api ? *std::move(api) : profiler_api::load()) {
+  explicit counters(counter_options options = {}, std::optional<cupti_api> api = std::nullopt)
+      : options_(std::move(options)), api_(api ? *std::move(api) : cupti_api::load()) {
     if (options_.warm_up < 0 || options_.max_ranges == 0) {
       throw std::invalid_argument("counters: warm_up must not be negative, and max_ranges not 0");
     }
@@ -62,10 +61,10 @@ class counters {
     }
   }
 
-  /// What stood in the way the last time that anything was tried.
+  /// The obstacle that the last attempt met.
   counter_status const& status() const noexcept { return status_; }
 
-  /// Whether counters can be read here; holds them for a moment to find out.
+  /// Tries to read counters, holding them for a moment; returns the status.
   counter_status const& probe() {
     guarded([&](target const& at) {
       auto const plan = at.context_host.plan({std::string{metric::sm_clock}});
@@ -74,10 +73,10 @@ class counters {
     return status_;
   }
 
-  /// Runs `run()`, or `run(ranges)` for a `counter_ranges&` that names parts of it, and returns
-  /// what was counted. `run` must do the same work each time: it runs `warm_up` times, and then
-  /// once for each pass (`counter_values::passes`). It may launch from any thread; blocks until its
-  /// work is done. What `run` throws is passed on.
+  /// Runs `run()`, or `run(ranges)` with a `counter_ranges&` that names parts, and returns the
+  /// counter values. `run` must do the same work each time: it runs `warm_up` times, and then once
+  /// for each pass (`counter_values::passes`). `run` may launch from any thread. Blocks until the
+  /// work is done. Exceptions of `run` are passed on.
   template <class Run>
   requires std::invocable<Run&> || std::invocable<Run&, counter_ranges&>
   counter_values measure(Run&& run) {
@@ -119,17 +118,17 @@ class counters {
     CUpti_Profiler_GetCounterAvailability_Params asked{};
     asked.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
     asked.ctx = context;
-    api_.check(api_->availability(&asked), "cuptiProfilerGetCounterAvailability");
+    api_.check(api_->counter_availability(&asked), "cuptiProfilerGetCounterAvailability");
     std::vector<std::uint8_t> image(asked.counterAvailabilityImageSize);
     asked.pCounterAvailabilityImage = image.data();
-    api_.check(api_->availability(&asked), "cuptiProfilerGetCounterAvailability");
+    api_.check(api_->counter_availability(&asked), "cuptiProfilerGetCounterAvailability");
     return image;
   }
 
   target open(on::device place) const {
     CUpti_Profiler_Initialize_Params begin{};
     begin.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
-    api_.check(api_->initialize(&begin), "cuptiProfilerInitialize");
+    api_.check(api_->profiler_initialize(&begin), "cuptiProfilerInitialize");
     auto* const context = current_context();
     CUpti_Device_GetChipName_Params asked{};
     asked.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
@@ -144,9 +143,6 @@ class counters {
   template <class Use>
   void guarded(Use const& use) {
     if (api_.available()) { status_ = attempt(use); }
-    if (!status_ && options_.throw_if_unavailable) {
-      throw std::runtime_error("counters: " + status_.line());
-    }
   }
 
   template <class Use>
@@ -165,21 +161,21 @@ class counters {
     try {
       use(open(*place));
       return {};
-    } catch (profiler_error const& error) {
+    } catch (cupti_error const& error) {
       return status_of(error.code(), error.what());
     } catch (std::exception const& error) { return {state::failed, 0, error.what(), {}}; }
   }
 
   counter_values measure_ranges(std::function<void(counter_ranges&)> const& run) {
-    range const scope{"counters", category::measurement};
+    nvtx_range const scope{"counters", category::measurement};
     counter_values result;
     std::exception_ptr from_run;
     auto const watched = [&](counter_ranges& ranges) {
       try {
         run(ranges);
         drain();
-      } catch (profiler_error const&) {
-        throw;  // of our own calls within
+      } catch (cupti_error const&) {
+        throw;  // an error of CUPTI inside a range, which becomes the status
       } catch (...) {
         from_run = std::current_exception();
         throw;
@@ -213,7 +209,7 @@ class counters {
     if (of_device.empty()) { return; }
     try {
       count_one(at, at.device_host, of_device, run, result);
-    } catch (profiler_error const& error) {
+    } catch (cupti_error const& error) {
       if (of_context.empty()) { throw; }  // else the others are worth having without them
       for (auto const& each : of_device) { drop({each, error.what()}, result); }
     }
@@ -259,7 +255,7 @@ class counters {
   }
 
   counter_options options_;
-  profiler_api api_;
+  cupti_api api_;
   std::vector<metric_request> requests_;
   counter_status status_;
 };

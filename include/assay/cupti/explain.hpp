@@ -3,11 +3,11 @@
 /// `explain`: why two variants take different time, from traced batches of both; needs CUPTI.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/counters.hpp>
-#include <assay/cupti/explained_runs.hpp>
 #include <assay/cupti/recorder.hpp>
 #include <assay/cupti/recorder_options.hpp>
+#include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/axes.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/experiment.hpp>
@@ -33,22 +33,21 @@
 
 namespace assay::trace {
 
-/// How variants are explained.
+/// Options of an explanation.
 struct explain_options {
-  int batches = 5;            ///< of each are traced, in turn; that of median length is looked at
-  int untraced_batches = 20;  ///< of each are timed, in turn, where no comparison did
+  int batches = 5;            ///< traced batches of each variant, in turn; the median one is used
+  int untraced_batches = 20;  ///< timed batches of each variant, if no comparison timed them
   bool count = true;          ///< reads hardware counters of a batch of each, and of its kernels
-  metric_set metrics = metric_sets::core();  ///< of the batch; `deep` runs it several times
+  metric_set metrics = metric_sets::core();  ///< metrics of the batch; `deep` runs it several times
   recorder_options recording = {};
-  host_names names = {};  ///< which ranges and calls are locks, allocations and waits
+  host_names names = {};  ///< the names of locks, allocations and waits
 };
 
 namespace detail {
 
-/// Shares of the time of all devices: in which they had nothing to do as the host asked late, and
-/// in which copies ran and no kernel did.
+/// Parts of the time of all devices: they waited for the host, or only copies ran.
 struct time_shares {
-  double host_late = ceilings::unknown;
+  double host_bound = ceilings::unknown;
   double copies_exposed = ceilings::unknown;
 };
 
@@ -56,7 +55,7 @@ inline time_shares time_shares_of(model const& of) {
   double late = 0;
   double all = 0;
   for (auto const& each : device_times(of)) {
-    late += static_cast<double>(each.idle(idle_cause::host_late));
+    late += static_cast<double>(each.idle(idle_cause::host_bound));
     all += static_cast<double>(each.extent.length());
   }
   double exposed = 0;
@@ -65,12 +64,18 @@ inline time_shares time_shares_of(model const& of) {
   return {late / all, exposed / all};
 }
 
-/// The runs of both sides, opened, and what is seen of them.
-class explaining {
+template <class Value, class Less = std::less<>>
+Value take_median(std::vector<Value> all, Less less = {}) {
+  auto const middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end(), less);
+  return std::move(*middle);
+}
+
+/// Both variants, opened and run once.
+class opened_variants {
  public:
-  explaining(std::array<explained_runs const*, 2> sides, explain_options const& chosen)
-      : sides_(sides), chosen_(chosen) {
-    for (std::size_t i = 0; i < 2; ++i) { run_[i] = sides[i]->open(); }
+  opened_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
+      : sides_(sides), chosen_(chosen), run_{sides[0]->open(), sides[1]->open()} {
     for (auto const& each : run_) { each(); }
   }
 
@@ -80,18 +85,14 @@ class explaining {
     for (int batch = 0; batch < chosen_.untraced_batches; ++batch) {
       for (std::size_t i = 0; i < 2; ++i) { seconds[i].push_back(run_[i]()); }
     }
-    std::array<double, 2> medians{};
-    for (std::size_t i = 0; i < 2; ++i) {
-      auto const middle = seconds[i].begin() + static_cast<std::ptrdiff_t>(seconds[i].size() / 2);
-      std::nth_element(seconds[i].begin(), middle, seconds[i].end());
-      medians[i] = *middle;
-    }
-    return medians;
+    return {take_median(seconds[0]), take_median(seconds[1])};
   }
 
-  /// The trace of a batch of each: of those recorded in turn, warm, the one of median length.
+  /// The trace of a batch of each: the warm recordings take turns, and the trace of median length
+  /// is taken.
   std::array<model, 2> record() const {
-    std::array<std::vector<std::pair<std::int64_t, model>>, 2> all;
+    using entry = std::pair<std::int64_t, model>;
+    std::array<std::vector<entry>, 2> all;
     for (int batch = 0; batch < chosen_.batches; ++batch) {
       for (std::size_t i = 0; i < 2; ++i) {
         auto made = trace::record_warm(chosen_.recording, [&] { run_[i](); });
@@ -99,43 +100,38 @@ class explaining {
         all[i].emplace_back(length, std::move(made));
       }
     }
-    std::array<model, 2> chosen;
-    for (std::size_t i = 0; i < 2; ++i) {
-      auto const middle = all[i].begin() + static_cast<std::ptrdiff_t>(all[i].size() / 2);
-      std::nth_element(all[i].begin(), middle, all[i].end(),
-                       [](auto const& a, auto const& b) { return a.first < b.first; });
-      chosen[i] = std::move(middle->second);
-    }
-    return chosen;
+    auto const shorter = [](entry const& a, entry const& b) { return a.first < b.first; };
+    return {take_median(std::move(all[0]), shorter).second,
+            take_median(std::move(all[1]), shorter).second};
   }
 
-  /// Hardware counters of a batch of one side, and what they say.
-  void count(std::size_t side, ceilings const& limits, explained_arm& into) const {
+  /// Adds hardware counters of a batch of one variant, and the bound by these counters.
+  void count(std::size_t side, ceilings const& limits, variant_evidence& into) const {
     auto const& of = *sides_[side];
     if (!chosen_.count || !of.device) { return; }
     counters reader{{.metrics = chosen_.metrics, .place = of.device}};
     into.counters = reader.measure([&] { run_[side](); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
     auto const shares = time_shares_of(into.trace);
-    into.limits = read_counters(
+    into.limits = roofline_of(
         into.counters->ranges.front(),
-        {.must = of.must,
+        {.required = of.required,
          .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),
          .seconds = into.seconds,
-         .host_late = shares.host_late,
+         .host_bound = shares.host_bound,
          .copies_exposed = shares.copies_exposed},
         limits);
   }
 
  private:
-  std::array<explained_runs const*, 2> sides_;
+  std::array<variant_runs const*, 2> sides_;
   explain_options const& chosen_;
   std::array<std::function<double()>, 2> run_;
 };
 
-/// Counters of each kernel of an item, one after the other; what stands in the way becomes a note.
-inline void count_kernels(explained_runs const& of, explain_options const& chosen,
-                          explained_arm& into) {
+/// Adds counters of each kernel of an item, one after the other. An obstacle becomes a note.
+inline void count_kernels(variant_runs const& of, explain_options const& chosen,
+                          variant_evidence& into) {
   auto const readable = into.counters && into.counters->status;
   if (!readable || !of.open_item) { return; }
   auto const tell = [&](std::string why) {
@@ -155,7 +151,7 @@ inline void count_kernels(explained_runs const& of, explain_options const& chose
         {.place = of.device, .scope = counter_scope::kernel, .max_ranges = order.kernels.size()}};
     auto const counted = reader.measure([&] { run(); });
     if (!counted.status) { return tell(counted.status.line()); }
-    into.kernels = name_amounts(counted, order);
+    into.kernels = name_totals(counted, order);
     if (into.kernels.empty()) {
       tell(std::to_string(counted.ranges.size() + counted.ranges_lost) + " were counted where " +
            std::to_string(order.kernels.size()) + " ran");
@@ -171,7 +167,7 @@ inline void require(explain_options const& chosen) {
   }
 }
 
-/// The limits that a comparison measured, as the reading of counters takes them.
+/// The limits that a comparison measured.
 inline ceilings limits_of(measure::comparison const& found) {
   using unit = machine::ceiling::unit;
   ceilings limits;
@@ -187,21 +183,20 @@ inline ceilings limits_of(measure::comparison const& found) {
 
 }  // namespace detail
 
-/// Explains the difference between two sides: records batches of both, in turn, reads counters, and
-/// accounts for `time`; without one, for the difference of untraced batches that are timed first.
+/// Explains the difference between two variants: records batches of both in turn, reads counters,
+/// and accounts for `time`. Without a `time`, untraced batches are timed first.
 ///
-/// `control` and `variant` are what is known already; their traces and counters are filled in.
-/// What stands in the way of tracing, a failure of the runs included, becomes
-/// `explanation::untraced`, and the rest goes on.
-inline explanation explain_runs(explained_runs const& control_runs,
-                                explained_runs const& variant_runs, explained_arm control,
-                                explained_arm variant, std::optional<time_difference> time,
-                                ceilings const& limits = {}, explain_options const& chosen = {}) {
+/// `control` and `variant` hold the evidence so far; traces and counters are added to it. A failure
+/// of tracing or of the runs becomes `explanation::untraced`, and the rest goes on.
+inline explanation explain_runs(variant_runs const& control_runs, variant_runs const& variant_runs,
+                                variant_evidence control, variant_evidence variant,
+                                std::optional<time_difference> time, ceilings const& limits = {},
+                                explain_options const& chosen = {}) {
   detail::require(chosen);
-  range const scope{"explain", category::measurement};
+  nvtx_range const scope{"explain", category::measurement};
   std::string failure;
   try {
-    detail::explaining const both{{&control_runs, &variant_runs}, chosen};
+    detail::opened_variants const both{{&control_runs, &variant_runs}, chosen};
     if (!time) {
       auto const seconds = both.time();
       control.seconds = seconds[0];
@@ -228,33 +223,33 @@ inline explanation explain_runs(explained_runs const& control_runs,
       notes.emplace_back("counters", failure);
     }
   }
-  return explain_models(std::move(control), std::move(variant),
+  return explain_traces(std::move(control), std::move(variant),
                         time.value_or(time_difference{ceilings::unknown}), chosen.names);
 }
 
-/// Explains the difference that a comparison found between two of its arms on the wall clock: as
-/// `assay::explain`, with pipelines that are told as runs. Throws `std::out_of_range` where the
-/// comparison has fewer arms.
-inline explanation explain_arms(measure::comparison const& found, compared_runs const& control,
-                                compared_runs const& variant, explain_options const& chosen = {}) {
+/// Explains the wall-clock difference that a comparison found between two of its variants. Throws
+/// `std::out_of_range` if the comparison has fewer variants.
+inline explanation explain_variants(measure::comparison const& found, compared_runs const& control,
+                                    compared_runs const& variant,
+                                    explain_options const& chosen = {}) {
   auto const side_of = [&](compared_runs const& of) {
-    auto const& arm = found.variants.at(of.arm);
-    explained_arm side;
-    side.label = arm.label;
-    side.seconds = arm.on(measure::clock::wall).median;
-    side.submission = arm.submission;
-    side.memory = arm.memory;
+    auto const& compared = found.variants.at(of.variant);
+    variant_evidence side;
+    side.label = compared.label;
+    side.seconds = compared.on(measure::clock::wall).median;
+    side.submission = compared.submission;
+    side.memory = compared.memory;
     return side;
   };
   auto first = side_of(control);
   auto second = side_of(variant);
-  auto const time = difference_between(found, control.arm, variant.arm);
+  auto const time = difference_between(found, control.variant, variant.variant);
   if (std::isnan(time.ns) || !found.failure.empty()) {
     auto const& why = found.failure;
     first.trace.notes.emplace_back(
         std::string{cuda_is_missing},
         why.empty() ? "these two were not both timed" : "the comparison ended early: " + why);
-    return explain_models(std::move(first), std::move(second), time, chosen.names);
+    return explain_traces(std::move(first), std::move(second), time, chosen.names);
   }
   return explain_runs(control.runs, variant.runs, std::move(first), std::move(second), time,
                       detail::limits_of(found), chosen);
@@ -264,31 +259,31 @@ inline explanation explain_arms(measure::comparison const& found, compared_runs 
 
 namespace assay {
 
-/// Says why two pipelines of a comparison differ, after it: records a batch of each on rigs of
-/// their own, reads hardware counters of another, and accounts for the difference that the
-/// comparison found on the wall clock. What accounts for most comes first.
+/// Explains why two pipelines of a comparison differ: records a batch of each on rigs of its own,
+/// reads hardware counters of another batch, and accounts for the wall-clock difference that the
+/// comparison found. The largest part comes first.
 ///
 /// Blocks until done; needs memory for both pipelines at the same time. Throws
-/// `std::invalid_argument` where the comparison has no arms like these; obstacles to tracing become
-/// a line of the explanation.
+/// `std::invalid_argument` if the comparison has no such variants. Obstacles to tracing become a
+/// line of the explanation.
 template <class Control, class Variant>
 trace::explanation explain(Control const& control, Variant const& variant,
                            measure::comparison const& found,
                            trace::explain_options const& chosen = {}) {
-  auto const first = trace::arm_with(control.axes(), found);
-  auto const second = trace::arm_with(variant.axes(), found, first);
-  return trace::explain_arms(found, {first, trace::runs_of(control, found.variants[first].label)},
-                             {second, trace::runs_of(variant, found.variants[second].label)},
-                             chosen);
+  auto const first = trace::variant_with(control.axes(), found);
+  auto const second = trace::variant_with(variant.axes(), found, first);
+  return trace::explain_variants(
+      found, {first, trace::runs_of(control, found.variants[first].label)},
+      {second, trace::runs_of(variant, found.variants[second].label)}, chosen);
 }
 
-/// The same without a comparison: times untraced batches of both, and profiles them, first.
+/// Explains two pipelines without a comparison: times and profiles untraced batches of both first.
 template <class Control, class Variant>
 trace::explanation explain(Control const& control, Variant const& variant,
                            trace::explain_options const& chosen = {}) {
   auto const labels = measure::labels_of(control, variant);
-  trace::explained_arm first, second;
-  auto const know = [](trace::explained_arm& side, std::string const& label, auto const& what) {
+  trace::variant_evidence first, second;
+  auto const know = [](trace::variant_evidence& side, std::string const& label, auto const& what) {
     constexpr int batches = 3;
     auto const seen = measure::profile(what, batches);
     side.label = label;

@@ -12,7 +12,7 @@
 
 namespace assay::trace {
 
-/// How the hook stands to the program's NVTX calls.
+/// The state of the hook in the program's NVTX calls.
 enum class nvtx_hook_state {
   waiting,      ///< in place; no NVTX call has been made yet
   attached,     ///< recordings see all NVTX ranges of this program
@@ -34,20 +34,20 @@ class nvtx_hook {
  public:
   /// Puts it in place, once; more calls do nothing.
   static nvtx_hook_state install() noexcept {
-    if (placed().exchange(true)) { return state(); }
+    if (placed_.exchange(true)) { return state(); }
     auto* const tool = config::nvtx_built_in_tool();
     if (tool != nullptr && !config::nvtx_has_looked()) {
-      before() = *tool;
+      before_ = *tool;
       *tool = &attach;
-      in_time() = true;
+      in_time_ = true;
     }
     return state();
   }
 
   static nvtx_hook_state state() noexcept {
     if (config::nvtx_built_in_tool() == nullptr) { return nvtx_hook_state::unsupported; }
-    if (attached()) { return nvtx_hook_state::attached; }
-    if (!in_time()) { return nvtx_hook_state::too_late; }
+    if (attached_) { return nvtx_hook_state::attached; }
+    if (!in_time_) { return nvtx_hook_state::too_late; }
     return config::nvtx_has_looked() ? nvtx_hook_state::other_tool : nvtx_hook_state::waiting;
   }
 
@@ -60,13 +60,8 @@ class nvtx_hook {
  private:
   using listener = nvtx_listener;
 
-  static std::atomic<bool>& placed() noexcept { return flag<0>; }
-  static std::atomic<bool>& in_time() noexcept { return flag<1>; }
-  static std::atomic<bool>& attached() noexcept { return flag<2>; }
-  static NvtxInitializeInjectionNvtxFunc_t& before() noexcept { return before_; }
-
   static int attach(NvtxGetExportTableFunc_t table_of) {
-    if (before() != nullptr && before()(table_of) != 0) { return 1; }
+    if (before_ != nullptr && before_(table_of) != 0) { return 1; }
     auto const* const callbacks =
         static_cast<NvtxExportTableCallbacks const*>(table_of(NVTX_ETID_CALLBACKS));
     NvtxFunctionTable core = nullptr;
@@ -103,12 +98,13 @@ class nvtx_hook {
     put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateW, &listener::domain_create_w);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRegisterStringA, &listener::string);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRegisterStringW, &listener::string_w);
-    attached() = true;
+    attached_ = true;
     return 1;
   }
 
-  template <int>
-  static inline constinit std::atomic<bool> flag{false};
+  static inline constinit std::atomic<bool> placed_{false};
+  static inline constinit std::atomic<bool> in_time_{false};
+  static inline constinit std::atomic<bool> attached_{false};
   static inline constinit NvtxInitializeInjectionNvtxFunc_t before_ = nullptr;
 };
 

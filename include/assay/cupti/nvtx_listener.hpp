@@ -7,7 +7,6 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -20,34 +19,9 @@
 
 namespace assay::trace {
 
-namespace detail {
-
-/// Pushes that found no room, by domain, so that their pops are left out too.
-struct skipped_pushes {
-  std::uint32_t recording = 0;
-  std::uint32_t total = 0;
-  std::array<std::uint32_t, 32> domains{};
-  std::array<std::uint32_t, 32> counts{};
-
-  /// The count of a domain, else a free one; null when there is none.
-  std::uint32_t* of(std::uint32_t domain) noexcept {
-    std::uint32_t* unused = nullptr;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] != 0 && domains[i] == domain) { return &counts[i]; }
-      if (counts[i] == 0) { unused = &counts[i]; }
-    }
-    if (unused != nullptr) { domains[static_cast<std::size_t>(unused - counts.data())] = domain; }
-    return unused;
-  }
-};
-inline constinit thread_local skipped_pushes my_skipped{};
-
-}  // namespace detail
-
-/// What NVTX calls, each in the place of the function of that name: notes it in `range_log` while a
-/// recording is on.
+/// Replacements for NVTX's functions: each notes its call in `range_log` while a recording is on.
 struct nvtx_listener {
-  // Registered strings and their kin live as long as the process, as NVTX has it.
+  // NVTX keeps registered strings and domains until the process ends.
   struct kept {
     std::mutex mutex;
     std::deque<std::string> strings;
@@ -110,7 +84,7 @@ struct nvtx_listener {
     }
   }
 
-  static bool note(range_event event, nvtxEventAttributes_t const* from) noexcept {
+  static bool note(recorded_range event, nvtxEventAttributes_t const* from) noexcept {
     if (from == nullptr || from->size < sizeof *from) { return range_log::begin(event); }
     event.category = from->category;
     event.argb = from->colorType == NVTX_COLOR_ARGB ? from->color : 0;
@@ -124,7 +98,7 @@ struct nvtx_listener {
     }
     return range_log::begin(event);
   }
-  static bool note_wide(range_event event, wchar_t const* name) noexcept try {
+  static bool note_wide(recorded_range event, wchar_t const* name) noexcept try {
     auto const narrow = utf8(name);
     event.name = narrow;
     return range_log::begin(event);
@@ -132,30 +106,9 @@ struct nvtx_listener {
     return range_log::begin(event);
   }
 
-  static int pushed(std::uint32_t domain, bool noted) noexcept {
-    if (!noted) {
-      auto const recording = assay::detail::current_recording.load();
-      if (detail::my_skipped.recording != recording) {
-        detail::my_skipped = {.recording = recording};
-      }
-      if (auto* const count = detail::my_skipped.of(domain)) {
-        ++*count;
-        ++detail::my_skipped.total;
-      }
-    }
-    return NVTX_NO_PUSH_POP_TRACKING;
-  }
+  // The log pairs pops with pushes, also with those that it dropped.
   static int pop_in(std::uint32_t domain) noexcept {
-    if (!range_log::on()) { return NVTX_NO_PUSH_POP_TRACKING; }
-    if (detail::my_skipped.total != 0 &&
-        detail::my_skipped.recording == assay::detail::current_recording.load()) {
-      if (auto* const count = detail::my_skipped.of(domain); count != nullptr && *count != 0) {
-        --*count;
-        --detail::my_skipped.total;
-        return NVTX_NO_PUSH_POP_TRACKING;
-      }
-    }
-    range_log::pop(domain);
+    if (range_log::on()) { range_log::pop(domain); }
     return NVTX_NO_PUSH_POP_TRACKING;
   }
 
@@ -167,19 +120,20 @@ struct nvtx_listener {
   }
   static constexpr nvtxRangeId_t dropped_id = ~nvtxRangeId_t{0};
 
-  using kind = range_event::kind;
+  using kind = recorded_range::kind;
   static int push_ex(nvtxEventAttributes_t const* what) { return domain_push(nullptr, what); }
   static int push_a(char const* name) {
-    return range_log::on() ? pushed(0, range_log::begin({.name = text(name)}))
-                           : NVTX_NO_PUSH_POP_TRACKING;
+    if (range_log::on()) { range_log::begin({.name = text(name)}); }
+    return NVTX_NO_PUSH_POP_TRACKING;
   }
   static int push_w(wchar_t const* name) {
-    return range_log::on() ? pushed(0, note_wide({.name = {}}, name)) : NVTX_NO_PUSH_POP_TRACKING;
+    if (range_log::on()) { note_wide({.name = {}}, name); }
+    return NVTX_NO_PUSH_POP_TRACKING;
   }
   static int pop() { return pop_in(0); }
   static int domain_push(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
-    if (!range_log::on()) { return NVTX_NO_PUSH_POP_TRACKING; }
-    return pushed(number(in), note({.domain = number(in), .name = {}}, what));
+    if (range_log::on()) { note({.domain = number(in), .name = {}}, what); }
+    return NVTX_NO_PUSH_POP_TRACKING;
   }
   static int domain_pop(nvtxDomainHandle_t in) { return pop_in(number(in)); }
 
@@ -199,23 +153,23 @@ struct nvtx_listener {
   }
   static nvtxRangeId_t start_a(char const* name) {
     return started([&](std::uint64_t id) {
-      return range_log::begin({.what = kind::start, .id = id, .name = text(name)});
+      return range_log::begin({.what = kind::start_end, .id = id, .name = text(name)});
     });
   }
   static nvtxRangeId_t start_w(wchar_t const* name) {
     return started([&](std::uint64_t id) {
-      return note_wide({.what = kind::start, .id = id, .name = {}}, name);
+      return note_wide({.what = kind::start_end, .id = id, .name = {}}, name);
     });
   }
   static nvtxRangeId_t domain_start(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
     return started([&](std::uint64_t id) {
-      return note({.what = kind::start, .domain = number(in), .id = id, .name = {}}, what);
+      return note({.what = kind::start_end, .domain = number(in), .id = id, .name = {}}, what);
     });
   }
-  static void end(nvtxRangeId_t id) { domain_end(nullptr, id); }
-  static void domain_end(nvtxDomainHandle_t in, nvtxRangeId_t id) {
-    if (range_log::on() && id != dropped_id) { range_log::end(number(in), id); }
+  static void end(nvtxRangeId_t id) {
+    if (range_log::on() && id != dropped_id) { range_log::end(id); }
   }
+  static void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 
   // assay's own ranges are in the log already: without a domain they are not told twice.
   static nvtxDomainHandle_t domain_create(char const* name) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `cupti_reader`: from CUPTI's activity records to a `model`.
+/// `cupti_reader`: turns CUPTI's activity records into a `model`. Internal to recorder.hpp.
 #pragma once
 
 #include <assay/cupti/records.hpp>
-#include <assay/trace/kernel_name.hpp>
+#include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
 #include <cupti.h>
@@ -37,7 +37,7 @@ class cupti_reader {
     made_.epoch_ns = epoch_ns;
   }
 
-  /// Reads one record and frees what it leaves to its reader.
+  /// Reads one record and frees the memory that the record owns.
   void read(CUpti_Activity const& record) {
     switch (record.kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -51,7 +51,7 @@ class cupti_reader {
         filled(made_.copies, as<cupti::peer_copy>(record));
         break;
       case CUPTI_ACTIVITY_KIND_MEMSET:
-        filled(made_.sets, as<cupti::set>(record));
+        filled(made_.memsets, as<cupti::memset>(record));
         break;
       case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         filled(made_.graph_launches, as<cupti::graph>(record));
@@ -86,17 +86,18 @@ class cupti_reader {
     cupti::release(record);
   }
 
-  /// Counts a record that is not read, and frees what it owns.
+  /// Counts a record without reading, and frees the memory that the record owns.
   void drop(CUpti_Activity const& record) {
     ++made_.lost.dropped;
     cupti::release(record);
   }
   void drop(std::uint64_t count) { made_.lost.dropped += count; }
 
-  /// The trace of all that was read. `window` is while it was on; device work that was asked for
-  /// in it may have ended until `latest`, and then the window ends with it. What is timed outside
-  /// is left out and counted, but for the tracer's own work after the window. `calls_complete` says
-  /// that all API calls were asked for, so that device work without one is worth counting.
+  /// The trace of all records that were read. `window` is the time of the recording; an operation
+  /// that was launched inside may end until `latest`, and the window is then extended.
+  ///
+  /// Rows outside are left out and counted, but for the tracer's own work after the window.
+  /// `calls_complete`: all API calls were recorded, so operations without a call are counted.
   model finish(span window, std::int64_t latest, bool calls_complete) {
     // Stamps of devices are interpolated, and may miss by some microseconds.
     constexpr std::int64_t slack = 100'000;
@@ -117,7 +118,7 @@ class cupti_reader {
     host_work(made_.overheads);
     device_work(made_.kernels);
     device_work(made_.copies);
-    device_work(made_.sets);
+    device_work(made_.memsets);
     device_work(made_.graph_launches);
     made_.lost.out_of_window += std::erase_if(made_.memory, [&](memory_event const& event) {
       return event.at < window.begin - slack || event.at > latest + slack;
@@ -140,7 +141,7 @@ class cupti_reader {
             [&](auto const& row) { return threads.find(row.where.correlation) == threads.end(); }));
       };
       made_.lost.unmatched += unmatched(made_.kernels) + unmatched(made_.copies) +
-                              unmatched(made_.sets) + unmatched(made_.graph_launches);
+                              unmatched(made_.memsets) + unmatched(made_.graph_launches);
     }
     return std::exchange(made_, {});
   }
@@ -154,8 +155,7 @@ class cupti_reader {
   std::int64_t time(std::uint64_t stamp) const noexcept {
     return static_cast<std::int64_t>(stamp) + offset_ns_ - made_.epoch_ns;
   }
-  /// Where a row with these stamps goes, or null: no time, no room. One that is not finished yet
-  /// has no end.
+  /// A new row with these stamps; null without a time (an unfinished record has no end) or room.
   template <class Row>
   Row* row(std::vector<Row>& rows, std::uint64_t begin, std::uint64_t end) {
     if (begin == 0 || end < begin) {
@@ -184,8 +184,8 @@ class cupti_reader {
     return made;
   }
 
-  // Pointers are told apart by where they point, and checked by what stands there, since a module
-  // that is loaded again may put another name in the same place.
+  // Names are looked up by their address and checked by their text, since a module that is loaded
+  // later may put another name at the same address.
   struct kernel_names {
     std::string mangled;
     string_id whole = 0;
@@ -256,7 +256,7 @@ class cupti_reader {
     }
   }
 
-  // A pool that is made, trimmed or destroyed has no row of its own: its size is a counter.
+  // A pool that is created, trimmed or destroyed becomes a sample of two counters.
   void add(cupti::memory_pool const& from) {
     auto const sample = [&](char const* name, std::uint64_t value) {
       if (auto* const to = row(made_.counters)) {
@@ -286,12 +286,12 @@ class cupti_reader {
     };
     all(made_.kernels);
     all(made_.copies);
-    all(made_.sets);
+    all(made_.memsets);
     all(made_.graph_launches);
     all(made_.synchronizations);
     all(made_.memory);
   }
-  // What a record says of its context may be read after it.
+  // The record of a context may come after the records of its operations.
   void settle(device_place& where) const {
     auto const known = contexts_.find(where.context);
     if (known == contexts_.end()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `record_batch`: the trace of one batch of a pipeline.
+/// `record_batch`: records the trace of one batch of a pipeline.
 #pragma once
 
 #include <assay/cupti/recorder.hpp>
@@ -13,8 +13,8 @@ namespace assay::trace {
 
 /// The trace of one batch of a rig that has run before.
 ///
-/// A batch before it is recorded too and left out, as `record_warm` says. Blocks until both have
-/// drained; throws what `recorder::start` and the rig throw.
+/// A batch before this one is recorded and left out, as `record_warm` says. Blocks until both have
+/// drained; throws the exceptions of `recorder::start` and of the rig.
 template <class Pipeline, class Resource>
 model record_batch(rig<Pipeline, Resource>& real, recorder_options const& options = {},
                    int arena = 0) {

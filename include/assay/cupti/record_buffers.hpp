@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `record_buffers`: bounded memory between the threads that launch and the one that reads.
+/// `record_buffers`: bounded memory between the threads that launch and the thread that reads
+/// records. Internal to recorder.hpp.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <sys/mman.h>
 
@@ -20,27 +23,28 @@
 
 namespace assay::trace {
 
-/// How much memory records may take between being written and being read.
+/// The memory that records may take between being written and being read.
 struct buffer_limits {
   std::size_t buffer_bytes = std::size_t{2} << 20U;  ///< each writing thread holds one
-  std::size_t most_bytes = std::size_t{512} << 20U;  ///< of all; beyond, records are dropped
+  std::size_t most_bytes = std::size_t{512} << 20U;  ///< beyond this sum, records are dropped
   std::size_t ready = 4;                             ///< cleared ahead of being asked for
   bool operator==(buffer_limits const&) const = default;
 };
 
-/// What happened to the buffers of one session.
+/// Counts of the buffers of one session.
 struct buffer_counts {
   std::uint64_t requested = 0;
-  std::uint64_t overflowed = 0;  ///< requests beyond the limit, whose records are dropped
+  std::uint64_t overflowed = 0;  ///< requests beyond the limit: their records are dropped
   std::size_t peak_bytes = 0;
   bool operator==(buffer_counts const&) const = default;
 };
 
 /// Buffers of zeros that a tracer fills on many threads and one reader empties.
 ///
-/// `request` and `complete` come from the tracer's callbacks: they take one short lock, call
-/// nothing, and a request is never refused. Beyond `most_bytes` it gets a small buffer whose
-/// records are counted and dropped, because a tracer may fail without one.
+/// The tracer's callbacks call `request` and `complete`, which take one short lock and call nothing
+/// else. A request is never refused, because a tracer may fail without a buffer. Beyond
+/// `most_bytes` a request gets a small buffer, and the records in small buffers are counted and
+/// dropped.
 class record_buffers {
  public:
   static constexpr std::size_t overflow_bytes = 64 * 1024;
@@ -63,7 +67,7 @@ class record_buffers {
     for (auto const& each : filled_) { unmap(each.data, each.size); }
   }
 
-  /// Begins a session. What an earlier one still has out may come back. Throws
+  /// Begins a session. Buffers of an earlier session may still come back. Throws
   /// `std::invalid_argument` for limits that make no sense.
   void open(buffer_limits const& limits) {
     if (limits.buffer_bytes < least_bytes || limits.most_bytes < limits.buffer_bytes) {
@@ -213,7 +217,7 @@ class record_buffers {
   std::vector<std::uint8_t*> ready_;
   std::vector<std::uint8_t*> spare_overflow_;
   std::deque<filled> filled_;
-  std::size_t held_bytes_ = 0;  // ready, given out or filled, without those of overflow
+  std::size_t held_bytes_ = 0;  // ready, given out or filled, without overflow buffers
   bool closing_ = false;
 };
 

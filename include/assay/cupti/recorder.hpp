@@ -4,11 +4,10 @@
 #pragma once
 
 #include <assay/core/device.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/session.hpp>
-#include <assay/trace/cut.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/ranges.hpp>
 
@@ -61,17 +60,19 @@ inline std::string synchronize_used_devices() {
 
 /// Records a trace between `start` and `stop`, at any time and as often as wanted.
 ///
-/// One recorder records at a time in a process. Where another tool traces the process, or there is
-/// no driver, ranges are recorded alone: `status()` and the trace's notes say so, and nothing is
-/// thrown. Start before the first CUDA call if you can: what is loaded and allocated for tracing
-/// then is not part of the trace, which otherwise may take seconds for large programs.
+/// One recorder records at a time in a process. If another tool traces the process, or CUPTI or the
+/// driver is missing, only ranges are recorded: `status()` and the trace's notes give the reason,
+/// and nothing is thrown.
 ///
-/// A call costs some 0.2 us more with a runtime row, a kernel some 0.4 us more (on an H200 and its
-/// host). Memory is bounded by the options; what did not fit is counted in `model::lost`.
+/// Start before the first CUDA call if possible. Otherwise the trace contains the loading and
+/// allocating for the tracer, which may take seconds in large programs.
+///
+/// A row of a runtime call costs some 0.2 us, a row of a kernel some 0.4 us (on an H200 and its
+/// host). The options bound the memory; `model::lost` counts rows without room.
 class recorder {
  public:
-  /// Notes nothing before `start`.
-  explicit recorder(recorder_options options = {}, cupti_api const& api = {})
+  /// Loads CUPTI, but records nothing before `start`.
+  explicit recorder(recorder_options options = {}, cupti_api const& api = cupti_api::load())
       : options_(std::move(options)), api_(api) {}
   recorder(recorder const&) = delete;
   recorder& operator=(recorder const&) = delete;
@@ -79,31 +80,31 @@ class recorder {
   ~recorder() {
     try {
       if (recording_) { (void)stop(); }
-    } catch (...) {  // its trace was not wanted, nor is its failure
+    } catch (...) {  // the trace is discarded, and so is its failure
     }
   }
 
   /// Begins a recording. Throws `std::logic_error` when one is on, here or elsewhere in the
   /// process, `std::invalid_argument` for buffer limits that make no sense.
   void start() {
-    if (busy().exchange(true)) {
+    if (busy_.exchange(true)) {
       throw std::logic_error(recording_ ? "this recorder records already: stop it first"
                                         : "another trace::recorder records in this process: a "
                                           "process has one tracer, so stop that first");
     }
     try {
       if (options_.ranges) { hook_ = nvtx_hook::settle(); }
-      epoch_ns_ = realtime_ns();
+      epoch_ns_ = system_clock_ns();
       steady_offset_ = steady_offset();
       session_.emplace(options_, api_, epoch_ns_);
       status_ = session_->start();
       if (status_.what != recorder_status::kind::recording) { session_.reset(); }
-      begin_ = realtime_ns() - epoch_ns_;
+      begin_ = system_clock_ns() - epoch_ns_;
       if (options_.ranges) { range_log::start(options_.range_bytes); }
     } catch (...) {
       session_.reset();
       status_ = {};
-      busy() = false;
+      busy_ = false;
       throw;
     }
     recording_ = true;
@@ -114,7 +115,7 @@ class recorder {
   model stop() {
     if (!recording_) { throw std::logic_error("this recorder records nothing: start it first"); }
     recording_ = false;
-    span const window{begin_, realtime_ns() - epoch_ns_};
+    span const window{begin_, system_clock_ns() - epoch_ns_};
     range_recording ranges;
     if (options_.ranges) { ranges = range_log::stop(); }
     model made;
@@ -128,7 +129,7 @@ class recorder {
       made.window = window;
       made.notes.emplace_back("CUDA is not recorded", status_.text);
     }
-    busy() = false;
+    busy_ = false;
     if (!problem.empty()) { made.notes.emplace_back("could not wait for all devices", problem); }
     if (options_.ranges) {
       add_ranges(made, ranges);
@@ -139,33 +140,27 @@ class recorder {
     return made;
   }
 
-  /// What is recorded now: `recording`, or `idle` without a recording, or why CUDA is left out of
-  /// it.
+  /// The state now: `recording`, `idle` without a recording, or the reason for a recording without
+  /// CUDA.
   recorder_status const& status() const noexcept { return status_; }
-  recorder_options const& options() const noexcept { return options_; }
 
  private:
-  static std::atomic<bool>& busy() noexcept { return busy_; }
-
   static std::int64_t steady_offset() noexcept {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return realtime_ns() - (now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
+    return system_clock_ns() - (now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
   }
 
   void note_hook(model& made) const {
+    auto const note = [&](char const* text) { made.notes.emplace_back("NVTX", text); };
     if (hook_ == nvtx_hook_state::other_tool) {
-      made.notes.emplace_back("NVTX",
-                              "another tool has the ranges of other code; assay's are here");
+      note("another tool has the ranges of other code; assay's are here");
     } else if (hook_ == nvtx_hook_state::too_late) {
-      made.notes.emplace_back(
-          "NVTX",
-          "called before assay could listen, so that ranges of other code are "
-          "missing: include <assay/cupti/nvtx_hook.hpp> where it is first used");
+      note(
+          "called before assay could listen, so that ranges of other code are missing: include "
+          "<assay/cupti/nvtx_hook.hpp> where it is first used");
     } else if (hook_ == nvtx_hook_state::unsupported) {
-      made.notes.emplace_back("NVTX",
-                              "this NVTX cannot be listened to: ranges of other code are "
-                              "missing");
+      note("this NVTX cannot be listened to: ranges of other code are missing");
     }
   }
   void note_clock(model& made) const {
@@ -190,8 +185,8 @@ class recorder {
   bool recording_ = false;
 };
 
-/// The trace of what `work()` does, up to the end of all that it left to the devices. Throws what
-/// `work` throws, and what `recorder::start` does.
+/// The trace of `work()` and of all operations that it launched. Passes on exceptions of `work` and
+/// of `recorder::start`.
 template <class Work>
 model record(recorder_options const& options, Work&& work) {
   recorder tracer{options};
@@ -200,25 +195,26 @@ model record(recorder_options const& options, Work&& work) {
   return tracer.stop();
 }
 
-/// The trace of `work()` as it is when it is called again.
+/// The trace of the second of two calls of `work()`.
 ///
-/// The first call, in the same recording, takes what a tracer costs at first: what it loads, and
-/// the 0.3 ms for which the first copy of each recording waits (on an H200 and its host). Losses
-/// are told of both. Throws as `record` does.
+/// The first call, in the same recording, bears one-time costs of the tracer: loading, and a wait
+/// of 0.3 ms for the first copy of each recording (on an H200 and its host). Losses are counted for
+/// both calls. Throws as `record` does.
 template <class Work>
 model record_warm(recorder_options const& options, Work&& work) {
   std::int64_t between_ns = 0;
   auto made = record(options, [&] {
-    // Devices' stamps may miss by some microseconds; nothing runs so long before and after the cut.
+    // Stamps of devices may be off by some microseconds, so nothing runs near the moment of the
+    // cut.
     constexpr std::chrono::microseconds apart{100};
     work();
     (void)synchronize_used_devices();
     std::this_thread::sleep_for(apart);
-    between_ns = realtime_ns();
+    between_ns = system_clock_ns();
     std::this_thread::sleep_for(apart);
     work();
   });
-  cut_before(made, between_ns - made.epoch_ns);
+  trim_before(made, between_ns - made.epoch_ns);
   return made;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What CUPTI's activity records say, as rows of a `model` that have no times and names yet.
+/// Conversions of CUPTI's activity records into rows of a `model`, without times and names.
+/// Internal to recorder.hpp.
 #pragma once
 
 #include <assay/trace/model.hpp>
@@ -20,7 +21,7 @@ namespace cupti {
 using kernel = CUpti_ActivityKernel10;
 using copy = CUpti_ActivityMemcpy6;
 using peer_copy = CUpti_ActivityMemcpyPtoP4;
-using set = CUpti_ActivityMemset4;
+using memset = CUpti_ActivityMemset4;
 using call = CUpti_ActivityAPI;
 using overhead = CUpti_ActivityOverhead3;
 using sync = CUpti_ActivitySynchronization2;
@@ -30,17 +31,17 @@ using graph = CUpti_ActivityGraphTrace2;
 using device = CUpti_ActivityDevice5;
 using context = CUpti_ActivityContext3;
 
-/// The first version whose records hold all fields of these.
+/// The first version with all fields of these records.
 inline constexpr std::uint32_t least_version = 130000;
 }  // namespace cupti
 
-/// Numbers of `CUpti_ActivityMemoryKind` as those of `memory_kind`.
+/// A number of `CUpti_ActivityMemoryKind` as a `memory_kind`.
 constexpr memory_kind memory_kind_of(std::uint32_t cupti_kind) noexcept {
   return cupti_kind >= 1 && cupti_kind <= 7 ? static_cast<memory_kind>(cupti_kind - 1)
                                             : memory_kind::unknown;
 }
 
-/// What an overhead record stands for.
+/// The name of a kind of overhead.
 constexpr char const* overhead_name(CUpti_ActivityOverheadKind kind) noexcept {
   switch (kind) {
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
@@ -68,7 +69,7 @@ constexpr char const* overhead_name(CUpti_ActivityOverheadKind kind) noexcept {
 
 namespace cupti {
 
-/// Where a record's work ran; `green_context` is settled later, from what is known of its context.
+/// The device and stream of a record; `green_context` is set later, from the record of the context.
 template <class Record>
 device_place place_of(Record const& from, std::uint32_t process) noexcept {
   return {.device = static_cast<std::int32_t>(from.deviceId),
@@ -116,7 +117,7 @@ inline void fill(memory_copy& to, peer_copy const& from, std::uint32_t process) 
   to.to_device = static_cast<std::int32_t>(from.dstDeviceId);
 }
 
-inline void fill(memory_set& to, set const& from, std::uint32_t process) noexcept {
+inline void fill(memset_operation& to, memset const& from, std::uint32_t process) noexcept {
   to.where = place_of(from, process);
   to.where.graph_node = from.graphNodeId;
   to.bytes = from.bytes;
@@ -186,7 +187,7 @@ inline device_description describe(device const& from) {
           .warp_size = from.numThreadsPerWarp};
 }
 
-/// Frees what a record leaves to its reader, by the documentation of its type.
+/// Frees the memory that a record owns, by the documentation of its type.
 inline void release(CUpti_Activity const& record) noexcept {
   if (record.kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
     std::free(reinterpret_cast<overhead const&>(record).overheadData);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `cupti_session`: CUPTI switched on, its records read while they come, and switched off.
+/// `cupti_session`: switches CUPTI's activity records on, reads them, and switches them off.
+/// Internal to recorder.hpp.
 #pragma once
 
 #include <assay/core/range_log.hpp>
@@ -8,6 +9,7 @@
 #include <assay/cupti/reader.hpp>
 #include <assay/cupti/record_buffers.hpp>
 #include <assay/cupti/recorder_options.hpp>
+#include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
 #include <cuda_runtime_api.h>
@@ -30,19 +32,19 @@
 
 namespace assay::trace {
 
-/// Whether CUDA is being recorded, and if not, why.
+/// The state of recording CUDA; if CUDA is not recorded, the reason.
 struct recorder_status {
-  enum class kind { idle, recording, other_tool, no_driver, too_old, failed };
+  enum class kind { idle, recording, no_library, other_tool, no_driver, too_old, failed };
   kind what = kind::idle;
   std::string text;  ///< one line for people; names the other tool
   bool operator==(recorder_status const&) const = default;
 };
 
-/// One session of CUPTI's activity records. CUPTI has one client in a process, so there may be one
-/// session at a time; `recorder` sees to that.
+/// One session of CUPTI's activity records. CUPTI has one client in a process, so `recorder` makes
+/// one session at a time.
 ///
-/// Records are read by a thread of its own, which takes no lock while it calls CUPTI. The buffers
-/// are the process's and are never freed, since CUPTI may give one back at any time, up to exit.
+/// A thread of the session reads records and takes no lock while it calls CUPTI. The buffers belong
+/// to the process and are never freed, since CUPTI may return one at any time until exit.
 class cupti_session {
  public:
   cupti_session(recorder_options const& options, cupti_api const& api, std::int64_t epoch_ns)
@@ -53,8 +55,8 @@ class cupti_session {
     if (reading_.joinable()) { (void)stop({}); }
   }
 
-  /// Switches on what the options ask for. What one device or library does not have is noted and
-  /// left out; throws `std::invalid_argument` for buffer limits that make no sense.
+  /// Switches on the records that the options ask for. Records that a device or library lacks are
+  /// left out, with a note. Throws `std::invalid_argument` for buffer limits that make no sense.
   recorder_status start() {
     if (auto refused = subscribe(); refused.what != recorder_status::kind::recording) {
       return refused;
@@ -62,25 +64,26 @@ class cupti_session {
     try {
       buffers().open(options_.buffers);
     } catch (...) {
-      api_.unsubscribe(subscriber_);
+      api_->unsubscribe(subscriber_);
       throw;
     }
     try_to("number threads as the system does",
-           api_.thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
+           api_->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
     std::uint8_t zeroed = 1;
     std::size_t size = sizeof zeroed;
     try_to("take cleared buffers",
-           api_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed));
-    auto const registered = api_.register_callbacks(&requested, &completed);
+           api_->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
+                                        &zeroed));
+    auto const registered = api_->activity_register_callbacks(&requested, &completed);
     if (registered != CUPTI_SUCCESS) {
-      api_.unsubscribe(subscriber_);
-      return {recorder_status::kind::failed, describe_cupti_error(registered)};
+      api_->unsubscribe(subscriber_);
+      return {recorder_status::kind::failed, describe(api_, registered)};
     }
     reader_.emplace(
         epoch_ns_, clock_offset(),
         [api = api_](CUpti_CallbackDomain domain, CUpti_CallbackId id) -> char const* {
           char const* name = nullptr;
-          return api.callback_name(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
+          return api->callback_name(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
         },
         options_.most_rows);
     ++sessions_;
@@ -95,25 +98,25 @@ class cupti_session {
   }
 
   /// Ends the recording of calls, waits for the devices by `synchronize()`, and gives the trace of
-  /// `window` (since the epoch) with what there is to say about it.
+  /// `window` (since the epoch) with its notes.
   template <class Synchronize = void (*)()>
   model stop(span window, Synchronize&& synchronize = [] {}) {
     stopping_ = true;
     for (auto const kind : enabled_) {
-      if (!of_device(kind)) { api_.disable(kind); }
+      if (!of_device(kind)) { api_->activity_disable(kind); }
     }
     synchronize();
-    try_to("flush", api_.flush(1));
+    try_to("flush", api_->activity_flush_all(1));
     for (auto const kind : enabled_) {
-      if (of_device(kind)) { api_.disable(kind); }
+      if (of_device(kind)) { api_->activity_disable(kind); }
     }
     std::size_t dropped = 0;
-    (void)api_.dropped(nullptr, 0, &dropped);
-    (void)api_.unsubscribe(subscriber_);
+    (void)api_->activity_dropped_records(nullptr, 0, &dropped);
+    (void)api_->unsubscribe(subscriber_);
     buffers().close();
     reading_.join();
     reader_->drop(dropped);
-    auto made = reader_->finish(window, realtime_ns() - epoch_ns_, options_.runtime_calls);
+    auto made = reader_->finish(window, system_clock_ns() - epoch_ns_, options_.runtime_calls);
     note(made);
     reader_.reset();
     return made;
@@ -142,9 +145,10 @@ class cupti_session {
   }
 
   recorder_status subscribe() {
+    if (!api_.available()) { return {recorder_status::kind::no_library, api_.why_missing()}; }
     std::uint32_t version = 0;
-    if (auto const code = api_.version(&version); code != CUPTI_SUCCESS) {
-      return {recorder_status::kind::failed, describe_cupti_error(code)};
+    if (auto const code = api_->version(&version); code != CUPTI_SUCCESS) {
+      return {recorder_status::kind::failed, describe(api_, code)};
     }
     version_ = version;
     if (version < cupti::least_version) {
@@ -154,7 +158,7 @@ class cupti_session {
                   " or newer is needed: put the CUDA 13 toolkit's library first on the loader's "
                   "path"};
     }
-    // Set by Nsight Systems and Compute, and by what is injected into a CUDA program.
+    // Nsight Systems, Nsight Compute and other injected tools set these variables.
     for (auto const* variable : {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
                                  "CUDA_INJECTION64_PATH", "NSYSDK_INJECTION64_PATH"}) {
       if (std::getenv(variable) != nullptr) {
@@ -169,7 +173,7 @@ class cupti_session {
     who.subscriberName = "assay";
     who.oldSubscriberName = other.data();
     who.oldSubscriberSize = other.size();
-    auto const code = api_.subscribe(&subscriber_, &ignore, nullptr, &who);
+    auto const code = api_->subscribe(&subscriber_, &ignore, nullptr, &who);
     if (code == CUPTI_SUCCESS) { return {recorder_status::kind::recording, {}}; }
     if (code == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
       other.back() = 0;
@@ -181,17 +185,17 @@ class cupti_session {
       (void)cudaGetLastError();
       return {recorder_status::kind::no_driver, "no CUDA driver on this machine"};
     }
-    return {recorder_status::kind::failed, describe_cupti_error(code)};
+    return {recorder_status::kind::failed, describe(api_, code)};
   }
 
-  /// What to add to CUPTI's stamps to get those of `realtime_ns`: nothing on Linux, where both read
-  /// the same clock.
+  /// The offset from CUPTI's stamps to `system_clock_ns`: zero on Linux, where both read the same
+  /// clock.
   std::int64_t clock_offset() {
     std::uint64_t theirs = 0;
-    auto const before = realtime_ns();
-    if (api_.timestamp(&theirs) != CUPTI_SUCCESS) { return 0; }
-    auto const after = realtime_ns();
-    constexpr std::int64_t rounding = 2'000;  // it falls up to a microsecond off the bracket
+    auto const before = system_clock_ns();
+    if (api_->timestamp(&theirs) != CUPTI_SUCCESS) { return 0; }
+    auto const after = system_clock_ns();
+    constexpr std::int64_t rounding = 2'000;  // stamps lie up to a microsecond off the bracket
     auto const stamp = static_cast<std::int64_t>(theirs);
     if (stamp >= before - rounding && stamp <= after + rounding) { return 0; }
     auto const offset = before + (after - before) / 2 - stamp;
@@ -202,7 +206,7 @@ class cupti_session {
 
   bool try_to(std::string_view what, CUptiResult code) {
     if (code != CUPTI_SUCCESS) {
-      problems_.push_back("cannot " + std::string{what} + ": " + describe_cupti_error(code));
+      problems_.push_back("cannot " + std::string{what} + ": " + describe(api_, code));
     }
     return code == CUPTI_SUCCESS;
   }
@@ -210,17 +214,17 @@ class cupti_session {
   void enable_kinds() {
     auto const on = [&](bool wanted, char const* what, CUpti_ActivityKind kind, bool dump = false) {
       if (!wanted) { return; }
-      auto const code = dump ? api_.enable_and_dump(kind) : api_.enable(kind);
+      auto const code = dump ? api_->activity_enable_and_dump(kind) : api_->activity_enable(kind);
       if (try_to(std::string{"record "} + what, code)) { enabled_.push_back(kind); }
     };
     bool const nodes = options_.graphs == graph_detail::nodes;
-    bool const device_work = options_.kernels || options_.copies || options_.sets;
+    bool const device_work = options_.kernels || options_.copies || options_.memsets;
     on(device_work, "devices", CUPTI_ACTIVITY_KIND_DEVICE, true);
     on(device_work || options_.synchronizations, "contexts", CUPTI_ACTIVITY_KIND_CONTEXT, true);
     on(options_.kernels, "kernels", CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     on(options_.copies, "copies", CUPTI_ACTIVITY_KIND_MEMCPY);
     on(options_.copies, "copies between devices", CUPTI_ACTIVITY_KIND_MEMCPY2);
-    on(options_.sets, "sets", CUPTI_ACTIVITY_KIND_MEMSET);
+    on(options_.memsets, "sets", CUPTI_ACTIVITY_KIND_MEMSET);
     on(device_work && !nodes, "graph launches", CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
     on(options_.synchronizations, "synchronisations", CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     on(options_.memory, "allocations", CUPTI_ACTIVITY_KIND_MEMORY2);
@@ -229,31 +233,32 @@ class cupti_session {
     on(options_.runtime_calls, "runtime calls", CUPTI_ACTIVITY_KIND_RUNTIME);
     on(options_.driver_calls, "driver calls", CUPTI_ACTIVITY_KIND_DRIVER);
     if (options_.runtime_calls) {
-      ignore_calls(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, api_.runtime_call);
+      ignore_calls(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE,
+                   api_->activity_enable_runtime_api);
     }
     if (options_.driver_calls) {
-      ignore_calls(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, api_.driver_call);
+      ignore_calls(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE,
+                   api_->activity_enable_driver_api);
     }
   }
 
-  /// `cudaGetDevice` stands for `cudaGetDevice_v3020` and `cudaGetDevice_ptsz_v7000` too.
-  static bool same_call(std::string_view recorded, std::string_view named) {
-    if (!recorded.starts_with(named)) { return false; }
-    auto const rest = recorded.substr(named.size());
-    return rest.empty() || rest.starts_with("_v") || rest.starts_with("_ptsz") ||
-           rest.starts_with("_ptds");
+  /// `cudaGetDevice` for `cudaGetDevice_v3020` and `cudaGetDevice_ptsz_v7000`.
+  static std::string_view unversioned(std::string_view name) {
+    name = plain_name(name);
+    for (std::string_view const per_thread_stream : {"_ptsz", "_ptds"}) {
+      if (name.ends_with(per_thread_stream)) { name.remove_suffix(per_thread_stream.size()); }
+    }
+    return plain_name(name);
   }
-  template <class Switch>
-  void ignore_calls(CUpti_CallbackDomain domain, unsigned end, Switch switch_call) {
+  void ignore_calls(CUpti_CallbackDomain domain, unsigned end,
+                    CUptiResult (*switch_call)(CUpti_CallbackId, std::uint8_t)) {
     for (CUpti_CallbackId id = 1; id < end; ++id) {
       char const* name = nullptr;
-      if (api_.callback_name(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) { continue; }
-      for (auto const& ignored : options_.ignored_calls) {
-        if (same_call(name, ignored)) {
-          switch_call(id, 0);  // one that cannot be switched off is only a row more
-          break;
-        }
+      if (api_->callback_name(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) { continue; }
+      if (options_.ignored_calls.empty() || !options_.ignored_calls.matches(unversioned(name))) {
+        continue;
       }
+      switch_call(id, 0);  // a call that cannot be switched off only adds a row
     }
   }
 
@@ -262,7 +267,7 @@ class cupti_session {
                                                            : std::chrono::milliseconds{3'600'000};
     while (auto const filled = buffers().next(patience)) {
       if (filled->data == nullptr) {
-        if (options_.flush_every.count() > 0 && !stopping_) { (void)api_.flush(0); }
+        if (options_.flush_every.count() > 0 && !stopping_) { (void)api_->activity_flush_all(0); }
         continue;
       }
       try {
@@ -276,7 +281,7 @@ class cupti_session {
   void read(record_buffers::filled const& from) {
     CUpti_Activity* record = nullptr;
     for (;;) {
-      auto const code = api_.next_record(from.data, from.valid, &record);
+      auto const code = api_->activity_next_record(from.data, from.valid, &record);
       if (code == CUPTI_ERROR_MAX_LIMIT_REACHED) { return; }
       if (code != CUPTI_SUCCESS || record == nullptr) {  // one that was never finished
         ++cut_short_;
@@ -313,7 +318,8 @@ class cupti_session {
                               "this CUPTI misnumbers the launches of graphs in all recordings of a "
                               "process but the first: which call launched a graph may be wrong");
     }
-    // What the driver copies with in a graph; seen where threads captured and instantiated at once.
+    // The driver's copy kernel in graphs. CUPTI reported it as a kernel when threads captured and
+    // instantiated graphs at the same time.
     say("copies of graphs that CUPTI took for kernels, memcpy32_post",
         static_cast<std::uint64_t>(
             std::count_if(made.kernels.begin(), made.kernels.end(), [&](kernel_run const& run) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Splits a range of indices over threads.
+/// `parallel_for`: a range of indices, split over threads.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,9 +17,9 @@ namespace assay::host {
 /// Calls `body(begin, end)` for disjoint parts that together are [0, count), on the calling thread
 /// and on at most `threads - 1` threads started for this call; returns when all are done.
 ///
-/// Parts begin at multiples of `grain` and are, but for the last, at least that long; so what is
-/// shorter than two grains, and everything with `threads` = 1, starts no thread. What the body
-/// throws first is rethrown once all have stopped.
+/// Parts begin at multiples of `grain` and have at least that length, except for the last. A range
+/// of less than two grains starts no thread. The first exception is rethrown when all threads have
+/// stopped.
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body const& body) {
   if (count <= 0) { return; }
@@ -44,7 +46,7 @@ void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body cons
   if (failure) { std::rethrow_exception(failure); }
 }
 
-/// The threads that work which is not measured may use: one for each hardware thread.
+/// The number of hardware threads, for work that is not measured.
 inline int all_threads() noexcept {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A copy whose target somebody else reads: another core, or a device.
+/// `streaming_copy`: a copy for another core or a device, past the caches.
 #pragma once
 
 #include <assay/core/platform.hpp>
@@ -13,8 +13,8 @@
 namespace assay::host {
 
 /// Copies `bytes` bytes between arrays that do not overlap, at any alignment, by stores that bypass
-/// the caches where the processor has them: a plain store first reads the line that it overwrites,
-/// which is a third of a copy's traffic. All of it is visible to other cores and devices on return.
+/// the caches if the processor has them. A plain store reads the line that it overwrites, a third
+/// of the traffic of a copy. On return, other cores and devices see all bytes.
 inline void streaming_copy(void* to, void const* from, std::size_t bytes) noexcept {
   constexpr std::size_t line = 64;
   // Below a few lines the fence costs more than the reads it saves.
@@ -25,7 +25,7 @@ inline void streaming_copy(void* to, void const* from, std::size_t bytes) noexce
   }
   auto* target = static_cast<std::byte*>(to);
   auto const* source = static_cast<std::byte const*>(from);
-  // Whole lines only: a line that is written in part has to be read after all.
+  // Whole lines only: the processor reads a line that is written in part.
   auto const head = (line - reinterpret_cast<std::uintptr_t>(target) % line) % line;
   auto const body = (bytes - head) / line * line;
   std::memcpy(target, source, head);

@@ -3,11 +3,13 @@
 /// The sum over the threads of a block, in one order.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 namespace assay::kernel {
 
-/// The sum of `value` over a one-dimensional block of `Threads`, in thread 0; in the same order
-/// each time. Collective; calls in a row need a `__syncthreads` between them. (Written out: CUB's
-/// header would cost each user of this library a second of compile time.)
+/// Returns the sum of `value` over a one-dimensional block of `Threads` in thread 0, always added
+/// in the same order. All threads of the block must call. Two calls need a `__syncthreads` between
+/// them. (CUB's header would cost each user a second of compile time.)
 template <int Threads, class T>
 __device__ T block_sum(T value) {
   constexpr int warps = Threads / 32;

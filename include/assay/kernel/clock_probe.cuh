@@ -3,8 +3,8 @@
 /// `sm_clock_probe`: how fast the SMs ran between two points of a stream.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/ptx.cuh>
-#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
@@ -24,7 +24,7 @@ struct alignas(16) clock_sample {
   std::uint64_t nanoseconds = 0;
 };
 
-/// Each block leaves a sample in the slot of the SM that it runs on.
+/// Each block writes a sample to the slot of its SM.
 template <class Sample>
 __global__ void sample_clocks(Sample* samples, unsigned slots) {
   auto const sm = ::cuda::ptx::get_sreg_smid();
@@ -33,7 +33,7 @@ __global__ void sample_clocks(Sample* samples, unsigned slots) {
   samples[sm] = Sample{cycles, ::cuda::ptx::get_sreg_globaltimer()};
 }
 
-/// Leaves the least step of the nanosecond timer seen among `steps`, 0 if it stands still.
+/// Writes the least step of the nanosecond timer among `steps`, or 0 if the timer stands still.
 template <class Word>
 __global__ void measure_timer_step(Word* least, int steps) {
   // A step is microseconds at most, a look some 20 ns: the limit only guards against a dead timer.
@@ -52,10 +52,9 @@ __global__ void measure_timer_step(Word* least, int steps) {
   *least = smallest;
 }
 
-/// Takes a sample on every SM before and after a piece of work; two tiny kernels and no waiting.
-///
-/// The mean SM clock tells a slower program from a slower card. The samples land in pinned memory,
-/// and are read when `hertz` asks for them.
+/// Samples the clock of every SM before and after a piece of work, with two small kernels and no
+/// synchronisation. The mean SM clock tells a slower program from a slower card. The samples are in
+/// pinned memory, which `hertz` reads.
 template <class Sample>
 class basic_sm_clock_probe {
  public:
@@ -70,7 +69,7 @@ class basic_sm_clock_probe {
 
   /// Enqueues the first sample; waits for the last `end` first, if its samples are still to come.
   void begin(::cuda::stream_ref on) {
-    range const scope{"sample clocks", category::measurement};
+    nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     done_->synchronize();
     std::fill_n(samples_.get(), 2 * std::size_t{slots_}, Sample{});
@@ -79,15 +78,15 @@ class basic_sm_clock_probe {
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
-    range const scope{"sample clocks", category::measurement};
+    nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_.get() + slots_, slots_);
     done_->record(on);
   }
 
   /// Cycles per second between the samples, the mean over the SMs that have both; waits for the
-  /// second. NaN if the span is shorter than 100 steps of the timer, of which it would be off by
-  /// more than 1 %.
+  /// second. NaN if the span is shorter than 100 steps of the timer, since the error could exceed 1
+  /// %.
   double hertz() const {
     done_->synchronize();
     double sum = 0;
@@ -127,7 +126,7 @@ class basic_sm_clock_probe {
   static std::uint64_t timer_step(on::device place) {
     static std::mutex lock;
     static std::map<int, std::uint64_t> known;
-    range const scope{"step of the device timer", category::measurement};
+    nvtx_range const scope{"step of the device timer", category::measurement};
     std::scoped_lock const held{lock};
     if (auto const at = known.find(place.id); at != known.end()) { return at->second; }
     device_guard const guard{place};

@@ -3,6 +3,8 @@
 /// Range-for over the indices that fall to one thread of a grid.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 namespace assay::kernel {
 
 /// The indices `first, first + step, ...` below `count`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Launching kernels, and the grid that just fills a device.
+/// Kernel launches, and the grid that fills a device.
 #pragma once
 
 #include <assay/core/cccl.hpp>
@@ -20,7 +20,7 @@
 
 namespace assay::kernel {
 
-/// A launch that failed; `what()` names the kernel and the shape it was launched with.
+/// A launch that failed. `what()` has the names of kernel and error, and the launch configuration.
 class launch_error : public cuda_error {
  public:
   launch_error(cudaError_t code, void const* kernel, dim3 grid, dim3 block,
@@ -51,14 +51,13 @@ class launch_error : public cuda_error {
   std::string text_;
 };
 
-/// Enqueues `kernel` on `stream`, whose device must be current; throws `launch_error`.
+/// Enqueues `kernel` on `stream`. The stream's device must be current. Throws `launch_error`.
 ///
-/// Arguments are converted to the kernel's parameter types. One runtime call, whose own status is
-/// checked: nothing is added to the cost of a bare launch.
+/// Arguments are converted to the kernel's parameter types. The cost is that of one runtime call.
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             ::cuda::stream_ref stream, std::type_identity_t<Parameters>... arguments) {
-  // One more entry, because a kernel without parameters must not make an empty array.
+  // One more entry, since an array cannot be empty.
   void* addresses[] = {const_cast<void*>(static_cast<void const volatile*>(&arguments))...,
                        nullptr};
   auto const entry = reinterpret_cast<void const*>(kernel);
@@ -75,9 +74,9 @@ struct launch_shape {
   bool operator==(launch_shape const&) const = default;
 };
 
-/// Blocks of a kernel that a whole device holds at once, 0 where no SM can hold one; asked of the
-/// driver once per thread and combination, so it is cheap enough to call per launch. Loads the
-/// kernel, and lets it have so much shared memory (see `allow_shared`).
+/// The blocks of a kernel that are resident on a whole device at once, 0 if no SM can hold a block.
+/// The driver is asked once per thread and combination, so each launch may call this. Loads the
+/// kernel and calls `set_max_dynamic_shared_memory`.
 template <class... Parameters>
 unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsigned threads,
                          std::size_t shared_bytes = 0) {
@@ -87,7 +86,7 @@ unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsign
   auto const entry = reinterpret_cast<void const*>(kernel);
   key const asked{entry, place.id, threads, shared_bytes};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }
-  allow_shared(kernel, place, shared_bytes);
+  set_max_dynamic_shared_memory(kernel, place, shared_bytes);
   device_guard const guard{place};
   int per_sm = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, entry, static_cast<int>(threads),
@@ -96,8 +95,8 @@ unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsign
   return known.emplace(asked, static_cast<unsigned>(per_sm * sms)).first->second;
 }
 
-/// As many blocks as are resident on the whole device at once. A shape that no SM can hold gets one
-/// for each, so that the launch itself says what is wrong.
+/// As many blocks as are resident on the whole device at once. If no SM can hold a block, the grid
+/// has a block for each SM, and the launch itself reports the error.
 template <class... Parameters>
 launch_shape resident_shape(void (*kernel)(Parameters...), on::device place, unsigned threads,
                             std::size_t shared_bytes = 0) {

@@ -3,6 +3,8 @@
 /// A warp's matrix instructions on bf16 (compute capability 8.0), which `cuda::ptx` does not have.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <cuda_runtime.h>
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 /// `stream_latch`: holds streams until everything that is to be timed is in them.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/ptx.cuh>
-#include <assay/core/range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
@@ -15,10 +15,10 @@
 
 namespace assay::kernel {
 
-/// What the host and the held streams share, in pinned memory.
+/// The pinned memory that the host and the held streams share.
 struct latch_words {
-  std::uint32_t opened = 0;   ///< how often the latch was opened
-  std::uint32_t expired = 0;  ///< not 0: a stream went on without
+  std::uint32_t opened = 0;   ///< the number of calls of `open`
+  std::uint32_t expired = 0;  ///< not 0 once a stream went on without an `open`
 };
 
 /// Waits until the latch has been opened `turn` times, or a stream would hang for ever.
@@ -37,9 +37,9 @@ __global__ void hold_stream(Words* shared, std::uint32_t turn, std::uint64_t mos
 /// Holds streams, of any devices, until it is opened: what was enqueued meanwhile then runs without
 /// waiting for the host. One block of one thread waits in each.
 ///
-/// A stream takes some 1000 launches before enqueueing blocks, for ever behind a closed latch, and
-/// a kernel's first launch may wait for the device to load it; so the latch gives way after
-/// `most_seconds`, which `check_held` tells.
+/// A stream takes about 1000 launches before a further launch blocks, behind a closed latch for
+/// ever. The first launch of a kernel may wait for the device to load the kernel. So the latch
+/// gives way after `most_seconds`, which `check_held` tells.
 template <class Words = latch_words>
 class stream_latch {
  public:
@@ -61,7 +61,7 @@ class stream_latch {
     std::atomic_ref<std::uint32_t>{shared_->opened}.store(turn_, std::memory_order_release);
   }
 
-  /// Whether a stream that has passed did not wait for `open`, since the last call.
+  /// True if a stream passed without waiting for `open`, since the last call.
   bool gave_way() noexcept {
     return std::atomic_ref<std::uint32_t>{shared_->expired}.exchange(0) != 0;
   }

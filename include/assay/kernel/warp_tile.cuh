@@ -11,11 +11,11 @@
 
 namespace assay::kernel {
 
-/// What a load or store tells the caches: nothing; evict this first; or keep it out of L1.
+/// The cache hint of a load or store: none, evict first, or bypass L1.
 enum class cache { normal, streaming, l2_only };
 
-/// How a streaming kernel is compiled and launched; every choice gives the same result. (A type,
-/// because nvcc 13.0 cannot compile kernels with values of class type as template arguments.)
+/// The tuning of a streaming kernel. Every choice gives the same result. (A type, since nvcc 13.0
+/// cannot compile kernels with values of class type as template arguments.)
 ///
 /// `Threads` per block, whole warps; `Packs` independent wide loads that each thread has in flight;
 /// a `Persistent` grid has as many blocks as are resident at once, each with many tiles.
@@ -47,22 +47,22 @@ using machine_word = std::conditional_t<
 /// The same bytes as another type: `cuda::std::bit_cast`, without the reduced-precision types that
 /// its header brings along.
 template <class To, class From>
-__device__ To bits_as(From const& value) {
+__device__ To bit_cast(From const& value) {
   return __builtin_bit_cast(To, value);
 }
 
 template <cache Hint, class P>
 __device__ P load(P const* from) {
   auto const* word = reinterpret_cast<machine_word<sizeof(P)> const*>(from);
-  if constexpr (Hint == cache::streaming) { return bits_as<P>(__ldcs(word)); }
-  if constexpr (Hint == cache::l2_only) { return bits_as<P>(__ldcg(word)); }
-  return bits_as<P>(*word);
+  if constexpr (Hint == cache::streaming) { return bit_cast<P>(__ldcs(word)); }
+  if constexpr (Hint == cache::l2_only) { return bit_cast<P>(__ldcg(word)); }
+  return bit_cast<P>(*word);
 }
 
 template <cache Hint, class P>
 __device__ void store(P* to, P const& value) {
   using word = machine_word<sizeof(P)>;
-  auto const moved = bits_as<word>(value);
+  auto const moved = bit_cast<word>(value);
   if constexpr (Hint == cache::streaming) {
     __stcs(reinterpret_cast<word*>(to), moved);
   } else if constexpr (Hint == cache::l2_only) {
@@ -99,7 +99,7 @@ __device__ void store_rows(T* tile, int row, int left, pack<T, Rows> const& rows
 /// Runs `tile.run<Full>(first, left, lane)` for tiles of `Tile::rows` rows that together are
 /// [0, rows), each by one warp; only the last may not be full. Indices inside a tile are 32-bit.
 template <class Tuning, class Tile>
-__device__ void over_tiles(Tile const& tile, std::int64_t rows) {
+__device__ void for_each_tile(Tile const& tile, std::int64_t rows) {
   constexpr int warps = Tuning::threads / 32;
   int const lane = static_cast<int>(threadIdx.x % 32);
   auto first = (std::int64_t{blockIdx.x} * warps + threadIdx.x / 32) * Tile::rows;
@@ -114,7 +114,8 @@ __device__ void over_tiles(Tile const& tile, std::int64_t rows) {
   }
 }
 
-/// Launches a kernel that calls `over_tiles` with tiles of `tile_rows`; zero rows launch nothing.
+/// Launches a kernel that calls `for_each_tile` with tiles of `tile_rows`; zero rows launch
+/// nothing.
 template <class Tuning, class... Parameters>
 void launch_over_tiles(void (*kernel)(Parameters...), std::int64_t tile_rows, on::device place,
                        ::cuda::stream_ref stream, std::int64_t rows,

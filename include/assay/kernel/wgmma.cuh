@@ -42,11 +42,11 @@ __device__ void wgmma_settle(float (&accumulator)[Count]) {
 
 /// Gives up or takes registers: all warps of a warpgroup (PTX ISA, "setmaxnreg").
 template <int Registers>
-__device__ void fewer_registers() {
+__device__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 template <int Registers>
-__device__ void more_registers() {
+__device__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What `wgmma` is told of an operand in shared memory, and where it then reads.
+/// The descriptor of a `wgmma` operand in shared memory, and the addresses that it means.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -13,9 +15,9 @@ namespace assay::kernel {
 /// Format"): addresses and offsets in units of 16 bytes, the swizzle mode 1 in bits 62 and 63, and
 /// a base offset of 0, as the pattern begins at a multiple of 1024 bytes.
 ///
-/// Of a K-major operand `stride_bytes` is from one group of 8 rows to the next, and the leading
-/// offset is not used. Of an MN-major operand `leading_bytes` is from one panel of 128 bytes to the
-/// next, and `stride_bytes` from one group of 8 values of k to the next.
+/// For a K-major operand `stride_bytes` is from one group of 8 rows to the next, and the leading
+/// offset is not used. For an MN-major operand `leading_bytes` is from one panel of 128 bytes to
+/// the next, and `stride_bytes` from one group of 8 values of k to the next.
 __host__ __device__ constexpr std::uint64_t wgmma_descriptor(unsigned shared_address,
                                                              unsigned leading_bytes,
                                                              unsigned stride_bytes) {
@@ -26,8 +28,8 @@ __host__ __device__ constexpr std::uint64_t wgmma_descriptor(unsigned shared_add
          std::uint64_t{1} << 62U;
 }
 
-/// Where `wgmma` reads element (mn, k) of a bf16 operand with such a descriptor, as an address in
-/// shared memory: the canonical layouts of the PTX ISA ("Strides"), then its swizzle. For tests.
+/// The address in shared memory of element (mn, k) of a bf16 operand with such a descriptor. The
+/// PTX ISA defines the canonical layouts ("Strides") and the swizzle. For tests.
 constexpr unsigned wgmma_reads(std::uint64_t descriptor, bool mn_major, unsigned mn, unsigned k) {
   auto const field = [descriptor](unsigned at) {
     return static_cast<unsigned>(descriptor >> at & 0x3FFFU) << 4U;
@@ -41,9 +43,9 @@ constexpr unsigned wgmma_reads(std::uint64_t descriptor, bool mn_major, unsigned
   return linear ^ (linear >> 3U & 0x70U);
 }
 
-/// Which element of its 64-row tile accumulator register `index` of thread `thread` of a warpgroup
-/// holds (PTX ISA, "Matrix Fragments for wgmma.mma_async.m64nNk16"); `mma.m16n8k16` has the same
-/// within a warp.
+/// The element of a 64-row tile in accumulator register `index` of thread `thread` of a warpgroup
+/// (PTX ISA, "Matrix Fragments for wgmma.mma_async.m64nNk16"); `mma.m16n8k16` has the same within a
+/// warp.
 struct accumulator_element {
   int row;
   int col;

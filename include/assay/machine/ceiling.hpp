@@ -3,6 +3,8 @@
 /// A physical limit that reports divide measured rates by.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <string>
 
 namespace assay::machine {

@@ -3,7 +3,7 @@
 /// The rate at which a device's memory can be copied: the limit that device reports divide by.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/machine/ceiling.hpp>
 
@@ -17,13 +17,12 @@ namespace assay::machine {
 
 /// Bytes per second, read and written counted, of `cudaMemcpyAsync` device to device.
 ///
-/// Copies 1 GiB, or an eighth of the free memory where that is less, for at least 0.25 s, and takes
-/// the fastest of the bursts of four: for so long memory that was freed just before, up to 100 GiB
-/// of it, slows the copies (`memory_scrub`). Successive bursts write to other addresses, as where
-/// the two buffers lie against each other moves the rate by a percent.
-template <class Clock = std::chrono::steady_clock>
-ceiling device_copy_ceiling(on::device place) {
-  range const scope{"device copy ceiling", category::measurement};
+/// Copies 1 GiB, or an eighth of the free memory where that is less, for at least 0.25 s, and
+/// returns the rate of the fastest burst of four copies. Memory that was freed just before, up to
+/// 100 GiB, slows copies for that long (`memory_scrub`). Successive bursts write to other
+/// addresses, because the distance of the two buffers changes the rate by a percent.
+inline ceiling device_copy_ceiling(on::device place) {
+  nvtx_range const scope{"device copy ceiling", category::measurement};
   device_guard const guard{place};
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -45,7 +44,7 @@ ceiling device_copy_ceiling(on::device place) {
   event begin{event::kind::timed};
   event end{event::kind::timed};
   double fastest = std::numeric_limits<double>::infinity();
-  auto const first = Clock::now();
+  auto const first = std::chrono::steady_clock::now();
   std::size_t round = 0;
   do {
     auto* const target = to.get() + round % placements * step;
@@ -57,7 +56,8 @@ ceiling device_copy_ceiling(on::device place) {
     where.synchronize();
     fastest = std::min(fastest, end.seconds_since(begin) / burst);
     ++round;
-  } while (round < placements || Clock::now() - first < std::chrono::milliseconds{250});
+  } while (round < placements ||
+           std::chrono::steady_clock::now() - first < std::chrono::milliseconds{250});
   return {"cudaMemcpy device to device", 2.0 * static_cast<double>(bytes) / fastest};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What can be told of a GPU: its name, driver and toolkit, and its state through NVML.
+/// The description of a GPU: its name, driver and toolkit, and its state through NVML.
 #pragma once
 
 #include <assay/core/device.hpp>
@@ -8,7 +8,6 @@
 #include <assay/machine/nvml_watch.hpp>
 
 #include <array>
-#include <concepts>
 #include <string>
 
 namespace assay::machine {
@@ -25,8 +24,8 @@ inline std::string pci_bus_id(on::device place) {
   return text.data();
 }
 
-/// Fills in what the runtime knows of a device: name with memory and SM count, toolkit, and the
-/// highest CUDA version that the driver supports, which NVML's exact version may replace.
+/// Fills in a device's name with memory and SM count, the toolkit, and the highest CUDA version
+/// that the driver supports. NVML's exact driver version may replace the last.
 inline void describe_device(on::device place, environment& where) {
   require_device(place);
   cudaDeviceProp properties{};
@@ -42,9 +41,6 @@ inline void describe_device(on::device place, environment& where) {
 }
 
 /// A watch over the clocks of a device.
-template <std::same_as<on::device> Place>
-nvml_watch watch(Place place) {
-  return nvml_watch{pci_bus_id(place)};
-}
+inline nvml_watch watch(on::device place) { return nvml_watch{pci_bus_id(place)}; }
 
 }  // namespace assay::machine

@@ -3,13 +3,15 @@
 /// The machine and the program of a measurement, in words and numbers.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <limits>
 #include <string>
 #include <vector>
 
 namespace assay::machine {
 
-/// Where and with what a comparison ran; empty strings and NaN where unknown.
+/// The machine and the program of a comparison; empty strings and NaN where unknown.
 struct environment {
   std::string device, driver, toolkit, host_cpu, compiler, commit, command_line, started_at;
   int host_threads = 0;

@@ -15,25 +15,24 @@
 
 namespace assay::machine {
 
-/// Bytes per second, read and written counted, at which `threads` threads copy memory: the median
-/// of five copies of `bytes` each, far larger than any cache by default.
-template <class Clock = std::chrono::steady_clock>
-ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{256} << 20U) {
+/// Bytes per second, read and written counted, at which `threads` threads copy memory. The rate is
+/// the median of five copies of `bytes`, which by default are far more than any cache holds.
+inline ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{256} << 20U) {
   std::vector<std::byte> from(bytes, std::byte{0x5a});
   std::vector<std::byte> to(bytes, std::byte{0});
   auto const share = bytes / static_cast<std::size_t>(threads);
   std::vector<double> seconds(5);
   for (double& once : seconds) {
-    auto const begin = Clock::now();
+    auto const begin = std::chrono::steady_clock::now();
     {
-      std::vector<std::jthread> crew;
+      std::vector<std::jthread> copiers;
       for (int t = 0; t < threads; ++t) {
         auto const first = share * static_cast<std::size_t>(t);
-        crew.emplace_back(
+        copiers.emplace_back(
             [&, first] { std::memcpy(to.data() + first, from.data() + first, share); });
       }
     }
-    once = std::chrono::duration<double>(Clock::now() - begin).count();
+    once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   std::sort(seconds.begin(), seconds.end());
   auto const moved = 2.0 * static_cast<double>(share) * threads;

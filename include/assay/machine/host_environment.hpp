@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What can be told of the machine and of this run without a GPU.
+/// The description of the host and of this run, which needs no GPU.
 #pragma once
 
 #include <assay/core/distinct.hpp>
@@ -18,7 +18,7 @@
 
 namespace assay::machine {
 
-/// The processor's name as Linux tells it; empty where it does not (`model name` is absent on Arm).
+/// The processor's name from Linux; empty where Linux gives none (`model name` is absent on Arm).
 inline std::string host_cpu_name(std::string const& cpuinfo_path = "/proc/cpuinfo") {
   // Not an ifstream: <fstream> would be the largest include of the front door.
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
@@ -84,7 +84,7 @@ inline environment host_environment(std::string commit, std::string command_line
   return where;
 }
 
-/// Fills what is unknown in `to` from `from`; what `to` knows it keeps. Throttle reasons add up.
+/// Fills the unknown members of `to` from `from`, and adds the throttle reasons of `from`.
 inline void fill_unknown(environment& to, environment const& from) {
   for (auto const text : {&environment::device, &environment::driver, &environment::toolkit,
                           &environment::host_cpu, &environment::compiler, &environment::commit,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the link between host and device can carry, and what the host pays to feed it.
+/// The rates of the link between host and device, and the costs of pinning and staging on the host.
 #pragma once
 
 #include <assay/core/nvml.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/link_probe.hpp>
@@ -22,10 +22,10 @@
 
 namespace assay::machine {
 
-/// What was measured of a link, in bytes per second where not said otherwise; each the median of
-/// the repetitions.
+/// The measured rates of a link, in bytes per second where no other unit is given. Each is the
+/// median of the repetitions.
 struct link_ceilings {
-  /// Copies on the host by so many threads: bytes copied, not read and written.
+  /// A copy on the host by several threads; each byte is counted once.
   struct host_copy {
     int threads = 1;
     double bytes_per_second = 0;
@@ -39,38 +39,29 @@ struct link_ceilings {
   double allocate_seconds_per_gib = 0, free_seconds_per_gib = 0;        ///< `cudaMallocHost`
   pcie_link link;
   std::size_t bytes = 0;              ///< of each copy
-  std::vector<std::string> problems;  ///< what NVML could not tell
+  std::vector<std::string> problems;  ///< questions that NVML did not answer
 
   double duplex() const noexcept { return to_device_duplex + to_host_duplex; }
-  /// The fastest copy on the host that was seen.
-  host_copy best_host_copy() const {
-    host_copy best;
-    for (auto const& each : host_copies) {
-      if (each.bytes_per_second > best.bytes_per_second) { best = each; }
-    }
-    return best;
-  }
 };
 
-/// How to measure a link.
+/// Settings of the measurement of a link.
 struct link_options {
   std::size_t bytes = std::size_t{256} << 20U;  ///< 5 ms a copy at 55 GB/s; at most 1 GiB
   int repetitions = 5;
   int max_threads = host::all_threads();
-  std::function<void(std::string_view)> progress = {};  ///< called with what comes next
+  std::function<void(std::string_view)> progress = {};  ///< called with the name of the next step
 };
 
 /// Seconds of the host's clock that `body()` takes.
-template <class Clock = std::chrono::steady_clock, class Body>
+template <class Body>
 double host_seconds(Body const& body) {
-  auto const begin = Clock::now();
+  auto const begin = std::chrono::steady_clock::now();
   body();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Copies memory by so many threads, an equal part each.
-template <class Byte>
-void parallel_copy(int threads, Byte* to, Byte const* from, std::size_t bytes) {
+/// Copies memory by several threads, each an equal part.
+inline void parallel_copy(int threads, std::byte* to, std::byte const* from, std::size_t bytes) {
   auto const size = static_cast<std::int64_t>(bytes);
   host::parallel_for(threads, size, std::max<std::int64_t>(4096, size / threads),
                      [=](std::int64_t begin, std::int64_t end) {
@@ -87,17 +78,16 @@ double median_of(int repetitions, Seconds const& once) {
   return stats::summarise(all).median;
 }
 
-template <class Clock>
-void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
+inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_options const& chosen) {
   auto const per_gib = 0x1p30 / static_cast<double>(chosen.bytes);
   std::vector<double> pin, unpin, take, give;
   for (int i = 0; i < std::min(chosen.repetitions, 3); ++i) {  // up to 0.4 s a GiB each
-    pin.push_back(host_seconds<Clock>(
+    pin.push_back(host_seconds(
         [&] { check(cudaHostRegister(pageable, chosen.bytes, cudaHostRegisterDefault)); }));
-    unpin.push_back(host_seconds<Clock>([&] { check(cudaHostUnregister(pageable)); }));
+    unpin.push_back(host_seconds([&] { check(cudaHostUnregister(pageable)); }));
     void* block = nullptr;
-    take.push_back(host_seconds<Clock>([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
-    give.push_back(host_seconds<Clock>([&] { check(cudaFreeHost(block)); }));
+    take.push_back(host_seconds([&] { check(cudaMallocHost(&block, chosen.bytes)); }));
+    give.push_back(host_seconds([&] { check(cudaFreeHost(block)); }));
   }
   into.register_seconds_per_gib = stats::summarise(pin).median * per_gib;
   into.unregister_seconds_per_gib = stats::summarise(unpin).median * per_gib;
@@ -107,13 +97,12 @@ void measure_pinning(link_ceilings& into, std::byte* pageable, link_options cons
 
 }  // namespace detail
 
-/// Measures a link in a few seconds; blocks. Takes `bytes` of device memory twice, and of host
-/// memory once in either kind.
-template <class Clock = std::chrono::steady_clock>
-link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
+/// Measures a link in a few seconds; blocks. Allocates `link_options::bytes` twice on the device,
+/// twice in page-locked memory and once in pageable memory.
+inline link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
   require_device(place);
   device_guard const guard{place};
-  range const scope{"link ceilings", category::measurement};
+  nvtx_range const scope{"link ceilings", category::measurement};
   auto const bytes = static_cast<double>(chosen.bytes);
   auto const say = [&](std::string_view what) {
     if (chosen.progress) { chosen.progress(what); }
@@ -148,7 +137,7 @@ link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}
   say("pageable copies");
   auto const blocking = [&](void* to, void const* from) {
     return bytes / detail::median_of(chosen.repetitions, [&] {
-             return host_seconds<Clock>(
+             return host_seconds(
                  [&] { check(cudaMemcpy(to, from, chosen.bytes, cudaMemcpyDefault)); });
            });
   };
@@ -158,14 +147,14 @@ link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}
   say("host copies");
   for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
     auto const seconds = detail::median_of(chosen.repetitions, [&] {
-      return host_seconds<Clock>(
+      return host_seconds(
           [&] { parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
     });
     found.host_copies.push_back({threads, bytes / seconds});
   }
 
   say("pinning");
-  detail::measure_pinning<Clock>(found, pageable.get(), chosen);
+  detail::measure_pinning(found, pageable.get(), chosen);
   return found;
 }
 

@@ -3,13 +3,12 @@
 /// Timing plain copies over the link, one way or both at once.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,15 +24,13 @@ class probe_memory {
  public:
   enum class kind { device, page_locked, pageable };
 
-  /// A template, so that threads are compiled only where memory is made.
-  template <std::convertible_to<std::size_t> Bytes>
-  probe_memory(kind what, Bytes bytes) : memory_(allocate(what, bytes), deleter{what}) {
+  probe_memory(kind what, std::size_t bytes) : memory_(allocate(what, bytes), deleter{what}) {
     if (what == kind::device) {
       check(cudaMemset(memory_.get(), 0x5A, bytes));
       check(cudaDeviceSynchronize());  // other streams do not wait for the default one
       return;
     }
-    // Not one byte everywhere: pages that look alike may be shared by the machine below.
+    // The bytes differ, because a hypervisor may share pages with equal contents.
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(bytes), 1 << 20,
                        [&](std::int64_t begin, std::int64_t end) {
                          for (auto at = begin; at < end; at += 64) { get()[at] = mark(at); }
@@ -46,7 +43,7 @@ class probe_memory {
   struct deleter {
     kind what;
     void operator()(std::byte* old) const noexcept {
-      range const here{"probe_memory deallocate", category::allocation};
+      nvtx_range const here{"probe_memory deallocate", category::allocation};
       if (what == kind::device) {
         check_noexcept(cudaFree(old));
       } else if (what == kind::page_locked) {
@@ -62,7 +59,7 @@ class probe_memory {
   }
 
   static std::byte* allocate(kind what, std::size_t bytes) {
-    range const here{"probe_memory allocate", category::allocation, bytes};
+    nvtx_range const here{"probe_memory allocate", category::allocation, bytes};
     void* block = nullptr;
     if (what == kind::device) {
       check(cudaMalloc(&block, bytes));
@@ -78,9 +75,8 @@ class probe_memory {
   std::unique_ptr<std::byte, deleter> memory_;
 };
 
-/// Times copies on the device's clock: one, or one each way that begin at the same time.
-template <class Event = event>
-class basic_link_probe {
+/// Times copies by events: one copy, or one copy each way with a common beginning.
+class link_probe {
  public:
   struct copy {
     void* to = nullptr;
@@ -88,23 +84,23 @@ class basic_link_probe {
     std::size_t bytes = 0;
   };
 
-  /// How many copies each way a duplex measurement is made of: so that the end of the faster way,
-  /// after which the other is alone, can be told to within a share of one.
+  /// Copies each way of a duplex measurement. The slower way is alone on the link after the end of
+  /// the faster one, and that end is known to one piece.
   static constexpr int pieces = 16;
 
-  /// Seconds from the common beginning until each way was done, and both; and the bytes per second
-  /// of each while the other one was busy too.
+  /// Seconds from the common beginning to the end of each way, and the bytes per second of each way
+  /// while both were busy.
   struct duplex {
     double to_device_seconds = 0, to_host_seconds = 0;
     double to_device_per_second = 0, to_host_per_second = 0;
     double seconds() const noexcept { return std::max(to_device_seconds, to_host_seconds); }
   };
 
-  explicit basic_link_probe(on::device place)
+  explicit link_probe(on::device place)
       : place_(place), one_(place), other_(place), gate_memory_(make_gate(place)) {
     device_guard const guard{place};
-    begin_.emplace_back(Event::kind::timed);
-    for (int i = 0; i < 2 * pieces; ++i) { ends_.emplace_back(Event::kind::timed); }
+    begin_.emplace_back(event::kind::timed);
+    for (int i = 0; i < 2 * pieces; ++i) { ends_.emplace_back(event::kind::timed); }
   }
 
   on::device place() const noexcept { return place_; }
@@ -143,8 +139,8 @@ class basic_link_probe {
             rate(out, out_ends, together)};
   }
 
-  /// Seconds until all copies of both ways were done that began at the same time, each as one: what
-  /// no order of smaller ones can go below.
+  /// Seconds from the common beginning to the end of all copies, none of which is cut. No schedule
+  /// of smaller copies takes less.
   double both_ways_whole(std::vector<copy> const& in, std::vector<copy> const& out) {
     device_guard const guard{place_};
     gate();
@@ -159,7 +155,8 @@ class basic_link_probe {
   }
 
  private:
-  static constexpr std::size_t gate_bytes = std::size_t{4} << 20U;  // 80 us: all is queued by then
+  static constexpr std::size_t gate_bytes = std::size_t{4}
+                                            << 20U;  // 80 us, longer than the host needs to enqueue
 
   static std::pair<probe_memory, probe_memory> make_gate(on::device place) {
     device_guard const guard{place};
@@ -179,7 +176,7 @@ class basic_link_probe {
             static_cast<std::byte const*>(of.from) + bound(i), bound(i + 1) - bound(i)};
   }
 
-  /// Bytes per second of the pieces that were over while both ways were busy.
+  /// Bytes per second of the pieces that ended while both ways were busy.
   static double rate(copy const& of, std::array<double, pieces> const& ends, double together) {
     std::size_t bytes = 0;
     double last = 0;
@@ -195,7 +192,7 @@ class basic_link_probe {
     check(cudaMemcpyAsync(what.to, what.from, what.bytes, cudaMemcpyDefault, where.get()));
   }
 
-  /// Keeps the streams busy while the host queues what is to be timed behind.
+  /// Keeps the streams busy while the host enqueues the timed copies.
   void gate() {
     enqueue(one_, {gate_memory_.first.get(), gate_memory_.second.get(), gate_bytes});
     begin_[0].record(one_);
@@ -204,9 +201,7 @@ class basic_link_probe {
   on::device place_;
   stream one_, other_;
   std::pair<probe_memory, probe_memory> gate_memory_;
-  std::vector<Event> begin_, ends_;
+  std::vector<event> begin_, ends_;
 };
-
-using link_probe = basic_link_probe<>;
 
 }  // namespace assay::machine

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <assay/copy/cp_async.cuh>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/littles_law.hpp>
 #include <assay/workload/capped_grid.cuh>
-#include <assay/workload/resident.hpp>
+#include <assay/workload/device_array.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,8 +34,8 @@ __global__ void link_chain(std::byte* base, std::int64_t stride, Index const* ne
   }
 }
 
-/// One thread follows a chain for so many steps; `end` keeps the compiler from leaving it out, and
-/// the next run goes on from there.
+/// One thread follows a chain for `steps` steps. The next run continues at `end`, and because `end`
+/// is written the compiler keeps the loop.
 template <class Index>
 __global__ void chase(std::byte const* base, std::int64_t stride, std::int64_t steps, Index* end) {
   Index at = *end;
@@ -45,7 +45,7 @@ __global__ void chase(std::byte const* base, std::int64_t stride, std::int64_t s
   *end = at;
 }
 
-/// Reads `count` vectors, `Unroll` of a thread in flight at a time, and does nothing with them.
+/// Reads `count` vectors, `Unroll` of them in flight in each thread.
 template <int Unroll, int Threads>
 __global__ __launch_bounds__(Threads) void read_vectors(uint4 const* from, std::int64_t count,
                                                         unsigned* never) {
@@ -67,7 +67,7 @@ __global__ __launch_bounds__(Threads) void read_vectors(uint4 const* from, std::
 /// Vectors of a thread in a tile of `read_tiles`.
 inline constexpr int read_each = 4;
 
-/// The same by asynchronous copies into shared memory, `Stages` tiles in flight; whole tiles alone.
+/// Reads whole tiles by asynchronous copies into shared memory, `Stages` tiles in flight.
 template <int Stages, int Threads>
 __global__ __launch_bounds__(Threads) void read_tiles(uint4 const* from, std::int64_t count,
                                                       unsigned* never) {
@@ -93,13 +93,12 @@ namespace machine {
 
 namespace detail {
 
-/// Seconds of one step along a chain of `nodes` that lie `stride` bytes apart, `next` of each
-/// given.
+/// Seconds of one step along the chain `next`, whose nodes lie `stride` bytes apart.
 template <class Index>
 double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index> const& next) {
   auto const nodes = static_cast<std::int64_t>(next.size());
-  workloads::resident<std::byte> chain(static_cast<std::size_t>(nodes * stride));
-  workloads::resident<Index> links(next.size() + 1);
+  workloads::device_array<std::byte> chain(static_cast<std::size_t>(nodes * stride));
+  workloads::device_array<Index> links(next.size() + 1);
   check(cudaMemcpy(links.get(), next.data(), next.size() * sizeof(Index), cudaMemcpyDefault));
   Index* const end = links.get() + nodes;
   check(cudaMemset(end, 0, sizeof(Index)));
@@ -108,9 +107,9 @@ double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index
   auto const link = kernel::link_chain<Index>;
   kernel::launch(link, kernel::stride_shape(link, place, next.size(), 256), 0, where, chain.get(),
                  stride, links.get(), nodes);
-  // The nodes are few bytes of their memory and would all be in L2 still.
+  // The nodes are so few bytes that all of them would still be in the L2 cache.
   auto const flushed = static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 4;
-  workloads::resident<std::byte> const others(flushed);
+  workloads::device_array<std::byte> const others(flushed);
   check(cudaMemsetAsync(others.get(), 0, flushed, where.get()));
   event begin{event::kind::timed};
   event stop{event::kind::timed};
@@ -137,12 +136,12 @@ inline std::vector<std::uint32_t> chain_at_random(std::size_t nodes) {
   std::vector<std::uint32_t> next(nodes);
   for (std::size_t n = 0; n < nodes; ++n) { next[n] = static_cast<std::uint32_t>(n); }
   for (std::size_t n = nodes - 1; n > 0; --n) {
-    std::swap(next[n], next[workloads::random_at(nodes, n) % n]);
+    std::swap(next[n], next[random_bits(nodes, n) % n]);
   }
   return next;
 }
 
-/// What is read to measure a rate.
+/// The array that is read to measure a rate.
 struct read_array {
   on::device place;
   uint4 const* from;
@@ -150,7 +149,7 @@ struct read_array {
   unsigned* never;
 };
 
-/// Bytes per second at which `run(stream)` reads it; the best of some runs.
+/// Bytes per second at which `run(stream)` reads the array; the best of ten runs.
 template <class Run>
 double best_rate(read_array const& what, Run const& run) {
   stream const where{what.place};
@@ -167,7 +166,7 @@ double best_rate(read_array const& what, Run const& run) {
   return static_cast<double>(what.count) * 16 / fastest;
 }
 
-/// By one shape of `read_vectors`, as many blocks as are resident unless it is said how many.
+/// The rate of one shape of `read_vectors`; `blocks` = 0 launches all resident blocks.
 template <int Unroll, int Threads>
 double read_rate(read_array const& what, unsigned blocks = 0) {
   auto const run = kernel::read_vectors<Unroll, Threads>;
@@ -178,26 +177,26 @@ double read_rate(read_array const& what, unsigned blocks = 0) {
   });
 }
 
-/// By one shape of `read_tiles`; 0 where a block cannot have so much shared memory.
+/// The rate of one shape of `read_tiles`; 0 where a block cannot have that much shared memory.
 template <int Stages, int Threads>
 double tile_rate(read_array const& what, unsigned blocks) {
   constexpr int bytes = Stages * Threads * kernel::read_each * 16;
   if (bytes > attribute(what.place, cudaDevAttrMaxSharedMemoryPerBlockOptin)) { return 0; }
   auto const run = kernel::read_tiles<Stages, Threads>;
-  kernel::allow_shared(run, what.place, bytes);
+  kernel::set_max_dynamic_shared_memory(run, what.place, bytes);
   return best_rate(what, [&](stream const& where) {
     kernel::launch(run, kernel::launch_shape{blocks, Threads}, bytes, where, what.from, what.count,
                    what.never);
   });
 }
 
-/// Bytes per second that one of a few SMs reads, a block on each: the best of shapes with 64 KiB in
-/// flight and more, in registers and in shared memory. A few are far from what the memory can give.
+/// Bytes per second of one of at most four SMs with a block each. Four SMs are far below the rate
+/// of the memory. The best of several shapes with 64 KiB in flight or more counts.
 template <class Array>
 double sm_rate(Array what) {
   auto const few =
       static_cast<unsigned>(std::min(4, attribute(what.place, cudaDevAttrMultiProcessorCount)));
-  what.count = std::min(what.count, std::int64_t{1} << 24);  // 256 MiB, past every L2 cache
+  what.count = std::min(what.count, std::int64_t{1} << 24);  // 256 MiB are more than every L2 cache
   return std::max({read_rate<8, 512>(what, few), read_rate<4, 1024>(what, few),
                    read_rate<8, 1024>(what, few), tile_rate<3, 512>(what, few),
                    tile_rate<6, 512>(what, few)}) /
@@ -206,16 +205,16 @@ double sm_rate(Array what) {
 
 }  // namespace detail
 
-/// Measures what Little's law needs of a device, in some 0.4 s and with at most 4 GiB or a quarter
-/// of the free memory for the time of it.
+/// Measures a device's terms of Little's law in about 0.4 s. Needs 4 GiB of memory, or a quarter of
+/// the free memory where that is less.
 ///
-/// Latency by a chain of loads of one thread, each of which waits for the one before: in order, a
-/// line in every 4 KiB, so that a page's translation is there and the line is not; and at random
-/// over all of the memory taken. The rates are the best of a few shapes each: of all SMs, reading
-/// 1 GiB at most, and of a few that are kept full.
+/// One thread follows a chain of loads, each of which waits for the one before. In order, the chain
+/// has one line in every 4 KiB, so the page's translation is cached and the line is not. At random,
+/// the chain covers all of that memory. Each rate is the best of several shapes: all SMs reading at
+/// most 1 GiB, and a few SMs at full occupancy.
 template <class Place>
 little_terms measure_little_terms(Place place) {
-  range const scope{"little's law", category::measurement};
+  nvtx_range const scope{"little's law", category::measurement};
   device_guard const guard{place};
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -228,8 +227,8 @@ little_terms measure_little_terms(Place place) {
   found.random_latency_seconds = detail::seconds_per_step(
       place, std::max<std::int64_t>(apart, 4096), detail::chain_at_random(nodes));
   auto const bytes = std::min(std::size_t{1} << 30U, most) / 16 * 16;
-  workloads::resident<uint4> const array(bytes / 16);
-  workloads::resident<unsigned> const never(1);
+  workloads::device_array<uint4> const array(bytes / 16);
+  workloads::device_array<unsigned> const never(1);
   check(cudaMemset(array.get(), 0x5A, bytes));
   check(cudaDeviceSynchronize());
   detail::read_array const all{place, array.get(), static_cast<std::int64_t>(bytes / 16),
@@ -241,7 +240,7 @@ little_terms measure_little_terms(Place place) {
   return found;
 }
 
-/// The same, measured at the first call for a device and kept for the life of the process.
+/// The terms of a device, measured at the first call and kept for the life of the process.
 template <class Place>
 little_terms little_terms_of(Place place) {
   static std::mutex guard;

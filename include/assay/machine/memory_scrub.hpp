@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `memory_scrub`: keeps what one epoch frees out of the times of the next.
+/// `memory_scrub`: memory that one epoch freed must not slow the next epoch.
 #pragma once
 
 #include <assay/core/device.hpp>
@@ -14,23 +14,23 @@ namespace assay::machine {
 
 /// Seconds for which a device is still busy with memory that was freed.
 ///
-/// It clears that memory in the background, out of the rate of everything else: an H200 takes 2.2
-/// ms a GiB, and copies run at 86 to 90 % of their rate meanwhile (`benchmarks/memory_scrub.cu`).
-/// An eighth more here, and at most a second.
+/// A device clears freed memory in the background. An H200 takes 2.2 ms per GiB, and meanwhile
+/// copies run at 86 to 90 % of their rate (`benchmarks/memory_scrub.cu`). This returns an eighth
+/// more, and at most one second.
 inline double clearing_seconds(std::size_t freed_bytes) noexcept {
   return std::min(1.0, 2.5e-3 / (1U << 30U) * static_cast<double>(freed_bytes));
 }
 
-/// Waits out the clearing of what a device's epoch freed, which would else slow the first cells of
-/// the next. It sees only what goes back to the driver: a pool that is kept frees nothing.
+/// Waits until the device has cleared the memory that an epoch freed. Without the wait, the first
+/// cells of the next epoch are slow. Only memory that went back to the driver counts.
 class memory_scrub {
  public:
   explicit memory_scrub(on::device place) : place_(place) {}
 
-  /// Notes how much is free now, before anything is freed.
+  /// Records the free memory now, before anything is freed.
   void mark() { before_ = free_bytes(); }
 
-  /// Sleeps until what has been freed since `mark` is cleared; not at all without a mark.
+  /// Sleeps until all memory freed since `mark` is cleared; returns at once without a mark.
   void wait() {
     if (before_ == 0) { return; }
     auto const now = free_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Looks at one device's clocks during a comparison, and says when its times cannot be trusted.
+/// Samples one device's clocks during a comparison, and says when its times cannot be trusted.
 #pragma once
 
 #include <assay/core/distinct.hpp>
@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -20,7 +19,7 @@
 
 namespace assay::machine {
 
-/// Why a device's clocks were held down, and whether that forbids a verdict.
+/// A cause of lowered clocks, and its consequence for a verdict.
 struct throttle_reason {
   std::uint64_t bit;
   std::string_view name;
@@ -29,11 +28,12 @@ struct throttle_reason {
 
 /// The reasons that matter, by NVML's bits; an idle device (bit 0x1) is not throttled.
 ///
-/// Heat and the board's hardware slowdowns veto: they come and go with the room, the neighbours and
-/// the minutes before, halve the clocks within a cell, and so measure the cooling. What the power
-/// cap and fixed clock settings do is told and no more: an H200 under load stands at its power cap
-/// for most of the time, the cap regulates smoothly over milliseconds, which alternating cells see
-/// alike, and what one variant's power draw costs it is part of how fast that variant is.
+/// Heat and the board's hardware slowdowns veto. They depend on the room, the neighbours and the
+/// minutes before, and halve the clocks within a cell, so the times would measure the cooling.
+///
+/// The power cap and fixed clock settings are reported and do not veto. An H200 under load is at
+/// its power cap for most of the time. The cap regulates smoothly over milliseconds, so alternating
+/// cells see the same clocks. A variant that draws more power is slower by its own nature.
 inline constexpr std::array<throttle_reason, 8> throttle_reasons{
     throttle_reason{0x2, "application clocks", false},
     throttle_reason{0x4, "software power cap", false},
@@ -44,16 +44,15 @@ inline constexpr std::array<throttle_reason, 8> throttle_reasons{
     throttle_reason{0x80, "hardware power brake", true},
     throttle_reason{0x100, "display clocks", false}};
 
-/// Samples a device at the ends of epochs. Used by one thread; sampling takes some microseconds to
-/// milliseconds of host time, no device time.
-template <class Library>
-class basic_nvml_watch {
+/// Samples a device at the ends of epochs. One thread uses it. A sample takes microseconds to
+/// milliseconds of host time and no device time.
+class nvml_watch {
  public:
-  /// `pci_bus_id` as `cudaDeviceGetPCIBusId` gives it. Nothing throws where NVML is missing.
-  explicit basic_nvml_watch(std::string pci_bus_id, Library library = Library::load())
+  /// Takes a bus id from `cudaDeviceGetPCIBusId`. Nothing throws where NVML is missing.
+  explicit nvml_watch(std::string pci_bus_id, nvml library = nvml::load())
       : bus_id_(std::move(pci_bus_id)), library_(std::move(library)) {}
 
-  /// Looks now; returns the reasons that forbid a verdict, which fits `options::at_epoch_end`.
+  /// Samples now; returns the reasons that forbid a verdict, as `options::at_epoch_end` does.
   std::vector<std::string> sample() {
     std::vector<std::string> vetoes;
     auto const state = library_.ask(bus_id_, problems_);
@@ -73,12 +72,6 @@ class basic_nvml_watch {
     return states_.empty() ? 0 : states_.back().throttle.value_or(0);
   }
 
-  /// The clock of the SMs at the last sample, in MHz; 0 where it is not known.
-  double sm_clock_mhz() const noexcept {
-    auto const clock = states_.empty() ? 0.0 : states_.back().sm_clock_mhz;
-    return std::isfinite(clock) ? clock : 0.0;
-  }
-
   /// All reasons seen so far, vetoing or not.
   std::vector<std::string> const& seen() const noexcept { return seen_; }
 
@@ -94,7 +87,7 @@ class basic_nvml_watch {
     where.throttle_reasons = seen_;
   }
 
-  /// One note on what could not be asked, for the report; empty when all could.
+  /// One note on the questions that NVML did not answer; empty where it answered all.
   std::string note() const {
     std::vector<std::string> told;
     for (auto const& problem : problems_) { add_distinct(told, problem); }
@@ -126,11 +119,10 @@ class basic_nvml_watch {
   }
 
   std::string bus_id_;
-  Library library_;
+  nvml library_;
   std::vector<device_state> states_;
   std::vector<std::string> seen_, problems_;
   int most_processes_ = 0;
 };
-using nvml_watch = basic_nvml_watch<nvml>;
 
 }  // namespace assay::machine

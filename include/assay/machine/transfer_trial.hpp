@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Timing jobs that cross the link, beside the bound that no transfer can go below.
+/// Timing jobs that cross the link, beside the least time that any transfer of them takes.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/machine/link_probe.hpp>
 #include <assay/transfer/concepts.hpp>
@@ -11,39 +11,37 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace assay::machine {
 
-/// Seconds of a job's parts, each alone, with page-locked arrays.
+/// Seconds of each part of a job alone, with page-locked arrays.
 struct transfer_bound {
   double to_device_seconds = 0;  ///< H, alone
   double kernel_seconds = 0;     ///< K, over arrays on the device
   double to_host_seconds = 0;    ///< D, alone
-  double link_seconds = 0;       ///< both ways at once, from the common beginning to the later end
+  double link_seconds = 0;       ///< both ways at once, to the later end
 
-  /// B: what no transfer of the job can go below.
+  /// B: the least time of any transfer of the job.
   double seconds() const noexcept { return std::max(link_seconds, kernel_seconds); }
-  /// S: one after another.
+  /// S: the parts one after another.
   double serial_seconds() const noexcept {
     return to_device_seconds + kernel_seconds + to_host_seconds;
   }
 };
 
-/// Runs jobs on a stream and measures their bounds, with device memory of its own for these.
-template <class Event = event>
-class basic_transfer_trial {
+/// Runs jobs on a stream, and measures their bounds in device memory of its own.
+class transfer_trial {
  public:
   struct times {
-    double gpu = 0;   ///< between events round the job, which is enqueued on an idle stream
-    double wall = 0;  ///< on the host, from the call until the stream has drained
+    double gpu = 0;   ///< between events around the job, enqueued on an idle stream
+    double wall = 0;  ///< host time from the call until the stream has drained
   };
 
-  /// For jobs of up to `device_bytes` in all arrays together.
-  basic_transfer_trial(on::device place, std::size_t device_bytes)
+  /// Serves jobs with up to `device_bytes` in all arrays together.
+  transfer_trial(on::device place, std::size_t device_bytes)
       : place_(place),
         probe_(place),
         stream_(place),
@@ -52,10 +50,10 @@ class basic_transfer_trial {
         device_(on_device(place, device_bytes)),
         device_bytes_(device_bytes) {}
 
-  basic_link_probe<Event>& probe() noexcept { return probe_; }
+  link_probe& probe() noexcept { return probe_; }
   stream const& where() const noexcept { return stream_; }
 
-  /// Runs a job once by what a transfer policy opened; blocks until it is done.
+  /// Runs a job once by the engine of a transfer policy; blocks until it is done.
   template <class Engine, class Compute>
   times run(Engine& engine, transfer::job<Compute> const& what) {
     device_guard const guard{place_};
@@ -68,13 +66,12 @@ class basic_transfer_trial {
     return {end_.seconds_since(begin_), std::chrono::duration<double>(last - first).count()};
   }
 
-  /// Measures the bound of a job once, on its own arrays, which must be page-locked. The outputs
-  /// hold something else afterwards.
+  /// Measures the bound of a job once. Its arrays must be page-locked; its outputs are overwritten.
   template <class Compute>
   transfer_bound bound(transfer::job<Compute> const& what) {
     device_guard const guard{place_};
-    range const scope{"bound", category::measurement};
-    std::vector<typename basic_link_probe<Event>::copy> in, out;
+    nvtx_range const scope{"bound", category::measurement};
+    std::vector<link_probe::copy> in, out;
     std::vector<void const*> inputs;
     std::vector<void*> outputs;
     std::size_t used = 0;
@@ -100,7 +97,7 @@ class basic_transfer_trial {
     found.to_host_seconds = probe_.both_ways_whole({}, out);
     found.link_seconds = probe_.both_ways_whole(in, out);
     transfer::chunk const all{0, 0, what.elements, inputs, outputs};
-    what.compute(stream_, all);  // behind it the next one is queued before it begins
+    what.compute(stream_, all);  // the next one is enqueued while this one runs
     begin_.record(stream_);
     what.compute(stream_, all);
     end_.record(stream_);
@@ -110,9 +107,9 @@ class basic_transfer_trial {
   }
 
  private:
-  static Event timed_event(on::device place) {
+  static event timed_event(on::device place) {
     device_guard const guard{place};
-    return Event{Event::kind::timed};
+    return event{event::kind::timed};
   }
   static probe_memory on_device(on::device place, std::size_t bytes) {
     device_guard const guard{place};
@@ -120,19 +117,16 @@ class basic_transfer_trial {
   }
 
   on::device place_;
-  basic_link_probe<Event> probe_;
+  link_probe probe_;
   stream stream_;
-  Event begin_, end_;
+  event begin_, end_;
   probe_memory device_;
   std::size_t device_bytes_;
 };
 
-using transfer_trial = basic_transfer_trial<>;
-
 /// The medians of several measurements of a bound, part by part.
-template <class Bound = transfer_bound>
-Bound median_of(std::vector<Bound> const& all) {
-  auto const middle = [&](double Bound::*part) {
+inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
+  auto const middle = [&](double transfer_bound::*part) {
     std::vector<double> values;
     for (auto const& each : all) { values.push_back(each.*part); }
     auto const at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -140,8 +134,8 @@ Bound median_of(std::vector<Bound> const& all) {
     return *at;
   };
   if (all.empty()) { throw std::invalid_argument("the median of no bound"); }
-  return {middle(&Bound::to_device_seconds), middle(&Bound::kernel_seconds),
-          middle(&Bound::to_host_seconds), middle(&Bound::link_seconds)};
+  return {middle(&transfer_bound::to_device_seconds), middle(&transfer_bound::kernel_seconds),
+          middle(&transfer_bound::to_host_seconds), middle(&transfer_bound::link_seconds)};
 }
 
 }  // namespace assay::machine

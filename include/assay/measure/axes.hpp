@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The axes on which pipelines differ, judged by `==`, and the labels that follow from them.
+/// The axes on which pipelines differ, compared by `==`, and the labels that follow from them.
 #pragma once
 
 #include <assay/core/distinct.hpp>
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 
 #include <algorithm>
 #include <any>
@@ -15,11 +15,11 @@
 
 namespace assay::measure {
 
-/// A pipeline's choice on one axis: a policy of any type, and the text that reports have for it.
+/// A pipeline's choice on one axis: a policy of any type, and its text in reports.
 class axis_choice {
  public:
-  /// `counts` is false where the place or the workload makes no use of this axis; `otherwise` is
-  /// the text there.
+  /// `counts` is false where the place or the workload does not use this axis. The text is then
+  /// `otherwise`.
   template <policy P>
   axis_choice(std::string axis, P const& chosen, bool counts = true, std::string otherwise = {})
       : axis_(std::move(axis)),
@@ -49,7 +49,7 @@ class axis_choice {
 /// The choices of one pipeline, axis by axis, in the order of `pipeline::axes()`.
 using axis_choices = std::vector<axis_choice>;
 
-/// All six choices of a pipeline, with those that do not count.
+/// All six choices of a pipeline, with the unused ones.
 template <class Pipeline>
 axis_choices choices_of(Pipeline const& what) {
   axis_choices all;  // no braced list: nvcc 13.0 keeps only the last element of one here
@@ -99,7 +99,7 @@ inline std::vector<std::string> texts_on(std::vector<axis_choices> const& varian
   return texts;
 }
 
-/// The same texts with numbers where a text stands more than once. Each result is there once.
+/// Makes texts unique by numbers: `mine`, `mine (2)`.
 inline std::vector<std::string> numbered(std::vector<std::string> const& texts) {
   std::vector<std::string> made;
   for (auto const& text : texts) {
@@ -123,9 +123,8 @@ inline std::vector<std::string> changed_axes(std::vector<axis_choices> const& va
   return names;
 }
 
-/// A label for each pipeline: its choices on the axes on which not all are equal, by name where the
-/// names differ, else with their parameters. No two labels are equal, so pipelines that differ have
-/// labels that differ.
+/// A unique label for each pipeline: its choices on the axes on which not all are equal. A choice
+/// is shown by its name where the names differ, else with its parameters.
 inline std::vector<std::string> labels_of(std::vector<axis_choices> const& variants) {
   std::vector<std::string> labels(variants.size());
   for (auto const axis : detail::differing(variants)) {
@@ -146,7 +145,7 @@ inline std::vector<std::string> labels_of(std::vector<axis_choices> const& varia
   return detail::numbered(labels);
 }
 
-/// The same of pipelines. The first one is the control.
+/// The changed axes, or the labels, of pipelines. The first pipeline is the control.
 template <class Control, class... Variants>
 requires requires { Control::crosses_link; }
 std::vector<std::string> changed_axes(Control const& control, Variants const&... variants) {

@@ -11,20 +11,18 @@
 #include <assay/measure/procedure.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
 
 /// The instruments that all callables of one comparison share: on the host (`false`), or on streams
-/// (`true`), for which `<assay/compare.cuh>` has the definition.
+/// (`true`). `<assay/compare.cuh>` defines the latter.
 template <bool OnStream>
 struct callable_support;
 
@@ -42,7 +40,7 @@ struct callable_support<false> {
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
                                  work_factory<signature> const& make) const {
-    return std::make_unique<host_subject<>>(now, label, make);
+    return std::make_unique<host_subject>(now, label, make);
   }
   environment_watch watch() const { return host_watch(); }
   std::vector<ceiling> ceilings() const { return host_ceilings(); }
@@ -53,7 +51,7 @@ namespace detail {
 template <bool OnStream>
 inline constexpr bool is_supported = requires { sizeof(callable_support<OnStream>); };
 
-/// Callables of one kind, by name, as they are gathered.
+/// The callables of one comparison, by name.
 template <bool OnStream>
 struct callable_list {
   static_assert(is_supported<OnStream>,
@@ -67,7 +65,7 @@ struct callable_list {
 
   template <callable_kind Kind, class F>
   void add(std::string label, named_callable<Kind, F> callable) {
-    static_assert(runs_on_stream<Kind, F>() == OnStream,
+    static_assert(runs_on_stream<named_callable<Kind, F>>() == OnStream,
                   "one comparison cannot hold work on the host against work on a stream: compare "
                   "on the wall clock by making the host call enqueue and synchronise, or make "
                   "both of one kind");
@@ -77,7 +75,7 @@ struct callable_list {
     callers_buffers = callers_buffers || Kind != callable_kind::factory;
   }
 
-  /// The variants, which share `with`.
+  /// The variants, all of which share `with`.
   std::vector<variant> variants(std::shared_ptr<support> const& with) const {
     std::vector<variant> all;
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -100,7 +98,7 @@ struct callable_list {
       unbuilt.push_back({label, {}, [](epoch const&) { return nullptr; }});
     }
     auto const contrasts = against_first(labels);
-    require_sound(unbuilt, contrasts, asked);
+    validate(unbuilt, contrasts, asked);
 
     auto const with = std::make_shared<support>(asked);
     auto const watch = with->watch();
@@ -133,15 +131,10 @@ void gather(auto& list, std::string label, F callable, Rest... rest) {
   gather(list, std::move(rest)...);
 }
 
-template <callable_kind Kind, class F>
-consteval bool runs_on_stream_of(std::type_identity<named_callable<Kind, F>>) {
-  return runs_on_stream<Kind, F>();
-}
-
-/// Whether a callable, of whichever kind, runs on a stream.
+/// True if the work of a callable of any kind runs on a stream.
 template <class F>
 consteval bool on_stream() {
-  return runs_on_stream_of(std::type_identity<decltype(named(std::declval<F>()))>{});
+  return runs_on_stream<named_type<F>>();
 }
 
 }  // namespace detail
@@ -150,8 +143,7 @@ consteval bool on_stream() {
 template <class F>
 inline constexpr clock default_clock = callable_support<detail::on_stream<F>()>::default_clock;
 
-/// One callable as a variant of its own, for an engine that is driven from elsewhere. Its device is
-/// first asked for when it is built.
+/// One callable as a variant of its own, for `assay::serve`. No device is used until it is built.
 template <class F>
 variant callable_variant(std::string label, F callable, options chosen = {}) {
   detail::callable_list<detail::on_stream<F>()> list;

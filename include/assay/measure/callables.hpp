@@ -5,7 +5,6 @@
 
 #include <assay/arrays/setup.hpp>
 
-#include <concepts>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -13,19 +12,21 @@
 #include <type_traits>
 #include <utility>
 
-/// CUDA's stream, to which `cudaStream_t` points; so no CUDA header is needed here.
+/// The type behind `cudaStream_t`, declared here so that no CUDA header is needed.
 struct CUstream_st;
 
 namespace assay {
 namespace measure {
 
-/// What a callable is: work on the host, work enqueued on a stream, or a factory of either, which
-/// makes its buffers through a `setup`.
+/// The kinds of callables: work on the host, work enqueued on a stream, and a factory of either,
+/// which makes its buffers through a `setup`.
 enum class callable_kind { host_call, launch, factory };
 
-/// A callable whose kind its caller named.
+/// A callable of a known kind.
 template <callable_kind Kind, class F>
 struct named_callable {
+  static constexpr callable_kind kind = Kind;
+  using type = F;
   F callable;
 };
 
@@ -36,8 +37,8 @@ inline constexpr bool is_named = false;
 template <callable_kind Kind, class F>
 inline constexpr bool is_named<named_callable<Kind, F>> = true;
 
-/// Whether F has exactly one signature: a function, or an object with one `operator()` that is no
-/// template. Only then can its kind be told without compiling its body for other arguments.
+/// True if F has exactly one signature: a function, or an object with one `operator()` that is no
+/// template. The kind of any other F is unknown until its body is compiled for other arguments.
 template <class F>
 inline constexpr bool has_one_signature =
     std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
@@ -81,7 +82,7 @@ bool is_null(F const& callable) {
   return false;
 }
 
-/// Keeps the value of a call that is only timed: else the compiler could leave the call out.
+/// Uses the value of a call that is only timed, so that the compiler keeps the call.
 template <class T>
 void keep(T const& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -96,40 +97,33 @@ void call_and_keep(F& callable) {
   }
 }
 
-template <callable_kind Kind, class F>
-consteval callable_kind kind_in(std::type_identity<named_callable<Kind, F>>) {
-  return Kind;
-}
-
-/// The kind of work that a factory of type F returns.
+/// The `named_callable` of a callable of type F.
 template <class F>
-consteval callable_kind made_by() {
-  using made = std::invoke_result_t<F&, setup&>;
-  static_assert(!std::is_void_v<made>,
-                "a factory returns the work that is timed: void() or void(cudaStream_t)");
-  return kind_in(std::type_identity<decltype(named(std::declval<made>()))>{});
-}
+using named_type = decltype(named(std::declval<F>()));
 
 }  // namespace detail
 
-/// Whether the work that a named callable stands for runs on a stream.
-template <callable_kind Kind, class F>
+/// True if the work of a `named_callable`, or the work that it makes, runs on a stream.
+template <class Named>
 consteval bool runs_on_stream() {
-  if constexpr (Kind == callable_kind::factory) {
-    constexpr auto made = detail::made_by<F>();
-    static_assert(made != callable_kind::factory, "a factory cannot return another factory");
-    return made == callable_kind::launch;
+  if constexpr (Named::kind == callable_kind::factory) {
+    using made = std::invoke_result_t<typename Named::type&, setup&>;
+    static_assert(!std::is_void_v<made>,
+                  "a factory returns the work that is timed: void() or void(cudaStream_t)");
+    constexpr auto kind = detail::named_type<made>::kind;
+    static_assert(kind != callable_kind::factory, "a factory cannot return another factory");
+    return kind == callable_kind::launch;
   } else {
-    return Kind == callable_kind::launch;
+    return Named::kind == callable_kind::launch;
   }
 }
 
-/// A factory of work with its types erased; `Signature` is `void()` or `void(CUstream_st*)`.
+/// A factory of work with erased types; `Signature` is `void()` or `void(CUstream_st*)`.
 template <class Signature>
 using work_factory = std::function<std::function<Signature>(setup&)>;
 
-/// The work of a callable that makes its own buffers, or that its caller keeps: both as a factory.
-/// The callable is copied once and shared by all that is made of it.
+/// A callable of any kind as a factory. The callable is copied once, and all work that is made of
+/// it shares the copy.
 template <class Signature, callable_kind Kind, class F>
 work_factory<Signature> as_factory(std::string const& label, named_callable<Kind, F> from) {
   if (detail::is_null(from.callable)) {

@@ -1,43 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How many launches a cell washes out and times.
+/// The size of an epoch: the launches of a cell, and the number of blocks.
 #pragma once
 
+#include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace assay::measure {
 
-/// What every cell of a comparison runs. One size for all variants: a fixed cost per cell (an event
-/// pair, a drain) must not be spread over more launches in one variant than in another.
+/// The launches of every cell of a comparison. All variants have one size, because a fixed cost per
+/// cell (an event pair, a drain) must be spread over equally many launches.
 struct cell_size {
   int wash_out = 2;
   int launches = 5;
   bool operator==(cell_size const&) const = default;
 };
 
-/// Sizes cells for variants whose launches take between `fastest` and `slowest` seconds.
+/// Sizes cells for variants with launches between `fastest` and `slowest` seconds.
 ///
-/// Short launches: enough of the fastest to fill `cell_seconds` (1 ms by default, 2000 ticks of an
-/// event's 0.5 us), at least 5, so that the mean sheds one odd launch, and at most `most_launches`.
-/// Launches from 0.2 ms fill the cell in themselves. From 0.5 ms one launch is a cell: host noise
-/// lasts for 10 launches and more (correlation 0.8 from one batch of 0.5 to 2 ms to the next, on a
-/// virtual machine with one H100), so variants that follow each other closely share it. Cells of
-/// the slowest are kept within ten times `cell_seconds` where those least numbers allow.
+/// Timed launches:
+/// - Launches below 0.2 ms: enough of the fastest to fill `cell_seconds`, which by default is 1 ms
+///   or 2000 ticks of an event. At least 5, so that one odd launch moves the mean little, and at
+///   most `most_launches`.
+/// - Launches from 0.2 ms on: enough to fill `cell_seconds`.
+/// - Launches from 0.5 ms on: one. Host noise lasts for 10 launches and more, so variants that
+///   follow each other closely share it. (On a virtual machine with one H100, batches of 0.5 to
+///   2 ms had a correlation of 0.8 with the next batch.)
+/// - Cells of the slowest variant take at most ten times `cell_seconds`, where these rules allow
+/// it.
 ///
-/// Wash-out: the first launch after another variant finds its caches, the second is clear of it
-/// also where launches overlap, so 2; from 0.2 ms on 1. From 2 ms on none: a launch that is bound
-/// by memory moves 6 GB, a hundred times the L2. For others the carry-over guard decides.
+/// Wash-out launches:
+/// - Below 0.2 ms: two. The first finds the caches of the variant before, and the second is clear
+/// of
+///   that variant even where launches overlap.
+/// - From 0.2 ms on: one.
+/// - From 2 ms on: none. A launch that is bound by memory moves 6 GB, a hundred times the L2 cache.
+///   For other launches the carry-over guard decides.
 inline cell_size size_cells(double fastest, double slowest, double cell_seconds,
                             int most_launches = 200) {
   if (!(cell_seconds > 0) || !std::isfinite(cell_seconds)) {
-    throw std::invalid_argument("cell_seconds is positive, not " + std::to_string(cell_seconds));
+    throw std::invalid_argument("cell_seconds is positive, not " +
+                                stats::number_text(cell_seconds));
   }
   auto const wanted = [&](double seconds, double launch) {
     if (launch >= 0.5e-3) { return 1; }
@@ -52,8 +63,8 @@ inline cell_size size_cells(double fastest, double slowest, double cell_seconds,
                              std::max(affordable, wanted(cell_seconds, slowest)))};
 }
 
-/// Whether the last three rounds of a warm-up agree within 0.5 % in the time of every variant.
-inline bool steady(std::vector<std::vector<double>> const& rounds) {
+/// True when the last three rounds of a warm-up agree within 0.5 % in the time of every variant.
+inline bool is_steady(std::vector<std::vector<double>> const& rounds) {
   if (rounds.size() < 3) { return false; }
   auto const last = rounds.end() - 3;
   for (std::size_t i = 0; i < last[0].size(); ++i) {
@@ -63,13 +74,36 @@ inline bool steady(std::vector<std::vector<double>> const& rounds) {
   return true;
 }
 
-/// The longest of a cell's clocks, which is how long it kept the machine; 0 if it has none.
+/// The longest time of a cell over its clocks: the time for which it kept the machine; 0 of none.
 inline double longest_clock(cell const& measured) noexcept {
   double longest = 0;
   for (double const seconds : measured.seconds) {
     if (std::isfinite(seconds)) { longest = std::max(longest, seconds); }
   }
   return longest;
+}
+
+/// The number of blocks of the next epoch, from the variances of the epochs before.
+///
+/// The first two epochs have 2 blocks. Then there are enough blocks that the noise within an epoch
+/// is below a quarter of the margin, or below the differences between epochs. There are at most
+/// `affordable` and at most 8 blocks: beyond twice the time of an epoch's set-up, another epoch is
+/// worth more than another block. Exchanged labels leave the variances as they are.
+inline int blocks_for(epoch_effects const& so_far, clock on, std::size_t contrasts, double margin,
+                      double affordable) {
+  if (so_far.epochs() < 2) { return 2; }
+  double const quarter = std::log1p(margin) / 4;
+  double wanted = 1;
+  for (std::size_t k = 0; k < contrasts; ++k) {
+    double const within = so_far.block_variance(on, k);
+    double const deviation = stats::standard_deviation(so_far.effects(on, k));
+    // The variance of epoch effects contains the mean noise of their blocks.
+    double const between =
+        so_far.epochs() < 4 ? 0 : deviation * deviation - within / so_far.mean_blocks();
+    double const ratio = within / std::max(quarter * quarter, between);
+    if (std::isfinite(ratio)) { wanted = std::max(wanted, ratio); }
+  }
+  return static_cast<int>(std::ceil(std::min({wanted, std::max(1.0, affordable), 8.0})));
 }
 
 }  // namespace assay::measure

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The three clocks that are kept apart.
+/// The three clocks of a measurement.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <array>
 #include <string_view>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Work that several devices do together as a thing to measure.
+/// Collective work of several ranks as a subject of measurements.
 #pragma once
 
-#include <assay/comm/rank_team.cuh>
-#include <assay/core/range.hpp>
+#include <assay/comm/rank_threads.cuh>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/measure/subject.hpp>
 
@@ -18,11 +18,13 @@
 
 namespace assay::measure {
 
-/// Work of several ranks. `enqueue(rank, stream, buffer_set)` enqueues the rank's part of one
-/// operation, which may read and write what belongs to that buffer set (0 or 1); it is called on a
-/// thread of each rank, does not block, and can be recorded. The others may be left out:
-/// `poison(rank, stream, buffer_set)` overwrites the rank's output, `verify(buffer_set)` says what
-/// is wrong with the outputs, or nothing, and is called when all streams have drained.
+/// Work of several ranks.
+///
+/// `enqueue(rank, stream, buffer_set)` enqueues the rank's part of one operation on data of that
+/// buffer set (0 or 1). A thread of each rank calls it. The function does not block and can be
+/// recorded. The other functions may be left out. `poison(rank, stream, buffer_set)` overwrites the
+/// rank's output. `verify(buffer_set)` is called when all streams have drained, and describes an
+/// error in the outputs, if there is one.
 struct collective_work {
   std::vector<on::device> places;  ///< of each rank; ranks may share one
   int operations = 20;             ///< of one launch, which is a replay of a graph on each rank
@@ -34,11 +36,11 @@ struct collective_work {
 /// Work of several ranks on threads, streams and graphs of its own, which are made with the
 /// subject, anew for each epoch. A launch is `operations` operations.
 ///
-/// A cell is timed with the streams held until all ranks have enqueued it (see `rank_team::time`),
-/// after the wash-out of `warm`, which blocks. Each clock is the slowest rank's: `gpu` between its
-/// events, `wall` from the opening of the gate until all streams have drained, `submit` of its
-/// thread. The SM clock is that of rank 0.
-template <class Team = comm::rank_team>
+/// A cell is timed with the streams held until all ranks have enqueued it (see
+/// `rank_threads::time`), after the wash-out of `warm`, which blocks. Each clock is the slowest
+/// rank's: `gpu` between its events, `wall` from the opening of the gate until all streams have
+/// drained, `submit` of its thread. The SM clock is that of rank 0.
+template <class Team = comm::rank_threads>
 class collective_subject final : public subject {
   using graphs = typename Team::graphs;
 
@@ -46,7 +48,7 @@ class collective_subject final : public subject {
   explicit collective_subject(collective_work work)
       : work_(checked(std::move(work))), team_(work_.places), clock_(work_.places.front()) {
     for (int buffer_set = 0; buffer_set < 2; ++buffer_set) {
-      once(buffer_set);  // what is loaded or allocated at first use cannot be recorded
+      once(buffer_set);  // loads and allocations of a first use cannot be recorded
       graphs_.push_back(team_.record(work_.operations, [&](int rank, ::cuda::stream_ref on, int) {
         work_.enqueue(rank, on, buffer_set);
       }));
@@ -54,7 +56,7 @@ class collective_subject final : public subject {
   }
 
   void warm(int buffer_set, int launches) override {
-    range const scope{"warm", category::measurement};
+    nvtx_range const scope{"warm", category::measurement};
     team_.run([&](int rank, ::cuda::stream_ref on) {
       for (int i = 0; i < launches; ++i) { of(buffer_set).launch(rank, on); }
     });
@@ -68,7 +70,7 @@ class collective_subject final : public subject {
       throw std::invalid_argument("a cell of " + std::to_string(launches) +
                                   " launches, but it must have at least 1");
     }
-    range const scope{"cell", category::measurement};
+    nvtx_range const scope{"cell", category::measurement};
     clock_.begin(team_.on(0));
     auto const sum = team_.time(of(buffer_set), launches, work_.operations);
     clock_.end(team_.on(0));
@@ -81,10 +83,10 @@ class collective_subject final : public subject {
   }
 
   std::optional<std::string> verify(int buffer_set) override {
-    range const scope{"verify", category::measurement};
+    nvtx_range const scope{"verify", category::measurement};
     if (work_.poison) {
       team_.run([&](int rank, ::cuda::stream_ref on) { work_.poison(rank, on, buffer_set); });
-      // A rank may write to its peers' outputs, which must not be poisoned after that.
+      // A rank may write to its peers' outputs, so all ranks must be poisoned first.
       team_.synchronize();
     }
     once(buffer_set);
@@ -123,7 +125,7 @@ class collective_subject final : public subject {
 /// A variant that measures what `make` returns for each epoch: with an engine of its own, where
 /// labels have such. Two engines of the same code in different memory differed by 1 to 2 % on an
 /// H200; kept through all epochs that is a difference between labels.
-template <class Team = comm::rank_team>
+template <class Team = comm::rank_threads>
 variant collective_variant(std::string label, std::vector<std::pair<std::string, std::string>> axes,
                            std::function<collective_work(epoch const&)> make) {
   variant made;

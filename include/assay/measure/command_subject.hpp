@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A whole command as the variant of an experiment: one launch starts it and waits for its end.
+/// `command_subject`: a whole command, which one launch starts and waits for.
 #pragma once
 
 #include <assay/core/child_process.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/number_text.hpp>
 
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -36,7 +35,7 @@ class command_subject final : public subject {
     return timed;
   }
 
-  /// A command has no answer that is known; one that fails throws.
+  /// Runs the command once. A command has no known answer, but a failure throws.
   std::optional<std::string> verify(int) override {
     run_once();
     return {};
@@ -49,9 +48,8 @@ class command_subject final : public subject {
     auto const end = running.wait_for(timeout_);
     auto const taken = std::chrono::steady_clock::now() - begin;
     if (!end) {
-      std::array<char, 16> seconds{};
-      (void)std::snprintf(seconds.data(), seconds.size(), "%g", timeout_.count());
-      throw std::runtime_error("the command '" + text() + "' did not end within " + seconds.data() +
+      throw std::runtime_error("the command '" + text() + "' did not end within " +
+                               stats::number_text(timeout_.count()) +
                                " s and was killed; allow it a longer timeout");
     }
     if (!end->success()) {

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,14 +42,13 @@ auto crossed(Pipeline const& control, std::tuple<Rows...> const& rows, Columns c
 }  // namespace detail
 }  // namespace measure
 
-/// Measures each of several pipelines against the first and says which is faster, or that they do
-/// not differ by more than the margin.
+/// Measures each of several pipelines against the first: faster, slower, or equal within a margin.
 ///
-/// Takes anything that a `rig` can be made of. Times whole batches: allocations, launches, copies
-/// and frees are inside. Afterwards it measures the limit that the report divides by, and profiles
-/// each pipeline in batches of their own (`options::profiled_batches`). Blocks until done; needs
-/// memory for all of them and one more of the first at the same time. See `measure::run` for what
-/// is verified, vetoed and thrown.
+/// Takes all pipelines of which a `rig` can be made. Times whole batches, with their allocations,
+/// launches, copies and frees. Then measures the ceilings of the place, and profiles each pipeline
+/// in batches of its own (`options::profiled_batches`). Blocks until done. Needs memory for all
+/// pipelines, and for one more of the first. `measure::run` describes verification, guards and
+/// exceptions.
 template <class Control, class... Variants>
 requires(sizeof...(Variants) >= 1)
 measure::comparison compare_all(measure::options chosen, Control const& control,
@@ -73,10 +71,10 @@ measure::comparison compare(Control const& control, Variant const& variant,
   return compare_all(chosen, control, variant);
 }
 
-/// Crosses two axes: every choice of `rows` with every choice of `columns`, all else as in
-/// `control`, and judges their interaction and the simple effects together.
+/// Crosses two axes: every choice of `rows` with every choice of `columns`, on top of `control`.
+/// Classifies their interaction and the simple effects together.
 ///
-/// The first choice of each is what the others are held against. See `compare_all`.
+/// The other choices of an axis are compared with its first one. See `compare_all`.
 template <class Control, class... Rows, class... Columns>
 measure::comparison factorial(Control const& control, levels<Rows...> const& rows,
                               levels<Columns...> const& columns, measure::options chosen = {}) {
@@ -100,7 +98,7 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
       pipelines);
 
   auto const factor_of = [&]<std::size_t Count>(std::array<std::size_t, Count> members) {
-    // The levels of one factor are the variants in which the other is at its first level.
+    // The levels of one factor come from the variants with the first level of the other.
     std::vector<measure::axis_choices> along;
     for (auto const member : members) { along.push_back(choices[member]); }
     auto const names = measure::changed_axes(along);

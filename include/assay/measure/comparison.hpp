@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The outcome of measuring variants against each other: plain data, what all reports print.
+/// `comparison`: the result of measuring variants against each other, as plain data for reports.
 #pragma once
 
 #include <assay/machine/ceiling.hpp>
@@ -43,22 +43,22 @@ struct contrast {
   std::vector<double> weights;
 };
 
-/// What was found for one contrast on one clock.
+/// The verdict on one contrast on one clock, with its effect.
 struct finding {
   std::string contrast_name;
   contrast::kind what = contrast::kind::difference;
   clock on = clock::wall;
-  bool primary = true;  ///< decided the stopping; secondary findings are told with their own level
+  bool primary = true;  ///< decided when to stop; secondary findings have a level of their own
   verdict outcome = verdict::inconclusive;
   bool exceeds_margin = true;  ///< false: the sign is resolved, and the interval is in the margin
-  bool is_bound = false;       ///< the interval was widened by what the control's instances differ
+  bool is_bound = false;       ///< the interval was widened by the bias of the control's instances
   std::string reason;  ///< the guard that objects, the wrong element, or the cause of a bound
   estimate effect;
   double noise = 0;  ///< standard deviation of the epoch effects, as a share
-  int epochs_needed =
-      0;  ///< for inconclusive: epochs that would settle it in 4 cases of 5; 0: unknown
+  /// For an inconclusive finding: the epochs that settle it in 4 cases of 5; 0: unknown.
+  int epochs_needed = 0;
   std::vector<double> epoch_effects;  ///< one log ratio per epoch
-  std::vector<double> weights;        ///< of its contrast over the variants
+  std::vector<double> weights;        ///< its contrast, by variant
 };
 
 /// Quantiles of host time per item, in nanoseconds.
@@ -66,13 +66,13 @@ struct latency {
   double p50 = 0, p99 = 0, max = 0, mean = 0;
 };
 
-/// Where the host time of an item goes, from batches run apart from the timed ones.
+/// The parts of the host time of an item, from batches that are not timed for the verdict.
 struct submission_profile {
   latency total, allocation, lock_wait, launching;
   std::size_t items = 0;
 };
 
-/// What a variant's memory resource did in one batch.
+/// Counts of a variant's memory resource in one batch.
 struct memory_profile {
   std::uint64_t allocations = 0, deallocations = 0;
   std::uint64_t bytes = 0, peak_bytes = 0;
@@ -95,8 +95,7 @@ struct variant_result {
   summary const& on(clock which) const { return seconds[static_cast<std::size_t>(which)]; }
 };
 
-/// A question that an experiment was made to answer, and what it found: one sentence or more a
-/// line.
+/// A question of an experiment, and its answer in lines of one or more sentences.
 struct answer {
   std::string question;
   std::vector<std::string> lines;
@@ -130,27 +129,27 @@ struct analysis_record {
   std::vector<verdict> outcomes;  ///< by contrast, on the primary clock, before the guards
 };
 
-/// An experiment's whole result.
+/// The whole result of an experiment.
 struct comparison {
   static constexpr int schema_version = 2;
   std::string title;
   std::string changed;  ///< the one axis that differs, "confounded" when several do
   std::vector<variant_result> variants;
   std::vector<finding> findings;
-  std::vector<answer> answers;       ///< where the experiment asks more than its contrasts say
-  std::vector<answer> reasons;       ///< why variants differ, where they were traced
-  std::vector<std::string> notes;    ///< scope, guards that reported without a veto, fall-backs
-  std::vector<std::string> caveats;  ///< how subjects had to be measured, where that matters
-  std::string failure;  ///< what ended it before its time; empty when it ran its course
+  std::vector<answer> answers;       ///< beyond the verdicts on the contrasts
+  std::vector<answer> reasons;       ///< of differences, if variants were traced
+  std::vector<std::string> notes;    ///< scope, reports of guards, fall-backs
+  std::vector<std::string> caveats;  ///< changes in the way of measuring
+  std::string failure;               ///< the cause of an early end; else empty
   std::vector<ceiling> ceilings;
   environment where;
   clock primary = clock::wall;
   double margin = 0.01;
   double alpha = 0.05;
   std::uint64_t seed = 0;
-  int epochs = 0;      ///< that count, without the dropped ones
-  double seconds = 0;  ///< how long it took
-  /// Time of the control's second instance to that of its first, at 99 %; none without a hidden
+  int epochs = 0;      ///< without the dropped ones
+  double seconds = 0;  ///< duration of the comparison
+  /// Ratio of the times of the control's second and first instance, at 99 %; none without a hidden
   /// control and before the first analysis.
   std::optional<estimate> hidden_control;
   double autocorrelation = std::numeric_limits<double>::quiet_NaN();  ///< lag 1, of epoch effects
@@ -158,15 +157,15 @@ struct comparison {
   std::vector<epoch_record> epoch_records;
   std::vector<analysis_record> analyses;
 
-  /// Whether this is the verdict on the second of two variants against the first. Throws
-  /// `std::invalid_argument` for comparisons with several verdicts: `outcome` names the pair there.
+  /// True if this is the verdict on the second of two variants against the first. Throws
+  /// `std::invalid_argument` for a comparison with several verdicts, which needs `outcome`.
   bool is(verdict asked) const { return only().outcome == asked; }
 
   /// The guard that objected to the verdict on two variants, the wrong element, or the cause of a
   /// bound; else empty.
   std::string const& reason() const { return only().reason; }
 
-  /// The verdict on `variant` against `control`, and its ratio of times. Throw
+  /// The verdict on `variant` against `control`, and their ratio of times. Both functions throw
   /// `std::invalid_argument` for a pair that was not compared.
   verdict outcome(std::string_view control, std::string_view variant) const {
     return of_pair(control, variant).outcome;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// From the effects of a comparison that has ended to the result that reports print.
+/// The result of a comparison that has ended, from its effects.
 #pragma once
 
 #include <assay/core/distinct.hpp>
@@ -23,21 +23,21 @@
 
 namespace assay::measure {
 
-/// How a comparison ended, and what its subjects said of themselves.
+/// The end of a comparison, and the declarations of its subjects.
 struct run_outcome {
-  /// The last interim analysis made, whose intervals hold.
+  /// The last interim analysis, at which the intervals hold.
   std::optional<stats::interim_analysis> last_analysis;
-  /// `wrong_answer` or `unproven` when it was interrupted, with the reason and, where one variant
-  /// is to blame, its number; `inconclusive` when it ran its course.
+  /// `inconclusive` when the comparison ran its course. Else `wrong_answer` or `unproven`, with the
+  /// reason, and with the number of the variant that caused it, -1 for none.
   verdict outcome = verdict::inconclusive;
   std::string reason;
   int variant = -1;
-  std::vector<double> bytes, flops;  ///< by variant, as its subject declared
-  std::vector<std::string> caveats;  ///< what the subjects said of how they are measured
+  std::vector<double> bytes, flops;  ///< by variant, from its subject
+  std::vector<std::string> caveats;  ///< of all subjects
 };
 
-/// The one axis in which variants differ, "confounded" when several do, and "" when none does. Axes
-/// that were crossed on purpose are listed: "a x b".
+/// The one axis on which variants differ, "confounded" for several axes, and "" for none. Axes that
+/// were crossed on purpose are listed: "a x b".
 inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
   if (axes.size() > 1 && !crossed) { return "confounded"; }
   std::string text;
@@ -45,8 +45,8 @@ inline std::string changed_text(std::vector<std::string> const& axes, bool cross
   return text;
 }
 
-/// The same of variants that say their choices in words. A main effect or an interaction among the
-/// contrasts shows that axes were crossed.
+/// The changed axes of variants by the texts of their choices. A main effect or an interaction
+/// among the contrasts shows that axes were crossed.
 inline std::string changed_axes(std::vector<variant> const& variants,
                                 std::vector<contrast> const& contrasts) {
   std::vector<std::string> names;
@@ -76,19 +76,16 @@ inline std::string changed_axes(std::vector<variant> const& variants,
 
 namespace detail {
 
-/// Fills the findings, variants and notes of one comparison in.
+/// Fills in the findings, variants and notes of one comparison.
 class result_builder {
  public:
-  result_builder(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
-                 options const& chosen, epoch_effects const& effects, cell_size size,
-                 run_outcome const& end, comparison& into)
-      : variants_(variants),
-        contrasts_(contrasts),
-        options_(chosen),
-        effects_(effects),
-        size_(size),
-        end_(end),
-        result_(into) {}
+  std::vector<variant> const& variants_;
+  std::vector<contrast> const& contrasts_;
+  options const& options_;
+  epoch_effects const& effects_;
+  cell_size size_;
+  run_outcome const& end_;
+  comparison& result_;
 
   void build() {
     result_.title = options_.title;
@@ -103,9 +100,7 @@ class result_builder {
     add_variants();
     add_notes();
     add_findings(result_.primary);
-    for (auto const on : all_clocks) {
-      if (on != result_.primary && effects_.seen(on)) { add_secondary(on); }
-    }
+    add_secondary();
   }
 
  private:
@@ -155,7 +150,7 @@ class result_builder {
     }
   }
 
-  /// The effects up to the last analysis: intervals hold there only, and later epochs of an
+  /// The effects up to the last analysis. Intervals hold only there, so later epochs of an
   /// interrupted comparison are not used.
   std::span<double const> until_analysis(std::vector<double> const& effects) const {
     return {effects.data(), static_cast<std::size_t>(end_.last_analysis->epochs)};
@@ -184,7 +179,7 @@ class result_builder {
     return found;
   }
 
-  /// The verdict that the interval allows, then the guards: what forbids it makes it UNPROVEN.
+  /// Takes the verdict that the interval allows, then applies the guards.
   void classify(finding& found, clock on, std::size_t k,
                 std::optional<control_check> const& control) {
     auto const effects = until_analysis(found.epoch_effects);
@@ -241,8 +236,8 @@ class result_builder {
     }
   }
 
-  /// Over how many launches a tick of the clock is spread. With a cold cache each launch has a pair
-  /// of events of its own, and the errors of pairs average out as their root.
+  /// The number of launches that share one tick of the clock. With a cold cache each launch has a
+  /// pair of events of its own, and the error of their mean falls with the root of their number.
   double resolved_launches() const {
     return options_.cold_cache ? std::sqrt(size_.launches) : size_.launches;
   }
@@ -267,16 +262,21 @@ class result_builder {
     return sum;
   }
 
-  void add_secondary(clock on) {
-    std::string const name{to_string(on)};
-    if (!effects_.complete(on)) {
-      note("the " + name + " clock is left out: not every cell gave it");
-      return;
+  void add_secondary() {
+    std::string names;
+    for (auto const on : all_clocks) {
+      if (on == result_.primary || !effects_.seen(on)) { continue; }
+      std::string const name{to_string(on)};
+      if (!effects_.complete(on)) {
+        note("the " + name + " clock is left out: not every cell gave it");
+        continue;
+      }
+      names += (names.empty() ? "" : " and ") + name;
+      add_findings(on);
     }
-    note("findings on the " + name +
-         " clock are secondary: at a level of their own, uncorrected "
-         "for the number of clocks, and without a say in when to stop");
-    add_findings(on);
+    if (names.empty()) { return; }
+    note("findings on other clocks (" + names +
+         ") are secondary: each clock has a level of its own, and does not decide when to stop");
   }
 
   void add_notes() {
@@ -309,8 +309,8 @@ class result_builder {
     }
   }
 
-  /// False alarms keep their level under any dependence between epochs, as labels are drawn anew in
-  /// each. Intervals about an effect that is not 0 assume independent epochs.
+  /// False alarms keep their level under any dependence between epochs, because labels are drawn
+  /// anew in each epoch. Intervals about an effect other than 0 assume independent epochs.
   void add_autocorrelation() {
     auto const& effects = effects_.effects(result_.primary, 0);
     result_.autocorrelation = stats::lag_one_autocorrelation(effects);
@@ -321,20 +321,12 @@ class result_builder {
   }
 
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
-
-  std::vector<variant> const& variants_;
-  std::vector<contrast> const& contrasts_;
-  options const& options_;
-  epoch_effects const& effects_;
-  cell_size size_;
-  run_outcome const& end_;
-  comparison& result_;
 };
 
 }  // namespace detail
 
-/// Judges the effects as of the last interim analysis, applies the guards, and sums the variants
-/// up: completes `into`, which holds the records of cells and epochs.
+/// Classifies the effects at the last interim analysis, applies the guards, and summarises the
+/// variants. Completes `into`, which has the records of cells and epochs.
 inline void conclude(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
                      options const& chosen, epoch_effects const& effects, cell_size size,
                      run_outcome const& end, comparison& into) {

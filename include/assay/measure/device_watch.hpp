@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Watching a device while a comparison runs, and the limits that its reports divide by.
+/// Watching a device while a comparison runs, and the ceilings of the device.
 #pragma once
 
 #include <assay/machine/device_ceilings.hpp>
@@ -15,10 +15,10 @@
 
 namespace assay::measure {
 
-/// The watch over a device: waits for freed memory to be cleared, and calls an epoch disturbed in
-/// which the device was throttled by heat or a brake. Reports clocks and other processes.
+/// The watch over a device. It waits until freed memory is cleared, and objects to an epoch during
+/// which heat or a power brake lowered the clocks. It reports clocks and other processes.
 inline environment_watch device_watch(on::device place) {
-  // Asked now: at the end a failed device may not answer, and the start would be past.
+  // Described now, because a device that fails later does not answer.
   auto known = machine::host_environment({}, {});
   machine::describe_device(place, known);
   auto const nvml = std::make_shared<machine::nvml_watch>(machine::watch(place));

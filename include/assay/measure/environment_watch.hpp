@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Watching a place while a comparison runs: what to wait for, what disturbs it, what to report.
+/// Watching a place while a comparison runs: its waits, its disturbances, its description.
 #pragma once
 
 #include <assay/machine/host_ceilings.hpp>
@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,15 +22,15 @@ namespace assay::measure {
 
 /// Watches the state of a place from the start of a comparison to its end.
 struct environment_watch {
-  std::function<void()> settle;  ///< waits out what the last epoch left behind
-  /// Looks at the end of an epoch, its subjects still there; why its times cannot be trusted.
+  std::function<void()> settle;  ///< waits for work that the last epoch left behind
+  /// Called at the end of an epoch, before its subjects end; returns why its times are not trusted.
   std::function<std::vector<std::string>()> vetoes;
-  std::function<void(comparison&)> describe;  ///< adds what is known of the place
+  std::function<void(comparison&)> describe;  ///< adds the description of the place
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
 };
 
-/// Adds the hooks of a watch to options: they run before the caller's own. Epochs begin when the
-/// place has settled; an epoch to which the watch objects is dropped. `throttle_bits` is replaced.
+/// Adds the hooks of a watch to options. They run before the caller's own hooks, and
+/// `throttle_bits` is replaced.
 inline options watched(options chosen, environment_watch const& place) {
   chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
     place.settle();
@@ -45,7 +47,7 @@ inline options watched(options chosen, environment_watch const& place) {
   return chosen;
 }
 
-/// The watch over the host, where nothing is watched and its name is known.
+/// The watch over the host, which only describes it.
 inline environment_watch host_watch() {
   return {[] {}, [] { return std::vector<std::string>{}; },
           [known = machine::host_environment({}, {})](comparison& into) {
@@ -58,6 +60,26 @@ inline std::vector<ceiling> host_ceilings() {
   static ceiling const measured = machine::host_copy_ceiling(
       std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   return {measured};
+}
+
+/// One watch over several named places. It waits for all of them, returns the reasons of each with
+/// its name, and describes the first.
+inline environment_watch watch_together(
+    std::vector<std::pair<std::string, environment_watch>> all) {
+  if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
+  auto const places = std::make_shared<decltype(all)>(std::move(all));
+  return {[places] {
+            for (auto const& [name, place] : *places) { place.settle(); }
+          },
+          [places] {
+            std::vector<std::string> reasons;
+            for (auto const& [name, place] : *places) {
+              for (auto const& reason : place.vetoes()) { reasons.push_back(name + ": " + reason); }
+            }
+            return reasons;
+          },
+          [places](comparison& into) { places->front().second.describe(into); },
+          [places] { return places->front().second.throttle_bits(); }};
 }
 
 }  // namespace assay::measure

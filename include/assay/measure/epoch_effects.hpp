@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Cells as they come in, and the effects that epochs make of them.
+/// Epoch effects: one log ratio for each contrast, clock and epoch, computed from cells.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
@@ -21,9 +21,9 @@ namespace assay::measure {
 /// Collects the cells of an epoch, and closes it with one log ratio for each contrast and clock.
 ///
 /// A block runs its variants four times: two passes in each half. A contrast has one value for each
-/// pass, and its effect in an epoch is the mean over the passes without outliers. A spike in one
-/// cell moves a plain mean by all of its share. Exchanged labels negate the effect bit for bit. A
-/// clock that some cell did not give has NaN effects for that epoch.
+/// pass, and its effect in an epoch is the mean over the passes without outliers, because a spike
+/// in one cell would move a plain mean. Exchanged labels negate the effect bit for bit. A clock
+/// that is missing in a cell has NaN effects for that epoch.
 class epoch_effects {
  public:
   /// For `instances` subjects: the variants and, if there is a hidden control, one more: the second
@@ -50,7 +50,7 @@ class epoch_effects {
   }
 
   /// Adds a block; `cells[i]` belongs to `of.slots[i]`.
-  void enter(stats::block const& of, std::vector<cell> const& cells) {
+  void add_block(stats::block const& of, std::vector<cell> const& cells) {
     for (std::size_t k = 0; k < clocks_.size(); ++k) {
       auto& into = clocks_[k];
       std::vector<std::vector<double>> passes(4, std::vector<double>(instances_));
@@ -96,16 +96,16 @@ class epoch_effects {
   /// Log ratios of the control's second instance to its first; call with a hidden control only.
   std::vector<double> const& control(clock on) const { return at(on).effects.back(); }
 
-  /// The most that the cell before may have added to the contrast: each variant's difference
-  /// between the first and the second cell of its repeat pairs, weighted as the contrast is. The
-  /// second cell follows one of its own variant. A variant without a repeat pair in an epoch is
-  /// taken to be as in the epochs before.
+  /// A bound on the carry-over from the cell before, as a log ratio of the contrast. The second
+  /// cell of a repeat pair follows a cell of its own variant, so the pair's difference bounds the
+  /// carry-over of that variant. A variant without a repeat pair in an epoch has its median of the
+  /// epochs before.
   std::vector<double> const& carry_over(clock on, std::size_t contrast) const {
     return at(on).carry_over[contrast];
   }
 
-  /// The variance of the effect of one block within its epoch, the mean over all epochs that had
-  /// two blocks or more. It does not see labels: exchanged labels leave it as it is.
+  /// The variance of block effects within an epoch, averaged over all epochs with two blocks or
+  /// more. Exchanged labels leave it as it is.
   double block_variance(clock on, std::size_t contrast) const {
     auto const& from = at(on);
     return from.epochs_with_blocks == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -115,9 +115,9 @@ class epoch_effects {
   /// Blocks in a closed epoch, on average.
   double mean_blocks() const noexcept { return 1.0 * blocks_ / std::max(1, epochs_); }
 
-  /// Whether every cell gave this clock.
+  /// True if every cell has this clock.
   bool complete(clock on) const noexcept { return at(on).complete && epochs_ > 0; }
-  /// Whether some cell gave this clock.
+  /// True if some cell has this clock.
   bool seen(clock on) const noexcept { return at(on).seen; }
 
  private:
@@ -131,7 +131,7 @@ class epoch_effects {
     double mean() const noexcept { return sum / count; }
   };
   struct of_clock {
-    // Of the open epoch: log times by block, pass and instance; differences within repeat pairs.
+    // The open epoch: log times by block, pass and instance; differences within repeat pairs.
     std::vector<std::vector<std::vector<double>>> blocks;
     std::vector<tally> repeats;                            // by variant
     std::vector<std::vector<double>> repeats_before;       // means of closed epochs, by variant
@@ -146,7 +146,7 @@ class epoch_effects {
                                                  : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// 0.2 %: a few ticks of an event over a cell of a millisecond.
+  /// 0.2 %, or four ticks of an event in a cell of 1 ms: such a deviation is no outlier.
   static constexpr double always_counts = 2e-3;
 
   static double location(std::vector<double> const& values) {
@@ -213,7 +213,7 @@ class epoch_effects {
   std::vector<contrast> contrasts_;
   std::array<of_clock, 3> clocks_;
   int epochs_ = 0;
-  int blocks_ = 0;  // of all closed epochs
+  int blocks_ = 0;  // in all closed epochs
 };
 
 }  // namespace assay::measure

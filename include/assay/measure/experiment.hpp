@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Pipelines as the variants of one experiment.
+/// `experiment`: pipelines as the variants of a comparison.
 #pragma once
 
-#include <assay/measure/instruments.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/profile.hpp>
 
-#include <algorithm>
 #include <any>
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -20,7 +17,7 @@
 
 namespace assay::measure {
 
-/// The buffer sets that variants with this workload, place and lane count share.
+/// The key of shared buffer sets: variants with this workload, place and lane count share them.
 template <class Work, class Place, class State>
 struct shared_buffer_sets {
   Work work;
@@ -29,8 +26,7 @@ struct shared_buffer_sets {
   std::shared_ptr<buffer_set_cache<State>> cache;
 };
 
-/// The variants of one experiment as they are gathered: what the procedure runs, and how each is
-/// profiled afterwards.
+/// Collects the variants of one experiment, measures them and profiles them.
 class experiment {
  public:
   template <class Pipeline>
@@ -47,11 +43,11 @@ class experiment {
     }
   }
 
-  /// Measures, then measures the ceilings and profiles each variant, unless it failed before.
-  template <class Clock = std::chrono::steady_clock>
+  /// Measures the variants. Then, without a failure, measures the ceilings and profiles each
+  /// variant.
   comparison run(std::vector<contrast> const& contrasts, options chosen) const {
     auto const watch = watch_();
-    auto result = measure::run<Clock>(variants_, contrasts, watched(chosen, watch));
+    auto result = measure::run(variants_, contrasts, watched(chosen, watch));
     watch.describe(result);
     if (!result.failure.empty()) { return result; }
     result.ceilings = ceilings_();

@@ -13,7 +13,8 @@
 
 namespace assay::measure {
 
-/// Each variant against the first, as ratios of times. K of them share the error level.
+/// Each variant against the first, as ratios of times. All of these contrasts share the error
+/// level.
 inline std::vector<contrast> against_first(std::vector<std::string> const& labels) {
   if (labels.size() < 2) {
     throw std::invalid_argument("a comparison needs 2 labels or more, not " +
@@ -30,14 +31,13 @@ inline std::vector<contrast> against_first(std::vector<std::string> const& label
   return all;
 }
 
-/// One axis of a factorial experiment; its first level is the one that others are held against.
+/// One axis of a factorial experiment. The other levels are compared with the first one.
 struct factor {
   std::string name;
   std::vector<std::string> levels;
 };
 
-/// Two crossed factors. Variants are numbered row-major: the one at (row, column) is number
-/// row * columns.levels.size() + column, so that the columns' levels change fastest.
+/// Two crossed factors. Variants are numbered row-major, so the columns' levels change fastest.
 class crossing {
  public:
   crossing(factor rows, factor columns) : rows_(std::move(rows)), columns_(std::move(columns)) {
@@ -59,69 +59,37 @@ class crossing {
     std::vector<contrast> all;
     for (std::size_t c = 0; c < columns_.levels.size(); ++c) {
       for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
-        all.push_back(
-            blank(against(rows_, r) + ", with " + columns_.levels[c], contrast::kind::difference));
-        add(all.back(), r, c, 1);
-        add(all.back(), 0, c, -1);
+        all.push_back(make(against(rows_, r) + ", with " + columns_.levels[c],
+                           contrast::kind::difference, {at(r, c)}, {at(0, c)}));
       }
     }
     for (std::size_t r = 0; r < rows_.levels.size(); ++r) {
       for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
-        all.push_back(
-            blank(against(columns_, c) + ", with " + rows_.levels[r], contrast::kind::difference));
-        add(all.back(), r, c, 1);
-        add(all.back(), r, 0, -1);
+        all.push_back(make(against(columns_, c) + ", with " + rows_.levels[r],
+                           contrast::kind::difference, {at(r, c)}, {at(r, 0)}));
       }
     }
     return all;
   }
 
-  /// Every level against the first of its factor, as the mean log ratio over the other's levels.
-  std::vector<contrast> main_effects() const {
-    std::vector<contrast> all;
-    for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
-      all.push_back(blank(against(rows_, r) + ", averaged over " + columns_.name,
-                          contrast::kind::main_effect));
-      for (std::size_t c = 0; c < columns_.levels.size(); ++c) {
-        double const share = 1.0 / static_cast<double>(columns_.levels.size());
-        add(all.back(), r, c, share);
-        add(all.back(), 0, c, -share);
-      }
-    }
-    for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
-      all.push_back(blank(against(columns_, c) + ", averaged over " + rows_.name,
-                          contrast::kind::main_effect));
-      for (std::size_t r = 0; r < rows_.levels.size(); ++r) {
-        double const share = 1.0 / static_cast<double>(rows_.levels.size());
-        add(all.back(), r, c, share);
-        add(all.back(), r, 0, -share);
-      }
-    }
-    return all;
-  }
-
-  /// Does what a row level changes depend on the column level? The ratio of two ratios:
-  /// (T(r,c) / T(0,c)) / (T(r,0) / T(0,0)), which is the same read along the other factor.
+  /// The ratio of two ratios: (T(r,c) / T(0,c)) / (T(r,0) / T(0,0)). It differs from 1 where the
+  /// effect of a row's level depends on the column's level, and the other way round.
   std::vector<contrast> interactions() const {
     std::vector<contrast> all;
     for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
       for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
-        all.push_back(blank(rows_.name + " x " + columns_.name + ": (" + against(rows_, r) +
-                                ") with " + columns_.levels[c] + " against with " +
-                                columns_.levels[0],
-                            contrast::kind::interaction));
-        add(all.back(), r, c, 1);
-        add(all.back(), r, 0, -1);
-        add(all.back(), 0, c, -1);
-        add(all.back(), 0, 0, 1);
+        all.push_back(
+            make(rows_.name + " x " + columns_.name + ": (" + against(rows_, r) + ") with " +
+                     columns_.levels[c] + " against with " + columns_.levels[0],
+                 contrast::kind::interaction, {at(r, c), at(0, 0)}, {at(r, 0), at(0, c)}));
       }
     }
     return all;
   }
 
-  /// Interactions, then simple effects: 1 + 4 for two levels each, which share the error level. No
-  /// main effects: where there is an interaction, a mean over opposite simple effects misleads, and
-  /// where there is none, the simple effects say the same.
+  /// Interactions, then simple effects: 1 + 4 for two levels each, which share the error level.
+  /// There are no main effects. Where there is an interaction, a mean over opposite simple effects
+  /// misleads. Where there is none, the simple effects say the same.
   std::vector<contrast> contrasts() const {
     auto all = interactions();
     for (auto& each : simple_effects()) { all.push_back(std::move(each)); }
@@ -132,11 +100,12 @@ class crossing {
   static std::string against(factor const& of, std::size_t level) {
     return of.levels[level] + " against " + of.levels[0];
   }
-  contrast blank(std::string name, contrast::kind what) const {
-    return {std::move(name), what, std::vector<double>(variants(), 0.0)};
-  }
-  void add(contrast& to, std::size_t row, std::size_t column, double weight) const {
-    to.weights[at(row, column)] += weight;
+  contrast make(std::string name, contrast::kind what, std::vector<std::size_t> const& plus,
+                std::vector<std::size_t> const& minus) const {
+    contrast made{std::move(name), what, std::vector<double>(variants(), 0.0)};
+    for (auto const variant : plus) { made.weights[variant] = 1; }
+    for (auto const variant : minus) { made.weights[variant] = -1; }
+    return made;
   }
 
   factor rows_, columns_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What forbids a verdict although its interval allows one.
+/// The guards: tests that can forbid a verdict which the interval allows.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
@@ -15,7 +15,7 @@
 
 namespace assay::measure {
 
-/// The level at which guards are tested, once each, where the comparison stops.
+/// The level of each guard, which is tested once, at the end of the comparison.
 inline constexpr double guard_alpha = 0.01;
 
 /// A share as text with its sign: "+0.31 %".
@@ -28,15 +28,14 @@ inline std::string percent_text(double share) {
 /// The hidden control: variant 0 against its own second instance.
 struct control_check {
   bool testable = false;   ///< enough epochs for a test at `guard_alpha`
-  bool differs = false;    ///< it found a difference where there is none
+  bool differs = false;    ///< the test found a difference where there is none
   stats::interval effect;  ///< log ratio; the range of the Walsh averages where not testable
-  /// The largest log ratio between two instances of the same variant that the interval allows.
+  /// The largest log ratio between two instances of one variant that the interval allows.
   double bias_bound() const { return std::max(std::abs(effect.low), std::abs(effect.high)); }
 };
 
-/// The interval of an effect, widened by the most that two instances of one variant may differ. If
-/// it still excludes 0, differences between instances cannot explain the effect: each variant is
-/// one instance.
+/// The interval of an effect, widened on both sides by `bias_bound`. Each variant is one instance,
+/// so differences between instances cannot explain an effect whose widened interval excludes 0.
 inline stats::interval widened(stats::interval const& effect, double bias_bound) {
   return {effect.low - bias_bound, effect.estimate, effect.high + bias_bound};
 }
@@ -51,18 +50,19 @@ inline control_check check_control(std::span<double const> effects) {
   return found;
 }
 
-/// A verdict that a guard puts in the place of the interval's own, and why.
+/// A verdict that replaces the one of the interval, and the guard's reason.
 struct objection {
   verdict outcome;
   std::string reason;
 };
 
-/// The objection of carry-over from the cell before, if there is one.
+/// The objection of the carry-over guard, if there is one.
 ///
-/// Carry-over objects when the part of the effect that it explains is resolved at `guard_alpha` and
-/// some value of that part's interval, taken away, would change the verdict. Equivalence that is
-/// no longer certain becomes INCONCLUSIVE, since no other verdict is in reach; all else becomes
-/// UNPROVEN. Carry-over that all variants share never objects.
+/// Carry-over from the cell before explains a part of the effect, and that part has an interval.
+/// The guard objects when the interval excludes 0 at `guard_alpha`, and taking away some value of
+/// it changes the verdict. An equivalence that is no longer certain becomes INCONCLUSIVE, because
+/// no other verdict is near. All else becomes UNPROVEN. Carry-over that all variants share never
+/// objects.
 inline std::optional<objection> carry_over_objection(stats::classification const& found,
                                                      std::span<double const> carry_over,
                                                      double margin) {
@@ -84,8 +84,8 @@ inline std::optional<objection> carry_over_objection(stats::classification const
           " of the effect, without which it is " + std::string{to_string(without.outcome)}};
 }
 
-/// Why the clock is too coarse for this verdict, if it is: a sign is refused when the difference
-/// per launch is under one tick of the clock spread over the launches of a cell.
+/// The reason why the clock is too coarse for this verdict, if it is. A sign needs a difference per
+/// launch of at least one tick of the clock, divided by the launches of a cell.
 inline std::optional<std::string> resolution_veto(stats::classification const& found,
                                                   double launch_seconds, double tick_seconds,
                                                   double launches) {
@@ -101,9 +101,9 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
   return text;
 }
 
-/// For reports, not a veto: a difference in SM clock above 0.5 % between variants, told as its
-/// share of the effect, since log t = log cycles - log f. `log_clock_ratio` is the contrast of the
-/// variants' log median clocks; NaN where clocks are unknown.
+/// A note, not a veto, on SM clocks that differ by more than 0.5 % between variants. It splits the
+/// effect into cycles and clock, because log t = log cycles - log f. `log_clock_ratio` is the
+/// contrast of the variants' log median clocks, NaN where clocks are unknown.
 inline std::optional<std::string> clock_split(std::string const& contrast_name,
                                               stats::interval const& effect,
                                               double log_clock_ratio) {

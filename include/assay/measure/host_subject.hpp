@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Work on the host as a thing to measure.
+/// `host_subject`: work on the host.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/random_source.hpp>
@@ -16,29 +16,26 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace assay::measure {
 
-/// The seeds of the two setups of a subject: the same values in both, in all variants of an epoch;
-/// other places in memory for each.
+/// The seed of all values: one for both setups of a subject and for all variants of an epoch.
 inline std::uint64_t value_seed(epoch const& now) { return stats::derive_seed(now.seed, 2); }
+/// The seed of the places in memory: another one for each subject and buffer set.
 inline std::uint64_t placement_seed(epoch const& now, std::string const& label, int buffer_set) {
   auto const own = std::hash<std::string>{}(label) + static_cast<std::size_t>(now.instance);
   return stats::derive_seed(stats::derive_seed(now.seed, own),
                             static_cast<std::uint64_t>(buffer_set));
 }
 
-/// What one buffer set consists of: its arrays, and the work that reads and writes them.
+/// One buffer set: its arrays, and the work that reads and writes them.
 template <class Signature>
 struct buffer_set {
   std::unique_ptr<setup> arrays;
   std::function<Signature> work;
 };
 
-/// Calls on the calling thread. `wall` is the time of the calls of a cell over their number.
-template <class Clock = std::chrono::steady_clock>
+/// Calls work on the calling thread. `wall` is the mean time of the calls of a cell.
 class host_subject final : public subject {
  public:
   host_subject(epoch const& now, std::string const& label, work_factory<void()> const& make) {
@@ -52,22 +49,23 @@ class host_subject final : public subject {
   }
 
   void warm(int buffer_set, int launches) override {
-    range const scope{"warm", category::measurement};
+    nvtx_range const scope{"warm", category::measurement};
     of(buffer_set).arrays->restore();
     call(of(buffer_set).work, launches);
   }
 
   cell time(int buffer_set, int launches) override {
-    range const scope{"cell", category::measurement};
-    auto const begin = Clock::now();
+    nvtx_range const scope{"cell", category::measurement};
+    auto const begin = std::chrono::steady_clock::now();
     call(of(buffer_set).work, launches);
+    std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
     cell mean;
-    mean[clock::wall] = std::chrono::duration<double>(Clock::now() - begin).count() / launches;
+    mean[clock::wall] = taken.count() / launches;
     return mean;
   }
 
   std::optional<std::string> verify(int buffer_set) override {
-    range const scope{"verify", category::measurement};
+    nvtx_range const scope{"verify", category::measurement};
     auto const& set = of(buffer_set);
     set.arrays->poison();
     set.arrays->restore();

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What measures batches on a device: events, the SM clock, NVML, the rate of a device copy.
+/// The instruments of a device: events, the SM clock, NVML, the rate of a device copy.
 #pragma once
 
 #include <assay/core/stream.hpp>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/measure/device_watch.hpp>
-#include <assay/measure/instruments.hpp>
+#include <assay/measure/pipeline_subject.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/pipeline.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <limits>
-#include <map>
-#include <memory>
-#include <string>
 #include <vector>
 
 namespace assay {
 
-/// The driver's own stream-ordered allocator: what a program gets that chooses nothing.
+/// The default memory of a device: the driver's own stream-ordered allocator.
 template <>
 struct default_memory<on::device> {
   using type = mr::async;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What all subjects of one comparison of launches share: the instruments, and how they time.
+/// `launch_session`: the instruments that all subjects of one comparison of launches share.
 #pragma once
 
 #include <assay/core/device.hpp>
@@ -15,20 +15,21 @@
 
 namespace assay::measure {
 
-/// The instruments of one comparison on one device. All its variants are timed in the same way, so
-/// the way belongs to the session and not to a subject.
+/// The instruments of one comparison on one device. All variants are timed in one way, so the
+/// session knows the way and not each subject.
 ///
-/// `held`: a cell's launches wait in the stream until all of them are enqueued, and then run
-/// without waiting for the host. It is given up, for all variants, once a callable blocks: a launch
-/// that waits for the device would wait for ever behind a held stream.
+/// While streams are `held`, the launches of a cell wait in the stream until all of them are
+/// enqueued, and then run without waiting for the host. A launch that waits for the device would
+/// wait for ever behind a held stream. So once a callable blocks, no stream is held, for any
+/// variant.
 class launch_session {
  public:
   /// The device must be current.
   launch_session(on::device place, clock primary, bool cold_cache)
       : place_(place), primary_(primary), latch_(held_at_most), sm_clock_(place) {
     if (cold_cache) { flush_.emplace(place); }
-    // Loads the kernels of the instruments: a first launch may wait for the device, and must not
-    // do so behind a held stream.
+    // Loads the kernels of the instruments: a first launch may wait for the device, which must not
+    // happen behind a held stream.
     stream const first{place};
     latch_.hold(first);
     latch_.open();
@@ -46,14 +47,14 @@ class launch_session {
 
   kernel::stream_latch<>& latch() noexcept { return latch_; }
   kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
-  /// Enqueues what takes the place of everything in the L2 cache.
+  /// Enqueues a write that replaces all contents of the L2 cache.
   void flush_cache(::cuda::stream_ref on) const { flush_->enqueue(on); }
 
-  /// The longest that a stream is held: 200 launches take about a millisecond to enqueue.
+  /// The longest time that a stream is held, in seconds; 200 launches take about 1 ms to enqueue.
   static constexpr double held_at_most = 0.05;
 
  private:
-  /// One and a half times the L2 cache, written through it.
+  /// Writes one and a half times the bytes of the L2 cache.
   class cache_flush {
    public:
     explicit cache_flush(on::device place)

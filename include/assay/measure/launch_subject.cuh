@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Work that is enqueued on a stream, as a thing to measure.
+/// `launch_subject`: work that is enqueued on a stream.
 #pragma once
 
 #include <assay/arrays/device_arrays.cuh>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/measure/host_subject.hpp>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/subject.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -23,16 +23,17 @@
 
 namespace assay::measure {
 
-/// Launches on a stream of their own, which is made with the subject, anew for each epoch.
+/// Launches on a stream of its own, which is made anew for each epoch.
 ///
-/// A cell on the `gpu` clock: the launches wait in the held stream until all are enqueued, so the
-/// device never waits for the host; two events enclose them. `submit` is the host's time to enqueue
-/// one. A cell on the `wall` clock: from the first launch, on an idle stream, until the stream has
-/// drained. With a cold cache each launch has a pair of events of its own, after a flush.
+/// - `gpu`: two events enclose the launches, which wait in the held stream until all are enqueued,
+/// so
+///   the device never waits for the host. With a cold cache each launch has a pair of events of its
+///   own, after a flush.
+/// - `submit`: the host's time to enqueue one launch.
+/// - `wall`: from the first launch, on an idle stream, until the stream has drained.
 ///
-/// Every cell ends with a drain of the device, which finds work on other streams that outlasts the
-/// given one by 100 us or more.
-template <class Clock = std::chrono::steady_clock>
+/// Every cell ends with a drain of the device. It finds work on other streams that outlasts the
+/// given stream by 100 us or more.
 class launch_subject final : public subject {
  public:
   launch_subject(epoch const& now, std::string const& label,
@@ -58,30 +59,30 @@ class launch_subject final : public subject {
   }
 
   void warm(int buffer_set, int launches) override {
-    range const scope{"warm", category::measurement};
+    nvtx_range const scope{"warm", category::measurement};
     device_guard const guard{session_->place()};
     of(buffer_set).arrays->restore();
     call(of(buffer_set).work, launches);
-    // Before the first cell: what fails here is this variant's, and no cell of another one begins
-    // beside these launches.
+    // A failure before the first cell belongs to this variant, and no cell of another variant may
+    // begin beside these launches.
     if (!timed_) { stream_.synchronize(); }
   }
 
   cell time(int buffer_set, int launches) override {
-    range const scope{"cell", category::measurement};
+    nvtx_range const scope{"cell", category::measurement};
     device_guard const guard{session_->place()};
     timed_ = true;
     bool const held = session_->held();
     if (session_->primary() == clock::wall) { stream_.synchronize(); }
     if (held) { session_->latch().hold(stream_); }
     session_->sm_clock().begin(stream_);
-    auto const first = Clock::now();
+    auto const first = steady_clock::now();
     enqueue_timed(of(buffer_set).work, launches);
-    auto const queued = Clock::now();
+    auto const queued = steady_clock::now();
     session_->sm_clock().end(stream_);
     if (held) { session_->latch().open(); }
     stream_.synchronize();
-    auto const drained = Clock::now();
+    auto const drained = steady_clock::now();
 
     cell mean;
     mean[clock::gpu] = gpu_seconds(launches) / launches;
@@ -94,19 +95,19 @@ class launch_subject final : public subject {
       session_->release_streams();
       mean.disturbance = "its launches took more than 50 ms to enqueue";
     }
-    look_for_escaped_work();
+    check_for_escaped_work();
     return mean;
   }
 
   std::optional<std::string> verify(int buffer_set) override {
-    range const scope{"verify", category::measurement};
+    nvtx_range const scope{"verify", category::measurement};
     device_guard const guard{session_->place()};
     auto const& set = of(buffer_set);
     set.arrays->poison();
     set.arrays->restore();
     call(set.work, 1);
     stream_.synchronize();
-    look_for_escaped_work();
+    check_for_escaped_work();
     auto const wrong = set.arrays->verify();
     if (!wrong && learns_) { learn_how_it_enqueues(set.work); }
     return wrong;
@@ -126,21 +127,22 @@ class launch_subject final : public subject {
 
  private:
   using work = std::function<void(CUstream_st*)>;
+  using steady_clock = std::chrono::steady_clock;
 
-  static double seconds(typename Clock::time_point begin, typename Clock::time_point end) {
+  static double seconds(steady_clock::time_point begin, steady_clock::time_point end) {
     return std::chrono::duration<double>(end - begin).count();
   }
 
-  /// Launches that failed to start leave an error that only a later call would report.
+  /// Checks for errors of launches that failed to start, which a later call would report.
   void call(work const& what, int times) {
     for (int i = 0; i < times; ++i) {
-      range const scope{"launch", category::gpu};
+      nvtx_range const scope{"launch", category::gpu};
       what(stream_.get());
     }
     check(cudaGetLastError());
   }
 
-  /// With a cold cache, a pair of events for each launch; else one pair.
+  /// Records a pair of events for each launch with a cold cache, and else one pair.
   void enqueue_timed(work const& what, int launches) {
     bool const cold = session_->cold_cache();
     auto const pairs = static_cast<std::size_t>(cold ? launches : 1);
@@ -162,8 +164,8 @@ class launch_subject final : public subject {
     return sum;
   }
 
-  /// One launch in a held stream: if the stream gave way, the callable waited for the device, and
-  /// no stream of this comparison is held from then on. Else, device time tells whether the
+  /// Runs one launch in a held stream. If the latch gave way, the callable waited for the device,
+  /// and no stream of this comparison is held from then on. Else the device time shows whether the
   /// callable enqueued anything: an empty kernel takes more than 0.5 us on every device.
   void learn_how_it_enqueues(work const& what) {
     if (!session_->held()) { return; }
@@ -187,15 +189,16 @@ class launch_subject final : public subject {
     return events_[1].seconds_since(events_[0]);
   }
 
-  /// After the stream has drained the device is idle, unless work escaped to other streams: then
-  /// the first drain of the device takes long and the second does not. A host thread can lose its
-  /// processor in the first, but not three times in turn.
-  void look_for_escaped_work() {
-    auto const begin = Clock::now();
+  /// Throws where work still runs on other streams. After the stream has drained, the device is
+  /// idle, unless work escaped to other streams: then the first drain of the device is long and the
+  /// second is short. A host thread can lose its processor during the first, but not three times in
+  /// turn.
+  void check_for_escaped_work() {
+    auto const begin = steady_clock::now();
     check(cudaDeviceSynchronize());
-    auto const drained = Clock::now();
+    auto const drained = steady_clock::now();
     check(cudaDeviceSynchronize());
-    double const idle = seconds(drained, Clock::now());
+    double const idle = seconds(drained, steady_clock::now());
     escapes_ = seconds(begin, drained) > 100e-6 + 10 * idle ? escapes_ + 1 : 0;
     if (escapes_ < 3) { return; }
     throw std::runtime_error(
@@ -211,9 +214,9 @@ class launch_subject final : public subject {
   stream stream_;
   std::array<buffer_set<void(CUstream_st*)>, 2> sets_;
   std::vector<event> events_;
-  bool timed_ = false;  ///< it has run a cell
-  bool learns_;         ///< in the first epoch, verification also learns how the callable enqueues
-  int escapes_ = 0;     ///< first drains of the device in turn that took long
+  bool timed_ = false;  ///< a cell has run
+  bool learns_;         ///< in the first epoch, `verify` also calls `learn_how_it_enqueues`
+  int escapes_ = 0;     ///< successive long first drains of the device
 };
 
 }  // namespace assay::measure

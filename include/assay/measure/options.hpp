@@ -1,41 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a caller may say about how a comparison is run.
+/// The options of a comparison, and their preconditions.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/core/place.hpp>
-#include <assay/measure/clock.hpp>
+#include <assay/measure/comparison.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/group_sequential.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::measure {
 
-/// When outputs are checked: before the first and after the last timed cell, or around every epoch.
+/// The times of verification: before the first and after the last timed cell, or around every
+/// epoch.
 enum class verification { at_ends, every_epoch };
 
-/// How a comparison is run. The defaults are the procedure as calibrated.
+/// Options of a comparison. The defaults are the procedure as calibrated.
 struct options {
   double margin = 0.01;    ///< differences inside it do not matter, as a share
   double alpha = 0.05;     ///< false-alarm rate over all interim analyses and contrasts together
-  std::uint64_t seed = 0;  ///< of all that is random; 0 draws one, which the result records
+  std::uint64_t seed = 0;  ///< 0: draws a seed, which the result records
   int max_epochs = 96;     ///< analyses come after 8 (one contrast), 12, 16, 24, 48 and 96
   /// After the first analysis, no epoch begins unless the next analysis is expected before this.
   double max_seconds = 10;
   /// Decides the verdict; if not given: `gpu` for launches, `wall` for host calls and pipelines.
   std::optional<measure::clock> clock{};
-  std::optional<on::device> place{};  ///< of launches; if not given: the current device
+  std::optional<on::device> place{};  ///< for launches; if not given: the current device
   bool cold_cache = false;            ///< clear the L2 cache before each timed launch
   std::string title{};
 
-  /// Told the epoch (from 1), the most there may be, and what is being done. Exceptions from this
-  /// and from the hooks below pass through to the caller.
+  /// Called with the epoch (from 1), the largest number of epochs, and the current step. Exceptions
+  /// from this function and from the hooks below pass through to the caller.
   std::function<void(int epoch, int of, std::string_view what)> progress{};
 
   bool run_until_sign = false;  ///< run on after EQUIVALENT until a sign is known
@@ -50,18 +57,73 @@ struct options {
   /// `wall`: 100 ns, a few reads of a steady clock at 20 to 30 ns each. `submit`: 1 ns, the unit of
   /// that clock, as the time per item is already a mean over the many items of a batch.
   std::array<double, 3> tick_seconds{100e-9, 0.5e-6, 1e-9};
-  int profiled_batches = 5;  ///< of each pipeline, after the timed ones; 0: no profile
-  std::string changed{};     ///< what differs; empty: taken from the axes of the variants
+  int profiled_batches = 5;  ///< batches of each pipeline, after the timed ones; 0: no profile
+  std::string changed{};     ///< the axes that differ; empty: found from the variants
 
   std::function<bool()> cancelled{};  ///< asked before every cell
-  /// Called before an epoch's subjects are built, when those of the last are gone.
+  /// Called between the end of one epoch's subjects and the building of the next.
   std::function<void(epoch const&)> at_epoch_begin{};
-  /// Asked at the end of every epoch why its times cannot be trusted (throttling): such an epoch is
-  /// dropped and repeated. It must not look at the times, which would bias the verdict.
+  /// Called at the end of every epoch; returns why its times cannot be trusted (throttling). The
+  /// epoch is then dropped and repeated. A hook that looks at the times would bias the verdict.
   std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};
   /// NVML's throttle bits at the end of an epoch, for the record.
   std::function<std::uint64_t()> throttle_bits{};
 };
+
+namespace detail {
+
+inline void require(bool holds, std::string const& otherwise) {
+  if (!holds) { throw std::invalid_argument(otherwise); }
+}
+
+inline void require_contrast(contrast const& asked, std::size_t variants) {
+  require(asked.weights.size() == variants,
+          "contrast \"" + asked.name + "\" has " + std::to_string(asked.weights.size()) +
+              " weights for " + std::to_string(variants) + " variants");
+  double sum = 0;
+  double size = 0;
+  for (double const weight : asked.weights) {
+    sum += weight;
+    size += std::abs(weight);
+  }
+  require(std::isfinite(size) && size > 0,
+          "contrast \"" + asked.name + "\" needs finite weights, not all zero");
+  // 1e-12: the rounding of sums of weights such as 1/3.
+  require(std::abs(sum) <= 1e-12 * size, "the weights of contrast \"" + asked.name +
+                                             "\" must sum to 0, not " + stats::number_text(sum));
+}
+
+}  // namespace detail
+
+/// Throws `std::invalid_argument` with the value and the allowed range, unless this can be run.
+inline void validate(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
+                     options const& chosen) {
+  using detail::require;
+  require(variants.size() >= 2,
+          "a comparison needs 2 variants or more, not " + std::to_string(variants.size()));
+  std::vector<std::string> labels;
+  for (auto const& each : variants) {
+    require(add_distinct(labels, each.label), "two variants are labelled \"" + each.label + "\"");
+    require(static_cast<bool>(each.build), "variant \"" + each.label + "\" has no build function");
+  }
+  require(!contrasts.empty(), "a comparison needs 1 contrast or more, not 0");
+  for (auto const& each : contrasts) { detail::require_contrast(each, variants.size()); }
+  auto const positive = [](char const* what, double value) {
+    require(value > 0 && std::isfinite(value),
+            std::string{what} + " is positive, not " + stats::number_text(value));
+  };
+  (void)stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size());
+  positive("margin", chosen.margin);
+  positive("cell_seconds", chosen.cell_seconds);
+  positive("max_seconds", chosen.max_seconds);
+  int const most = chosen.most_launches.value_or(200);
+  require(most >= 5, "most_launches is 5 or more, not " + std::to_string(most));
+  require(chosen.warm_up_seconds >= 0,
+          "warm_up_seconds is 0 or more, not " + stats::number_text(chosen.warm_up_seconds));
+  for (double const tick : chosen.tick_seconds) {
+    require(tick >= 0, "a clock's tick is 0 s or more, not " + stats::number_text(tick));
+  }
+}
 
 }  // namespace assay::measure
 

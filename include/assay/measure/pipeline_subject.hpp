@@ -1,23 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A pipeline as a thing to measure: batches of its rig are the launches.
+/// `pipeline_subject`: a pipeline, whose launches are batches of its rig; instruments of a place.
 #pragma once
 
-#include <assay/core/range.hpp>
-#include <assay/measure/instruments.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/core/place.hpp>
+#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/rig.hpp>
+#include <assay/submit/concepts.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace assay::measure {
 
-/// One rig and its instruments; a launch is a batch, drained before the next.
+/// The instruments of a place, specialised for each. `instruments.cuh` has those of a device.
+///
+/// - `batch_timer{place, lanes}` times batches by the clocks of the place. Its `probe()` watches a
+///   batch, and `gpu_seconds()` is the device time of the last batch. `cell_begin()` and
+///   `cell_end()` enclose a cell, and `sm_hertz()` is its mean SM clock. Unknown values are NaN.
+/// - `ceilings(place)` measures the limits that reports divide by, once a process.
+/// - `watch(place)` returns an `environment_watch`.
+template <class Place>
+struct instruments;
+
+template <std::same_as<on::host> Place>
+struct instruments<Place> {
+  class batch_timer {
+   public:
+    batch_timer(on::host, int /*lanes*/) {}
+    submit::no_probe& probe() noexcept { return probe_; }
+    double gpu_seconds() const noexcept { return std::numeric_limits<double>::quiet_NaN(); }
+    void cell_begin() noexcept {}
+    void cell_end() noexcept {}
+    double sm_hertz() const noexcept { return std::numeric_limits<double>::quiet_NaN(); }
+
+   private:
+    submit::no_probe probe_;
+  };
+
+  static environment_watch watch(on::host) { return host_watch(); }
+
+  static std::vector<ceiling> ceilings(on::host) { return host_ceilings(); }
+};
+
+/// A rig and its instruments. A launch is a batch, which drains before the next one.
 template <class Pipeline>
 class pipeline_subject final : public subject {
  public:
@@ -28,12 +63,12 @@ class pipeline_subject final : public subject {
       : rig_(std::move(made)), timer_(rig_->what().place, static_cast<int>(rig_->lanes().size())) {}
 
   void warm(int buffer_set, int launches) override {
-    range const scope{"warm", category::measurement};
+    nvtx_range const scope{"warm", category::measurement};
     for (int i = 0; i < launches; ++i) { rig_->run(buffer_set, timer_.probe()); }
   }
 
   cell time(int buffer_set, int launches) override {
-    range const scope{"cell", category::measurement};
+    nvtx_range const scope{"cell", category::measurement};
     double wall = 0;
     double gpu = 0;
     double submit = 0;
@@ -60,12 +95,12 @@ class pipeline_subject final : public subject {
   typename instruments<place_type>::batch_timer timer_;
 };
 
-/// The buffer sets of an epoch, shared by the variants that can share them; gone with their last
-/// rig. The control's second instance has its own.
+/// The buffer sets of an epoch, shared by variants until the last of their rigs ends. The control's
+/// second instance has its own.
 template <class State>
 class buffer_set_cache {
  public:
-  /// The buffer sets of this epoch and instance, made by `make` for the first that asks.
+  /// The buffer sets of this epoch and instance. The first call makes them by `make`.
   template <class Make>
   std::shared_ptr<buffer_sets<State>> get(epoch const& when, Make const& make) {
     auto& [held, number] = of_[static_cast<std::size_t>(when.instance)];

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Measures variants against each other: the whole procedure, from subjects to findings.
+/// The procedure of a comparison: builds subjects, times cells, analyses, stops.
 #pragma once
 
 #include <assay/core/distinct.hpp>
-#include <assay/measure/block_count.hpp>
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/conclude.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/options.hpp>
-#include <assay/measure/preconditions.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/randomised_blocks.hpp>
@@ -22,7 +20,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -33,14 +30,14 @@
 namespace assay::measure {
 namespace detail {
 
-/// Why a comparison ended before its time; `variant` is -1 where no variant is to blame.
+/// The cause of an early end; `variant` is -1 where no variant caused it.
 struct interruption {
   verdict outcome = verdict::unproven;
   std::string reason;
   int variant = -1;
 };
 
-/// One comparison on its way through its epochs.
+/// Runs the epochs of one comparison.
 template <class Clock>
 class procedure {
  public:
@@ -82,7 +79,7 @@ class procedure {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   /// Builds everything anew, times it, and analyses where an analysis is due; true when the
-  /// comparison is decided. The subjects live to the end of the epoch, so that those just timed can
+  /// comparison is decided. The subjects live to the end of the epoch, so that the timed ones can
   /// be verified. Every order is drawn anew, so that exchanged labels are just as probable.
   bool run_epoch(epoch const& now) {
     stats::random_source from{stats::derive_seed(now.seed, 1)};
@@ -120,7 +117,7 @@ class procedure {
     return decided;
   }
 
-  /// Counts the epoch, or drops it where something disturbed it; true when it was the last.
+  /// Counts the epoch, or drops a disturbed one; true when it was the last.
   bool close_epoch(epoch const& now, epoch_record& record) {
     if (options_.throttle_bits) { record.throttle = options_.throttle_bits(); }
     if (options_.at_epoch_end) {
@@ -144,7 +141,7 @@ class procedure {
     return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
   }
 
-  /// In random order, as the first to be built gets other memory than the last.
+  /// Builds in random order, because the first subject gets other memory than the last.
   subjects build(epoch const& now, stats::random_source& from) {
     tell("building");
     subjects built(instances_);
@@ -184,16 +181,16 @@ class procedure {
     });
   }
 
-  /// Two launches in every buffer set of new subjects: the first grows pools, loads modules and
-  /// uploads graphs, the second runs as all later ones do.
+  /// Runs two launches in every buffer set of new subjects. The first grows pools, loads modules
+  /// and uploads graphs; the second runs like all later ones.
   void settle(subjects const& built, stats::random_source& from) {
     for_each_set(from, [&](std::size_t i, int set) {
       guarded(i, "warming up", [&] { built[i]->warm(set, 2); });
     });
   }
 
-  /// Runs all instances in rounds until three successive rounds agree within 0.5 % in every
-  /// instance's time, or the cap: clocks need tens of milliseconds to ramp up. Sizes cells.
+  /// Runs all instances in rounds until `is_steady` or `options::warm_up_seconds`, because clocks
+  /// need tens of milliseconds to ramp up. Returns the size of cells.
   cell_size warm_up(subjects const& built, stats::random_source& from) {
     tell("warming up");
     cell_size size{0, 1};
@@ -211,7 +208,7 @@ class procedure {
       int const most = options_.most_launches.value_or(200);
       size = size_cells(*low, *high, options_.cell_seconds, most);
       rounds.push_back(std::move(round));
-    } while (!steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
+    } while (!is_steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       end_.bytes.push_back(built[v]->bytes());
       end_.flops.push_back(built[v]->flops());
@@ -235,7 +232,7 @@ class procedure {
       if (!(seconds > 0) || !std::isfinite(seconds)) {
         throw interruption{verdict::unproven,
                            where(i) + ": the " + std::string{to_string(primary_)} + " clock gave " +
-                               std::to_string(seconds) +
+                               stats::number_text(seconds) +
                                " s per launch; choose another clock or longer launches",
                            static_cast<int>(variant_of(i))};
       }
@@ -245,7 +242,7 @@ class procedure {
       record_.cells.push_back({record.number, position_++, slot.variant, slot.buffer_set, start,
                                timed.seconds, timed.sm_hertz});
     }
-    effects_.enter(block, cells);
+    effects_.add_block(block, cells);
   }
 
   /// Classifies all contrasts on the primary clock when an analysis is due; true when all are
@@ -266,7 +263,7 @@ class procedure {
     return all_settled;
   }
 
-  /// Whether the next analysis would come too late; never before the first one.
+  /// True when the next analysis would come too late; never before the first one.
   bool out_of_time() const {
     if (!end_.last_analysis) { return false; }
     auto const next = std::find_if(analyses_.begin(), analyses_.end(),
@@ -275,7 +272,7 @@ class procedure {
            elapsed() * next->epochs / effects_.epochs() > options_.max_seconds;
   }
 
-  /// Runs a subject's code; what it throws ends the comparison and is told with its place.
+  /// Runs a subject's code. An exception ends the comparison, and its text is reported.
   template <class Call>
   std::invoke_result_t<Call> guarded(std::size_t instance, char const* doing, Call&& call) {
     auto const ended = [&](std::string const& why) {
@@ -321,29 +318,29 @@ class procedure {
   comparison record_;
   typename Clock::time_point begin_;
   double block_seconds_ = 0;
-  bool open_ = false;              ///< an epoch is being run whose cells do not count yet
-  int number_ = 0, position_ = 0;  ///< of the current epoch, of the next cell in it
+  bool open_ = false;              ///< the cells of the current epoch do not count yet
+  int number_ = 0, position_ = 0;  ///< the current epoch, its next cell
 };
 
 }  // namespace detail
 
-/// Measures the variants and judges each contrast on every clock that all variants give.
+/// Measures the variants and classifies each contrast on every clock that all variants have.
 ///
-/// Builds all variants in each epoch, and a second instance of the first one: memory for one more
-/// is needed. Verifies all buffer sets before anything is timed and again at the end. Times in
+/// Builds all variants in each epoch, and a second instance of the first one, so memory for one
+/// more is needed. Verifies all buffer sets before anything is timed and again at the end. Times in
 /// randomised blocks (`stats/randomised_blocks.hpp`). Stops at the first interim analysis at which
 /// all contrasts are settled on the primary clock, or when the time is spent. An epoch that
-/// `options::at_epoch_end` or a cell calls disturbed is dropped and repeated. Blocks until then.
-/// What a subject throws becomes the reason of UNPROVEN findings. Throws `std::invalid_argument`
-/// for variants, contrasts or options that cannot be.
+/// `options::at_epoch_end` or a cell calls disturbed is dropped and repeated. Blocks until the end.
+/// An exception of a subject becomes the reason of UNPROVEN findings. Throws
+/// `std::invalid_argument` for variants, contrasts or options that `validate` refuses.
 ///
-/// All that is random follows from `options::seed`. The number of blocks in an epoch depends on
-/// times too, so a seed repeats the order of cells only where that number comes out the same.
-/// `Clock` tells how long the comparison took; subjects have clocks of their own.
+/// All random choices follow from `options::seed`. The number of blocks in an epoch also depends on
+/// times, so a seed repeats the order of cells only where that number is the same. `Clock` measures
+/// the duration of the comparison; subjects have clocks of their own.
 template <class Clock = std::chrono::steady_clock>
 comparison run(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
                options const& chosen = {}) {
-  require_sound(variants, contrasts, chosen);
+  validate(variants, contrasts, chosen);
   return detail::procedure<Clock>{variants, contrasts, chosen}.run();
 }
 

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where a pipeline's host time per item goes, and what it does with memory: from batches of their
-/// own, so that the clocks read here disturb no timed one.
+/// The host time per item and the memory operations of a pipeline, from batches that are not timed
+/// for the verdict: the reads of clocks here would disturb a timed batch.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/timed.hpp>
 #include <assay/rig.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
 
-/// Median, 99th percentile (nearest rank), largest and mean of some nanoseconds; all 0 of none.
+/// Median, 99th percentile (nearest rank), maximum and mean of times in ns; all 0 without times.
 inline latency summarise_latency(std::vector<double> nanoseconds) {
   if (nanoseconds.empty()) { return {}; }
   std::sort(nanoseconds.begin(), nanoseconds.end());
@@ -35,7 +33,7 @@ inline latency summarise_latency(std::vector<double> nanoseconds) {
 
 namespace detail {
 
-/// The host times of the items of one batch, written by the threads that submit them.
+/// The host times of the items of one batch. The submitting threads write them.
 class item_log {
  public:
   explicit item_log(int items) : rows_(static_cast<std::size_t>(items)) {}
@@ -64,7 +62,7 @@ struct item_probe : submit::no_probe {
 
 }  // namespace detail
 
-/// What `profile` found.
+/// The result of `profile`.
 struct profiled {
   submission_profile submission;
   memory_profile memory;
@@ -72,7 +70,7 @@ struct profiled {
 
 namespace detail {
 
-/// Where the host time of the items of `batches` batches goes, after two that grow the pools.
+/// Splits the host time of the items of `batches` batches, after two batches that grow the pools.
 template <class Pipeline, class Resource>
 submission_profile split_host_time(Pipeline const& what, Resource const& memory, int batches) {
   using timed = mr::timed_resource<Resource>;
@@ -84,7 +82,7 @@ submission_profile split_host_time(Pipeline const& what, Resource const& memory,
     for (int i = 0; i < items; ++i) { log[i] = {}; }
     watched.run_items(0, item_probe{log}, [&](auto& lane, auto& state, int number) {
       timed::nanoseconds_on_this_thread() = 0;
-      what.work.enqueue(lane, state);
+      workloads::enqueue(what.work, lane, state);
       log[number].allocation = timed::nanoseconds_on_this_thread();
     });
     if (batch < 0) { continue; }
@@ -100,10 +98,10 @@ submission_profile split_host_time(Pipeline const& what, Resource const& memory,
           summarise_latency(std::move(lock_wait)), summarise_latency(std::move(launching)), count};
 }
 
-/// What one batch does with memory, with its exact peak, which costs the threads a shared line.
+/// Counts the memory operations of one batch.
 template <class Pipeline, class Resource>
 memory_profile count_memory(Pipeline const& what, Resource const& memory) {
-  mr::counted_resource<Resource> counter{memory, 0};
+  mr::counted_resource<Resource> counter{memory};
   rig<Pipeline, mr::counted_resource<Resource>> watched{what, counter};
   for (int i = 0; i < 2; ++i) { watched.run(0); }
   counter.reset();
@@ -115,16 +113,16 @@ memory_profile count_memory(Pipeline const& what, Resource const& memory) {
 
 }  // namespace detail
 
-/// Runs `batches` batches of a pipeline, and one more, on rigs of their own, each after two that
-/// grow its pools, and tells where the host time of their items went and what the last did with
-/// memory.
+/// Splits the host time of the items of `batches` batches of a pipeline, and counts the memory
+/// operations of one more batch. Both use rigs of their own, whose pools grow in two batches
+/// before.
 ///
-/// Blocks until done. The split costs each item about six reads of the steady clock, 0.2 us; what
-/// is neither allocation nor lock waiting counts as launching. Blocks that a graph took when it was
-/// captured are not asked for again: its replays show no allocation.
+/// Blocks until done. The split costs each item about six reads of the steady clock, 0.2 us. Time
+/// that is neither allocation nor lock waiting counts as launching. A graph allocates when it is
+/// captured, so its replays show no allocation.
 template <class Pipeline>
 profiled profile(Pipeline const& what, int batches) {
-  range const scope{"profile", category::measurement};
+  nvtx_range const scope{"profile", category::measurement};
   place_traits<decltype(Pipeline::place)>::require(what.place);
   auto const opened = what.memory.open(what.place);
   return {detail::split_host_time(what, opened, batches), detail::count_memory(what, opened)};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A case of a program that calls `assay::serve`, as the variant of an experiment in this one.
+/// `remote_subject`: a case of another program, which calls `assay::serve`.
 #pragma once
 
 #include <assay/core/child_process.hpp>
 #include <assay/measure/clock.hpp>
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <sys/socket.h>
 
@@ -15,7 +16,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -27,21 +27,21 @@
 
 namespace assay::measure {
 
-/// Time limits of a program. A program that exceeds a limit is killed and named.
+/// Time limits of a program. A program that exceeds a limit is killed, and the error names it.
 struct remote_options {
   std::chrono::duration<double> timeout{60};  ///< for each reply, the first one included
-  std::chrono::duration<double> farewell{5};  ///< each time: to end by itself, and after SIGTERM
+  std::chrono::duration<double> shutdown{5};  ///< to end by itself, and again to end after SIGTERM
 };
 
-/// A case that a program offers, and the clock that decides unless the user says otherwise.
+/// A case that a program offers, with its default clock.
 struct remote_case {
   std::string name;
   clock decides = clock::wall;
 };
 
-/// A program that calls `assay::serve`, started and connected; it ends with this object.
+/// Starts a program that calls `assay::serve`, and ends it in the destructor.
 ///
-/// All errors say how the program ended. After an error the program is gone.
+/// All errors say how the program ended. After an error the program no longer runs.
 class remote_process {
  public:
   /// Starts the program and waits for its greeting.
@@ -61,7 +61,7 @@ class remote_process {
         command,
         child_setup{.descriptor = ends[1],
                     .variable = served::descriptor_variable + ("=" + std::to_string(ends[1]))});
-    theirs.close();  // the program has it now; its end is seen only when no other copy is open
+    theirs.close();  // the end of the program is seen only when no other copy is open
     greet();
   }
   remote_process(remote_process const&) = delete;
@@ -69,10 +69,10 @@ class remote_process {
   ~remote_process() {
     try {
       channel_->close();  // asks the program to end
-      if (child_->wait_for(options_.farewell)) { return; }
+      if (child_->wait_for(options_.shutdown)) { return; }
     } catch (...) {  // out of memory: the signals below end the program as well
     }
-    child_->terminate(options_.farewell);
+    child_->terminate(options_.shutdown);
   }
 
   ::pid_t pid() const noexcept { return child_->pid(); }
@@ -94,7 +94,7 @@ class remote_process {
   /// Sends a request and returns the reply, which begins with "ok" or "wrong". Throws the error
   /// that the program reports.
   served::words request(served::words const& message) {
-    channel_->send(message);  // a program that is gone is noticed below, with the reason
+    channel_->send(message);  // `reply` notices a program that has ended, with the reason
     auto got = reply(false);
     if (got[0] != "ok" && got[0] != "wrong") { throw served::protocol_error(served::encode(got)); }
     return got;
@@ -128,9 +128,8 @@ class remote_process {
     }
     if (how == receipt::late) {
       child_->kill();
-      std::array<char, 16> seconds{};
-      (void)std::snprintf(seconds.data(), seconds.size(), "%g", options_.timeout.count());
-      throw std::runtime_error(std::string{"the program gave no answer within "} + seconds.data() +
+      throw std::runtime_error("the program gave no answer within " +
+                               stats::number_text(options_.timeout.count()) +
                                " s and was killed; allow it a longer timeout");
     }
     if (how == receipt::closed) { throw_end(first); }
@@ -140,7 +139,7 @@ class remote_process {
 
   /// The socket is closed: the program has ended, or is about to.
   [[noreturn]] void throw_end(bool before_greeting) {
-    auto const end = child_->wait_for(std::min(options_.farewell, options_.timeout));
+    auto const end = child_->wait_for(std::min(options_.shutdown, options_.timeout));
     if (!end) {
       child_->kill();
       throw std::runtime_error("the program closed its connection and did not end; it was killed");
@@ -156,7 +155,7 @@ class remote_process {
   std::unique_ptr<child_process> child_;
 };
 
-/// Starts a program and asks for the cases that it offers. Errors begin with its name.
+/// Starts a program and returns its cases. Errors begin with the name of the program.
 inline std::vector<remote_case> cases_of(std::vector<std::string> const& command,
                                          remote_options const& chosen = {}) {
   auto const named = [&](std::exception const& cause) {
@@ -169,7 +168,7 @@ inline std::vector<remote_case> cases_of(std::vector<std::string> const& command
   } catch (std::runtime_error const& cause) { throw std::runtime_error(named(cause)); }
 }
 
-/// The cases that both programs have, in the order and with the clocks of the first. Throws
+/// The cases of both programs, in the order and with the clocks of the first. Throws
 /// `std::invalid_argument` where there is none.
 inline std::vector<remote_case> common_cases(std::vector<std::string> const& one,
                                              std::vector<std::string> const& other,
@@ -191,7 +190,7 @@ inline std::vector<remote_case> common_cases(std::vector<std::string> const& one
   return both;
 }
 
-/// A case of a program of its own: the program lives as long as the subject.
+/// A case of a program that lives as long as this subject.
 class remote_subject final : public subject {
  public:
   remote_subject(std::vector<std::string> const& command, std::string const& case_name,

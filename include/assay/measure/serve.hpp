@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `assay::serve`: makes a program comparable with another build of itself, or with another
+/// `assay::serve`: lets assay_compare compare a program with another build, or with another
 /// program.
 #pragma once
 
@@ -12,13 +12,11 @@
 #include <fcntl.h>
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,14 +28,14 @@ namespace assay {
 /// One piece of work that a program offers for comparison, under a name.
 struct served_case {
   std::string name;
-  measure::variant work;                          ///< its label and its axes are not used
-  measure::clock decides = measure::clock::wall;  ///< unless assay_compare is given `--clock`
+  measure::variant work;                          ///< without use of its label and axes
+  measure::clock decides = measure::clock::wall;  ///< unless `assay_compare --clock` is given
 
   served_case(std::string called, measure::variant does,
               measure::clock decided_by = measure::clock::wall)
       : name(std::move(called)), work(std::move(does)), decides(decided_by) {}
 
-  /// A callable of any kind that `compare` takes; a device is asked for when the work is built.
+  /// A callable of any kind that `compare` takes. No device is used until the work is built.
   template <class F>
   requires(!std::convertible_to<F, measure::variant>)
   served_case(std::string called, F callable)
@@ -61,8 +59,8 @@ inline std::string names_of(std::vector<served_case> const& cases) {
   return names;
 }
 
-/// Returns why these cases cannot be served; empty where they can.
-inline std::string why_unsound(std::vector<served_case> const& cases) {
+/// The reason why these cases cannot be served; empty where they can.
+inline std::string why_invalid(std::vector<served_case> const& cases) {
   if (cases.empty()) { return "assay::serve has no case: give it one or more"; }
   for (auto const& each : cases) {
     if (each.name.empty()) { return "a case of assay::serve has an empty name"; }
@@ -80,23 +78,23 @@ inline std::unique_ptr<subject> make(served_case const& of, epoch const& now) {
   return made;
 }
 
-/// Speaks the program's side of the protocol; has at most one subject at a time.
+/// The program's side of the protocol. It has at most one subject at a time.
 class server {
  public:
   server(int descriptor, std::vector<served_case> const& cases)
       : channel_(descriptor), cases_(cases) {}
 
-  /// Answers requests until the judge closes the socket.
+  /// Answers requests until assay_compare closes the socket.
   int run() {
-    auto const unsound = why_unsound(cases_);
-    auto const hello = unsound.empty()
+    auto const invalid = why_invalid(cases_);
+    auto const hello = invalid.empty()
                            ? words{std::string{greeting}, std::to_string(protocol_version)}
-                           : words{"error", unsound};
+                           : words{"error", invalid};
     words request;
     for (words reply = hello; channel_.send(reply); reply = answer(request)) {
       if (channel_.receive(request) != channel::receipt::message) { break; }
     }
-    return unsound.empty() ? 0 : 2;
+    return invalid.empty() ? 0 : 2;
   }
 
  private:
@@ -167,7 +165,7 @@ class server {
   std::unique_ptr<subject> subject_;
 };
 
-/// Runs one case over both buffer sets and prints whether its answer is right.
+/// Verifies one case in both buffer sets and prints the result.
 inline int try_case(served_case const& of) {
   try {
     auto const made = make(of, {});
@@ -187,15 +185,15 @@ inline int try_case(served_case const& of) {
   return 4;
 }
 
-/// The program as a user starts it: help, the list of its cases, or one case.
+/// The program without assay_compare: prints its help or its cases, or runs one case.
 inline int stand_alone(std::vector<std::string> const& arguments,
                        std::vector<served_case> const& cases) {
   auto const refuse = [](std::string const& why) {
     std::fprintf(stderr, "error: %s; see --help\n", why.c_str());
     return 2;
   };
-  auto const unsound = why_unsound(cases);
-  if (!unsound.empty()) { return refuse(unsound); }
+  auto const invalid = why_invalid(cases);
+  if (!invalid.empty()) { return refuse(invalid); }
   std::string const program = arguments.empty() ? "program" : arguments[0];
   auto const verb = arguments.size() > 1 ? arguments[1] : "--help";
   if (verb == "--case") {
@@ -227,9 +225,9 @@ inline int stand_alone(std::vector<std::string> const& arguments,
 /// Offers the cases for comparison and returns the exit code of the program:
 /// `int main(int argc, char** argv) { return assay::serve(argc, argv, {{"sum", ...}}); }`
 ///
-/// `assay_compare ./old ./new` starts the program and drives it over a socket; the program may
-/// print. Started by a user it explains itself, and `--case NAME` runs one case with verification.
-/// The exit code is 0 when done, 1 for a wrong answer, 2 for bad input and 4 for a failure.
+/// `assay_compare ./old ./new` starts the program and drives it over a socket, so the program may
+/// print. A user who starts the program gets its help, or one verified run by `--case NAME`. The
+/// exit code is 0 when done, 1 for a wrong answer, 2 for bad input and 4 for a failure.
 inline int serve(int argc, char const* const* argv, std::vector<served_case> const& cases) {
   namespace served = measure::served;
   char const* const given = std::getenv(served::descriptor_variable);

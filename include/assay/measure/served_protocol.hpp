@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to serve.hpp and remote_subject.hpp: the messages between a judge and a served program.
+/// Internal to serve.hpp and remote_subject.hpp: messages between assay_compare and a program.
 ///
-/// A message is one line of words over a socket of its own, so that the program may print. The
-/// program says hello first, then the judge sends one request at a time:
+/// A message is one line of words over a socket, so that the program may print. The program sends
+/// its greeting first. Then assay_compare sends one request at a time:
 ///
 /// | request                         | reply                                          |
 /// |---------------------------------|------------------------------------------------|
@@ -15,8 +15,10 @@
 /// | `verify SET`                    | `ok`, or `wrong TEXT`                          |
 /// | `caveats`                       | `ok TEXT ...`                                  |
 ///
-/// Each request may get `error TEXT` instead. The program ends when the judge closes the socket.
+/// Each request may get `error TEXT` instead. The program ends when the socket is closed.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -27,7 +29,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,7 @@
 
 namespace assay::measure::served {
 
-/// Judge and program must agree on it; raised with every change of a message.
+/// Both sides must have the same version. Every change of a message raises it.
 inline constexpr int protocol_version = 1;
 
 /// The environment variable that holds the number of the socket's descriptor.
@@ -51,13 +52,17 @@ inline constexpr std::string_view greeting = "assay-serve";
 
 using words = std::vector<std::string>;
 
-/// A message that does not follow the protocol; `what()` shows its begin.
+/// A message that breaks the protocol; `what()` has its first 60 characters.
 class protocol_error : public std::runtime_error {
  public:
   explicit protocol_error(std::string_view line)
       : std::runtime_error("'" + std::string{line.substr(0, 60)} +
                            "' is no message of the protocol of assay::serve") {}
 };
+
+/// The characters that a word escapes, and the letters that stand for them behind a backslash.
+inline constexpr std::string_view escaped = " \n\r\\";
+inline constexpr std::string_view escape_letters = "snr\\";
 
 /// The words as one line: a blank, a line break, a backslash and an empty word are escaped.
 inline std::string encode(words const& message) {
@@ -66,21 +71,11 @@ inline std::string encode(words const& message) {
     if (!line.empty()) { line += ' '; }
     if (word.empty()) { line += "\\e"; }
     for (char const each : word) {
-      switch (each) {
-        case ' ':
-          line += "\\s";
-          break;
-        case '\n':
-          line += "\\n";
-          break;
-        case '\r':
-          line += "\\r";
-          break;
-        case '\\':
-          line += "\\\\";
-          break;
-        default:
-          line += each;
+      auto const which = escaped.find(each);
+      if (which == escaped.npos) {
+        line += each;
+      } else {
+        line.append({'\\', escape_letters[which]});
       }
     }
   }
@@ -98,10 +93,10 @@ inline words decode(std::string_view line) {
         word += line[i];
         continue;
       }
-      constexpr std::string_view escapes = "snr\\e";
-      auto const which = ++i < to ? escapes.find(line[i]) : escapes.npos;
-      if (which == escapes.npos) { throw protocol_error(line); }
-      if (line[i] != 'e') { word += " \n\r\\"[which]; }
+      if (++i < to && line[i] == 'e') { continue; }
+      auto const which = i < to ? escape_letters.find(line[i]) : escape_letters.npos;
+      if (which == escape_letters.npos) { throw protocol_error(line); }
+      word += escaped[which];
     }
     message.push_back(std::move(word));
     from = to + 1;
@@ -152,7 +147,7 @@ class channel {
     if (descriptor_ >= 0) { ::close(std::exchange(descriptor_, -1)); }
   }
 
-  /// Sends a message; false when the other end is gone.
+  /// Sends a message; false when the other end is closed.
   bool send(words const& message) {
     auto const line = encode(message);
     for (std::string_view rest = line; !rest.empty();) {
@@ -164,10 +159,10 @@ class channel {
     return true;
   }
 
-  /// How `receive` ended.
+  /// The outcomes of `receive`.
   enum class receipt { message, closed, late };
 
-  /// Blocks until a whole line is there, the other end is gone, or the deadline has passed.
+  /// Blocks until a whole line is there, the other end is closed, or the deadline has passed.
   receipt receive(words& message, std::optional<time_point> deadline = {}) {
     for (;;) {
       if (auto const end = buffer_.find('\n'); end != buffer_.npos) {
@@ -187,7 +182,7 @@ class channel {
   }
 
  private:
-  static constexpr std::size_t longest_line = 1U << 20U;  // more is a program that runs wild
+  static constexpr std::size_t longest_line = 1U << 20U;  // a longer line is no message
 
   bool readable_until(std::optional<time_point> deadline) const {
     if (!deadline) { return true; }

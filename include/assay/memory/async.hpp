@@ -3,8 +3,8 @@
 /// `mr::async`: the driver's stream-ordered allocator, on a pool of its own.
 #pragma once
 
-#include <assay/core/range.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/stats.hpp>
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace assay::mr {
 
-/// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` that the handle's copies
-/// share and that nobody else uses. The pool goes with the last copy, which waits for the device,
-/// so that no free is pending then; blocks still live keep it.
+/// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` of its own, which the copies
+/// of the handle share. The destructor of the last copy waits for the device and destroys the pool.
+/// The driver keeps the pool while blocks are live.
 class async_resource : public device_calls<async_resource> {
  public:
-  /// Under capture the driver turns both calls into nodes that belong to the graph, which keeps
-  /// their memory; there is nothing to hold.
+  /// Under capture the driver turns both calls into nodes of the graph, and the graph keeps their
+  /// memory. A hold has nothing to do.
   struct capture_hold {
     void end() noexcept {}
   };
@@ -40,7 +40,7 @@ class async_resource : public device_calls<async_resource> {
                  std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
-    range const here{"mr::async allocate", category::allocation, bytes};
+    nvtx_range const here{"mr::async allocate", category::allocation, bytes};
     void* block = nullptr;
     check_allocation(cudaMallocFromPoolAsync(&block, bytes, state_->pool, stream.get()),
                      "mr::async", bytes);
@@ -49,14 +49,14 @@ class async_resource : public device_calls<async_resource> {
   void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
-    range const here{"mr::async deallocate", category::allocation, bytes};
+    nvtx_range const here{"mr::async deallocate", category::allocation, bytes};
     check_noexcept(cudaFreeAsync(block, stream.get()));
   }
 
   capture_hold capture(::cuda::stream_ref) noexcept { return {}; }
 
-  /// Live, peak and reserved bytes as the driver's pool counts them, which rounds sizes up; it does
-  /// not count calls.
+  /// Live, peak and reserved bytes as the driver's pool counts them, with sizes rounded up. The
+  /// driver does not count calls.
   statistics stats() const {
     statistics found;
     found.live_bytes = attribute_of(cudaMemPoolAttrUsedMemCurrent);
@@ -79,7 +79,7 @@ class async_resource : public device_calls<async_resource> {
     }
     state(state const&) = delete;
     state& operator=(state const&) = delete;
-    // The driver lets a pool go before its frees have passed; nothing of it shall be in use then.
+    // The driver would destroy a pool while frees are pending. After this wait none is.
     ~state() {
       int before = 0;
       bool const known = check_noexcept(cudaGetDevice(&before));
@@ -102,7 +102,8 @@ class async_resource : public device_calls<async_resource> {
 
 /// Memory from the driver's asynchronous allocator.
 struct async {
-  /// Free bytes that the driver keeps at a synchronisation instead of returning them to the system.
+  /// Free bytes that the driver keeps at a synchronisation. It returns more than these to the
+  /// system.
   std::uint64_t release_threshold_bytes = std::numeric_limits<std::uint64_t>::max();
   std::size_t initial_bytes = 0;  ///< reserved at opening
 
@@ -121,7 +122,7 @@ struct async {
     require_device(place);
     if (attribute(place, cudaDevAttrMemoryPoolsSupported) == 0) {
       throw std::runtime_error("mr::async: device " + std::to_string(place.id) +
-                               " has no memory pools; use mr::pool or mr::cuda");
+                               " has no memory pools; use mr::pool or mr::cuda_malloc");
     }
     return async_resource{place, release_threshold_bytes, initial_bytes};
   }

@@ -15,9 +15,11 @@
 
 namespace assay {
 
-/// `size` elements of `T` from resource `R`, uninitialised, given back in the order of the stream
-/// it was made with. Work on another stream must be ordered before the destructor, or before
-/// `deallocate_on` names that stream instead. The stream must outlive the buffer. Move-only.
+/// `size` uninitialised elements of `T` from resource `R`. Move-only. The stream must outlive the
+/// buffer.
+///
+/// The destructor frees the memory in the order of the buffer's stream. Work on other streams must
+/// be ordered before that, unless `deallocate_on` has named such a stream.
 template <class T, class R, class Stream>
 requires std::is_trivially_copyable_v<T> && memory_resource<R, Stream>
 class buffer {
@@ -55,7 +57,7 @@ class buffer {
     }
   }
 
-  /// The stream whose order says when the memory may be reused.
+  /// Frees the memory in the order of `stream` instead.
   void deallocate_on(Stream stream) noexcept { stream_ = stream; }
 
   T* data() noexcept { return data_; }
@@ -74,9 +76,13 @@ class buffer {
   std::size_t size_ = 0;
 };
 
+/// A buffer of `size` elements from `resource`, in the order of `stream`: a `host_stream`, a
+/// `cuda::stream_ref`, a `cudaStream_t` or an `assay::stream`. The buffer keeps the stream's
+/// handle.
 template <class T, class R, class Stream>
-buffer<T, R, Stream> make_buffer(std::size_t size, Stream stream, R resource) {
-  return {size, stream, std::move(resource)};
+auto make_buffer(std::size_t size, Stream const& stream, R resource) {
+  using handle = typename stream_handle<Stream>::type;
+  return buffer<T, R, handle>{size, handle{stream}, std::move(resource)};
 }
 
 }  // namespace assay

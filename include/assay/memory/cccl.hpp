@@ -4,7 +4,7 @@
 ///
 /// With CCCL 3.1 and later they satisfy `cuda::mr::resource_with` once this is included. With CCCL
 /// 3.0 the names are there only if `LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE` is defined
-/// before any CCCL header; `assay/memory/legacy_async.hpp` has that version's spelling of the
+/// before any CCCL header; `assay/memory/cccl_3_0.hpp` has that version's spelling of the
 /// calls.
 #pragma once
 

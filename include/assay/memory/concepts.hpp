@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a memory resource and a memory policy are.
+/// The concepts of a memory resource and a memory policy.
 #pragma once
 
-#include <assay/core/named.hpp>
 #include <assay/core/place.hpp>
+#include <assay/core/policy.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace assay {
 
-/// Memory whose lifetime is ordered on a stream; spelled as `cuda::mr::resource` of CCCL >= 3.1, so
-/// that its resources and RMM's are resources here, and ours there.
+/// Stream-ordered memory, spelled as `cuda::mr::resource` of CCCL >= 3.1: resources of CCCL and RMM
+/// are resources here, and ours there.
 ///
 /// `allocate(stream, bytes, alignment)` returns memory usable by work submitted to `stream` after
 /// the call; it throws when it cannot, and leaves the resource as it was. Zero bytes give a null or
@@ -60,7 +60,7 @@ namespace mr {
 /// The alignment of every device allocation of CUDA, and the default of this library.
 inline constexpr std::size_t default_alignment = 256;
 
-/// A request that could not be met: how much was asked for, and the state that refused it.
+/// A request that failed. `what()` has its size and the state of the resource.
 class out_of_memory : public std::bad_alloc {
  public:
   explicit out_of_memory(std::string what) : what_(std::move(what)) {}
@@ -73,14 +73,14 @@ class out_of_memory : public std::bad_alloc {
 /// A caller's own live resource as a policy: every `open` is a copy of the same handle, so its
 /// state is carried from epoch to epoch.
 template <class R>
-struct existing {
+struct borrowed {
   R resource;
-  static constexpr std::string_view name = "mr::existing";
+  static constexpr std::string_view name = "mr::borrowed";
   template <class Place>
   R open(Place) const {
     return resource;
   }
-  bool operator==(existing const&) const = default;
+  bool operator==(borrowed const&) const = default;
 };
 
 }  // namespace mr

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Filling memory in the order of a stream, for each type of stream.
+/// `fill`: sets bytes in the order of a stream.
 #pragma once
 
 #include <assay/core/place.hpp>

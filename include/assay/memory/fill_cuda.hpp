@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Filling memory in the order of a CUDA stream.
+/// `fill` for CUDA streams.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/fill.hpp>
 
@@ -13,7 +13,7 @@ template <>
 struct fill<::cuda::stream_ref> {
   void operator()(::cuda::stream_ref stream, void* block, unsigned char value,
                   std::size_t bytes) const {
-    range const here{"fill", category::gpu, bytes};
+    nvtx_range const here{"fill", category::gpu, bytes};
     check(cudaMemsetAsync(block, value, bytes, stream.get()));
   }
 };

@@ -26,9 +26,9 @@ struct heap_resource : synchronous_calls<heap_resource> {
     }
     return block;
   }
-  void deallocate(host_stream, void* block, std::size_t bytes,
+  void deallocate(host_stream, void* block, std::size_t /*bytes*/,
                   std::size_t alignment = default_alignment) noexcept {
-    if (block != nullptr) { ::operator delete(block, bytes, std::align_val_t{alignment}); }
+    if (block != nullptr) { ::operator delete(block, std::align_val_t{alignment}); }
   }
   bool operator==(heap_resource const&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::limited`: a byte budget over any resource, and allocations that fail on purpose.
+/// `mr::limited`: a byte budget for any resource, and an allocation that fails on purpose.
 #pragma once
 
 #include <assay/memory/request.hpp>
@@ -14,8 +14,8 @@
 
 namespace assay::mr {
 
-/// Refuses what would take the live bytes of all copies of the handle past a budget, and the n-th
-/// allocation where that is wanted, with `out_of_memory`; all else goes upstream.
+/// Throws `out_of_memory` for a request that would take the live bytes of all copies of the handle
+/// past the budget, and for the n-th allocation if asked to. Other requests go upstream.
 template <class R>
 class limited_resource : public adaptor_calls<limited_resource<R>, R> {
  public:
@@ -79,8 +79,8 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
   std::shared_ptr<state> state_;
 };
 
-/// What `upstream` opens, with at most `max_bytes` live at a time; allocation number `fail_at`
-/// (from 1) throws, none with 0.
+/// The resource of `upstream`, with at most `max_bytes` live at a time. Allocation number
+/// `fail_at`, counted from 1, throws; 0 stands for none.
 template <class Policy>
 struct limited {
   Policy upstream{};

@@ -3,37 +3,34 @@
 /// `mr::logged`: every call of any resource, as CSV that RMM's replay tools read.
 #pragma once
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/memory/per_thread.hpp>
 #include <assay/memory/request.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::mr {
 
-/// The records of one log: kept in memory, one list per thread, and written at once, in the order
-/// of time, under a temporary name that is then renamed.
+/// The records of one log, in a list for each thread. `close()` writes them in the order of time to
+/// an `atomic_file`.
 ///
-/// The file begins with RMM's columns `Thread,Time,Action,Pointer,Size,Stream` (time of day in UTC,
-/// actions `allocate`, `allocate failure`, `free`), then has ours: nanoseconds since the log began,
-/// host nanoseconds that the call took, alignment, device (-1 is the host).
-template <class Clock>
+/// The file begins with RMM's columns `Thread,Time,Action,Pointer,Size,Stream`: `Time` is the time
+/// of day in UTC, `Action` is `allocate`, `allocate failure` or `free`. Our columns follow:
+/// nanoseconds since the log began, host nanoseconds of the call, alignment, device (-1 is the
+/// host).
 class allocation_log {
  public:
+  using clock = std::chrono::steady_clock;
   enum class action : unsigned char { allocate, failure, free };
   struct record {
     std::int64_t nanoseconds;  // when an allocation ended, when a free began
@@ -46,28 +43,20 @@ class allocation_log {
     action what;
   };
 
-  /// Throws `std::invalid_argument` with the system's reason unless the file can be written.
+  /// Throws `file_error` unless the file can be written.
   allocation_log(std::string path, int device)
-      : path_(std::move(path)), device_(device), began_(Clock::now()) {
-    static std::atomic<int> logs{0};  // two logs of one path must not share the temporary
-    partial_ = path_ + ".partial." + std::to_string(::getpid()) + "." + std::to_string(++logs);
-    if (!std::ofstream{partial_}) {
-      throw std::invalid_argument("mr::logged: cannot write '" + path_ +
-                                  "': name a file in a directory that exists and is writable");
-    }
-  }
+      : file_(std::make_unique<atomic_file>(std::move(path))), device_(device) {}
   allocation_log(allocation_log const&) = delete;
   allocation_log& operator=(allocation_log const&) = delete;
   ~allocation_log() {
     try {
       close();
-    } catch (...) {  // `close()` tells; here nobody listens
-      std::remove(partial_.c_str());
+    } catch (...) {  // `close()` throws to a caller; a destructor has none
     }
   }
 
   std::int64_t now() const noexcept {
-    return std::chrono::nanoseconds{Clock::now() - began_}.count();
+    return std::chrono::nanoseconds{clock::now() - began_}.count();
   }
   void add(record const& what) {
     auto& mine = lists_.mine();
@@ -75,31 +64,38 @@ class allocation_log {
     mine.records.back().thread = this_thread().token;
   }
 
-  /// Writes the file; what happens later is not logged. Throws `std::runtime_error` when the disk
-  /// refuses, and leaves nothing behind.
+  /// Writes the file, once. Later calls of the resource are not logged. Throws `file_error` where
+  /// the disk refuses, and leaves nothing behind.
   void close() {
-    if (std::exchange(closed_, true)) { return; }
+    auto const file = std::exchange(file_, nullptr);
+    if (file == nullptr) { return; }
     std::vector<record> all;
     lists_.each([&](list const& each) {
       for (auto const& one : each.records) { all.push_back(one); }
     });
     std::stable_sort(all.begin(), all.end(),
                      [](auto const& a, auto const& b) { return a.nanoseconds < b.nanoseconds; });
-    std::ofstream file{partial_};
-    file << "Thread,Time,Action,Pointer,Size,Stream,Nanoseconds,Duration,Alignment,Device\n";
-    for (auto const& each : all) { write(file, each); }
-    file.close();
-    if (file && std::rename(partial_.c_str(), path_.c_str()) == 0) { return; }
-    std::remove(partial_.c_str());
-    throw std::runtime_error("mr::logged: could not write '" + path_ + "': is the disk full?");
+    std::string text =
+        "Thread,Time,Action,Pointer,Size,Stream,Nanoseconds,Duration,Alignment,Device\n";
+    for (auto const& each : all) {
+      append(text, each);
+      if (text.size() >= write_bytes) {
+        file->write(text);
+        text.clear();
+      }
+    }
+    file->write(text);
+    file->commit();
   }
 
  private:
+  static constexpr std::size_t write_bytes = std::size_t{1} << 20U;
+
   struct alignas(64) list {
     std::vector<record> records;
   };
 
-  void write(std::ofstream& file, record const& what) const {
+  void append(std::string& text, record const& what) const {
     constexpr std::array names{"allocate", "allocate failure", "free"};
     auto const at = wall_ + std::chrono::nanoseconds{what.nanoseconds};
     auto const microseconds = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
@@ -116,14 +112,12 @@ class allocation_log {
                   static_cast<unsigned long long>(what.stream),
                   static_cast<long long>(what.nanoseconds), static_cast<long long>(what.duration),
                   what.alignment, device_);
-    file << line.data();
+    text += line.data();
   }
 
-  std::string path_;
-  std::string partial_;
+  std::unique_ptr<atomic_file> file_;  // null once it was written
   int device_;
-  bool closed_ = false;
-  typename Clock::time_point began_;
+  clock::time_point began_ = clock::now();
   std::chrono::system_clock::time_point wall_ = std::chrono::system_clock::now();
   per_thread<list> lists_;
 };
@@ -178,7 +172,7 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   bool operator==(logged_resource const&) const = default;
 
  private:
-  using log = allocation_log<std::chrono::steady_clock>;
+  using log = allocation_log;
 
   template <class Stream>
   void note(std::int64_t begin, log::action what, void* block, std::size_t bytes, Stream stream,
@@ -198,8 +192,8 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   std::shared_ptr<log> log_;
 };
 
-/// What `upstream` opens, logged to `path`. Of several that are opened with one path, the file is
-/// of the one that closed last.
+/// The resource of `upstream`, logged to `path`. The last resource to close writes the file that
+/// stays, if several have one path.
 template <class Policy>
 struct logged {
   Policy upstream{};

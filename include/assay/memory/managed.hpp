@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::managed`: memory that migrates between host and device, kept within what the card has.
+/// `mr::managed`: memory that migrates between host and device, within the free memory of the card.
 #pragma once
 
-#include <assay/core/range.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 
 #include <atomic>
 #include <memory>
@@ -25,7 +25,7 @@ class managed_resource : public device_calls<managed_resource> {
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
-    range const here{"mr::managed allocate", category::allocation, bytes};
+    nvtx_range const here{"mr::managed allocate", category::allocation, bytes};
     auto live = state_->live_bytes.load(std::memory_order_relaxed);
     do {
       if (bytes > state_->budget_bytes - live) {
@@ -48,7 +48,7 @@ class managed_resource : public device_calls<managed_resource> {
   void deallocate(::cuda::stream_ref, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
-    range const here{"mr::managed deallocate", category::allocation, bytes};
+    nvtx_range const here{"mr::managed deallocate", category::allocation, bytes};
     check_noexcept(cudaFree(block));
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
@@ -66,7 +66,7 @@ class managed_resource : public device_calls<managed_resource> {
   std::shared_ptr<state> state_;
 };
 
-/// Managed memory, at most `max_bytes`; 0 is what the card has free at opening.
+/// Managed memory, at most `max_bytes`. 0 stands for the card's free memory at `open`.
 struct managed {
   std::size_t max_bytes = 0;
 

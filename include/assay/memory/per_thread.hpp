@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One value for each thread that asks, owned by the object that keeps them.
+/// `per_thread`: one value for each thread.
 #pragma once
 
 #include <assay/memory/thread_identity.hpp>
@@ -14,9 +14,9 @@
 
 namespace assay::mr {
 
-/// Values by thread index. Finding one is two loads; making one allocates a segment of 64 at once.
-/// `T` should fill whole cache lines. Values stay until the owner goes; threads that follow each
-/// other under one index share a value.
+/// Values by thread index. A look-up is two loads. The first value of 64 neighbours allocates
+/// all 64. `T` should fill whole cache lines. Values live as long as this object. A new thread
+/// takes over the index and the value of a thread that ended.
 template <class T>
 class per_thread {
  public:
@@ -29,14 +29,14 @@ class per_thread {
     for (auto& place : segments_) { delete place.load(std::memory_order_relaxed); }
   }
 
-  /// The value of a thread; null if nothing near it has been made yet.
+  /// The value of a thread; null if it and its neighbours do not exist yet.
   T* find(std::size_t index) const noexcept {
     if (index >= most_threads) [[unlikely]] { return nullptr; }
     auto* const segment = segments_[index / in_segment].load(std::memory_order_acquire);
     return segment == nullptr ? nullptr : &(*segment)[index % in_segment];
   }
 
-  /// The value of a thread, made if needed. Throws `std::length_error` past `most_threads`.
+  /// The value of a thread, created if needed. Throws `std::length_error` past `most_threads`.
   T& at(std::size_t index) {
     if (auto* const found = find(index)) [[likely]] { return *found; }
     if (index >= most_threads) {

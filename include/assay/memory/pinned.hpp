@@ -3,8 +3,8 @@
 /// `mr::pinned`: page-locked host memory that the device reaches too.
 #pragma once
 
-#include <assay/core/range.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 
 namespace assay::mr {
 
@@ -19,11 +19,11 @@ class pinned_resource : public device_calls<pinned_resource> {
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment);
     if (bytes == 0) { return nullptr; }
-    range const here{"mr::pinned allocate", category::allocation, bytes};
+    nvtx_range const here{"mr::pinned allocate", category::allocation, bytes};
     device_guard const guard{place_};
     void* block = nullptr;
     auto const code = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
-    // The size is all that can be invalid here.
+    // Only the size can be invalid here.
     if (code == cudaErrorMemoryAllocation || code == cudaErrorInvalidValue) {
       (void)cudaGetLastError();
       throw out_of_memory("mr::pinned: the host has no " + describe_bytes(bytes) +
@@ -35,7 +35,7 @@ class pinned_resource : public device_calls<pinned_resource> {
   void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
-    range const here{"mr::pinned deallocate", category::allocation, bytes};
+    nvtx_range const here{"mr::pinned deallocate", category::allocation, bytes};
     check_noexcept(cudaStreamSynchronize(stream.get()));
     check_noexcept(cudaFreeHost(block));
   }

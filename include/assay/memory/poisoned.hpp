@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::poisoned`: blocks that begin with a pattern, so that reading before writing is seen.
+/// `mr::poisoned`: fills new blocks with a pattern, so that tests see a read before the first
+/// write.
 #pragma once
 
 #include <assay/memory/fill.hpp>
@@ -52,7 +53,7 @@ class poisoned_resource : public adaptor_calls<poisoned_resource<R>, R> {
   R upstream_;
 };
 
-/// What `upstream` opens, poisoned.
+/// The resource of `upstream`, with poisoned blocks.
 template <class Policy>
 struct poisoned {
   Policy upstream{};

@@ -3,8 +3,8 @@
 /// The pool's backend on a CUDA device.
 #pragma once
 
-#include <assay/core/range.hpp>
-#include <assay/memory/cuda.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
 
@@ -107,7 +107,7 @@ class basic_cuda_pool_backend {
     return range_ == nullptr ? bytes : Range::piece_bytes(bytes);
   }
   std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
-    range const here{"mr::pool reserve", category::allocation, bytes};
+    nvtx_range const here{"mr::pool reserve", category::allocation, bytes};
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
     if (range_ != nullptr) { return range_->map(bytes, wish); }
@@ -123,14 +123,14 @@ class basic_cuda_pool_backend {
   }
   /// No work uses these pieces any more; they are mapped.
   std::uintptr_t move(std::vector<chunk_run> const& runs, std::uintptr_t wish) const {
-    range const here{"mr::pool map anew", category::allocation};
+    nvtx_range const here{"mr::pool map anew", category::allocation};
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
     return range_->move(runs, wish);
   }
   /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
-    range const here{"mr::pool give back", category::allocation, bytes};
+    nvtx_range const here{"mr::pool give back", category::allocation, bytes};
     auto mode = cudaStreamCaptureModeRelaxed;
     bool const relaxed = check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode));
     if (range_ != nullptr) {

@@ -3,6 +3,8 @@
 /// The pool's account of blocks that belong to captured graphs.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -3,6 +3,8 @@
 /// The pool's central heap: free address ranges, coalesced, each with what must precede its reuse.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What every resource checks about a request, and what adaptors share.
+/// Checks of a request, byte counts as text, and the functions that all adaptors pass on.
 #pragma once
 
 #include <assay/memory/concepts.hpp>
@@ -36,7 +36,7 @@ inline std::string describe_bytes(std::size_t bytes) {
   return text + units[unit];
 }
 
-/// Whether work on a device, or on the host, may touch the memory of a resource.
+/// True if work on a device, or on the host, may access the memory of a resource.
 template <class R>
 inline constexpr bool is_device_accessible = requires { requires R::device_accessible; };
 template <class R>
@@ -59,8 +59,8 @@ struct synchronous_calls {
   bool operator==(synchronous_calls const&) const = default;
 };
 
-/// What an adaptor passes through from the resource under it: where its memory may be touched,
-/// the calls without a stream, graph capture, and `release`, each where the upstream has it.
+/// The base of an adaptor. It passes on the accessibility of the memory, the calls without a
+/// stream, graph capture and `release`, each if the upstream has it.
 template <class Derived, class R>
 struct adaptor_calls : synchronous_calls<Derived> {
   static constexpr bool device_accessible = is_device_accessible<R>;
@@ -78,7 +78,7 @@ struct adaptor_calls : synchronous_calls<Derived> {
     return static_cast<Self&>(*this).upstream().capture(stream);
   }
 
-  /// Passes on that a stream is about to be destroyed.
+  /// Tells the upstream that a stream is about to be destroyed.
   template <class Stream, class Self = Derived>
   requires requires(R& resource, Stream stream) { resource.release(stream); }
   void release(Stream stream) {

@@ -3,6 +3,8 @@
 /// Size classes of the pool: eight or sixteen per doubling.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <array>
 #include <bit>
 #include <cstddef>

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a resource has done: the one type that every `stats()` of this library returns.
+/// `mr::statistics`: the counts that the `stats()` of each resource returns.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cstdint>
 #include <optional>
 
 namespace assay::mr {
 
-/// Counts since a resource was opened, or was last reset. Optional members are known to some
-/// resources only.
+/// Counts since a resource was opened or was last reset. Only some resources know the optional
+/// members.
 struct statistics {
   std::uint64_t allocations = 0;
   std::uint64_t deallocations = 0;

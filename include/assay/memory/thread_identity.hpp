@@ -3,6 +3,8 @@
 /// Small numbers for threads: an index to find per-thread data, a token that never comes back.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::timed_resource`: how much host time a thread spends allocating and freeing.
+/// `mr::timed_resource`: the host time that a thread spends in a resource.
 #pragma once
 
 #include <assay/memory/concepts.hpp>
@@ -11,17 +11,17 @@
 
 namespace assay::mr {
 
-/// Adds the host time of each call to a counter of the calling thread, which all resources of this
-/// kind share.
+/// Adds the host time of each call to a counter of the calling thread. All resources of one type
+/// share the counter.
 ///
-/// Each call costs two reads of the steady clock more (about 40 ns), so timed batches run without
-/// it.
+/// A call costs two more reads of the steady clock, about 40 ns. Batches that measure wall time run
+/// without this adaptor.
 template <class Upstream>
 class timed_resource {
  public:
   explicit timed_resource(Upstream upstream) : upstream_(std::move(upstream)) {}
 
-  /// Nanoseconds that this thread has spent in calls since it last set this to zero.
+  /// Nanoseconds that this thread spent in calls. The caller sets the counter to 0.
   static double& nanoseconds_on_this_thread() noexcept {
     thread_local double nanoseconds = 0;
     return nanoseconds;
@@ -46,7 +46,7 @@ class timed_resource {
     return upstream_.capture(stream);
   }
 
-  /// For the stream's end, where the upstream wants to be told of it.
+  /// Tells the upstream that a stream is about to be destroyed.
   template <class Stream>
   requires requires(Upstream& upstream, Stream stream) { upstream.release(stream); }
   void release(Stream stream) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The reports there are, by their names: those of `nsys stats`, and our own.
+/// All reports by name: the reports of `nsys stats`, and our own.
 #pragma once
 
 #include <assay/nsys/reports_cuda.hpp>
@@ -8,8 +8,8 @@
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/nsys/reports_timeline.hpp>
 #include <assay/nsys/reports_trace.hpp>
-#include <assay/trace/shares.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
 
 #include <array>
@@ -37,7 +37,11 @@ inline constexpr std::array reports{
     report{"nvtx_kern_sum", &nvtx_kern_sum},
     report{"nvtx_gpu_proj_sum", &nvtx_gpu_proj_sum},
     report{"cuda_kern_exec_sum", &cuda_kern_exec_sum},
+    report{"cuda_gpu_sum", &cuda_gpu_sum},
+    report{"cuda_api_gpu_sum", &cuda_api_gpu_sum},
     report{"nvtx_pushpop_trace", &nvtx_pushpop_trace},
+    report{"nvtx_gpu_proj_trace", &nvtx_gpu_proj_trace},
+    report{"cuda_kern_exec_trace", &cuda_kern_exec_trace},
     report{"cuda_gpu_trace", &cuda_gpu_trace},
 };
 

@@ -3,13 +3,14 @@
 /// Summaries of calls, kernels and memory operations, as `nsys stats` has them.
 #pragma once
 
-#include <assay/trace/groups.hpp>
 #include <assay/trace/labels.hpp>
+#include <assay/trace/strings.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
-#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -20,76 +21,106 @@ namespace assay::trace {
 
 namespace detail {
 
-/// Calls by name: those of the operating system, or those of CUDA.
-inline table call_summary(view const& rows, bool of_os, table result) {
-  auto const& of = rows.of();
-  grouping<std::string> groups;
-  auto group = once_per_name(of.strings.size(), [&](string_id name) {
-    return groups.group(std::string{without_version(of.strings[name])});
-  });
-  groups.reserve(rows.calls.size());
-  for (auto const row : rows.calls) {
-    auto const& each = of.calls[row];
-    if ((each.layer == api::os) == of_os) { groups.add(group(each.name), each.when.length()); }
-  }
-  add_times(result, groups, [](std::string const& name) { return std::tuple{name}; });
-  return result;
-}
+/// The rows that a summary counts, by the names of `nsys stats` for them.
+enum class category : std::uint8_t { os_call, api_call, kernel, memory_operation };
 
-/// Calls `visit(label, row of the table)` for each copy and set.
+/// Operations told apart by category and name.
+using operation_key = std::pair<std::string_view, std::string>;
+
+/// Calls `visit(label, row of the table)` for each copy and memset.
 template <class Visit>
 void each_memory_operation(view const& rows, Visit&& visit) {
   auto const& of = rows.of();
   for (auto const row : rows.copies) { visit(copy_label(of.copies[row].kind), of.copies[row]); }
-  for (auto const row : rows.sets) { visit(std::string{set_label}, of.sets[row]); }
+  for (auto const row : rows.memsets) { visit(std::string{memset_label}, of.memsets[row]); }
+}
+
+/// Adds the times of all rows of one category.
+inline void add_category(grouping<operation_key>& to, view const& rows, category what) {
+  auto const& of = rows.of();
+  auto const of_calls = what == category::os_call || what == category::api_call;
+  std::string_view const label = of_calls                   ? "CUDA_API"
+                                 : what == category::kernel ? "CUDA_KERNEL"
+                                                            : "MEMORY_OPER";
+  auto group = once_per_name(of.strings.size(), [&](string_id name) {
+    auto const text = of.strings[name];
+    return to.group({label, std::string{of_calls ? without_version(text) : text}});
+  });
+  if (of_calls) {
+    for (auto const row : rows.calls) {
+      auto const& each = of.calls[row];
+      auto const wanted = (each.layer == api::os) == (what == category::os_call);
+      if (wanted) { to.add(group(each.name), each.when.length()); }
+    }
+  } else if (what == category::kernel) {
+    for (auto const row : rows.kernels) {
+      to.add(group(of.kernels[row].name), of.kernels[row].when.length());
+    }
+  } else {
+    each_memory_operation(rows, [&](std::string const& name, auto const& each) {
+      to.add({label, name}, each.when.length());
+    });
+  }
+}
+
+/// A summary of times of these categories. Several of them have a column that says which.
+inline table time_summary(view const& rows, std::string name, std::string title,
+                          std::string const& count, std::initializer_list<category> what,
+                          std::string const& last = "Name") {
+  std::vector<column> columns{{last, cell_format::text}};
+  if (what.size() > 1) { columns.insert(columns.begin(), {"Category", cell_format::text}); }
+  table result{std::move(name), std::move(title), time_columns(count, columns)};
+  grouping<operation_key> groups;
+  for (auto const each : what) { add_category(groups, rows, each); }
+  if (what.size() > 1) {
+    add_times(result, groups, [](operation_key const& key) { return key; });
+  } else {
+    add_times(result, groups, [](operation_key const& key) { return std::tuple{key.second}; });
+  }
+  return result;
 }
 
 }  // namespace detail
 
 /// Calls of the CUDA runtime and driver, by name.
 inline table cuda_api_sum(view const& rows) {
-  return detail::call_summary(rows, false,
-                              {"cuda_api_sum", "CUDA API Summary",
-                               time_columns("Num Calls", {{"Name", cell_format::text}})});
+  return detail::time_summary(rows, "cuda_api_sum", "CUDA API Summary", "Num Calls",
+                              {detail::category::api_call});
 }
 
 /// Calls of the system library, by name; only exports of nsys have any.
 inline table osrt_sum(view const& rows) {
-  return detail::call_summary(
-      rows, true,
-      {"osrt_sum", "OS Runtime Summary", time_columns("Num Calls", {{"Name", cell_format::text}})});
+  return detail::time_summary(rows, "osrt_sum", "OS Runtime Summary", "Num Calls",
+                              {detail::category::os_call});
 }
 
 /// Kernels by demangled name.
 inline table cuda_gpu_kern_sum(view const& rows) {
-  auto const& of = rows.of();
-  table result{"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
-               time_columns("Instances", {{"Name", cell_format::text}})};
-  grouping<std::string_view> groups;
-  auto group = once_per_name(of.strings.size(),
-                             [&](string_id name) { return groups.group(of.strings[name]); });
-  groups.reserve(rows.kernels.size());
-  for (auto const row : rows.kernels) {
-    auto const& each = of.kernels[row];
-    groups.add(group(each.name), each.when.length());
-  }
-  add_times(result, groups, [](std::string_view name) { return std::tuple{name}; });
-  return result;
+  return detail::time_summary(rows, "cuda_gpu_kern_sum", "CUDA GPU Kernel Summary", "Instances",
+                              {detail::category::kernel});
 }
 
-/// Copies and sets by direction: their times.
+/// Copies and memsets by direction: their times.
 inline table cuda_gpu_mem_time_sum(view const& rows) {
-  table result{"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
-               time_columns("Count", {{"Operation", cell_format::text}})};
-  grouping<std::string> groups;
-  detail::each_memory_operation(rows, [&](std::string const& name, auto const& each) {
-    groups.add(name, each.when.length());
-  });
-  add_times(result, groups, [](std::string const& name) { return std::tuple{name}; });
-  return result;
+  return detail::time_summary(rows, "cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
+                              "Count", {detail::category::memory_operation}, "Operation");
 }
 
-/// Copies and sets by direction: their sizes; 1 MB is 10^6 bytes.
+/// Kernels, copies and memsets in one table.
+inline table cuda_gpu_sum(view const& rows) {
+  using enum detail::category;
+  return detail::time_summary(rows, "cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
+                              "Instances", {kernel, memory_operation}, "Operation");
+}
+
+/// Calls of CUDA, kernels, copies and memsets in one table.
+inline table cuda_api_gpu_sum(view const& rows) {
+  using enum detail::category;
+  return detail::time_summary(rows, "cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
+                              "Instances", {api_call, kernel, memory_operation}, "Operation");
+}
+
+/// Copies and memsets by direction: their sizes; 1 MB is 10^6 bytes.
 inline table cuda_gpu_mem_size_sum(view const& rows) {
   using enum cell_format;
   table result{"cuda_gpu_mem_size_sum",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `cuda_kern_exec_sum`: what launching kernels costs beside running them, as `nsys stats` has it.
+/// The cost of launching kernels beside running them, as `nsys stats` has it: by kernel, and for
+/// each launch.
 #pragma once
 
-#include <assay/trace/groups.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/spread.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
@@ -13,27 +13,49 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace assay::trace {
 
 namespace detail {
 
-/// The spans of the launches of one group: whole, of the call, in the queue, of the kernel.
-struct launch_times {
-  std::vector<std::int64_t> total, call, queued, kernel;
+/// The durations of a launch, in nanoseconds.
+struct launch_parts {
+  std::int64_t total;  ///< from the begin of the call to the later of both ends
+  std::int64_t call;
+  std::optional<std::int64_t> queue;  ///< from the end of the call to the start of the kernel
+  std::int64_t kernel;
 };
+
+/// Calls `visit(kernel, call, parts)` for each kernel, unless the trace lacks its call.
+template <class Visit>
+void each_launch(view const& rows, Visit&& visit) {
+  auto const& of = rows.of();
+  call_index const calls{of};
+  for (auto const row : rows.kernels) {
+    auto const& kernel = of.kernels[row];
+    auto const found = calls.find(kernel.where);
+    if (found == no_row) { continue; }
+    auto const& call = of.calls[found];
+    auto const waited = kernel.when.begin - call.when.end;
+    visit(
+        kernel, call,
+        launch_parts{std::max(call.when.end, kernel.when.end) - call.when.begin, call.when.length(),
+                     waited > 0 ? std::optional{waited} : std::nullopt, kernel.when.length()});
+  }
+}
 
 }  // namespace detail
 
 /// Kernels with their launch calls, by thread, device, call and kernel; the most total time first.
-/// T: from the begin of the call to the later of both ends; A: the call; Q: from the end of the
-/// call to the start of the kernel, where that is positive; K: the kernel. Kernels whose call is
-/// not in the trace are not told.
+/// T: the whole launch; A: the call; Q: the queue; K: the kernel. A kernel without its call in
+/// the trace is left out.
 inline table cuda_kern_exec_sum(view const& rows) {
   using enum cell_format;
   std::vector<column> columns{{"PID"}, {"TID"}, {"DevId"}, {"Count"}, {"QCount"}};
@@ -49,46 +71,87 @@ inline table cuda_kern_exec_sum(view const& rows) {
   table result{"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary", columns};
 
   auto const& of = rows.of();
-  call_index const calls{of};
   using key = std::tuple<thread_key, std::int32_t, string_id, string_id>;
-  std::map<key, detail::launch_times> groups;
-  for (auto const row : rows.kernels) {
-    auto const& kernel = of.kernels[row];
-    auto const found = calls.find(kernel.where);
-    if (found == no_row) { continue; }
-    auto const& call = of.calls[found];
-    auto& group = groups[{call.thread, kernel.where.device, call.name, kernel.name}];
-    group.total.push_back(std::max(call.when.end, kernel.when.end) - call.when.begin);
-    group.call.push_back(call.when.length());
-    group.kernel.push_back(kernel.when.length());
-    if (kernel.when.begin > call.when.end) {
-      group.queued.push_back(kernel.when.begin - call.when.end);
+  std::map<key, std::array<std::vector<std::int64_t>, 4>> groups;
+  detail::each_launch(
+      rows, [&](kernel_run const& kernel, api_call const& call, detail::launch_parts const& parts) {
+        auto& [total, calls, queued, kernels] =
+            groups[{call.thread, kernel.where.device, call.name, kernel.name}];
+        total.push_back(parts.total);
+        calls.push_back(parts.call);
+        if (parts.queue) { queued.push_back(*parts.queue); }
+        kernels.push_back(parts.kernel);
+      });
+  std::vector<std::pair<key, std::array<summary_statistics, 4>>> lines;
+  for (auto& [group, parts] : groups) {
+    auto& line = lines.emplace_back(group, std::array<summary_statistics, 4>{});
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      line.second[i] = summarize(std::move(parts[i]));
     }
   }
-  struct line {
-    key group;
-    std::array<spread, 4> parts;
-  };
-  std::vector<line> lines;
-  for (auto& [group, each] : groups) {
-    lines.push_back({group,
-                     {spread_of(std::move(each.total)), spread_of(std::move(each.call)),
-                      spread_of(std::move(each.queued)), spread_of(std::move(each.kernel))}});
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](line const& a, line const& b) {
-    return a.parts[0].total > b.parts[0].total;
+  std::stable_sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) {
+    return a.second[0].total > b.second[0].total;
   });
-  for (auto const& each : lines) {
-    auto const& [thread, device, call, kernel] = each.group;
-    auto const& [t, a, q, k] = each.parts;
-    auto const queued = [&](auto value) {
-      return q.count == 0 ? std::nullopt : std::optional{value};
+  for (auto const& [group, parts] : lines) {
+    auto const& [thread, device, call, kernel] = group;
+    auto const& [t, a, q, k] = parts;
+    auto const queued = [&, none = q.count == 0](auto value) {
+      return none ? std::nullopt : std::optional{value};
     };
     result.add(thread.process, thread.thread, device, t.count, q.count, t.mean, t.median, t.min,
                t.max, t.deviation, a.mean, a.median, a.min, a.max, a.deviation, queued(q.mean),
                queued(q.median), queued(q.min), queued(q.max), queued(q.deviation), k.mean,
                k.median, k.min, k.max, k.deviation, without_version(of.strings[call]),
                of.strings[kernel]);
+  }
+  return result;
+}
+
+/// The launch of each kernel, in order of the calls. Kernels without a call are left out.
+inline table cuda_kern_exec_trace(view const& rows) {
+  using enum cell_format;
+  table result{"cuda_kern_exec_trace",
+               "CUDA Kernel Launch & Exec Time Trace",
+               {{"API Start (ns)"},
+                {"API Dur (ns)"},
+                {"Queue Start (ns)"},
+                {"Queue Dur (ns)"},
+                {"Kernel Start (ns)"},
+                {"Kernel Dur (ns)"},
+                {"Total Dur (ns)"},
+                {"PID"},
+                {"TID"},
+                {"DevId"},
+                {"API Function", text},
+                {"GridXYZ", text},
+                {"BlockXYZ", text},
+                {"Kernel Name", text}}};
+  auto const& of = rows.of();
+  struct launch {
+    kernel_run const* kernel;
+    api_call const* call;
+    detail::launch_parts parts;
+  };
+  std::vector<launch> all;
+  detail::each_launch(
+      rows, [&](kernel_run const& kernel, api_call const& call, detail::launch_parts const& parts) {
+        all.push_back({&kernel, &call, parts});
+      });
+  std::stable_sort(all.begin(), all.end(), [](launch const& a, launch const& b) {
+    return std::tuple{a.call->when.begin, a.kernel->when.begin} <
+           std::tuple{b.call->when.begin, b.kernel->when.begin};
+  });
+  auto const shape = [](dimensions const& size) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%4u %4u %4u", size[0], size[1], size[2]);
+    return std::string{text.data()};
+  };
+  for (auto const& [kernel, call, parts] : all) {
+    auto const queued = parts.queue ? std::optional{call->when.end} : std::nullopt;
+    result.add(call->when.begin, parts.call, queued, parts.queue, kernel->when.begin, parts.kernel,
+               parts.total, call->thread.process, call->thread.thread, kernel->where.device,
+               without_version(of.strings[call->name]), shape(kernel->grid), shape(kernel->block),
+               of.strings[kernel->name]);
   }
   return result;
 }

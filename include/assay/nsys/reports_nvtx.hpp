@@ -3,10 +3,10 @@
 /// Summaries of ranges and of what was launched inside them, as `nsys stats` has them.
 #pragma once
 
-#include <assay/trace/groups.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/launched.hpp>
 #include <assay/trace/nesting.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
@@ -30,7 +30,7 @@ namespace detail {
 using range_key = std::tuple<std::string, std::string_view>;
 
 inline range_key key_of(model const& of, range_record const& range) {
-  return {range_label(of, range), label(range.style)};
+  return {range_label(of, range), to_string(range.style)};
 }
 
 }  // namespace detail
@@ -54,7 +54,7 @@ inline table nvtx_sum(view const& rows) {
 }
 
 /// Kernels by the ranges that they were launched in: a kernel counts for every range of the
-/// launching thread that holds its launch call. By range, thread and kernel, the most time first.
+/// launching thread that holds its launch call. The rows are sorted by total time.
 inline table nvtx_kern_sum(view const& rows) {
   using enum cell_format;
   auto const& of = rows.of();
@@ -73,11 +73,11 @@ inline table nvtx_kern_sum(view const& rows) {
                 {"Max (ns)"},
                 {"StdDev (ns)", one_decimal},
                 {"Kernel Name", text}}};
-  std::vector<work> kernels;
+  std::vector<gpu_operation> kernels;
   for (auto const row : rows.kernels) {
-    kernels.push_back({of.kernels[row].when, work_kind::kernel, row});
+    kernels.push_back({of.kernels[row].when, operation_kind::kernel, row});
   }
-  launched_work const launched{of, kernels};
+  operations_in_range const launched{of, kernels};
   using thread_range = std::tuple<detail::range_key, thread_key>;
   grouping<thread_range> ranges;
   grouping<std::pair<std::uint32_t, string_id>> groups;
@@ -88,7 +88,7 @@ inline table nvtx_kern_sum(view const& rows) {
   for (auto const row : rows.ranges) {
     auto const& range = of.ranges[row];
     std::optional<std::uint32_t> number;
-    launched.inside(range, [&](work const& each) {
+    launched.visit(range, [&](gpu_operation const& each) {
       if (!number) {
         thread_range const key{detail::key_of(of, range), range.thread};
         number = ranges.group(key);
@@ -112,7 +112,7 @@ inline table nvtx_kern_sum(view const& rows) {
   struct line {
     thread_range const* range;
     std::int64_t instances;
-    spread kernels;
+    summary_statistics kernels;
     std::string_view name;
   };
   std::vector<line> lines;
@@ -135,6 +135,23 @@ inline table nvtx_kern_sum(view const& rows) {
 
 namespace detail {
 
+/// The number of levels that `RangeStack` shows. A program that pushes and never pops nests without
+/// end, and the texts would grow with the square of the trace.
+inline constexpr std::uint32_t deepest_told = 256;
+
+/// The numbers of a range and of those that it stands in, outermost first: `:5:6`.
+inline std::string stack_text(std::vector<nested_range> const& all, std::size_t which) {
+  std::vector<std::size_t> path{which + 1};
+  while (all[path.back() - 1].parent != no_row && path.size() < deepest_told) {
+    path.push_back(all[path.back() - 1].parent + 1U);
+  }
+  std::string text = all[path.back() - 1].parent == no_row ? "" : ":...";
+  for (auto at = path.rbegin(); at != path.rend(); ++at) {
+    text.append(":").append(std::to_string(*at));
+  }
+  return text;
+}
+
 /// Sums over the instances of ranges with one label.
 struct projected_ranges {
   std::int64_t range_ns = 0;
@@ -142,6 +159,27 @@ struct projected_ranges {
   std::int64_t levels = 0;
   std::int64_t children = 0;
 };
+
+/// Calls `visit(row, projection, operations, place)` for each range that launched work. The
+/// projection reaches from the start of the first operation to the end of the last; `place` is
+/// the index of the range in `nested`.
+template <class Visit>
+void each_projection(view const& rows, std::vector<nested_range> const& nested, Visit&& visit) {
+  auto const& of = rows.of();
+  operations_in_range const launched{of, rows.gpu_operations()};
+  std::vector<std::size_t> place(of.ranges.size(), nested.size());
+  for (std::size_t i = 0; i < nested.size(); ++i) { place[nested[i].row] = i; }
+  for (auto const row : rows.ranges) {
+    std::int64_t count = 0;
+    span projection;
+    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
+      projection.begin = count == 0 ? each.when.begin : std::min(projection.begin, each.when.begin);
+      projection.end = count == 0 ? each.when.end : std::max(projection.end, each.when.end);
+      ++count;
+    });
+    if (count > 0) { visit(row, projection, count, place[row]); }
+  }
+}
 
 }  // namespace detail
 
@@ -167,29 +205,20 @@ inline table nvtx_gpu_proj_sum(view const& rows) {
                 {"Avg GPU Ops", one_decimal},
                 {"Avg Range Lvl", one_decimal},
                 {"Avg Num Child", one_decimal}}};
-  launched_work const launched{of, rows.device_work()};
-  std::vector<nested_range> place(of.ranges.size());
-  for (auto const& each : nest(of, rows.ranges)) { place[each.row] = each; }
+  auto const nested = nest(of, rows.ranges);
   grouping<detail::range_key> groups;
   std::map<detail::range_key, detail::projected_ranges> sums;
-  for (auto const row : rows.ranges) {
-    auto const& range = of.ranges[row];
-    std::int64_t count = 0;
-    span projection;
-    launched.inside(range, [&](work const& each) {
-      projection.begin = count == 0 ? each.when.begin : std::min(projection.begin, each.when.begin);
-      projection.end = count == 0 ? each.when.end : std::max(projection.end, each.when.end);
-      ++count;
-    });
-    if (count == 0) { continue; }
-    auto const key = detail::key_of(of, range);
-    groups.add(key, projection.length());
-    auto& sum = sums[key];
-    sum.range_ns += range.when.length();
-    sum.operations += count;
-    sum.levels += place[row].level;
-    sum.children += place[row].children;
-  }
+  detail::each_projection(
+      rows, nested, [&](row_index row, span projection, std::int64_t count, std::size_t place) {
+        auto const key = detail::key_of(of, of.ranges[row]);
+        groups.add(key, projection.length());
+        auto& sum = sums[key];
+        sum.range_ns += of.ranges[row].when.length();
+        sum.operations += count;
+        if (place == nested.size()) { return; }
+        sum.levels += nested[place].level;
+        sum.children += nested[place].children;
+      });
   for (auto const& [key, each] : groups.by_total()) {
     auto const& sum = sums[key];
     auto const mean = [&, &each = each](std::int64_t value) {
@@ -198,6 +227,56 @@ inline table nvtx_gpu_proj_sum(view const& rows) {
     result.add(std::get<0>(key), std::get<1>(key), each.total, sum.range_ns, each.count, each.mean,
                each.median, each.min, each.max, each.deviation, sum.operations,
                mean(sum.operations), mean(sum.levels), mean(sum.children));
+  }
+  return result;
+}
+
+/// Each instance of the ranges of `nvtx_gpu_proj_sum`, in order of its projection.
+inline table nvtx_gpu_proj_trace(view const& rows) {
+  using enum cell_format;
+  table result{"nvtx_gpu_proj_trace",
+               "NVTX GPU Projection Trace",
+               {{"Name", text},
+                {"Projected Start (ns)"},
+                {"Projected Duration (ns)"},
+                {"Orig Start (ns)"},
+                {"Orig Duration (ns)"},
+                {"Style", text},
+                {"PID"},
+                {"TID"},
+                {"NumGPUOps"},
+                {"Lvl"},
+                {"NumChild"},
+                {"RangeId"},
+                {"ParentId"},
+                {"RangeStack", text}}};
+  auto const& of = rows.of();
+  auto const nested = nest(of, rows.ranges);
+  struct line {
+    row_index row;
+    span projection;
+    std::int64_t operations;
+    std::size_t place;
+  };
+  std::vector<line> lines;
+  detail::each_projection(
+      rows, nested, [&](row_index row, span projection, std::int64_t count, std::size_t place) {
+        lines.push_back({row, projection, count, place});
+      });
+  std::stable_sort(lines.begin(), lines.end(), [](line const& a, line const& b) {
+    return std::pair{a.projection.begin, b.projection.end} <
+           std::pair{b.projection.begin, a.projection.end};
+  });
+  for (auto const& [row, projection, operations, place] : lines) {
+    auto const& range = of.ranges[row];
+    auto const is_nested = place < nested.size();
+    auto const at = is_nested ? nested[place] : nested_range{};
+    auto const told = [&](auto value) { return is_nested ? std::optional{value} : std::nullopt; };
+    result.add(range_label(of, range), projection.begin, projection.length(), range.when.begin,
+               range.when.length(), to_string(range.style), range.thread.process,
+               range.thread.thread, operations, told(at.level), told(at.children), told(place + 1),
+               is_nested && at.parent != no_row ? std::optional{at.parent + 1U} : std::nullopt,
+               is_nested ? detail::stack_text(nested, place) : std::string{});
   }
   return result;
 }

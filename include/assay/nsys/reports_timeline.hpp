@@ -4,15 +4,15 @@
 /// launches, and each instance of a range.
 #pragma once
 
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/launched.hpp>
-#include <assay/trace/launches.hpp>
+#include <assay/trace/launch_latency.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/shares.hpp>
-#include <assay/trace/spread.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
@@ -48,8 +48,8 @@ inline table gpu_time_sum(view const& rows) {
   auto const all = device_times(rows);
   for (auto const& each : all) {
     auto const length = each.extent.length();
-    result.add(length, each.busy_ns, detail::percent_of(each.busy_ns, length), each.kernels_ns,
-               each.memory_ns, each.idle(), each.idle(idle_cause::host_late),
+    result.add(length, each.busy_ns, percent_of(each.busy_ns, length), each.kernels_ns,
+               each.memory_ns, each.idle(), each.idle(idle_cause::host_bound),
                each.idle(idle_cause::dependency), each.idle(idle_cause::stream_order),
                each.idle(idle_cause::tracer), each.idle(idle_cause::other),
                device_label(rows.of(), each.device));
@@ -57,15 +57,15 @@ inline table gpu_time_sum(view const& rows) {
   if (all.size() < 2) { return result; }
   std::vector<span> busy;
   auto extent = all.front().extent;
-  for (auto const& each : rows.device_work()) { busy.push_back(each.when); }
+  for (auto const& each : rows.gpu_operations()) { busy.push_back(each.when); }
   for (auto const& each : all) {
     extent.begin = std::min(extent.begin, each.extent.begin);
     extent.end = std::max(extent.end, each.extent.end);
   }
-  auto const any = time_set{std::move(busy)}.length();
-  result.add(extent.length(), any, detail::percent_of(any, extent.length()), std::nullopt,
-             std::nullopt, extent.length() - any, std::nullopt, std::nullopt, std::nullopt,
-             std::nullopt, std::nullopt, "any of them");
+  auto const any = interval_set{std::move(busy)}.length();
+  result.add(extent.length(), any, percent_of(any, extent.length()), std::nullopt, std::nullopt,
+             extent.length() - any, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+             std::nullopt, "any of them");
   return result;
 }
 
@@ -92,7 +92,7 @@ inline table stream_gap_sum(view const& rows) {
   for (auto const& [stream, gaps] : streams) {
     std::vector<std::int64_t> lengths;
     for (auto const& gap : gaps) { lengths.push_back(gap.when.length()); }
-    auto const shape = spread_of(std::move(lengths));
+    auto const shape = summarize(std::move(lengths));
     auto const causes = by_cause(gaps);
     result.add(stream.device, stream.context, stream.stream, shape.count, shape.total, shape.mean,
                shape.median, shape.max, causes[0], causes[1], causes[2], causes[3], causes[4]);
@@ -102,7 +102,7 @@ inline table stream_gap_sum(view const& rows) {
 
 /// Copies of each direction, all copies, copies both ways at once, and communication: how long, how
 /// much of it beside kernels, and how fast. Rate is bytes over the time with any under way.
-inline table overlap_sum(view const& rows, pattern const& communication = communication_kernels()) {
+inline table overlap_sum(view const& rows, glob const& communication = communication_kernels()) {
   using enum cell_format;
   table result{"overlap_sum",
                "Copies and Communication beside Kernels",
@@ -120,13 +120,13 @@ inline table overlap_sum(view const& rows, pattern const& communication = commun
     auto const add = [&](auto count, auto bytes, std::int64_t time, std::int64_t hidden, auto rate,
                          std::string const& name) {
       if (time == 0) { return; }
-      result.add(count, bytes, time, hidden, detail::percent_of(hidden, time), time - hidden, rate,
-                 where, name);
+      result.add(count, bytes, time, hidden, percent_of(hidden, time), time - hidden, rate, where,
+                 name);
     };
     for (std::size_t i = 0; i < copy_directions; ++i) {
       auto const& use = device.by_direction[i];
       add(use.count, static_cast<double>(use.bytes) / 1e6, use.busy_ns, use.hidden_ns,
-          use.gigabytes_per_second(), std::string{label(static_cast<copy_direction>(i))});
+          use.gigabytes_per_second(), std::string{to_string(static_cast<copy_direction>(i))});
     }
     constexpr auto none = std::nullopt;
     add(none, none, device.copies_ns, device.copies_hidden_ns, none, "all copies");
@@ -151,7 +151,7 @@ inline table concurrency_sum(view const& rows) {
     for (std::size_t k = 0; k < device.kernels_at_once.size(); ++k) {
       auto const time = device.kernels_at_once[k];
       if (time == 0) { continue; }
-      result.add(detail::percent_of(time, sum), time, k, device_label(rows.of(), device.device));
+      result.add(percent_of(time, sum), time, k, device_label(rows.of(), device.device));
     }
   }
   return result;
@@ -176,18 +176,18 @@ inline table launch_sum(view const& rows) {
                 {"Queue Avg", one_decimal},
                 {"Queue Max"},
                 {"Shorter than Call (%)", one_decimal}}};
-  for (auto const& each : launches(rows)) {
+  for (auto const& each : launch_latencies(rows)) {
     result.add(each.stream.device, each.stream.context, each.stream.stream, each.call.count,
                each.call.mean, each.call.median, each.delay.mean, each.delay.median, each.delay.min,
                each.delay.max, each.mean_queue, each.deepest_queue,
-               detail::percent_of(each.shorter, each.call.count));
+               percent_of(each.shorter, each.call.count));
   }
   return result;
 }
 
 namespace detail {
 
-/// How long calls that wait for a device took, by thread and begin, so that a range finds its own.
+/// The calls that wait for a device, by thread, to ask how long a range waited.
 class host_waits {
  public:
   explicit host_waits(view const& rows) {
@@ -198,7 +198,7 @@ class host_waits {
         waits_[each.thread].push_back(each.when);
       }
     }
-    for (auto& [thread, spans] : waits_) { sets_[thread] = time_set{std::move(spans)}; }
+    for (auto& [thread, spans] : waits_) { sets_[thread] = interval_set{std::move(spans)}; }
   }
   std::int64_t within(range_record const& range) const {
     auto const found = sets_.find(range.thread);
@@ -207,14 +207,15 @@ class host_waits {
 
  private:
   std::map<thread_key, std::vector<span>> waits_;
-  std::map<thread_key, time_set> sets_;
+  std::map<thread_key, interval_set> sets_;
 };
 
 }  // namespace detail
 
-/// Each instance of a range with what it launched, in order of start: stragglers stand out. Busy is
+/// Each instance of a range with the work that it launched, in order of start. Busy is
 /// the time in which any of it ran; idle is the rest of the projection; exposed is copy time
-/// without a kernel of the same instance. Of instances inside each other only the outermost count.
+/// without a kernel of the same instance. An instance inside another instance does not
+/// count.
 inline table range_instances(view const& rows, filter const& by) {
   using enum cell_format;
   table result{"range_instances",
@@ -233,9 +234,9 @@ inline table range_instances(view const& rows, filter const& by) {
                 {"TID"},
                 {"Range", text}}};
   auto const& of = rows.of();
-  launched_work const launched{of, rows.device_work()};
+  operations_in_range const launched{of, rows.gpu_operations()};
   detail::host_waits const waits{rows};
-  auto found = detail::outermost(rows, by);
+  auto found = detail::outermost_ranges(of, rows.ranges, by);
   std::sort(found.begin(), found.end(), [&](row_index a, row_index b) {
     return std::tuple{of.ranges[a].when.begin, a} < std::tuple{of.ranges[b].when.begin, b};
   });
@@ -245,21 +246,21 @@ inline table range_instances(view const& rows, filter const& by) {
     std::int64_t kernel_ns = 0;
     std::int64_t count = 0;
     std::uint64_t bytes = 0;
-    launched.inside(range, [&](work const& each) {
+    launched.visit(range, [&](gpu_operation const& each) {
       all.push_back(each.when);
-      if (each.kind == work_kind::copy) {
+      if (each.kind == operation_kind::copy) {
         copies.push_back(each.when);
         bytes += of.copies[each.row].bytes;
-      } else if (each.kind != work_kind::set) {
+      } else if (each.kind != operation_kind::memset) {
         kernels.push_back(each.when);
         kernel_ns += each.when.length();
         ++count;
       }
     });
-    time_set const busy{std::move(all)};
-    time_set const moved{std::move(copies)};
+    interval_set const busy{std::move(all)};
+    interval_set const moved{std::move(copies)};
     auto const projection = busy.extent().length();
-    auto const exposed = (moved - time_set{std::move(kernels)}).length();
+    auto const exposed = (moved - interval_set{std::move(kernels)}).length();
     result.add(range.when.begin, range.when.length(), projection, busy.length(),
                projection - busy.length(), count, kernel_ns, static_cast<double>(bytes) / 1e6,
                exposed, waits.within(range), range.thread.process, range.thread.thread,

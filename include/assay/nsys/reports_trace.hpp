@@ -3,9 +3,10 @@
 /// Tables with a row for each event, as `nsys stats` has them.
 #pragma once
 
-#include <assay/trace/groups.hpp>
+#include <assay/nsys/reports_nvtx.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/nesting.hpp>
+#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
@@ -37,45 +38,46 @@ class gpu_trace_rows {
  public:
   gpu_trace_rows(model const& of, table& to) : of_{of}, to_{to}, known_(of.strings.size()) {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
-      memory_[i] = to.keep(label(static_cast<memory_kind>(i)));
+      memory_[i] = to.keep(to_string(static_cast<memory_kind>(i)));
     }
     for (std::size_t i = 0; i < copy_.size(); ++i) {
       copy_[i] = to.keep(copy_label(static_cast<copy_kind>(i)));
     }
-    set_ = to.keep(set_label);
+    set_ = to.keep(memset_label);
   }
 
-  void add(kernel_run const& each) {
-    auto const mega = [](std::uint32_t bytes) { return static_cast<double>(bytes) / 1e6; };
-    add(each, each.grid[0], each.grid[1], each.grid[2], each.block[0], each.block[1], each.block[2],
-        each.registers_per_thread, mega(each.static_shared_bytes), mega(each.dynamic_shared_bytes),
-        none, none, none, none, name(each.name));
-  }
+  void add(kernel_run const& each) { add(each, &each, std::nullopt, {}, {}, name(each.name)); }
   void add(memory_copy const& each) {
-    add_memory(each, memory(each.from), memory(each.to),
-               copy_[std::min(static_cast<std::size_t>(each.kind), copy_.size() - 1)]);
+    add(each, nullptr, each.bytes, memory(each.from), memory(each.to),
+        copy_[std::min(static_cast<std::size_t>(each.kind), copy_.size() - 1)]);
   }
-  void add(memory_set const& each) { add_memory(each, memory(each.kind), table_text{}, set_); }
+  void add(memset_operation const& each) {
+    add(each, nullptr, each.bytes, memory(each.kind), {}, set_);
+  }
 
  private:
-  static constexpr auto none = std::nullopt;
-
   template <class Row>
-  void add_memory(Row const& each, table_text from, table_text to, table_text name) {
-    add(each, none, none, none, none, none, none, none, none, none,
-        static_cast<double>(each.bytes) / 1e6, throughput_mb(each.bytes, each.when.length()), from,
-        to, name);
-  }
-  template <class Row, class X, class Y, class Z, class A, class B, class C, class R, class S,
-            class D, class M, class T, class From, class To>
-  void add(Row const& each, X x, Y y, Z z, A a, B b, C c, R registers, S fixed, D dynamic,
-           M megabytes, T throughput, From from, To to, table_text name) {
+  void add(Row const& each, kernel_run const* kernel, std::optional<std::uint64_t> bytes,
+           table_text from, table_text to, table_text name) {
     auto const& at = each.where;
-    to_.add(
-        each.when.begin, each.when.length(), at.correlation, x, y, z, a, b, c, registers, fixed,
-        dynamic, megabytes, throughput, from, to, device(at.device), at.context,
-        at.green_context == 0 ? std::optional<std::uint32_t>{} : std::optional{at.green_context},
-        at.stream, name);
+    auto const mega = [](auto value) { return static_cast<double>(value) / 1e6; };
+    auto const of_kernel = [&](auto const& member) {
+      return kernel == nullptr ? std::nullopt : std::optional{member(*kernel)};
+    };
+    auto const size = [&](dimensions kernel_run::*of, std::size_t axis) {
+      return of_kernel([&](kernel_run const& run) { return (run.*of)[axis]; });
+    };
+    to_.add(each.when.begin, each.when.length(), at.correlation, size(&kernel_run::grid, 0),
+            size(&kernel_run::grid, 1), size(&kernel_run::grid, 2), size(&kernel_run::block, 0),
+            size(&kernel_run::block, 1), size(&kernel_run::block, 2),
+            of_kernel([](kernel_run const& run) { return run.registers_per_thread; }),
+            of_kernel([&](kernel_run const& run) { return mega(run.static_shared_bytes); }),
+            of_kernel([&](kernel_run const& run) { return mega(run.dynamic_shared_bytes); }),
+            bytes ? std::optional{mega(*bytes)} : std::nullopt,
+            bytes ? throughput_mb(*bytes, each.when.length()) : std::nullopt, from, to,
+            device(at.device), at.context,
+            at.green_context == 0 ? std::nullopt : std::optional{at.green_context}, at.stream,
+            name);
   }
 
   table_text name(string_id number) {
@@ -100,21 +102,6 @@ class gpu_trace_rows {
   table_text set_;
   std::map<std::int32_t, table_text> devices_;
 };
-
-/// A program that pushes and never pops nests without end; the text of a range's place would then
-/// grow with the square of the trace, so this many levels are told.
-inline constexpr std::uint32_t deepest_told = 256;
-
-/// The numbers of a range and of those that it stands in, outermost first: `:5:6`.
-inline std::string stack_text(std::vector<nested_range> const& all, std::size_t which) {
-  std::vector<std::size_t> path{which + 1};
-  while (all[path.back() - 1].parent != no_row && path.size() < deepest_told) {
-    path.push_back(all[path.back() - 1].parent + 1U);
-  }
-  std::string text = all[path.back() - 1].parent == no_row ? "" : ":...";
-  for (auto at = path.rbegin(); at != path.rend(); ++at) { text += ":" + std::to_string(*at); }
-  return text;
-}
 
 }  // namespace detail
 
@@ -145,31 +132,31 @@ inline table cuda_gpu_trace(view const& rows) {
                 {"Strm"},
                 {"Name", text}}};
   auto const& of = rows.of();
-  auto all = rows.device_work();
-  std::sort(all.begin(), all.end(), [](work const& a, work const& b) {
+  auto all = rows.gpu_operations();
+  std::sort(all.begin(), all.end(), [](gpu_operation const& a, gpu_operation const& b) {
     return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
            std::tuple{b.when.begin, b.when.end, b.kind, b.row};
   });
   detail::gpu_trace_rows out{of, result};
   for (auto const& each : all) {
     switch (each.kind) {
-      case work_kind::kernel:
+      case operation_kind::kernel:
         out.add(of.kernels[each.row]);
         break;
-      case work_kind::copy:
+      case operation_kind::copy:
         out.add(of.copies[each.row]);
         break;
-      case work_kind::set:
-        out.add(of.sets[each.row]);
+      case operation_kind::memset:
+        out.add(of.memsets[each.row]);
         break;
-      case work_kind::graph:
+      case operation_kind::graph:
         break;  // nsys has a report of its own for these
     }
   }
   return result;
 }
 
-/// Every push/pop range in order of its start, with its place among those of its thread. RangeId
+/// Every push/pop range in order of start, with its place in the nest of its thread. RangeId
 /// counts from 1 in that order.
 inline table nvtx_pushpop_trace(view const& rows) {
   using enum cell_format;

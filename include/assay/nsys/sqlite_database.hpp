@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// SQLite files, as the readers and writers of traces use them; needs SQLite 3.
+/// SQLite files as the reader and the writer of traces use them; needs SQLite 3.
 #pragma once
 
-#include <assay/core/file.hpp>
+#include <assay/core/atomic_file.hpp>
 
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace assay::trace {
 
-/// What SQLite refused, in its words; readers and writers add the file's name.
+/// A refusal in the words of SQLite; readers and writers add the name of the file.
 class database_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// How much of a file is read before it is refused.
+/// The size beyond which a file is refused.
 struct read_limits {
-  std::uint64_t rows = 200'000'000;              ///< of one table
-  std::size_t row_bytes = std::size_t{1} << 26;  ///< of one row, and so of one string
+  std::uint64_t rows = 200'000'000;              ///< the number of rows in one table
+  std::size_t row_bytes = std::size_t{1} << 26;  ///< the size of one row, and so of one string
 };
 
-/// A prepared statement: columns are read from left to right, parameters bound likewise.
+/// A prepared statement. Columns are read and parameters are bound from left to right.
 class statement {
  public:
   statement(sqlite3* in, std::string const& sql, std::string about)
@@ -42,7 +47,7 @@ class statement {
   }
   void limit_rows(std::uint64_t rows) noexcept { rows_left_ = rows; }
 
-  /// The next row, false at the end.
+  /// Goes to the next row; false at the end.
   bool step() {
     column_ = 0;
     auto const code = sqlite3_step(prepared_.get());
@@ -54,63 +59,73 @@ class statement {
     return true;
   }
 
-  /// Columns: NULL and what is no number count as 0.
+  /// Columns; NULL and text without digits are 0.
   std::int64_t integer() { return sqlite3_column_int64(prepared_.get(), column_++); }
   double real() { return sqlite3_column_double(prepared_.get(), column_++); }
-  template <class To>
-  To number() {
-    return static_cast<To>(integer());
-  }
-  bool null() const { return next_type() == SQLITE_NULL; }
-  bool is_text() const { return next_type() == SQLITE_TEXT; }
+  int type() const { return sqlite3_column_type(prepared_.get(), column_); }
+  /// Goes past the next column if that is NULL.
+  bool skip_null() { return type() == SQLITE_NULL && ++column_ > 0; }
   void skip() { ++column_; }
-  /// Valid until the next step. Numbers as their digits.
+  /// Valid until the next step. Numbers are given as their digits.
   std::string_view text() {
-    auto const at = column_++;
-    auto const* bytes = sqlite3_column_blob(prepared_.get(), at);
-    auto const size = static_cast<std::size_t>(sqlite3_column_bytes(prepared_.get(), at));
+    auto const found = peek_text();
+    skip();
+    return found;
+  }
+  std::string_view peek_text() {
+    auto const* bytes = sqlite3_column_blob(prepared_.get(), column_);
+    auto const size = static_cast<std::size_t>(sqlite3_column_bytes(prepared_.get(), column_));
     return bytes == nullptr ? std::string_view{}
                             : std::string_view{static_cast<char const*>(bytes), size};
   }
+  /// A number, or a text that is the digits of one.
+  std::optional<std::int64_t> whole() { return whole(type()); }
+  std::optional<std::int64_t> whole(int type) {
+    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) { return integer(); }
+    auto const digits = type == SQLITE_TEXT ? text() : (skip(), std::string_view{});
+    std::int64_t number = 0;
+    auto const* const end = digits.data() + digits.size();
+    auto const [stop, error] = std::from_chars(digits.data(), end, number);
+    if (digits.empty() || error != std::errc{} || stop != end) { return std::nullopt; }
+    return number;
+  }
 
-  /// Runs an INSERT with these values in the place of its parameters; texts are not copied.
-  template <class... Values>
-  void insert(Values const&... values) {
-    int at = 0;
-    (bind(++at, values), ...);
+  /// Binds the next parameters; texts are not copied. SQLite has signed integers only, so that the
+  /// upper half of unsigned ones comes out negative.
+  void bind(std::int64_t value) { bound(sqlite3_bind_int64(prepared_.get(), next(), value)); }
+  void bind(std::int32_t value) { bind(std::int64_t{value}); }
+  void bind(std::uint32_t value) { bind(std::int64_t{value}); }
+  void bind(std::uint64_t value) { bind(static_cast<std::int64_t>(value)); }
+  void bind(double value) { bound(sqlite3_bind_double(prepared_.get(), next(), value)); }
+  void bind(std::nullopt_t) { bound(sqlite3_bind_null(prepared_.get(), next())); }
+  void bind(std::string_view value) {
+    bound(sqlite3_bind_text64(prepared_.get(), next(), value.empty() ? "" : value.data(),
+                              value.size(), SQLITE_STATIC, SQLITE_UTF8));
+  }
+  void bind(std::string const& value) { bind(std::string_view{value}); }
+  void bind(char const* value) { bind(std::string_view{value}); }
+
+  /// Runs an INSERT with the values that were bound.
+  void insert() {
     (void)step();
     sqlite3_reset(prepared_.get());
+    bound_ = 0;
+  }
+  template <class... Values>
+  void insert(Values const&... values) {
+    (bind(values), ...);
+    insert();
   }
 
  private:
   struct finalize {
     void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
   };
-  int next_type() const { return sqlite3_column_type(prepared_.get(), column_); }
+  int next() noexcept { return ++bound_; }
   std::string reason(int code) const {
     if (code == SQLITE_TOOBIG) { return "a row is larger than the limit"; }
     if (code == SQLITE_INTERRUPT) { return "more to do than its size allows: it is corrupted"; }
     return sqlite3_errmsg(sqlite3_db_handle(prepared_.get()));
-  }
-  void bind(int at, std::int64_t value) { bound(sqlite3_bind_int64(prepared_.get(), at, value)); }
-  void bind(int at, std::int32_t value) { bind(at, std::int64_t{value}); }
-  void bind(int at, std::uint32_t value) { bind(at, std::int64_t{value}); }
-  // SQLite has signed integers only: the largest values of unsigned ones come out negative.
-  void bind(int at, std::uint64_t value) { bind(at, static_cast<std::int64_t>(value)); }
-  void bind(int at, double value) { bound(sqlite3_bind_double(prepared_.get(), at, value)); }
-  void bind(int at, std::nullptr_t) { bound(sqlite3_bind_null(prepared_.get(), at)); }
-  void bind(int at, std::string_view value) {
-    bound(sqlite3_bind_text64(prepared_.get(), at, value.empty() ? "" : value.data(), value.size(),
-                              SQLITE_STATIC, SQLITE_UTF8));
-  }
-  template <class T>
-  requires requires(T const& value) { value.has_value(); }
-  void bind(int at, T const& value) {
-    if (value.has_value()) {
-      bind(at, *value);
-    } else {
-      bind(at, nullptr);
-    }
   }
   void bound(int code) {
     if (code != SQLITE_OK) { throw database_error(about_ + ": " + reason(code)); }
@@ -120,25 +135,73 @@ class statement {
   std::string about_;
   std::uint64_t rows_left_;
   int column_ = 0;
+  int bound_ = 0;
 };
+
+namespace detail {
+
+/// Refuses a file that SQLite would read in part only: a file cut off within a page, and a file
+/// with changes in a log beside it. SQLite ignores such a log in a file opened as immutable.
+inline void require_whole_database(std::filesystem::path const& path, std::uint64_t bytes) {
+  std::array<char, 100> head{};
+  std::ifstream{path, std::ios::binary}.read(head.data(), head.size());
+  auto const number = [&](std::size_t at, std::size_t size) {
+    std::uint64_t value = 0;
+    for (std::size_t i = at; i < at + size; ++i) {
+      value = value << 8U | static_cast<unsigned char>(head[i]);
+    }
+    return value;
+  };
+  constexpr std::string_view magic{"SQLite format 3", 16};
+  if (bytes > 0 && std::string_view{head.data(), magic.size()} != magic) {
+    throw database_error(std::string{head[0] == '{' ? "it is JSON, not an export of nsys"
+                                                    : "file is not a database"} +
+                         "; `nsys export --type sqlite REPORT.nsys-rep` makes an export");
+  }
+  auto const page = number(16, 2) == 1 ? 65536 : number(16, 2);
+  auto const pages = number(24, 4) == number(92, 4) ? number(28, 4) : 0;
+  auto const wanted =
+      pages > 0 ? pages * page : (bytes + page - 1) / std::max<std::uint64_t>(page, 1) * page;
+  if (page >= 512 && bytes < wanted) {
+    throw database_error("it is cut off: it has " + std::to_string(bytes) + " bytes of " +
+                         std::to_string(wanted));
+  }
+  auto const real = std::filesystem::canonical(path).string();
+  auto const refuse = [](std::string const& beside) {
+    throw database_error("changes to it are in " + beside +
+                         ": let sqlite3 open the file once, or export the trace anew");
+  };
+  std::error_code none;
+  auto const size = std::filesystem::file_size(real + "-wal", none);
+  if (!none && size > 0) { refuse(real + "-wal"); }
+  // A journal that is done with has no magic number, or no bytes.
+  std::array<char, 8> journal{};
+  std::ifstream{real + "-journal", std::ios::binary}.read(journal.data(), journal.size());
+  if (std::string_view{journal.data(), 8} == "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") {
+    refuse(real + "-journal");
+  }
+}
+
+}  // namespace detail
 
 /// An open SQLite file.
 class database {
  public:
-  /// Opens an existing file without ever writing to it or beside it, and refuses what would take
-  /// long or much to read. Throws `read_error` for what is no regular file.
+  /// Opens an existing file, never writes to it or beside it, and refuses a file that would take
+  /// long or much memory to read. Throws `read_error` unless the path names a regular file.
   static database open(std::filesystem::path const& path, read_limits const& limits) {
     auto const bytes = require_readable(path);
+    detail::require_whole_database(path, bytes);
     database opened{uri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
     auto* const connection = opened.connection_.get();
-    // Views, triggers and functions of a file that others made are not to be run.
+    // Views, triggers and functions in the files of others do not run.
     sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
     sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, static_cast<int>(limits.row_bytes));
-    // A row that holds anything takes more than four bytes, and reading it fewer than 200 steps of
-    // SQLite's machine; a tree of pages that points into itself would take steps without end.
+    // A row takes more than four bytes, and fewer than 200 steps of SQLite's machine to read. A
+    // tree of pages that points into itself would take steps without end.
     opened.most_rows_ = std::min<std::uint64_t>(limits.rows, bytes / 4);
     *opened.steps_left_ = static_cast<std::int64_t>((1'000'000 + bytes * 16) / steps_at_once);
     sqlite3_progress_handler(
@@ -149,8 +212,7 @@ class database {
     return opened;
   }
 
-  /// Opens an empty file to be filled at once, with no journal: whoever wants it whole or not at
-  /// all writes a temporary.
+  /// Opens an empty file to be filled at once, with no journal: a crash leaves a broken file.
   static database fill(std::string const& name) {
     database opened{name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE};
     opened.run("PRAGMA journal_mode = OFF");
@@ -165,7 +227,7 @@ class database {
     }
   }
 
-  /// `about` is what errors begin with.
+  /// Errors begin with `about`.
   statement prepare(std::string const& sql, std::string about) {
     statement made{connection_.get(), sql, std::move(about)};
     made.limit_rows(most_rows_);

@@ -1,37 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What all tables of an export have in common: times, places, kinds.
+/// Internal to nsys. The tables of an export of any version, its names, and the reading of rows.
 #pragma once
 
-#include <assay/nsys/schema.hpp>
-#include <assay/nsys/sqlite_tables.hpp>
+#include <assay/nsys/columns.hpp>
+#include <assay/nsys/sqlite_database.hpp>
 #include <assay/trace/model.hpp>
+#include <assay/trace/utf8.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
 
 namespace assay::trace {
 
-/// An export being read, and the model that it becomes. The `next_` functions take the next columns
-/// of a row.
-struct export_rows {
+/// The tables of a SQLite file by name. Views and virtual tables, which could run code or be
+/// endless, are left out.
+class export_tables {
+ public:
+  export_tables(std::filesystem::path const& path, read_limits const& limits)
+      : file_(database::open(path, limits)) {
+    auto list =
+        file_.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0",
+                      "its list of tables");
+    while (list.step()) { columns_.emplace(list.text(), std::vector<std::string>{}); }
+    for (auto& [table, columns] : columns_) {
+      auto info = file_.prepare("PRAGMA table_info(" + quoted(table) + ")", "table " + table);
+      while (info.step()) {
+        info.skip();
+        columns.emplace_back(info.text());
+      }
+    }
+  }
+
+  bool has(std::string_view table) const { return columns_.contains(table); }
+  bool empty() const noexcept { return columns_.empty(); }
+
+  /// All rows of a table, with these columns; a column that the table lacks is NULL. Nothing where
+  /// the file has no such table.
+  std::optional<statement> select(std::string const& table,
+                                  std::vector<std::string_view> const& wanted) {
+    auto const found = columns_.find(table);
+    if (found == columns_.end()) { return std::nullopt; }
+    auto const& all = found->second;
+    std::string sql;
+    for (auto const column : wanted) {
+      auto const known =
+          column == "rowid" || std::find(all.begin(), all.end(), column) != all.end();
+      sql += (sql.empty() ? "SELECT " : ", ") + (known ? quoted(column) : "NULL");
+    }
+    return file_.prepare(sql + " FROM " + quoted(table), "table " + table);
+  }
+
+  /// Makes room for the rows of a table, as many as the number of its last row says and the file
+  /// can hold.
+  template <class Row>
+  void reserve(std::string const& table, std::vector<Row>& rows) {
+    auto last = file_.prepare("SELECT max(rowid) FROM " + quoted(table), "table " + table);
+    if (!last.step()) { return; }
+    auto const said = static_cast<std::uint64_t>(std::max<std::int64_t>(0, last.integer()));
+    rows.reserve(rows.size() + static_cast<std::size_t>(std::min(said, file_.most_rows() / 8)));
+  }
+
+ private:
+  static std::string quoted(std::string_view name) {
+    std::string result = "\"";
+    for (auto const c : name) { result += c == '"' ? "\"\"" : std::string(1, c); }
+    return result + '"';
+  }
+
+  database file_;
+  std::map<std::string, std::vector<std::string>, std::less<>> columns_;
+};
+
+/// An export being read, and the model that it becomes.
+struct open_export {
   model into;
   export_tables tables;
-  export_names names{into};
-  bool ours = false;       ///< written by assay, so that every row is as it was
-  std::int64_t shift = 0;  ///< of its times against those of the model
+  bool ours = false;       ///< written by assay: every row is kept as it is
+  std::int64_t shift = 0;  ///< is taken off all times
+  std::unordered_map<std::int64_t, string_id> names;
 
-  export_rows(std::filesystem::path const& path, read_limits const& limits)
+  open_export(std::filesystem::path const& path, read_limits const& limits)
       : tables(path, limits) {}
-  export_rows(export_rows const&) = delete;
+  open_export(open_export const&) = delete;
 
-  // Times beyond these, 146 years from the epoch and 104 days long, are no times, and sums of
-  // them would overflow.
+  /// The number of `text` in the model, its bytes that are not UTF-8 replaced.
+  string_id intern(std::string_view text) {
+    return into.strings.intern(is_utf8(text) ? text : repaired_utf8(text));
+  }
+
+  // Times further than 146 years from the epoch and spans longer than 104 days are damage, and sums
+  // of them would overflow.
   static constexpr std::int64_t farthest = std::int64_t{1} << 62U;
   static constexpr std::int64_t longest = std::int64_t{1} << 53U;
 
+  /// Moves a span to the times of the model; false, and counted, where it is impossible.
   bool place(span& when) {
     if (!ours && when.begin == 0 && when.end == 0) {
       ++into.lost.zero_stamped;
@@ -46,42 +121,137 @@ struct export_rows {
     when = {when.begin - shift, when.end - shift};
     return true;
   }
-  bool next_when(statement& row, span& when) {
-    when.begin = row.integer();
-    when.end = row.integer();
-    return place(when);
+};
+
+/// Reads one row, column by column as `nsys::columns` visits them.
+class row_reader {
+ public:
+  row_reader(statement& row, open_export& in) : row_(row), in_(in) {}
+
+  bool timed() const noexcept { return timed_; }  ///< all moments were there
+  std::optional<std::int64_t> call_class() const noexcept { return call_class_; }
+  std::int64_t order() const noexcept { return order_; }
+
+  void moment(std::string_view, std::int64_t& at) {
+    auto const told = row_.whole();
+    timed_ = timed_ && told;
+    at = told.value_or(0);
   }
-  static device_place next_place(statement& row) {
-    device_place where;
-    where.device = row.number<std::int32_t>();
-    where.context = row.number<std::uint32_t>();
-    where.green_context = row.number<std::uint32_t>();
-    where.stream = row.number<std::uint32_t>();
-    where.correlation = row.number<std::uint32_t>();
-    where.process = nsys::unpack(row.integer()).process;
-    where.graph_node = row.number<std::uint64_t>();
-    return where;
+  template <class T>
+  void integer(std::string_view, T& member) {
+    // SQLite gives 0 for NULL, which most members have anyway; the question takes as long as the
+    // value.
+    if (member != T{} && row_.skip_null()) { return; }
+    member = static_cast<T>(row_.integer());
+  }
+  template <class T>
+  void optional(std::string_view name, T& member, std::type_identity_t<T> = {}) {
+    integer(name, member);
+  }
+  template <class T>
+  void optional(std::string_view, std::optional<T>& member) {
+    if (!row_.skip_null()) { member = static_cast<T>(row_.integer()); }
+  }
+  void bytes(std::string_view, std::uint64_t& member) {
+    auto const told = row_.integer();
+    member = static_cast<std::uint64_t>(in_.ours ? told : std::max<std::int64_t>(0, told));
   }
   template <class Enum>
-  static Enum next_of(statement& row, Enum last, Enum otherwise) {
-    auto const value = row.integer();
-    return value >= 0 && value <= static_cast<std::int64_t>(last) ? static_cast<Enum>(value)
-                                                                  : otherwise;
+  void kind(std::string_view, Enum& member, Enum last) {
+    if (row_.skip_null()) { return; }
+    auto const told = row_.integer();
+    if (told >= 0 && told <= static_cast<std::int64_t>(last)) { member = static_cast<Enum>(told); }
   }
-  static memory_kind next_kind(statement& row) {
-    if (!row.null()) { return next_of(row, memory_kind::unknown, memory_kind::unknown); }
-    row.skip();
-    return memory_kind::unknown;
+  void real(std::string_view, double& member) {
+    member = row_.skip_null() ? std::numeric_limits<double>::quiet_NaN() : row_.real();
   }
-  std::uint64_t next_bytes(statement& row) const {
-    auto const bytes = row.integer();
-    return static_cast<std::uint64_t>(ours ? bytes : std::max<std::int64_t>(0, bytes));
+  void text(std::string_view, std::string& member) { member = repaired_utf8(row_.text()); }
+  /// The name of this number, or in words as some exports have it; the empty one for NULL and for
+  /// numbers that the export does not explain, which are counted.
+  void name(std::string_view, string_id& member) {
+    auto const type = row_.type();
+    if (type == SQLITE_NULL) { return row_.skip(); }
+    auto const text = type == SQLITE_TEXT ? row_.peek_text() : std::string_view{};
+    auto const number = row_.whole(type);
+    auto const known = number ? in_.names.find(*number) : in_.names.end();
+    if (known != in_.names.end()) {
+      member = known->second;
+    } else if (type == SQLITE_TEXT) {
+      member = in_.intern(text);
+    } else {
+      ++in_.into.lost.unnamed;
+    }
   }
-  static std::int32_t next_device(statement& row) {
-    auto const none = row.null();
-    auto const id = row.number<std::int32_t>();
-    return none ? -1 : id;
+  void optional_name(std::string_view column, string_id& member) { name(column, member); }
+  void label(std::string_view number, std::string_view, string_id& member) {
+    if (row_.skip_null()) {
+      member = in_.intern(row_.text());
+    } else {
+      name(number, member);
+      row_.skip();
+    }
   }
+  void process(std::string_view, std::uint32_t& member) {
+    member = nsys::unpack(row_.integer()).process;
+  }
+  void thread(std::string_view, thread_key& member) { member = nsys::unpack(row_.integer()); }
+  void call_class(std::string_view name, api) { optional(name, call_class_); }
+  void order(std::string_view name) { integer(name, order_); }
+  void payload(std::uint64_t& member) {
+    auto found = false;
+    for (int i = 0; i < 4; ++i) {
+      if (row_.skip_null()) { continue; }
+      auto const told = static_cast<std::uint64_t>(row_.integer());
+      if (!found) { member = told; }
+      found = true;
+    }
+    for (int i = 0; i < 2; ++i) {
+      auto const told = row_.real();
+      if (found || !(told >= 1 && told < 0x1p63)) { continue; }
+      member = static_cast<std::uint64_t>(std::llround(told));
+      found = true;
+    }
+  }
+  void words(std::string_view, string_id) {}
+  void constant(std::string_view, std::int64_t) {}
+  void unused(std::string_view) {}
+
+ private:
+  statement& row_;
+  open_export& in_;
+  bool timed_ = true;
+  std::optional<std::int64_t> call_class_;
+  std::int64_t order_ = 0;
 };
+
+/// Reads a table into `rows`, without the rows that `keep(row, reader)` refuses.
+template <class Row, class Keep>
+void read_table(open_export& in, std::string const& table, std::vector<Row>& rows, Keep&& keep) {
+  auto row = in.tables.select(table, nsys::columns_of<Row>().read);
+  if (!row) { return; }
+  in.tables.reserve(table, rows);
+  while (row->step()) {
+    Row made;
+    row_reader reader{*row, in};
+    nsys::columns(reader, made);
+    if (!reader.timed()) {
+      ++in.into.lost.zero_stamped;
+      continue;
+    }
+    if constexpr (requires { made.when; }) {
+      if (!in.place(made.when)) { continue; }
+    }
+    if constexpr (requires { made.at; }) {
+      span when{made.at, made.at};
+      if (!in.place(when)) { continue; }
+      made.at = when.begin;
+    }
+    if (keep(made, reader)) { rows.push_back(made); }
+  }
+}
+template <class Row>
+void read_table(open_export& in, std::string const& table, std::vector<Row>& rows) {
+  read_table(in, table, rows, [](Row const&, row_reader const&) { return true; });
+}
 
 }  // namespace assay::trace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Writing a trace as a SQLite file in nsys' schema; needs SQLite 3.
+/// `write_nsys`: a trace as a SQLite file in nsys' schema; needs SQLite 3.
 #pragma once
 
-#include <assay/core/file.hpp>
+#include <assay/core/atomic_file.hpp>
+#include <assay/nsys/columns.hpp>
 #include <assay/nsys/schema.hpp>
 #include <assay/nsys/sqlite_database.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/version.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -17,8 +19,60 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace assay::trace {
+
+/// Binds one row, column by column as `nsys::columns` visits them.
+class row_writer {
+ public:
+  row_writer(statement& to, model const& from, std::int64_t& rows)
+      : to_(to), from_(from), rows_(rows) {}
+
+  void moment(std::string_view, std::int64_t at) { to_.bind(at); }
+  template <class T>
+  void integer(std::string_view, T value) {
+    to_.bind(value);
+  }
+  void bytes(std::string_view, std::uint64_t value) { to_.bind(value); }
+  void real(std::string_view, double value) { to_.bind(value); }
+  void text(std::string_view, std::string const& value) { to_.bind(value); }
+  void kind(std::string_view, auto value, auto) { to_.bind(static_cast<std::uint32_t>(value)); }
+  void name(std::string_view, string_id value) { to_.bind(value); }
+  template <class T>
+  void optional(std::string_view, T const& value, std::type_identity_t<T> absent = {}) {
+    value == absent ? to_.bind(std::nullopt) : to_.bind(value);
+  }
+  template <class T>
+  void optional(std::string_view, std::optional<T> const& value) {
+    value ? to_.bind(*value) : to_.bind(std::nullopt);
+  }
+  void optional_name(std::string_view column, string_id value) { optional(column, value); }
+  void label(std::string_view, std::string_view, string_id value) {
+    to_.bind(value);
+    to_.bind(from_.strings[value]);
+  }
+  void words(std::string_view, string_id value) { to_.bind(from_.strings[value]); }
+  void process(std::string_view column, std::uint32_t value) { thread(column, {value, 0}); }
+  void thread(std::string_view, thread_key const& key) {
+    key == thread_key{} ? to_.bind(std::nullopt) : to_.bind(nsys::pack(key));
+  }
+  void call_class(std::string_view, api layer) {
+    to_.bind(layer == api::runtime  ? nsys::runtime_class
+             : layer == api::driver ? nsys::driver_class
+                                    : nsys::os_class);
+  }
+  void payload(std::uint64_t value) { optional({}, value); }
+  void constant(std::string_view, std::int64_t value) { to_.bind(value); }
+  void order(std::string_view) { to_.bind(++rows_); }
+  void unused(std::string_view) {}
+
+ private:
+  statement& to_;
+  model const& from_;
+  std::int64_t& rows_;
+};
 
 /// Fills an empty SQLite file with a model.
 class nsys_writer {
@@ -28,238 +82,141 @@ class nsys_writer {
 
   void write() {
     file_.run("BEGIN");
-    file_.run(std::string{nsys::tables});
     write_about();
     write_enumerations();
-    write_names();
-    write_devices();
-    write_kernels();
-    write_other_work();
-    write_calls();
+    auto strings = create("StringIds", "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL");
+    for (std::size_t i = 0; i < from_.strings.size(); ++i) {
+      auto const number = static_cast<string_id>(i);
+      strings.insert(number, from_.strings[number]);
+    }
+    auto gpus = create<nsys::gpu_row>("TARGET_INFO_GPU");
+    for (auto const& each : from_.devices) {
+      auto const warps = each.warp_size == 0 ? 0 : each.max_threads_per_sm / each.warp_size;
+      insert(gpus, nsys::gpu_row{each, each.id, each.id, warps, each.max_threads_per_sm});
+    }
+    nsys::each_table(from_, [&]<class Row>(std::string const& table, std::vector<Row> const& rows) {
+      auto to = create<Row>(table);
+      for (auto const& each : rows) { insert(to, each); }
+    });
+    auto cuda = create<api_call>("CUPTI_ACTIVITY_KIND_RUNTIME");
+    auto system = create<api_call>("OSRT_API");
+    for (auto const& call : from_.calls) { insert(call.layer == api::os ? system : cuda, call); }
     write_ranges();
-    write_rest();
     file_.run("COMMIT");
   }
 
  private:
-  /// `INSERT INTO TABLE (COLUMNS) VALUES (?, ...)`
-  statement into(std::string const& table, std::string const& columns) {
+  /// Makes a table, and the statement that fills all columns of the table.
+  statement create(std::string const& table, std::string const& columns) {
+    file_.run("CREATE TABLE " + table + " (" + columns + ")");
     std::string places = "?";
     for (auto const c : columns) { places += c == ',' ? ", ?" : ""; }
-    return file_.prepare("INSERT INTO " + table + " (" + columns + ") VALUES (" + places + ")",
-                         "table " + table);
+    return file_.prepare("INSERT INTO " + table + " VALUES (" + places + ")", "table " + table);
+  }
+  template <class Row>
+  statement create(std::string const& table) {
+    auto const all = nsys::columns_of<Row>();
+    file_.run("CREATE TABLE " + table + " (" + all.declared + ")");
+    return file_.prepare(
+        "INSERT INTO " + table + " (" + all.written + ") VALUES (" + all.places + ")",
+        "table " + table);
   }
 
-  std::string_view text(string_id number) const { return from_.strings[number]; }
-
-  // What the model tells by 0 is NULL in the schema.
-  template <class T>
-  static std::optional<T> unless_zero(T value) {
-    return value == T{} ? std::nullopt : std::optional<T>{value};
-  }
-  static std::optional<std::int64_t> process(std::uint32_t number) {
-    return number == 0 ? std::nullopt : std::optional{nsys::pack({number, 0})};
-  }
-  static std::optional<std::int64_t> thread(thread_key const& key) {
-    return key == thread_key{} ? std::nullopt : std::optional{nsys::pack(key)};
-  }
-
-  static constexpr auto place_columns =
-      "start, end, deviceId, contextId, greenContextId, streamId, correlationId, globalPid, "
-      "graphNodeId";
-  template <class Row, class... Values>
-  static void insert_placed(statement& to, Row const& row, Values const&... values) {
-    auto const& at = row.where;
-    to.insert(row.when.begin, row.when.end, at.device, at.context, unless_zero(at.green_context),
-              at.stream, unless_zero(at.correlation), process(at.process),
-              unless_zero(at.graph_node), values...);
+  template <class Row>
+  void insert(statement& to, Row const& row) {
+    row_writer writer{to, from_, rows_};
+    nsys::columns(writer, row);
+    to.insert();
   }
 
   void write_about() {
-    auto meta = into("META_DATA_EXPORT", "name, value");
-    meta.insert(std::string_view{"EXPORT_PRODUCT_NAME"}, std::string_view{"assay"});
-    meta.insert(std::string_view{"EXPORT_PRODUCT_VERSION"}, std::string_view{version});
-    meta.insert(std::string_view{"EXPORT_SCHEMA_VERSION"}, nsys::schema_version);
-    auto trace = into("ASSAY_TRACE", "name, value");
-    auto const value = [&](std::string_view name, auto const& what) { trace.insert(name, what); };
-    value("source", std::string_view{from_.source});
-    value("window_begin", from_.window.begin);
-    value("window_end", from_.window.end);
-    value("dropped", from_.lost.dropped);
-    value("zero_stamped", from_.lost.zero_stamped);
-    value("out_of_window", from_.lost.out_of_window);
-    value("unmatched", from_.lost.unmatched);
-    value("unnamed", from_.lost.unnamed);
-    auto notes = into("ASSAY_NOTES", "name, value");
-    for (auto const& [name, note] : from_.notes) {
-      notes.insert(std::string_view{name}, std::string_view{note});
-    }
-    into("ANALYSIS_DETAILS", "globalVid, duration, startTime, stopTime")
-        .insert(std::int64_t{1} << 48U, from_.window.length(), from_.window.begin,
-                from_.window.end);
+    auto meta = create("META_DATA_EXPORT", "name TEXT NOT NULL, value TEXT");
+    meta.insert("EXPORT_PRODUCT_NAME", "assay");
+    meta.insert("EXPORT_PRODUCT_VERSION", std::string_view{version});
+    meta.insert("EXPORT_SCHEMA_VERSION", nsys::schema_version);
+    auto trace = create("ASSAY_TRACE", "name TEXT NOT NULL, value");
+    trace.insert("source", from_.source);
+    trace.insert("window_begin", from_.window.begin);
+    trace.insert("window_end", from_.window.end);
+    nsys::each_loss(from_.lost, [&](auto const& name, auto count) { trace.insert(name, count); });
+    auto notes = create("ASSAY_NOTES", "name TEXT NOT NULL, value TEXT NOT NULL");
+    for (auto const& [name, note] : from_.notes) { notes.insert(name, note); }
+    create("ANALYSIS_DETAILS",
+           "globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, "
+           "stopTime INTEGER NOT NULL")
+        .insert(nsys::virtual_machine, from_.window.length(), from_.window.begin, from_.window.end);
+    auto start = create("TARGET_INFO_SESSION_START_TIME", "utcEpochNs INTEGER, utcTime TEXT");
     if (from_.epoch_ns == 0) { return; }
     auto const seconds = static_cast<std::time_t>(from_.epoch_ns / 1'000'000'000);
     std::tm parts{};
     std::string utc(20, '\0');
     ::gmtime_r(&seconds, &parts);
     utc.resize(std::strftime(utc.data(), utc.size(), "%Y-%m-%dT%H:%M:%S", &parts));
-    into("TARGET_INFO_SESSION_START_TIME", "utcEpochNs, utcTime")
-        .insert(from_.epoch_ns, std::string_view{utc});
+    start.insert(from_.epoch_ns, utc);
   }
 
   void write_enumerations() {
-    for (auto const& each : nsys::enumerators) {
-      into(std::string{each.table}, "id, name, label").insert(each.id, each.name, each.label);
-    }
-    auto types = into("ENUM_NSYS_EVENT_TYPE", "id, name, label");
-    for (auto const& type : nsys::event_types) { types.insert(type.id, type.name, type.name); }
-  }
-
-  void write_names() {
-    auto strings = into("StringIds", "id, value");
-    for (std::size_t i = 0; i < from_.strings.size(); ++i) {
-      auto const number = static_cast<string_id>(i);
-      strings.insert(number, text(number));
-    }
-    auto threads = into("ThreadNames", "nameId, globalTid");
-    for (auto const& each : from_.threads) { threads.insert(each.name, thread(each.thread)); }
-  }
-
-  void write_devices() {
-    auto gpus = into("TARGET_INFO_GPU",
-                     "vmId, id, cuDevice, name, l2CacheSize, totalMemory, memoryBandwidth, "
-                     "clockRate, smCount, maxShmemPerSm, maxRegistersPerSm, threadsPerWarp, "
-                     "maxWarpsPerSm, maxThreadsPerBlock, computeMajor, computeMinor, "
-                     "assayMaxThreadsPerSm");
-    for (auto const& each : from_.devices) {
-      auto const warps = each.warp_size == 0 ? 0 : each.max_threads_per_sm / each.warp_size;
-      gpus.insert(std::int64_t{1} << 48U, each.id, each.id, std::string_view{each.name},
-                  each.l2_bytes, each.memory_bytes, each.memory_bytes_per_second, each.clock_hertz,
-                  each.sm_count, each.shared_bytes_per_sm, each.registers_per_sm, each.warp_size,
-                  warps, each.max_threads_per_block, each.compute_major, each.compute_minor,
-                  each.max_threads_per_sm);
-    }
-  }
-
-  void write_kernels() {
-    auto rows = into("CUPTI_ACTIVITY_KIND_KERNEL",
-                     std::string{place_columns} +
-                         ", demangledName, shortName, mangledName, registersPerThread, gridX, "
-                         "gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, "
-                         "dynamicSharedMemory, localMemoryPerThread, graphId, clusterX, clusterY, "
-                         "clusterZ, name");
-    for (auto const& run : from_.kernels) {
-      insert_placed(rows, run, run.name, run.short_name, unless_zero(run.mangled_name),
-                    run.registers_per_thread, run.grid[0], run.grid[1], run.grid[2], run.block[0],
-                    run.block[1], run.block[2], run.static_shared_bytes, run.dynamic_shared_bytes,
-                    run.local_bytes_per_thread, unless_zero(run.graph), run.cluster[0],
-                    run.cluster[1], run.cluster[2], text(run.name));
-    }
-  }
-
-  void write_other_work() {
-    std::string const place = place_columns;
-    auto const number = [](auto value) { return static_cast<std::uint32_t>(value); };
-    auto const device = [](std::int32_t id) { return id == -1 ? std::nullopt : std::optional{id}; };
-    auto copies = into("CUPTI_ACTIVITY_KIND_MEMCPY",
-                       place + ", bytes, copyKind, srcKind, dstKind, srcDeviceId, dstDeviceId");
-    for (auto const& each : from_.copies) {
-      insert_placed(copies, each, each.bytes, number(each.kind), number(each.from), number(each.to),
-                    device(each.from_device), device(each.to_device));
-    }
-    auto sets = into("CUPTI_ACTIVITY_KIND_MEMSET", place + ", bytes, value, memKind");
-    for (auto const& each : from_.sets) {
-      insert_placed(sets, each, each.bytes, each.value, number(each.kind));
-    }
-    auto graphs = into("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", place + ", graphId, graphExecId");
-    for (auto const& each : from_.graph_launches) {
-      insert_placed(graphs, each, each.graph, each.executable);
-    }
-    auto waits = into("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", place + ", syncType, eventId");
-    for (auto const& each : from_.synchronizations) {
-      insert_placed(waits, each, number(each.kind), each.event);
-    }
-  }
-
-  // nsys keeps calls of the system apart; the rows' numbers keep the order of all.
-  void write_calls() {
-    auto const columns =
-        "rowid, start, end, eventClass, globalTid, correlationId, nameId, returnValue";
-    auto cuda = into("CUPTI_ACTIVITY_KIND_RUNTIME", columns);
-    auto system = into("OSRT_API", columns);
-    std::int64_t row = 0;
-    for (auto const& call : from_.calls) {
-      auto const what = call.layer == api::runtime  ? nsys::runtime_class
-                        : call.layer == api::driver ? nsys::driver_class
-                                                    : nsys::os_class;
-      auto& to = call.layer == api::os ? system : cuda;
-      to.insert(++row, call.when.begin, call.when.end, what, thread(call.thread),
-                unless_zero(call.correlation), call.name, call.result);
+    std::map<std::string, statement, std::less<>> tables;
+    auto const add = [&](std::string_view table, std::int64_t id, std::string_view name,
+                         std::string_view label) {
+      auto known = tables.find(table);
+      if (known == tables.end()) {
+        known =
+            tables
+                .emplace(table, create(std::string{table},
+                                       "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT"))
+                .first;
+      }
+      known->second.insert(id, name, label);
+    };
+    nsys::each_enumerator(add);
+    for (auto const& each : nsys::event_types) {
+      add("ENUM_NSYS_EVENT_TYPE", each.id, each.name, each.name);
     }
   }
 
   void write_ranges() {
-    auto rows = into("NVTX_EVENTS",
-                     "start, end, eventType, globalTid, endGlobalTid, domainId, textId, text, "
-                     "category, color, uint64Value, eventId");
-    std::int64_t event = 0;
+    auto to = create<nsys::nvtx_event>("NVTX_EVENTS");
+    std::int64_t number = 0;
     std::map<string_id, std::int64_t> domains{{0, 0}};
     for (auto const& range : from_.ranges) {
       auto const [domain, fresh] =
           domains.emplace(range.domain, static_cast<std::int64_t>(domains.size()));
+      nsys::nvtx_event event;
+      event.begin = range.when.begin;
+      event.domain = domain->second;
       if (fresh) {
-        rows.insert(range.when.begin, nullptr, nsys::domain_type, nullptr, nullptr, domain->second,
-                    range.domain, text(range.domain), nullptr, nullptr, nullptr, ++event);
+        event.type = nsys::domain_type;
+        event.name = range.domain;
+        event.number = ++number;
+        insert(to, event);
       }
-      auto const type = range.style == range_style::mark       ? nsys::mark_type
-                        : range.style == range_style::push_pop ? nsys::push_pop_type
-                                                               : nsys::start_end_type;
-      auto const ends = range.ended && range.style != range_style::mark;
-      rows.insert(range.when.begin, ends ? std::optional{range.when.end} : std::nullopt, type,
-                  thread(range.thread),
-                  range.end_thread == range.thread ? std::nullopt
-                                                   : std::optional{nsys::pack(range.end_thread)},
-                  domain->second, range.name, text(range.name), unless_zero(range.category),
-                  unless_zero(range.argb), unless_zero(range.payload), ++event);
-    }
-  }
-
-  void write_rest() {
-    auto events = into("CUDA_GPU_MEMORY_USAGE_EVENTS",
-                       "start, deviceId, contextId, greenContextId, streamId, correlationId, "
-                       "globalPid, graphNodeId, globalTid, memoryOperationType, memKind, address, "
-                       "bytes, localMemoryPoolAddress, localMemoryPoolUtilizedSize, "
-                       "localMemoryPoolSize");
-    for (auto const& each : from_.memory) {
-      auto const& at = each.where;
-      events.insert(each.at, at.device, at.context, unless_zero(at.green_context), at.stream,
-                    unless_zero(at.correlation), process(at.process), unless_zero(at.graph_node),
-                    thread(each.thread), static_cast<std::uint32_t>(each.operation),
-                    static_cast<std::uint32_t>(each.kind), each.address, each.bytes,
-                    unless_zero(each.pool), unless_zero(each.pool_used_bytes),
-                    unless_zero(each.pool_reserved_bytes));
-    }
-    auto costs = into("CUPTI_ACTIVITY_KIND_OVERHEAD",
-                      "start, end, eventClass, globalTid, correlationId, nameId, overheadType");
-    for (auto const& each : from_.overheads) {
-      costs.insert(each.when.begin, each.when.end, nsys::overhead_class, thread(each.thread),
-                   unless_zero(each.correlation), each.name, 0);
-    }
-    auto samples = into("ASSAY_COUNTERS", "timestamp, deviceId, nameId, value");
-    for (auto const& each : from_.counters) {
-      samples.insert(each.at, each.device, each.name, each.value);
+      auto const mark = range.style == range_style::mark;
+      event.type = mark                                   ? nsys::mark_type
+                   : range.style == range_style::push_pop ? nsys::push_pop_type
+                                                          : nsys::start_end_type;
+      if (range.ended && !mark) { event.end = range.when.end; }
+      if (range.end_thread != range.thread) { event.end_thread = nsys::pack(range.end_thread); }
+      event.thread = range.thread;
+      event.name = range.name;
+      event.category = range.category;
+      event.argb = range.argb;
+      event.payload = range.payload;
+      event.number = ++number;
+      insert(to, event);
     }
   }
 
   database file_;
   model const& from_;
+  std::int64_t rows_ = 0;  ///< calls written
 };
 
 /// Writes a trace as a SQLite file in the schema of nsys' exports, whole or not at all; `read_nsys`
 /// gives the same model back. Kernels have their names in words too, in the column `name`. Throws
 /// `file_error`, and `std::invalid_argument` for threads that the schema has no room for.
 inline void write_nsys(model const& trace, std::filesystem::path const& path) {
-  new_file file{path};
+  atomic_file file{path};
   if (file.in_place()) { throw file_error(path, "a database needs a regular file"); }
   try {
     nsys_writer{file.name(), trace}.write();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Hardware counters, and what bounds the work, as people read them.
+/// Hardware counters and the bound of the work, as text.
 #pragma once
 
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
-#include <assay/trace/counter_values.hpp>
+#include <assay/trace/metrics.hpp>
 #include <assay/trace/roofline.hpp>
 
 #include <cmath>
@@ -18,14 +18,14 @@
 
 namespace assay::report {
 
-/// What a name of nvprof's stands for, and its unit where CUPTI's is another; empty for CUPTI's
-/// own.
+/// CUPTI's name for a metric of nvprof, with nvprof's unit if the units differ. Empty for a name of
+/// CUPTI's own.
 inline std::string alias_text(trace::metric_request const& metric) {
   if (metric.asked == metric.name) { return {}; }
   return metric.asked + " is " + metric.name + (metric.unit.empty() ? "" : ", " + metric.unit);
 }
 
-/// A value in the unit that the metric's name tells: `91.2 %`, `1.50 GiB`, `12.34 ms`.
+/// Formats a value in the unit of the metric's name: `91.2 %`, `1.50 GiB`, `12.34 ms`.
 inline std::string counter_text(trace::counter_value const& value) {
   auto const& name = value.metric.name;
   auto const has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
@@ -40,7 +40,7 @@ inline std::string counter_text(trace::counter_value const& value) {
   return fixed(value.value, whole ? 0 : detail::decimals_for(value.value, 4));
 }
 
-/// A table with a row for each metric and a column for each range; what could not be read in words.
+/// Prints a row for each metric and a column for each range, and a line for each unread metric.
 inline void print(std::ostream& out, trace::counter_values const& all) {
   if (!all.status) {
     out << wrapped("No hardware counters: " + all.status.line(), "", "  ");
@@ -75,7 +75,7 @@ inline void print(std::ostream& out, trace::counter_values const& all) {
 namespace detail {
 
 inline std::string quantity_text(trace::quantity of, double value) {
-  return of == trace::quantity::launches_worth ? fixed(value, 1) : percent(value, 1);
+  return of == trace::quantity::time_per_launch_cost ? fixed(value, 1) : percent(value, 1);
 }
 
 inline std::string level_text(trace::memory_level const& level) {
@@ -87,7 +87,7 @@ inline std::string level_text(trace::memory_level const& level) {
 
 }  // namespace detail
 
-/// What bounds the work, why, and the numbers that say so, in one sentence.
+/// Gives the bound, its reason and the deciding numbers in one sentence.
 inline std::string bound_sentence(trace::roofline const& of) {
   auto const unclear = of.limit == trace::bound::unclear;
   auto text = unclear ? "no clear bound" : std::string{to_string(of.limit)} + " bound";
@@ -102,7 +102,7 @@ inline std::string bound_sentence(trace::roofline const& of) {
   return numbers.empty() ? text : text + " (" + numbers + ")";
 }
 
-/// The sentence, and a line for each thing that is known.
+/// Prints the sentence, and a line for each known figure.
 inline void print(std::ostream& out, trace::roofline const& of) {
   out << wrapped(bound_sentence(of), "", "  ");
   table rows{{"what", "figure"}, {1}};
@@ -112,7 +112,7 @@ inline void print(std::ostream& out, trace::roofline const& of) {
   add("time", of.seconds, duration(of.seconds));
   add("SM clock", of.sm_hertz, frequency(of.sm_hertz));
   add("DRAM", of.dram.bytes, detail::level_text(of.dram));
-  add("DRAM over what must move", of.dram_over_must, percent(of.dram_over_must, 1));
+  add("DRAM over what must move", of.dram_over_required, percent(of.dram_over_required, 1));
   add("L2", of.l2.bytes, detail::level_text(of.l2));
   add("L1", of.l1.bytes, detail::level_text(of.l1));
   add("SMs active", of.sm_active, percent(of.sm_active, 1));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Hardware counters, and what bounds the work, as JSON; needs nlohmann_json.
+/// Hardware counters and the bound of the work, as JSON; needs nlohmann_json.
 #pragma once
 
-#include <assay/report/json_parts.hpp>
-#include <assay/trace/counter_values.hpp>
+#include <assay/report/json_values.hpp>
+#include <assay/trace/metrics.hpp>
 #include <assay/trace/roofline.hpp>
 
 #include <string>
@@ -53,7 +53,7 @@ inline document write(trace::memory_level const& level) {
 
 }  // namespace detail
 
-/// What bounds the work, with the numbers that say so; shares are of 1.
+/// The bound of the work and the deciding numbers. Shares are parts of 1.
 inline document to_json(trace::roofline const& of) {
   auto because = document::array();
   for (auto const& each : of.because) {
@@ -79,7 +79,7 @@ inline document to_json(trace::roofline const& of) {
           {"dram", detail::write(of.dram)},
           {"l2", detail::write(of.l2)},
           {"l1", detail::write(of.l1)},
-          {"dram_over_must", detail::number(of.dram_over_must)},
+          {"dram_over_must", detail::number(of.dram_over_required)},
           {"flops_per_second", detail::number(of.flops_per_second)},
           {"intensity", detail::number(of.intensity)},
           {"ridge", detail::number(of.ridge)},

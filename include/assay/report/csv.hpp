@@ -12,7 +12,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -20,7 +20,7 @@
 
 namespace assay::report::csv {
 
-/// A field: quoted, with its quotes doubled, only where it has to be.
+/// A text field, with quotes and doubled quotes only where RFC 4180 needs them.
 inline std::string field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) { return std::string{text}; }
   std::string quoted = "\"";
@@ -49,17 +49,22 @@ std::string field(std::optional<T> const& value) {
   return value ? field(*value) : std::string{};
 }
 
+/// Writes fields with commas between them.
+template <class... Fields>
+void fields(std::ostream& out, Fields const&... all) {
+  auto separator = "";
+  ((out << separator << field(all), separator = ","), ...);
+}
+
 /// Writes one record.
 template <class... Fields>
-void record(std::ostream& out, Fields const&... fields) {
-  auto separator = "";
-  ((out << separator << field(fields), separator = ","), ...);
+void record(std::ostream& out, Fields const&... all) {
+  fields(out, all...);
   out << '\n';
 }
 
 /// One record per finding; ratios, not percentages.
-template <class Traits>
-void findings(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
+inline void findings(std::ostream& out, measure::comparison const& all) {
   out << "contrast,clock,primary,verdict,exceeds_margin,ratio,low,high,confidence,noise,"
          "epochs_needed,reason,sentence\n";
   for (auto const& each : all.findings) {
@@ -72,8 +77,7 @@ void findings(std::basic_ostream<char, Traits>& out, measure::comparison const& 
 
 /// One record per variant and clock, with its profiles repeated; seconds per launch, nanoseconds
 /// per item, bytes.
-template <class Traits>
-void variants(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
+inline void variants(std::ostream& out, measure::comparison const& all) {
   out << "variant,clock,median,q1,q3,min,max,count,sm_hertz,bytes,flops";
   for (auto const part : {"total", "allocation", "lock_wait", "launching"}) {
     for (auto const quantile : {"p50", "p99", "max", "mean"}) {
@@ -82,43 +86,38 @@ void variants(std::basic_ostream<char, Traits>& out, measure::comparison const& 
   }
   out << ",allocations,deallocations,allocated_bytes,peak_bytes,reserved_bytes,reused_blocks,"
          "upstream_calls\n";
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  constexpr measure::latency none{unknown, unknown, unknown, unknown};
   for (auto const& each : all.variants) {
+    auto const submission =
+        each.submission.value_or(measure::submission_profile{none, none, none, none});
+    auto const memory = [&](auto member) {
+      return each.memory ? field((*each.memory).*member) : std::string{};
+    };
+    using profile = measure::memory_profile;
     for (auto const which : measure::all_clocks) {
       auto const& seconds = each.on(which);
-      out << field(std::string_view{each.label}) << ',' << to_string(which) << ',';
-      for (auto const value : {seconds.median, seconds.q1, seconds.q3, seconds.min, seconds.max}) {
-        out << field(value) << ',';
+      fields(out, std::string_view{each.label}, to_string(which), seconds.median, seconds.q1,
+             seconds.q3, seconds.min, seconds.max, seconds.count, each.sm_hertz, each.bytes,
+             each.flops);
+      for (auto const& part :
+           {submission.total, submission.allocation, submission.lock_wait, submission.launching}) {
+        out << ',';
+        fields(out, part.p50, part.p99, part.max, part.mean);
       }
-      out << field(seconds.count) << ',' << field(each.sm_hertz) << ',' << field(each.bytes) << ','
-          << field(each.flops);
-      auto const& submission = each.submission;
-      for (auto const part :
-           {&measure::submission_profile::total, &measure::submission_profile::allocation,
-            &measure::submission_profile::lock_wait, &measure::submission_profile::launching}) {
-        for (auto const quantile : {&measure::latency::p50, &measure::latency::p99,
-                                    &measure::latency::max, &measure::latency::mean}) {
-          out << ',' << (submission ? field((*submission).*part.*quantile) : "");
-        }
-      }
-      auto const& memory = each.memory;
-      for (auto const value :
-           {&measure::memory_profile::allocations, &measure::memory_profile::deallocations,
-            &measure::memory_profile::bytes, &measure::memory_profile::peak_bytes}) {
-        out << ',' << (memory ? field((*memory).*value) : "");
-      }
-      for (auto const value :
-           {&measure::memory_profile::reserved_bytes, &measure::memory_profile::reused_blocks,
-            &measure::memory_profile::upstream_calls}) {
-        out << ',' << (memory ? field((*memory).*value) : "");
+      for (auto const& text :
+           {memory(&profile::allocations), memory(&profile::deallocations), memory(&profile::bytes),
+            memory(&profile::peak_bytes), memory(&profile::reserved_bytes),
+            memory(&profile::reused_blocks), memory(&profile::upstream_calls)}) {
+        out << ',' << text;
       }
       out << '\n';
     }
   }
 }
 
-/// One record per cell: what was measured, for one's own statistics.
-template <class Traits>
-void cells(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
+/// One record per cell, for statistics of one's own.
+inline void cells(std::ostream& out, measure::comparison const& all) {
   out << "variant,clock,cell,seconds\n";
   for (auto const& each : all.variants) {
     for (auto const which : measure::all_clocks) {

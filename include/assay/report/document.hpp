@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `document`: JSON, for functions that hand it on; what looks into it includes `json_parts.hpp`.
+/// `document`: JSON. Code that looks into a document includes `json_values.hpp`.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 

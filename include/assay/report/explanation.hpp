@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Why two variants differ, as people read it.
+/// The explanation of a difference between two variants, as text.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
@@ -22,7 +22,7 @@ namespace assay::report {
 
 namespace detail {
 
-/// What is to be accounted for, in a sentence; empty where that is unknown.
+/// The difference to account for, in a sentence; empty if the difference is unknown.
 inline std::string difference_text(trace::explanation const& of) {
   auto const& time = of.time;
   if (std::isnan(time.ns)) { return {}; }
@@ -36,7 +36,7 @@ inline std::string difference_text(trace::explanation const& of) {
   return text + ".";
 }
 
-/// What an item costs the host, and where the difference is; empty where it was not split.
+/// The host time of an item and its parts, in a sentence; empty if there is no profile.
 inline std::string host_split_text(trace::explanation const& of) {
   if (!of.control.submission || !of.variant.submission) { return {}; }
   using measure::submission_profile;
@@ -62,7 +62,7 @@ inline std::string host_split_text(trace::explanation const& of) {
   return text + ".";
 }
 
-inline std::string counters_text(trace::explained_arm const& of) {
+inline std::string counters_text(trace::variant_evidence const& of) {
   if (of.limits) { return of.label + " is " + bound_sentence(*of.limits) + "."; }
   if (of.counters && !of.counters->status) {
     return "No hardware counters of " + of.label + ": " + of.counters->status.line() + ".";
@@ -70,8 +70,8 @@ inline std::string counters_text(trace::explained_arm const& of) {
   return {};
 }
 
-inline std::string figure_text(trace::paired_figure const& of, double value) {
-  using enum trace::paired_figure::unit;
+inline std::string figure_text(trace::metric_pair const& of, double value) {
+  using enum trace::metric_pair::unit;
   if (std::isnan(value)) { return "-"; }
   switch (of.of) {
     case seconds:
@@ -90,10 +90,10 @@ inline std::string figure_text(trace::paired_figure const& of, double value) {
   return "-";
 }
 
-inline std::string change_of(trace::paired_figure const& of) {
+inline std::string change_of(trace::metric_pair const& of) {
   if (std::isnan(of.control) || std::isnan(of.variant)) { return "-"; }
   if (of.control == of.variant) { return ""; }
-  if (of.of == trace::paired_figure::unit::share) {
+  if (of.of == trace::metric_pair::unit::share) {
     return signed_percent(of.variant - of.control, 1) + " points";
   }
   if (of.control == 0) { return "new"; }
@@ -102,8 +102,8 @@ inline std::string change_of(trace::paired_figure const& of) {
 
 }  // namespace detail
 
-/// Why two variants differ, one sentence or more a line: what accounts for most of it first, then
-/// where the host's time went, what bounds each, and what is not known.
+/// The explanation, one sentence or more a line: the largest parts of the difference first, then
+/// the host's time, the bound of each variant, and the losses of the traces.
 inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 5) {
   std::vector<std::string> lines;
   auto const add = [&](std::string text) {
@@ -140,13 +140,13 @@ inline measure::answer reason(trace::explanation const& of, std::size_t most = 5
           sentences(of, most)};
 }
 
-/// Prints the sentences, and the figures of both sides.
+/// Prints the sentences, and the metrics of both variants.
 inline void text(std::ostream& out, trace::explanation const& of) {
   auto const why = reason(of);
   out << '\n' << wrapped(why.question, "", "  ");
   for (auto const& line : why.lines) { out << wrapped(line, "  - ", "    "); }
   table rows{{"figure of a batch", "control", "variant", "change"}};
-  for (auto const& each : of.figures) {
+  for (auto const& each : of.metrics) {
     rows.add({std::string{each.name}, detail::figure_text(each, each.control),
               detail::figure_text(each, each.variant), detail::change_of(each)});
   }
@@ -157,7 +157,7 @@ inline void text(std::ostream& out, trace::explanation const& of) {
 
 namespace assay::trace {
 
-/// So that `std::cout << explain(...)` prints the report.
+/// Prints the report.
 inline std::ostream& operator<<(std::ostream& out, explanation const& of) {
   assay::report::text(out, of);  // `trace::report` is a type
   return out;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Why two variants differ, as JSON; needs nlohmann_json.
+/// The explanation of a difference between two variants, as JSON; needs nlohmann_json.
 #pragma once
 
 #include <assay/report/explanation.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace assay::report {
 
 namespace detail {
 
-inline document write(trace::explained_arm const& of) {
+inline document write(trace::variant_evidence const& of) {
   document result{{"label", of.label}, {"seconds", number(of.seconds)}};
   if (of.limits) {
     result["bound"] = to_string(of.limits->limit);
@@ -27,17 +27,17 @@ inline document write(trace::explained_arm const& of) {
   return result;
 }
 
-inline document write(trace::ledger_sum const& of) {
+inline document write(trace::breakdown_entry const& of) {
   return {{"ns", number(of.ns)},
           {"total_ns", number(of.total)},
           {"count", number(of.count)},
           {"bytes", number(of.bytes)}};
 }
 
-inline document write(trace::kernel_account const& of) {
+inline document write(trace::kernel_change const& of) {
   auto causes = document::array();
   for (auto const& each : of.causes) {
-    causes.push_back({{"what", label(each.what)},
+    causes.push_back({{"what", to_string(each.what)},
                       {"ns", number(each.ns)},
                       {"share", number(each.share)},
                       {"control", number(each.control)},
@@ -49,7 +49,7 @@ inline document write(trace::kernel_account const& of) {
           {"share", number(of.share)},
           {"needs_most", of.by_memory ? "memory" : "issue slots"},
           {"causes", std::move(causes)},
-          {"left_ns", number(of.left_ns)}};
+          {"left_ns", number(of.unexplained_ns)}};
 }
 
 }  // namespace detail
@@ -60,8 +60,8 @@ inline document to_json(trace::explanation const& of) {
                                                   "bytes_per_second", "share"};
   auto changes = document::array();
   for (auto const& each : of.changes.changes) {
-    changes.push_back({{"seen_by", label(each.view)},
-                       {"kind", label(each.what)},
+    changes.push_back({{"seen_by", to_string(each.seen_by)},
+                       {"kind", to_string(each.what)},
                        {"name", each.name},
                        {"delta_ns", detail::number(each.delta_ns())},
                        {"share", detail::number(each.share)},
@@ -71,7 +71,7 @@ inline document to_json(trace::explanation const& of) {
   auto kernels = document::array();
   for (auto const& each : of.kernels) { kernels.push_back(detail::write(each)); }
   auto figures = document::array();
-  for (auto const& each : of.figures) {
+  for (auto const& each : of.metrics) {
     figures.push_back({{"name", each.name},
                        {"unit", units[static_cast<std::size_t>(each.of)]},
                        {"control", detail::number(each.control)},

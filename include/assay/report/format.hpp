@@ -3,6 +3,8 @@
 /// Numbers as people read them: durations, sizes, rates, shares; `-` where a number is unknown.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,7 +30,7 @@ inline std::string fixed(double value, int decimals) {
 
 namespace detail {
 
-/// How many decimals show `digits` significant digits of `value`.
+/// The number of decimals that shows `digits` significant digits of `value`.
 inline int decimals_for(double value, int digits) {
   auto const size = std::abs(value);
   if (!std::isfinite(size) || size < 1) { return digits - 1; }
@@ -74,7 +76,7 @@ inline std::string byte_size(double bytes) {
   return detail::scaled(bytes, 1024, units);
 }
 
-/// A rate with decimal prefixes, `unit` being what is counted: `3.97 TB/s` for 3.97e12 and `B`.
+/// A rate with decimal prefixes. `unit` is the counted thing: 3.97e12 of `B` print as `3.97 TB/s`.
 inline std::string rate(double per_second, std::string_view unit) {
   constexpr std::array<std::string_view, 6> prefixes{"", "k", "M", "G", "T", "P"};
   auto text = detail::scaled(per_second, 1000, prefixes);
@@ -117,8 +119,8 @@ inline std::string signed_percent(double share, int decimals) {
   return share > 0 && positive ? "+" + text : text;
 }
 
-/// The smallest percentage with these decimals that is not below `share`, so that "no larger than"
-/// stays true in print.
+/// The smallest percentage with these decimals that is not below `share`, so that a printed "no
+/// larger than" is true.
 inline std::string percent_upper(double share, int decimals) {
   auto const step = std::pow(10.0, decimals);
   // The tolerance keeps a share that is exact in print, such as 0.005, from moving up a step.
@@ -134,8 +136,8 @@ inline std::string setting_percent(double share) {
 
 namespace detail {
 
-/// The end of the word that begins at `begin`: the next blank that is outside braces and not before
-/// a per cent sign, since `pool{10 GiB}`, `[0.21, 0.39]` and `3.1 %` each read as one word.
+/// The end of the word that begins at `begin`: the next blank outside braces that no per cent sign
+/// follows. So `pool{10 GiB}`, `[0.21, 0.39]` and `3.1 %` are one word each.
 inline std::size_t word_end(std::string_view text, std::size_t begin) {
   auto depth = 0;
   for (auto at = begin; at < text.size(); ++at) {
@@ -149,8 +151,9 @@ inline std::size_t word_end(std::string_view text, std::size_t begin) {
 
 }  // namespace detail
 
-/// Breaks text between words so that no line is longer than `width`, the first line beginning after
-/// `first_indent` and each further one after `indent`. A word longer than a line gets its own.
+/// Breaks text between words so that no line is longer than `width`. The first line begins with
+/// `first_indent`, and each further line with `indent`. A word longer than a line gets its own
+/// line.
 inline std::string wrapped(std::string_view text, std::string_view first_indent,
                            std::string_view indent, std::size_t width = 100) {
   std::string result{first_indent};

@@ -1,101 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The record of a comparison as JSON: its cells, its epochs, its interim analyses.
+/// The records of a comparison as JSON: one function for each record names its members, for the
+/// writer and the reader alike.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <cstddef>
-#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::report::detail {
 
-/// Cells as a table, one row each: objects would repeat nine names thousands of times.
-inline document write(std::vector<measure::cell_record> const& cells) {
+template <class Visitor>
+void members(Visitor& visit, measure::estimate& of, double no_upper_end = nan) {
+  visit("ratio", of.ratio, "low", of.low);
+  visit.or_if_null("high", of.high, no_upper_end);
+  visit("confidence", of.confidence);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::finding& of) {
+  visit("contrast", of.contrast_name, "kind", of.what, "clock", of.on, "primary", of.primary,
+        "verdict", of.outcome);
+  visit(visit.first_schema ? "material" : "exceeds_margin", of.exceeds_margin);
+  if (!visit.first_schema) { visit("is_bound", of.is_bound); }
+  visit("reason", of.reason);
+  members(visit, of.effect, std::numeric_limits<double>::infinity());
+  // In schema 1 this key has the half-width of the hidden control.
+  if (!visit.first_schema) { visit("noise", of.noise); }
+  visit("epochs_needed", of.epochs_needed, "epoch_effects", of.epoch_effects, "weights",
+        of.weights);
+}
+
+template <class Visitor>
+void members(Visitor& visit, stats::summary& of) {
+  visit("median", of.median, "q1", of.q1, "q3", of.q3, "min", of.min, "max", of.max, "count",
+        of.count);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::latency& of) {
+  visit("p50", of.p50, "p99", of.p99, "max", of.max, "mean", of.mean);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::submission_profile& of) {
+  visit.constant("unit", "ns");
+  visit("items", of.items, "total", of.total, "allocation", of.allocation, "lock_wait",
+        of.lock_wait, "launching", of.launching);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::memory_profile& of) {
+  visit("allocations", of.allocations, "deallocations", of.deallocations, "bytes", of.bytes,
+        "peak_bytes", of.peak_bytes, "reserved_bytes", of.reserved_bytes, "reused_blocks",
+        of.reused_blocks, "upstream_calls", of.upstream_calls);
+}
+
+/// The choice of a variant on one axis.
+template <class Visitor>
+void members(Visitor& visit, std::pair<std::string, std::string>& of) {
+  visit("axis", of.first, "choice", of.second);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::variant_result& of) {
+  visit("label", of.label, "axes", of.axes, "seconds", of.seconds, "sm_hertz", of.sm_hertz, "bytes",
+        of.bytes, "flops", of.flops, "submission", of.submission, "memory", of.memory);
+  visit.if_present(visit.cells_in_variants, "cells", of.cells);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::answer& of) {
+  visit("question", of.question, "lines", of.lines);
+}
+
+template <class Visitor>
+void members(Visitor& visit, machine::ceiling& of) {
+  visit("name", of.name, "unit", of.of, "per_second", of.per_second);
+}
+
+template <class Visitor>
+void members(Visitor& visit, machine::environment& of) {
+  visit("device", of.device, "driver", of.driver, "toolkit", of.toolkit, "host_cpu", of.host_cpu,
+        "host_threads", of.host_threads, "compiler", of.compiler, "commit", of.commit,
+        "command_line", of.command_line, "started_at", of.started_at, "sm_clock_mhz",
+        of.sm_clock_mhz, "memory_clock_mhz", of.memory_clock_mhz, "power_watts", of.power_watts,
+        "temperature_celsius", of.temperature_celsius, "throttle_reasons", of.throttle_reasons);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::epoch_record& of) {
+  visit("number", of.number, "blocks", of.blocks, "start_seconds", of.start_seconds, "seconds",
+        of.seconds, "throttle_bits", of.throttle, "dropped", of.dropped);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::analysis_record& of) {
+  visit("epochs", of.epochs, "alpha", of.alpha, "critical_value", of.critical_value, "outcomes",
+        of.outcomes);
+}
+
+/// The cells as a table with a row for each: objects would repeat nine names thousands of times.
+struct cell_table {
+  std::vector<measure::cell_record>& cells;
+};
+
+inline void members(json_writer& visit, cell_table& of) {
   auto rows = document::array();
-  for (auto const& each : cells) {
+  for (auto const& each : of.cells) {
     rows.push_back({each.epoch, each.position, each.variant, each.buffer_set,
                     number(each.start_seconds), number(each.seconds[0]), number(each.seconds[1]),
                     number(each.seconds[2]), number(each.sm_hertz)});
   }
-  return {{"columns",
-           {"epoch", "position", "variant", "buffer_set", "start_seconds", "wall_seconds",
-            "gpu_seconds", "submit_seconds", "sm_hertz"}},
-          {"rows", std::move(rows)}};
+  visit.constant("columns", {"epoch", "position", "variant", "buffer_set", "start_seconds",
+                             "wall_seconds", "gpu_seconds", "submit_seconds", "sm_hertz"});
+  visit.constant("rows", std::move(rows));
 }
 
-inline std::vector<measure::cell_record> read_cells(document const& from) {
-  auto const real = [](document const& value) {
-    return value.is_null() ? nan : value.get<double>();
-  };
-  std::vector<measure::cell_record> cells;
-  for (auto const& row : from.at("rows")) {
-    cells.push_back({row.at(0).get<int>(),
-                     row.at(1).get<int>(),
-                     row.at(2).get<int>(),
-                     row.at(3).get<int>(),
-                     real(row.at(4)),
-                     {real(row.at(5)), real(row.at(6)), real(row.at(7))},
-                     real(row.at(8))});
+inline void members(json_reader& visit, cell_table& of) {
+  std::vector<std::vector<double>> rows;
+  visit("rows", rows);
+  for (auto const& row : rows) {
+    auto const whole = [&](std::size_t column) { return static_cast<int>(row.at(column)); };
+    of.cells.push_back({whole(0),
+                        whole(1),
+                        whole(2),
+                        whole(3),
+                        row.at(4),
+                        {row.at(5), row.at(6), row.at(7)},
+                        row.at(8)});
   }
-  return cells;
-}
-
-inline document write(std::vector<measure::epoch_record> const& epochs) {
-  auto all = document::array();
-  for (auto const& each : epochs) {
-    all.push_back({{"number", each.number},
-                   {"blocks", each.blocks},
-                   {"start_seconds", number(each.start_seconds)},
-                   {"seconds", number(each.seconds)},
-                   {"throttle_bits", each.throttle},
-                   {"dropped", each.dropped}});
-  }
-  return all;
-}
-
-inline std::vector<measure::epoch_record> read_epochs(document const& from) {
-  std::vector<measure::epoch_record> epochs;
-  for (auto const& each : from) {
-    epochs.push_back({each.at("number").get<int>(), each.at("blocks").get<int>(),
-                      number(each, "start_seconds"), number(each, "seconds"),
-                      each.at("throttle_bits").get<std::uint64_t>(),
-                      each.at("dropped").get<std::string>()});
-  }
-  return epochs;
-}
-
-inline document write(std::vector<measure::analysis_record> const& analyses) {
-  auto all = document::array();
-  for (auto const& each : analyses) {
-    auto outcomes = document::array();
-    for (auto const one : each.outcomes) { outcomes.push_back(to_string(one)); }
-    all.push_back({{"epochs", each.epochs},
-                   {"alpha", number(each.alpha)},
-                   {"critical_value", each.critical_value},
-                   {"outcomes", std::move(outcomes)}});
-  }
-  return all;
-}
-
-inline std::vector<measure::analysis_record> read_analyses(document const& from) {
-  std::vector<measure::analysis_record> analyses;
-  for (auto const& each : from) {
-    auto& read = analyses.emplace_back();
-    read = {each.at("epochs").get<int>(),
-            number(each, "alpha"),
-            each.at("critical_value").get<int>(),
-            {}};
-    for (auto const& one : each.at("outcomes")) {
-      read.outcomes.push_back(
-          named_value(document{{"verdict", one}}, "verdict", all_verdicts, verdict_names));
-    }
-  }
-  return analyses;
 }
 
 /// Gives each variant its cells of the epochs that count, in their order.
@@ -109,6 +148,29 @@ inline void distribute_cells(measure::comparison& all) {
       all.variants[variant].cells[k].push_back(each.seconds[k]);
     }
   }
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::comparison& of) {
+  visit.constant("schema", "assay.comparison");
+  visit.constant("schema_version", measure::comparison::schema_version);
+  visit("title", of.title, "changed", of.changed, "primary_clock", of.primary, "margin", of.margin,
+        "alpha", of.alpha);
+  visit.as_text("seed", of.seed);
+  visit("epochs", of.epochs, "duration_seconds", of.seconds, "findings", of.findings);
+  visit(visit.first_schema ? "arms" : "variants", of.variants);
+  visit("answers", of.answers, "notes", of.notes);
+  if (!visit.first_schema) { visit("caveats", of.caveats); }
+  visit("failure", of.failure, "ceilings", of.ceilings, "environment", of.where);
+  if (!visit.first_schema) {
+    visit("hidden_control", of.hidden_control);
+    visit("autocorrelation", of.autocorrelation);
+    cell_table table{of.cells};
+    visit("cells", table);
+    visit("epoch_records", of.epoch_records);
+    visit("analyses", of.analyses);
+  }
+  visit.if_present(!of.reasons.empty(), "reasons", of.reasons);
 }
 
 }  // namespace assay::report::detail

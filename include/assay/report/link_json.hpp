@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/machine/link_ceilings.hpp>
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 
 namespace assay::report {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How far a comparison is: one line, rewritten in place on a terminal, or a line now and then.
+/// The progress of a comparison: one line, rewritten on a terminal, or a line every ten seconds.
 #pragma once
 
 #include <assay/report/format.hpp>
@@ -17,8 +17,8 @@
 
 namespace assay::report {
 
-/// `epoch 3 of at most 24: timing, at most 12 s left`; the last part once an epoch is done, as if
-/// all that remain took as long and none could be spared.
+/// `epoch 3 of at most 24: timing, at most 12 s left`. The last part appears after the first epoch,
+/// and takes all further epochs as needed and as long as the past ones.
 inline std::string progress_text(int epoch, int of, std::string_view what, double elapsed_seconds) {
   auto text = "epoch " + std::to_string(epoch) + " of at most " + std::to_string(of) + ": " +
               std::string{what};
@@ -28,14 +28,14 @@ inline std::string progress_text(int epoch, int of, std::string_view what, doubl
   return text + ", at most " + fixed(left, left < 10 ? 1 : 0) + " s left";
 }
 
-/// Whether somebody watches standard error, so that a line may be rewritten there.
+/// True if standard error is a terminal, where a line can be rewritten.
 inline bool stderr_is_terminal() noexcept { return ::isatty(STDERR_FILENO) == 1; }
 
-/// How progress is shown.
+/// The form of progress.
 enum class progress_form {
   none,
-  in_place,  ///< for a terminal: each line over the one before, at most ten a second
-  appended,  ///< for a file or a pipe: a line every ten seconds, so that short work is silent
+  in_place,  ///< for a terminal: one line, rewritten at most ten times a second
+  appended,  ///< for a file or a pipe: a line every ten seconds
 };
 
 /// The form for standard error.
@@ -43,7 +43,7 @@ inline progress_form stderr_form() noexcept {
   return stderr_is_terminal() ? progress_form::in_place : progress_form::appended;
 }
 
-/// Prints progress to `out`. Printing between the timed cells must not become a load of its own.
+/// Prints progress to `out`, seldom enough to disturb no timed cell.
 class progress_line {
  public:
   using clock = std::chrono::steady_clock;
@@ -77,7 +77,7 @@ class progress_line {
     width_ = std::max(size, std::size_t{1});
   }
 
-  /// Clears the line that is rewritten, so that what is printed next begins where it stood.
+  /// Clears the rewritten line, so that the next output begins in its place.
   void finish() {
     begin_.reset();
     if (width_ == 0) { return; }
@@ -88,9 +88,9 @@ class progress_line {
  private:
   std::ostream* out_;
   progress_form form_;
-  std::optional<clock::time_point> begin_;  ///< of the first call since `finish`
+  std::optional<clock::time_point> begin_;  ///< the first call since `finish`
   clock::time_point shown_;
-  std::size_t width_ = 0;  ///< of what stands in place
+  std::size_t width_ = 0;  ///< the width of the line on the terminal
 };
 
 }  // namespace assay::report

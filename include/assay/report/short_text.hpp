@@ -13,13 +13,12 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace assay::report {
 
 namespace detail {
 
-/// The verdict as printed: for an interaction the words of a difference would mislead.
+/// The verdict as text. An interaction has a word of its own, since it is neither fast nor slow.
 inline std::string verdict_text(measure::finding const& found) {
   bool const resolved = stats::is_sign(found.outcome);
   std::string text{to_string(found.outcome)};
@@ -27,8 +26,38 @@ inline std::string verdict_text(measure::finding const& found) {
   return resolved && !found.exceeds_margin ? text + ", below margin" : text;
 }
 
-/// The first ceiling of a unit, null if there is none: all shares are of one limit, so that they
-/// can be compared.
+/// The verdicts on the primary clock, a sentence for each.
+inline std::string verdict_lines(comparison const& all, std::string_view indent) {
+  std::string out;
+  std::string last_reason;  // equal reasons in succession are printed once
+  bool interaction = false;
+  auto const further = std::string{indent} + "  ";
+  for (auto const& found : all.findings) {
+    if (!found.primary) { continue; }
+    auto shown = found;
+    if (!found.reason.empty() && found.reason == last_reason) { shown.reason = "the same reason"; }
+    last_reason = found.reason;
+    auto const text = verdict_text(found);
+    interaction = interaction || text.starts_with("DIFFERENT");
+    out += wrapped(text + ": " + sentence(shown, all) + ".", indent, further);
+  }
+  if (interaction) {
+    out += wrapped("(DIFFERENT means that the effect of one choice depends on the other choice.)",
+                   indent, further);
+  }
+  return out;
+}
+
+/// The largest noise between epochs on the primary clock.
+inline double largest_noise(comparison const& all) {
+  double noise = 0;
+  for (auto const& each : all.findings) {
+    if (each.primary) { noise = std::max(noise, each.noise); }
+  }
+  return noise;
+}
+
+/// The first ceiling of a unit, or null. All shares are of one limit, so that they can be compared.
 inline machine::ceiling const* limit(comparison const& all, machine::ceiling::unit of) {
   for (auto const& each : all.ceilings) {
     if (each.of == of && each.per_second > 0) { return &each; }
@@ -65,14 +94,14 @@ inline void variant_lines(std::string& out, comparison const& all) {
   }
 }
 
-/// What a reader can do about verdicts that say nothing; empty where all say something.
+/// Advice where a verdict is UNPROVEN or INCONCLUSIVE; else empty.
 inline std::string advice(comparison const& all) {
   int needed = 0;
   bool inconclusive = false;
   for (auto const& each : all.findings) {
     if (!each.primary) { continue; }
     if (each.outcome == verdict::unproven && all.failure.empty()) {
-      return "full(found) has the guards and the cells; a quiet machine or longer work may help";
+      return "the full report has the guards; a quiet machine or longer work may help";
     }
     if (each.outcome == verdict::inconclusive && !each.reason.empty()) {
       return "longer work in each call, or a wider margin, may settle it";
@@ -81,40 +110,31 @@ inline std::string advice(comparison const& all) {
     needed = std::max(needed, each.epochs_needed);
   }
   if (!inconclusive) { return {}; }
-  if (needed == 0) { return "give it more time by options::max_seconds, or a wider margin"; }
+  if (needed == 0) { return "more time (max_seconds) or a wider margin may settle it"; }
   auto const seconds = std::ceil(1.2 * all.seconds * needed / std::max(1, all.epochs));
-  return "about " + std::to_string(needed) + " epochs would settle it in 4 of 5 cases: " +
-         "options::max_seconds = " + fixed(seconds, 0) +
-         (needed > 96 ? ", max_epochs = " + std::to_string(needed) : "") + ", or a wider margin";
+  return "about " + std::to_string(needed) + " epochs would settle it in 4 of 5 cases: allow " +
+         fixed(seconds, 0) + " s (max_seconds)" +
+         (needed > 96 ? " and " + std::to_string(needed) + " epochs (max_epochs)" : "") +
+         ", or a wider margin";
 }
 
 }  // namespace detail
 
 /// The short report: the verdicts in words with their clock, a line for each variant, a line on
-/// noise and effort, and advice where a verdict says nothing. At most 10 lines, one more for each
-/// variant, where there is one verdict.
+/// noise and effort, and advice. With one verdict it has at most 10 lines and one for each variant.
 inline std::string short_text(comparison const& all) {
   std::string out;
   if (!all.title.empty()) { out += all.title + "\n"; }
-  std::string told;  // a reason that several verdicts share is told once
-  for (auto const& found : all.findings) {
-    if (!found.primary) { continue; }
-    auto shown = found;
-    if (!found.reason.empty() && found.reason == told) { shown.reason = "the same reason"; }
-    told = found.reason;
-    out += wrapped(detail::verdict_text(found) + ": " + sentence(shown, all) + " (" +
-                       std::string{to_string(found.on)} + " clock).",
-                   "", "  ");
-  }
-  if (!all.failure.empty() && told != all.failure) {
+  out += detail::verdict_lines(all, "");
+  auto const tells_failure = [&](measure::finding const& each) {
+    return each.primary && each.reason == all.failure;
+  };
+  if (!all.failure.empty() && std::ranges::none_of(all.findings, tells_failure)) {
     out += wrapped("Ended early: " + all.failure, "", "  ");
   }
   detail::variant_lines(out, all);
   for (auto const& each : all.caveats) { out += wrapped(each, "  ", "  "); }
-  double noise = 0;
-  for (auto const& each : all.findings) {
-    if (each.primary) { noise = std::max(noise, each.noise); }
-  }
+  double const noise = detail::largest_noise(all);
   if (all.epochs > 0) {
     out += wrapped((noise > 0 ? "noise " + percent(noise) + " between epochs, " : "") +
                        std::to_string(all.epochs) + " epochs in " + duration(all.seconds) +
@@ -131,10 +151,8 @@ inline std::string short_text(comparison const& all) {
 
 namespace assay::measure {
 
-/// So that `std::cout << compare(...)` prints the short report; `full(found)` prints everything.
-template <class Traits>
-std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
-                                             comparison const& all) {
+/// Prints the short report; `out << full(found)` prints everything.
+inline std::ostream& operator<<(std::ostream& out, comparison const& all) {
   return out << report::short_text(all);
 }
 

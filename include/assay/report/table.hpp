@@ -3,6 +3,8 @@
 /// Aligned plain-text tables.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
@@ -12,26 +14,25 @@
 
 namespace assay::report {
 
-/// A table for a terminal: the first column holds labels and is aligned to the left, as are columns
-/// named so; all others are aligned to the right. A label too wide for its column has a line of its
-/// own, so that one long name does not push the numbers off the screen.
-template <class Text>
-class basic_table {
+/// A table for a terminal. The first column and the `left_aligned` ones are aligned to the left,
+/// all others to the right. A label too wide for its column gets a line of its own, so that one
+/// long name does not push the numbers off the screen.
+class table {
  public:
-  explicit basic_table(std::vector<Text> head, std::vector<std::size_t> left_aligned = {})
+  explicit table(std::vector<std::string> head, std::vector<std::size_t> left_aligned = {})
       : rows_{std::move(head)}, left_(std::move(left_aligned)) {
     left_.push_back(0);
   }
 
   /// Adds a row; missing cells at its end stay empty. A row may not be longer than the head.
-  void add(std::vector<Text> cells) {
+  void add(std::vector<std::string> cells) {
     cells.resize(rows_.front().size());
     rows_.push_back(std::move(cells));
   }
 
   bool empty() const noexcept { return rows_.size() == 1; }
 
-  /// Drops every column, but the first, in which each row below the head is empty.
+  /// Drops every column that is empty below the head. Keeps the first one.
   void drop_empty_columns() {
     for (auto column = rows_.front().size(); column-- > 1;) {
       auto const used = std::any_of(rows_.begin() + 1, rows_.end(),
@@ -43,7 +44,7 @@ class basic_table {
     }
   }
 
-  /// Prints at an indent of two; the label column takes what the others leave of `width`.
+  /// Prints with an indent of two. The labels get the rest of `width` after all other columns.
   void print(std::ostream& out, std::size_t width = 100) const {
     auto const columns = rows_.front().size();
     std::vector<std::size_t> widths(columns, 0);
@@ -60,7 +61,7 @@ class basic_table {
   }
 
  private:
-  void print_row(std::ostream& out, std::vector<Text> const& row,
+  void print_row(std::ostream& out, std::vector<std::string> const& row,
                  std::vector<std::size_t> const& widths) const {
     std::string line = "  ";
     for (std::size_t column = 0; column < row.size(); ++column) {
@@ -79,9 +80,8 @@ class basic_table {
     out << line << '\n';
   }
 
-  std::vector<std::vector<Text>> rows_;
+  std::vector<std::vector<std::string>> rows_;
   std::vector<std::size_t> left_;
 };
-using table = basic_table<std::string>;
 
 }  // namespace assay::report

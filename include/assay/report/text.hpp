@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The report that people read: plain ASCII, at most 100 columns where the names allow.
+/// The full report as text: plain ASCII, at most 100 columns where the names allow.
 #pragma once
 
 #include <assay/core/distinct.hpp>
@@ -32,9 +32,9 @@ inline std::string repeat_line(measure::comparison const& all) {
 
 namespace detail {
 
-void heading(auto& out, std::string_view text) { out << '\n' << text << '\n'; }
+inline void heading(std::ostream& out, std::string_view text) { out << '\n' << text << '\n'; }
 
-void changed_line(auto& out, measure::comparison const& all) {
+inline void changed_line(std::ostream& out, measure::comparison const& all) {
   if (all.changed.empty()) { return; }
   std::string text = "What changed: " + all.changed;
   if (all.changed.find("confounded") != std::string::npos) {
@@ -43,17 +43,22 @@ void changed_line(auto& out, measure::comparison const& all) {
   out << wrapped(text, "", "  ");
 }
 
-void head(auto& out, measure::comparison const& all) {
+inline void head(std::ostream& out, measure::comparison const& all) {
   auto const& title = all.title.empty() ? std::string{"comparison"} : all.title;
   out << title << '\n' << std::string(std::min<std::size_t>(title.size(), 100), '=') << '\n';
   changed_line(out, all);
-  out << "Margin " << setting_percent(all.margin) << ", confidence "
-      << setting_percent(1 - all.alpha) << ", decided on the " << to_string(all.primary)
-      << " clock, " << std::to_string(all.epochs) << " epochs in " << duration(all.seconds) << '\n';
+  auto const noise = largest_noise(all);
+  out << wrapped("Margin " + setting_percent(all.margin) + ", confidence " +
+                     setting_percent(1 - all.alpha) + ", decided on the " +
+                     std::string{to_string(all.primary)} + " clock, " + std::to_string(all.epochs) +
+                     " epochs in " + duration(all.seconds) +
+                     (noise > 0 ? ", noise " + percent(noise) : ""),
+                 "", "  ");
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
 }
 
-void answers(auto& out, std::string_view title, std::vector<measure::answer> const& all) {
+inline void answers(std::ostream& out, std::string_view title,
+                    std::vector<measure::answer> const& all) {
   if (all.empty()) { return; }
   heading(out, title);
   int number = 0;
@@ -63,75 +68,67 @@ void answers(auto& out, std::string_view title, std::vector<measure::answer> con
   }
 }
 
-void verdicts(auto& out, measure::comparison const& all) {
+inline void verdicts(std::ostream& out, measure::comparison const& all) {
   heading(out, "Verdicts");
   if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
-  std::string told;  // the same reason in turn is told once
-  for (auto const& found : all.findings) {
-    if (!found.primary) { continue; }
-    auto shown = found;
-    if (!found.reason.empty() && found.reason == told) { shown.reason = "the same reason"; }
-    told = found.reason;
-    out << wrapped(verdict_text(found) + ": " + sentence(shown, all) + ".", "  ", "    ");
-  }
+  out << verdict_lines(all, "  ");
 }
 
-/// One row of the table of findings; a wrong answer has no time, a finding before the first
-/// analysis no effect.
-void add_finding(auto& rows, std::string const& label, measure::finding const& found) {
-  auto const untimed = found.outcome == measure::verdict::wrong_answer;
-  auto const sized = !untimed && has_interval(found.effect);
-  rows.add({label, std::string{to_string(found.on)} + (found.primary ? "*" : ""),
-            sized ? effect_text(found.effect) : "", untimed ? "" : interval_text(found.effect),
-            untimed || found.noise == 0 ? "" : percent(found.noise), verdict_text(found)});
+/// True if a secondary finding has the verdict of the primary one, and an interval that contains
+/// the primary estimate.
+inline bool agrees(measure::finding const& other, measure::finding const& primary) {
+  return verdict_text(other) == verdict_text(primary) && other.effect.low <= primary.effect.ratio &&
+         primary.effect.ratio <= other.effect.high;
 }
 
-void findings(auto& out, measure::comparison const& all) {
-  if (all.findings.empty()) { return; }
-  heading(out, "Findings (time against the control's; noise: deviation between epochs)");
+/// The findings on other clocks that differ from those on the primary clock.
+inline void other_clocks(std::ostream& out, measure::comparison const& all) {
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
-  std::vector<std::string> told;
+  std::string lines;
+  std::vector<std::string> names, reasons{""};
+  for (auto const& each : all.findings) {
+    if (each.primary) { add_distinct(reasons, each.reason); }
+  }
   for (auto const& first : all.findings) {
-    if (!add_distinct(told, first.contrast_name)) { continue; }
+    if (!add_distinct(names, first.contrast_name)) { continue; }
     auto label = first.contrast_name;
-    for (auto const& found : all.findings) {
-      if (found.contrast_name != first.contrast_name) { continue; }
-      add_finding(rows, std::exchange(label, {}), found);
+    for (auto const& each : all.findings) {
+      if (each.primary || each.contrast_name != first.contrast_name) { continue; }
+      if (first.primary && agrees(each, first)) { continue; }
+      auto const timed =
+          each.outcome != measure::verdict::wrong_answer && has_interval(each.effect);
+      rows.add({std::exchange(label, {}), std::string{to_string(each.on)},
+                timed ? effect_text(each.effect) : "", timed ? interval_text(each.effect) : "",
+                timed && each.noise > 0 ? percent(each.noise) : "", verdict_text(each)});
+      if (!add_distinct(reasons, each.reason)) { continue; }
+      lines +=
+          wrapped(each.contrast_name + " (" + std::string{to_string(each.on)} + "): " + each.reason,
+                  "  ", "    ");
     }
   }
+  if (rows.empty()) { return; }
+  heading(out, "Other clocks, where they differ (time against the control's)");
   rows.print(out);
-  out << "  * decided when to stop\n";
-  std::vector<std::string> reasons{
-      ""};  // those of the primary findings are told with their verdicts
-  for (auto const& found : all.findings) {
-    if (found.primary) { add_distinct(reasons, found.reason); }
-  }
-  for (auto const& found : all.findings) {
-    if (!add_distinct(reasons, found.reason)) { continue; }
-    out << wrapped(
-        found.contrast_name + " (" + std::string{to_string(found.on)} + "): " + found.reason, "  ",
-        "    ");
-  }
+  out << lines;
 }
 
 inline std::string share_text(double per_second, machine::ceiling const* limit) {
   return limit != nullptr ? percent(per_second / limit->per_second, 1) : "";
 }
 
-/// The SM clocks while timing: one line where all variants ran alike, else one for each.
-void clocks(auto& out, measure::comparison const& all) {
-  std::vector<std::string> different;
-  for (auto const& each : all.variants) { add_distinct(different, frequency(each.sm_hertz)); }
-  if (different.size() == 1) {
-    if (different[0] != "-") { out << "  SM clock: " << different[0] << '\n'; }
-    return;
-  }
+/// The SM clocks while timing, from the slowest to the fastest variant.
+inline void clocks(std::ostream& out, measure::comparison const& all) {
+  std::vector<double> known;
   for (auto const& each : all.variants) {
-    out << wrapped("SM clock of " + each.label + ": " + frequency(each.sm_hertz), "  ", "    ");
+    if (std::isfinite(each.sm_hertz)) { known.push_back(each.sm_hertz); }
   }
+  if (known.empty()) { return; }
+  auto const [low, high] = std::ranges::minmax(known);
+  auto const same = frequency(low) == frequency(high);
+  out << "  SM clock: " << frequency(low) << (same ? "" : " to " + frequency(high)) << '\n';
 }
 
-void variants(auto& out, measure::comparison const& all) {
+inline void variants(std::ostream& out, measure::comparison const& all) {
   using unit = machine::ceiling::unit;
   auto const byte_limit = limit(all, unit::bytes);
   auto const flop_limit = limit(all, unit::flops);
@@ -176,27 +173,26 @@ void variants(auto& out, measure::comparison const& all) {
   clocks(out, all);
 }
 
-void submission(auto& out, measure::comparison const& all) {
-  table rows{{"variant", "part", "p50", "p99", "max", "mean"}, {1}};
+/// A row for each variant: quantiles of the host time of an item, and the means of its parts.
+inline void submission(std::ostream& out, measure::comparison const& all) {
+  table rows{{"variant", "p50", "p99", "max", "mean", "allocation", "lock", "launching"}};
   for (auto const& each : all.variants) {
     if (!each.submission) { continue; }
     auto const& profile = *each.submission;
-    auto label = each.label + " (" + count(profile.items) + " items)";
-    using part = std::pair<char const*, measure::latency>;
-    for (auto const& [name, times] :
-         {part{"total", profile.total}, part{"allocation", profile.allocation},
-          part{"lock waiting", profile.lock_wait}, part{"launching", profile.launching}}) {
-      auto const text = [](double nanoseconds) { return duration(nanoseconds * 1e-9); };
-      rows.add({std::exchange(label, {}), name, text(times.p50), text(times.p99), text(times.max),
-                text(times.mean)});
+    std::vector<std::string> row{each.label};
+    for (auto const nanoseconds :
+         {profile.total.p50, profile.total.p99, profile.total.max, profile.total.mean,
+          profile.allocation.mean, profile.lock_wait.mean, profile.launching.mean}) {
+      row.push_back(duration(nanoseconds * 1e-9));
     }
+    rows.add(std::move(row));
   }
   if (rows.empty()) { return; }
-  heading(out, "Submission (host time per item, from batches run apart from the timed ones)");
+  heading(out, "Submission (host time per item, of untimed batches; parts: means)");
   rows.print(out);
 }
 
-void memory(auto& out, measure::comparison const& all) {
+inline void memory(std::ostream& out, measure::comparison const& all) {
   table rows{
       {"variant", "allocations", "frees", "bytes", "peak", "reserved", "reused", "upstream"}};
   auto const told = [](std::optional<std::uint64_t> const& value, auto const& format) {
@@ -215,14 +211,14 @@ void memory(auto& out, measure::comparison const& all) {
   rows.print(out);
 }
 
-void notes(auto& out, measure::comparison const& all) {
+inline void notes(std::ostream& out, measure::comparison const& all) {
   if (all.notes.empty() && all.caveats.empty()) { return; }
   heading(out, "Notes");
   for (auto const& caveat : all.caveats) { out << wrapped(caveat, "  - ", "    "); }
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 
-void environment(auto& out, measure::comparison const& all) {
+inline void environment(std::ostream& out, measure::comparison const& all) {
   auto const& where = all.where;
   heading(out, "Environment");
   auto const line = [&](std::string_view name, std::string const& value) {
@@ -258,12 +254,11 @@ void environment(auto& out, measure::comparison const& all) {
 }  // namespace detail
 
 /// Prints the whole report. Leaves the stream's format flags as they are.
-template <class Traits>
-void text(std::basic_ostream<char, Traits>& out, measure::comparison const& all) {
+inline void text(std::ostream& out, measure::comparison const& all) {
   detail::head(out, all);
   detail::answers(out, "Answers", all.answers);
   detail::verdicts(out, all);
-  detail::findings(out, all);
+  detail::other_clocks(out, all);
   detail::variants(out, all);
   detail::submission(out, all);
   detail::memory(out, all);
@@ -276,18 +271,16 @@ void text(std::basic_ostream<char, Traits>& out, measure::comparison const& all)
 
 namespace assay {
 
-/// What `full` returns: the comparison to print.
+/// The result of `full`: the comparison to print.
 struct full_report {
   comparison const& of;
 };
 
-/// The whole report of a comparison, for `std::cout << assay::full(found)`. The comparison must
-/// outlive the expression.
+/// Makes the full report of a comparison printable: `std::cout << assay::full(found)`. The
+/// comparison must outlive the expression.
 inline full_report full(comparison const& found) { return {found}; }
 
-template <class Traits>
-std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
-                                             full_report const& all) {
+inline std::ostream& operator<<(std::ostream& out, full_report const& all) {
   report::text(out, all.of);
   return out;
 }

@@ -3,7 +3,7 @@
 /// Tables of a trace as JSON; needs nlohmann_json.
 #pragma once
 
-#include <assay/report/json_parts.hpp>
+#include <assay/report/json_values.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/table.hpp>
 
@@ -14,9 +14,9 @@
 
 namespace assay::report {
 
-/// Writes a table as an array of one object a row, keyed by the names of the columns, with the
-/// decimals of the other formats; null where there is nothing to tell. Rows are written one by one,
-/// since the document of a million would not fit. Bytes that are not UTF-8 are replaced.
+/// Writes a table as an array with one object per row, keyed by the names of the columns. Numbers
+/// have the decimals of the other formats; a cell without a value is null. Rows are written one by
+/// one, since a document of a million rows would not fit. Bytes that are not UTF-8 are replaced.
 inline void json_table(std::ostream& out, trace::table const& of) {
   auto const quoted = [](std::string const& text) {
     return document(text).dump(-1, ' ', false, document::error_handler_t::replace);

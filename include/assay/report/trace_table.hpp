@@ -10,17 +10,28 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report {
 
 namespace detail {
 
-/// Adds a cell as it stands in every format; nothing where there is nothing to tell.
+/// `fixed`, but with exact ties rounded away from zero, as `nsys stats` rounds them.
+inline std::string rounded(double value, int decimals) {
+  auto const scale = decimals == 1 ? 10.0 : 1000.0;
+  auto const scaled = value * scale;
+  auto const tie = std::abs(scaled) < 0x1p50 && std::fma(value, scale, -scaled) == 0 &&
+                   std::abs(scaled - std::trunc(scaled)) == 0.5;
+  return fixed(tie ? std::round(scaled) / scale : value, decimals);
+}
+
+/// Appends the text of a cell; nothing for a cell without a value.
 inline void append_cell(std::string& to, trace::table const& of, std::size_t row,
                         std::size_t column) {
   if (of.missing(row, column)) { return; }
@@ -33,7 +44,7 @@ inline void append_cell(std::string& to, trace::table const& of, std::size_t row
     to.append(digits.data(),
               std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
   } else {
-    to += fixed(of.number(row, column), format == trace::cell_format::one_decimal ? 1 : 3);
+    to += rounded(of.number(row, column), format == trace::cell_format::one_decimal ? 1 : 3);
   }
 }
 
@@ -43,21 +54,33 @@ inline std::string cell_text(trace::table const& of, std::size_t row, std::size_
   return text;
 }
 
-/// Whether a byte begins a character of UTF-8. Names that are not UTF-8 are only laid out a bit
-/// worse for it.
+/// True if a byte begins a character of UTF-8. Names that are not UTF-8 only get a worse layout.
 constexpr bool begins_character(char byte) noexcept {
   return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
 }
 
-/// How many characters a text in UTF-8 has.
+/// The number of characters of a text in UTF-8.
 inline std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-/// The text on one line and cut to `most` characters, the last of which is an ellipsis then.
+/// The text without control characters, which would move the cursor of a terminal or change its
+/// colours: each is a space.
+inline std::string printable(std::string text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    auto const byte = static_cast<unsigned char>(text[at]);
+    auto const next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    if (byte == 0xC2U && next >= 0x80U && next < 0xA0U) { text.erase(at, 1); }  // of two bytes
+    if (byte < 0x20U || byte == 0x7FU || (byte == 0xC2U && next >= 0x80U && next < 0xA0U)) {
+      text[at] = ' ';
+    }
+  }
+  return text;
+}
+
+/// The text on one line; a longer text is cut to `most` characters and ends in an ellipsis.
 inline std::string cut(std::string text, std::size_t most) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  text = printable(std::move(text));
   if (characters(text) <= most) { return text; }
   std::size_t at = 0;
   for (std::size_t seen = 0; at < text.size(); ++at) {
@@ -89,9 +112,9 @@ inline void text(std::ostream& out, trace::table const& of, std::size_t widest =
   std::string heads, dashes;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& name = columns[i].name;
-    auto const before = i == 0 ? " " : "  ";
+    std::string const before(i == 0 ? 1 : 2, ' ');
     heads += before + detail::padded(name, (widths[i] - name.size()) / 2, widths[i]);
-    dashes += before + std::string(widths[i], '-');
+    dashes.append(before).append(widths[i], '-');
   }
   out << heads << '\n' << dashes << '\n';
   for (std::size_t row = 0; row < of.rows(); ++row) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a trace says, in words: whether copies overlap kernels and if not why; what changed between
-/// two runs and how much of their difference that is.
+/// Sentences on a trace: the overlap of copies and kernels with its obstacles, and the changes
+/// between two runs as parts of their difference.
 #pragma once
 
 #include <assay/report/format.hpp>
@@ -86,7 +86,23 @@ inline std::string evidence(trace::model const& of, trace::overlap_reason const&
 inline std::vector<std::string> sentences(trace::overlap_explanation const& found,
                                           trace::model const& of) {
   std::vector<std::string> lines;
-  if (found.copies_ns == 0) { return {"There are no copies."}; }
+  auto const migrations = [&] {
+    for (auto const& device : found.devices) {
+      auto const& use = device.use(trace::copy_direction::migration);
+      if (use.count == 0) { continue; }
+      lines.push_back(
+          trace::device_label(of, device.device) + " migrated pages of unified memory in " +
+          detail::counted(use.count, "transfer", "transfers") + ", " +
+          byte_size(static_cast<double>(use.bytes)) + " in " + detail::nanoseconds(use.busy_ns) +
+          ", while kernels ran for " + detail::part_text(use.hidden_ns, use.busy_ns) +
+          " of it; such a transfer is no copy that a stream could order.");
+    }
+  };
+  if (found.copies_ns == 0) {
+    lines.push_back("There are no copies.");
+    migrations();
+    return lines;
+  }
   auto const how = found.hidden_ns == 0      ? "Copies do not overlap kernels"
                    : found.exposed_ns() == 0 ? "Copies overlap kernels all the time"
                                              : "Copies overlap kernels in part";
@@ -97,9 +113,10 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
   for (auto const& device : found.devices) {
     for (std::size_t i = 0; i < trace::copy_directions; ++i) {
       auto const& use = device.by_direction[i];
-      if (use.busy_ns == 0) { continue; }
+      auto const migration = i == static_cast<std::size_t>(trace::copy_direction::migration);
+      if (use.busy_ns == 0 || migration) { continue; }
       lines.push_back(trace::device_label(of, device.device) + ", " +
-                      std::string{label(static_cast<trace::copy_direction>(i))} + ": " +
+                      std::string{to_string(static_cast<trace::copy_direction>(i))} + ": " +
                       detail::counted(use.count, "copy", "copies") + ", " +
                       byte_size(static_cast<double>(use.bytes)) + " at " +
                       rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
@@ -110,6 +127,7 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
                       detail::nanoseconds(device.duplex_ns) + ".");
     }
   }
+  migrations();
   for (auto const& reason : found.reasons) {
     auto line = detail::counted(reason.copies, "copy", "copies") + ", exposed for " +
                 detail::nanoseconds(reason.exposed_ns) + ": " +
@@ -143,7 +161,7 @@ inline std::string change_text(trace::change const& each) {
     case trace::entry_kind::copy:
       text = "copies " + text;
       break;
-    case trace::entry_kind::set:
+    case trace::entry_kind::memset:
       text = "sets " + text;
       break;
     case trace::entry_kind::idle:
@@ -155,7 +173,7 @@ inline std::string change_text(trace::change const& each) {
     case trace::entry_kind::lock:
       text = "waiting for a lock, " + text;
       break;
-    case trace::entry_kind::own_code:
+    case trace::entry_kind::host_code:
       text = "host code " + text;
       break;
     default:
@@ -189,29 +207,30 @@ inline std::string quantity_of(trace::kernel_cause what, double value) {
 }
 
 /// A kernel's change split up by its counters, in one sentence.
-inline std::string account_text(trace::kernel_account const& of, double whole) {
+inline std::string kernel_change_text(trace::kernel_change const& of, double whole) {
   auto text = of.name.empty() ? "By counters, kernels of one side only, together " +
                                     signed_time(of.delta_ns()) + share_text(of.share) + ":"
                               : std::string{"Of that, by counters:"};
   for (auto const& each : of.causes) {
-    text += " " + std::string{label(each.what)} + " " + quantity_of(each.what, each.control) +
-            " -> " + quantity_of(each.what, each.variant) + " " + signed_time(each.ns);
+    text.append(" ").append(to_string(each.what)).append(" ");
+    text += quantity_of(each.what, each.control) + " -> " + quantity_of(each.what, each.variant) +
+            " " + signed_time(each.ns);
     if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
     text += ",";
   }
-  text += of.causes.empty() ? " no counter tells why" : " left " + signed_time(of.left_ns);
-  auto const share = of.left_ns / whole;
+  text += of.causes.empty() ? " no counter tells why" : " left " + signed_time(of.unexplained_ns);
+  auto const share = of.unexplained_ns / whole;
   if (!of.causes.empty() && std::isfinite(share)) { text += " (" + percent(share, 0) + ")"; }
   return text + ".";
 }
 
-/// What the host's calls, allocations, locks, waits and own code each came to, in one line.
-inline std::string kinds_text(trace::trace_difference const& found, trace::seen_by who) {
+/// The sums of the host's calls, allocations, locks, waits and own code, in one line.
+inline std::string kinds_text(trace::trace_difference const& found, trace::perspective who) {
   constexpr std::array<std::string_view, 10> words{
       "", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"};
   std::string text;
   for (auto const& each : trace::by_kind(found)) {
-    if (each.view != who || each.delta_ns() == 0) { continue; }
+    if (each.seen_by != who || each.delta_ns() == 0) { continue; }
     text += (text.empty() ? "" : ", ") + std::string{words[static_cast<std::size_t>(each.what)]} +
             " " + signed_time(each.delta_ns());
     if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
@@ -221,17 +240,21 @@ inline std::string kinds_text(trace::trace_difference const& found, trace::seen_
 
 }  // namespace detail
 
-/// Says what changed, in lines for people: what is explained, then for devices and for the host
-/// what accounts for most, at most `most` of each, leaving out what is below a hundredth. Kernels
-/// with counters have those below their line: the same time, split up.
+/// Lines on a difference: the explained part, then the largest changes of devices and of the host.
+///
+/// Devices and host have at most `most` lines each, without changes below a hundredth. A kernel
+/// with counters has a second line, which splits the same time by its counters.
 inline std::vector<std::string> sentences(trace::trace_difference const& found,
                                           std::size_t most = 5,
-                                          std::vector<trace::kernel_account> const& kernels = {}) {
+                                          std::vector<trace::kernel_change> const& kernels = {}) {
   std::vector<std::string> lines;
   auto const whole = found.difference_ns;
   auto const share = [&](double ns) {
     return whole == 0 ? std::string{} : detail::share_text(ns / whole);
   };
+  if (whole == 0 && found.changes.empty()) {
+    return {"The traces do not differ in what they record."};
+  }
   lines.push_back("Of " + detail::signed_time(whole) + ", devices explain " +
                   detail::signed_time(found.device_ns) + share(found.device_ns) +
                   ", calls and locks that kept them waiting " + detail::signed_time(found.host_ns) +
@@ -243,35 +266,41 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
                     ", by which the traced runs differ: tracing itself added " +
                     detail::signed_time(found.tracing_ns()) + share(found.tracing_ns()) + ".");
   }
-  auto const by_counters = [&](trace::kernel_account const& split) {
-    lines.push_back(detail::account_text(split, whole));
+  auto const by_counters = [&](trace::kernel_change const& split) {
+    lines.push_back(detail::kernel_change_text(split, whole));
   };
-  auto const tell = [&](trace::seen_by who, std::string const& head) {
+  auto const tell = [&](trace::perspective who, std::string const& head) {
     std::size_t told = 0;
     for (auto const& each : found.changes) {
-      if (each.view != who || std::abs(each.delta_ns()) < least || told == most) { continue; }
-      lines.push_back(head + detail::change_text(each));
+      if (each.seen_by != who || std::abs(each.delta_ns()) < least || told == most) { continue; }
+      // The first line does not count these among what devices explain.
+      lines.push_back((waits_for_host(each) ? "Devices waiting for the host (split up below): "
+                       : has_no_cause(each) ? "Devices, unexplained: "
+                                            : head) +
+                      detail::change_text(each));
       ++told;
-      if (who != trace::seen_by::devices || each.what != trace::entry_kind::kernel) { continue; }
+      if (who != trace::perspective::devices || each.what != trace::entry_kind::kernel) {
+        continue;
+      }
       for (auto const& split : kernels) {
         if (split.name == each.name) { by_counters(split); }
       }
     }
   };
-  tell(trace::seen_by::devices, "Devices: ");
+  tell(trace::perspective::devices, "Devices: ");
   for (auto const& split : kernels) {
     if (split.name.empty() && std::abs(split.delta_ns()) >= least) { by_counters(split); }
   }
-  auto const tell_kinds = [&](trace::seen_by who, std::string const& head) {
+  auto const tell_kinds = [&](trace::perspective who, std::string const& head) {
     if (auto const kinds = detail::kinds_text(found, who); !kinds.empty()) {
       lines.push_back(head + kinds + ".");
     }
   };
-  tell_kinds(trace::seen_by::late_host, "While devices waited for the host, by kind: ");
-  tell(trace::seen_by::late_host, "While devices waited: ");
-  tell_kinds(trace::seen_by::host, "Host, per thread, by kind: ");
-  tell(trace::seen_by::host, "Host, per thread: ");
-  tell(trace::seen_by::context, "Beside: ");
+  tell_kinds(trace::perspective::host_waits, "While devices waited for the host, by kind: ");
+  tell(trace::perspective::host_waits, "While devices waited: ");
+  tell_kinds(trace::perspective::host, "Host, per thread, by kind: ");
+  tell(trace::perspective::host, "Host, per thread: ");
+  tell(trace::perspective::context, "Beside: ");
   return lines;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A finding in plain language: one sentence that says what is known and no more.
+/// A finding in plain language: one sentence with its number and its clock.
 #pragma once
 
 #include <assay/core/distinct.hpp>
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 
@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,18 +30,18 @@ inline int effect_decimals(measure::estimate const& effect) {
 
 }  // namespace detail
 
-/// Whether there is an interval; before the first analysis there is none, and an estimate without
-/// one would be taken for a result.
+/// True if there is an interval. Before the first analysis there is none, and an estimate alone
+/// would look like a result.
 inline bool has_interval(measure::estimate const& effect) {
   return std::isfinite(effect.high) || effect.low > 0;
 }
 
-/// An effect as its reader compares it: a signed percentage of the control's time.
+/// An effect as a signed percentage of the control's time.
 inline std::string effect_text(measure::estimate const& effect) {
   return signed_percent(effect.ratio - 1, detail::effect_decimals(effect)) + " %";
 }
 
-/// The interval that belongs to `effect_text`: `[+0.21, +0.39]`.
+/// The interval of an effect: `[+0.21, +0.39]`.
 inline std::string interval_text(measure::estimate const& effect) {
   if (!has_interval(effect)) { return "no bound yet"; }
   auto const decimals = detail::effect_decimals(effect);
@@ -65,17 +64,15 @@ struct opposed {
   std::string axis, negative, positive;
 };
 
-/// Two choices by their names alone where those differ: `mr::pool{10 GiB}` is `mr::pool` then.
+/// Shortens two choices to their names where the names differ: `mr::pool{10 GiB}` to `mr::pool`.
 inline opposed by_name(opposed of) {
   if (name_of(of.negative) == name_of(of.positive)) { return of; }
   return {of.axis, name_of(of.negative), name_of(of.positive)};
 }
 
-/// The axes with exactly two choices among the variants that a contrast weighs, in the variants'
-/// order. `splits` tells those whose choice alone gives the sign of the weight.
+/// The axes with exactly two choices among the variants of a contrast, in the variants' order.
 inline std::vector<opposed> two_level_axes(measure::finding const& found,
-                                           std::vector<measure::variant_result> const& variants,
-                                           bool splits) {
+                                           std::vector<measure::variant_result> const& variants) {
   std::vector<opposed> result;
   if (found.weights.size() != variants.size()) { return result; }
   std::vector<std::size_t> weighed;
@@ -84,39 +81,29 @@ inline std::vector<opposed> two_level_axes(measure::finding const& found,
   }
   if (weighed.empty()) { return result; }
   for (auto const& [axis, first] : variants[weighed.front()].axes) {
-    std::vector<std::string> negative, positive, choices;
-    for (auto const i : weighed) {
-      auto const value = choice(variants[i], axis);
-      add_distinct(found.weights[i] < 0 ? negative : positive, value);
-      add_distinct(choices, value);
-    }
-    if (choices.size() != 2) { continue; }
-    if (!splits) {
-      result.push_back({axis, choices[0], choices[1]});
-    } else if (negative.size() == 1 && positive.size() == 1) {
-      result.push_back({axis, negative[0], positive[0]});
-    }
+    std::vector<std::string> choices;
+    for (auto const i : weighed) { add_distinct(choices, choice(variants[i], axis)); }
+    if (choices.size() == 2) { result.push_back({axis, choices[0], choices[1]}); }
   }
   return result;
 }
 
-/// What is compared with what, and in which words.
+/// The two sides of a contrast as text.
 struct sides {
-  std::string control, variant;  ///< empty when the contrast cannot be told from the variants
-  std::string gap_from, gap_to;  ///< for an interaction: the gap that is looked at
-  std::string scope;             ///< for a main effect: over what it is averaged
+  std::string control, variant;  ///< empty where the variants do not show them
+  std::string gap_from, gap_to;  ///< for an interaction: the choices on both sides of the gap
 };
 
 inline sides sides_of(measure::finding const& found,
                       std::vector<measure::variant_result> const& variants) {
   using kind = measure::contrast::kind;
   if (found.what == kind::interaction) {
-    auto axes = two_level_axes(found, variants, false);
+    auto axes = two_level_axes(found, variants);
     if (axes.size() != 2) { return {}; }
     auto between = axes[0];
     auto gap = axes[1];
-    // The weight of (second choice, second choice) is positive when the effect is the gap under
-    // the second choice over the gap under the first; else the first and second swap places.
+    // A positive weight of (second choice, second choice) means that the effect is the gap under
+    // the second choice over the gap under the first. Else the first and second swap places.
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (choice(variants[i], between.axis) == between.positive &&
           choice(variants[i], gap.axis) == gap.positive && found.weights[i] < 0) {
@@ -126,13 +113,7 @@ inline sides sides_of(measure::finding const& found,
     }
     between = by_name(between);
     gap = by_name(gap);
-    return {between.negative, between.positive, gap.negative, gap.positive, {}};
-  }
-  if (found.what == kind::main_effect) {
-    auto const axes = two_level_axes(found, variants, true);
-    if (axes.size() != 1) { return {}; }
-    auto const which = by_name(axes[0]);
-    return {which.negative, which.positive, {}, {}, "averaged over the other choices"};
+    return {between.negative, between.positive, gap.negative, gap.positive};
   }
   sides result;
   if (found.weights.size() != variants.size()) { return result; }
@@ -146,7 +127,7 @@ inline sides sides_of(measure::finding const& found,
   return result;
 }
 
-/// `slower by 3.10 % [2.00, 4.20]`, the interval turned round for `faster`.
+/// `3.10 % [2.00, 4.20]`; for `faster`, both signs and ends are exchanged.
 inline std::string size_of_difference(measure::finding const& found, bool faster) {
   auto const& effect = found.effect;
   auto const sign = faster ? -1.0 : 1.0;
@@ -155,11 +136,11 @@ inline std::string size_of_difference(measure::finding const& found, bool faster
   auto high = sign * (effect.high - 1);
   if (faster) { std::swap(low, high); }
   auto const decimals = effect_decimals(effect);
-  // A bound: the interval is wider than noise makes it, and its middle says nothing.
+  // The interval of a bound is wider than its noise, so its middle says nothing.
   if (found.is_bound) { return "at least " + percent(low, decimals) + " (" + found.reason + ")"; }
   auto text = percent(size, decimals) + " [" + fixed(low * 100, decimals) + ", " +
               fixed(high * 100, decimals) + "]";
-  // Beyond a doubling, "slower by 480 %" is misread; the factor is not.
+  // Above a doubling, readers mistake "slower by 480 %", and understand a factor.
   if (effect.ratio >= 2 || effect.ratio <= 0.5) {
     auto const factor = faster ? 1 / effect.ratio : effect.ratio;
     text += ", a factor of " + fixed(factor, factor < 10 ? 2 : 1);
@@ -179,8 +160,7 @@ inline std::string difference_sentence(measure::finding const& found, sides cons
   }
   std::string const word = faster ? "faster" : "slower";
   if (who.control.empty()) { return found.contrast_name + ": " + word + " by " + size; }
-  return who.variant + " is " + word + " than " + who.control + " by " + size +
-         (who.scope.empty() ? "" : ", " + who.scope);
+  return who.variant + " is " + word + " than " + who.control + " by " + size;
 }
 
 /// The contrast as the object of a sentence: `A and B`, a gap, or its name.
@@ -193,16 +173,11 @@ inline std::string contrast_phrase(measure::finding const& found, sides const& w
   return who.control + " and " + who.variant;
 }
 
-}  // namespace detail
-
-/// One sentence, without its full stop, on what `found` says about the variants of `all`.
-///
-/// An EQUIVALENT finding names the largest difference that its interval leaves possible, rounded
-/// up; an INCONCLUSIVE one says how many epochs would settle it, where that is known.
-inline std::string sentence(measure::finding const& found, measure::comparison const& all) {
+/// The sentence without its clock.
+inline std::string statement(measure::finding const& found, measure::comparison const& all) {
   using measure::verdict;
-  auto const who = detail::sides_of(found, all.variants);
-  auto const phrase = detail::contrast_phrase(found, who);
+  auto const who = sides_of(found, all.variants);
+  auto const phrase = contrast_phrase(found, who);
   auto const named = who.control.empty();
   auto const gap = found.what == measure::contrast::kind::interaction;
   auto const between = (named || gap ? " for " : " between ") + phrase;
@@ -210,7 +185,7 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
   switch (found.outcome) {
     case verdict::faster:
     case verdict::slower:
-      return detail::difference_sentence(
+      return difference_sentence(
           found, who, found.exceeds_margin ? "" : ", below your " + setting_percent(all.margin));
     case verdict::equivalent: {
       auto const& [ratio, low, high, confidence] = found.effect;
@@ -235,6 +210,16 @@ inline std::string sentence(measure::finding const& found, measure::comparison c
              (found.reason.empty() ? "wrong result" : found.reason);
   }
   return found.contrast_name;
+}
+
+}  // namespace detail
+
+/// One sentence, without its full stop, on a finding about the variants of `all`, with its clock.
+///
+/// An EQUIVALENT finding names the largest difference that its interval allows, rounded up. An
+/// INCONCLUSIVE finding names the number of epochs that settle it, where that is known.
+inline std::string sentence(measure::finding const& found, measure::comparison const& all) {
+  return detail::statement(found, all) + " (" + std::string{to_string(found.on)} + " clock)";
 }
 
 }  // namespace assay::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// From epoch effects to a verdict, and the rule that ends a comparison: pure functions, for the
-/// engine, for its simulator, and for programs with effects of their own.
+/// Verdicts from epoch effects, and the rule that ends a comparison: pure functions for the engine,
+/// for its simulator, and for programs with effects of their own.
 #pragma once
 
 #include <assay/stats/group_sequential.hpp>
@@ -19,8 +19,8 @@
 
 namespace assay::stats {
 
-/// The outcome of a contrast. `faster` and `slower` speak of the variant against the control; for
-/// an interaction they read as negative and positive.
+/// The outcome of a contrast. `faster` and `slower` compare the variant with the control. For an
+/// interaction they mean a negative and a positive effect.
 enum class verdict { faster, slower, equivalent, inconclusive, unproven, wrong_answer };
 
 constexpr std::string_view to_string(verdict which) noexcept {
@@ -36,10 +36,11 @@ struct classification {
   interval effect;
 };
 
-/// The verdict that an interval of a log ratio allows: a sign if the interval excludes 0;
-/// equivalence if it lies in the margin, which is two one-sided tests at half its level each.
+/// The verdict that an interval of a log ratio allows: a sign if the interval excludes 0, and
+/// equivalence if it lies in the margin.
 ///
-/// The margin is a ratio: 0.01 allows from 1 / 1.01 to 1.01.
+/// Equivalence is two one-sided tests, each at half the interval's level. The margin is a ratio:
+/// 0.01 allows ratios from 1 / 1.01 to 1.01.
 inline classification classify(interval const& effect, double margin) {
   double const bound = std::log1p(margin);
   classification found{verdict::inconclusive, true, effect};
@@ -52,25 +53,26 @@ inline classification classify(interval const& effect, double margin) {
   return found;
 }
 
-/// Classifies the effects of the epochs so far at an interim analysis: one log ratio an epoch, of
-/// the variant's time to the control's.
+/// Classifies the effects of the epochs so far at an interim analysis. Each effect is the log ratio
+/// of the variant's time to the control's in one epoch.
 inline classification classify(std::span<double const> epoch_effects, interim_analysis const& at,
                                double margin) {
   return classify(signed_rank_interval(epoch_effects, at.critical_value), margin);
 }
 
-/// Classifies effects that were collected in full before anybody looked at them: one log ratio for
-/// each pair of measurements. Too few effects for the level `alpha` are inconclusive. For programs
-/// with measurements of their own; pairs must be exchangeable where the two sides are equal. Throws
+/// Classifies the effects of a program's own measurements, in one analysis of all of them.
+///
+/// Each effect is the log ratio of a pair of measurements. The pairs must be exchangeable where the
+/// two sides are equal. Too few effects for the level `alpha` are inconclusive. Throws
 /// `std::invalid_argument` for effects that are not finite, and for a margin that is not positive.
 inline classification classify(std::span<double const> effects, double margin, double alpha) {
   for (std::size_t i = 0; i < effects.size(); ++i) {
     if (std::isfinite(effects[i])) { continue; }
-    throw std::invalid_argument("effect " + std::to_string(i) + " is " +
-                                std::to_string(effects[i]) + ": effects are finite log ratios");
+    throw std::invalid_argument("effect " + std::to_string(i) + " is " + number_text(effects[i]) +
+                                ": effects are finite log ratios");
   }
   if (!(margin > 0)) {
-    throw std::invalid_argument("a margin is positive, not " + std::to_string(margin));
+    throw std::invalid_argument("a margin is positive, not " + number_text(margin));
   }
   int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), alpha);
   return classify(signed_rank_interval(effects, critical), margin);
@@ -80,7 +82,7 @@ constexpr bool is_sign(verdict which) noexcept {
   return which == verdict::faster || which == verdict::slower;
 }
 
-/// Whether one contrast needs no more epochs: it has a sign, or it is equivalent and
+/// True when a contrast needs no more epochs: it has a sign, or it is equivalent and
 /// `run_until_sign` does not ask for a sign.
 constexpr bool settled(classification const& found, bool run_until_sign) noexcept {
   return is_sign(found.outcome) || (found.outcome == verdict::equivalent && !run_until_sign);
@@ -88,11 +90,11 @@ constexpr bool settled(classification const& found, bool run_until_sign) noexcep
 
 namespace detail {
 
-/// The half-width at which an interval lies between two bounds in four cases of five, if the true
-/// value is at the distances `near` and `far` from them, near <= far.
+/// The half-width at which an interval lies between two bounds in four cases of five. The true
+/// value is at the distances `near` and `far` from the bounds, near <= far.
 ///
-/// The estimate is normal, and the interval is that of an analysis at level .008: 2.65 standard
-/// errors to each side.
+/// The estimate is taken as normal, and the half-width as 2.65 standard errors: an analysis at
+/// level .008.
 inline double half_width_for_four_in_five(double near, double far) {
   auto const inside = [](double distance, double half_width) {
     return 0.5 * std::erfc(-2.65 * (distance / half_width - 1) / std::sqrt(2.0));
@@ -108,8 +110,8 @@ inline double half_width_for_four_in_five(double near, double far) {
 
 }  // namespace detail
 
-/// The number of epochs that would settle a contrast with four chances in five, if the effect is as
-/// estimated and the half-width falls with the root of the number; 0 if that cannot be known.
+/// The number of epochs that settle a contrast in four cases of five; 0 where it is unknown. The
+/// effect is taken as estimated, and the half-width as falling with the root of the number.
 inline int epochs_to_settle(classification const& found, int epochs, double margin,
                             bool run_until_sign) {
   double const half_width = found.effect.half_width();

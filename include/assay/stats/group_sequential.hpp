@@ -3,9 +3,9 @@
 /// The interim analyses of a comparison, and the part of the error level that each may spend.
 #pragma once
 
+#include <assay/stats/number_text.hpp>
 #include <assay/stats/signed_rank.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -20,7 +20,7 @@ struct interim_analysis {
   int critical_value = -1;
 };
 
-/// The largest number of epochs of one comparison: the signed-rank law of 1000 values takes
+/// The largest number of epochs of one comparison. The signed-rank law of 1000 values takes
 /// milliseconds to compute.
 inline constexpr int most_epochs = 1000;
 
@@ -52,21 +52,22 @@ inline int next_analysis(int epochs) {
 /// The interim analyses of a comparison with at most `max_epochs` epochs, for one of `family`
 /// contrasts that share the level `alpha`.
 ///
-/// The first analysis may spend a fifth of the level, as 8 epochs need .0078 of .05 for any
-/// verdict; the others share the rest evenly. The union bound makes all intervals, over all
-/// analyses and contrasts, hold together with probability 1 - alpha. So a comparison may stop at
-/// any analysis for any reason. The signed-rank law is discrete: the level that an analysis does
-/// not use goes to the next one. An analysis at which even equal signs prove nothing is left out.
-/// Throws `std::invalid_argument` where no analysis remains.
+/// The first analysis may spend a fifth of the level, because 8 epochs need .0078 of .05 for any
+/// verdict. The others share the rest evenly. By the union bound, all intervals of all analyses and
+/// contrasts hold together with probability 1 - alpha. So a comparison may stop at any analysis for
+/// any reason. The signed-rank law is discrete, and the level that an analysis does not use goes to
+/// the next one. An analysis at which even equal signs prove nothing is left out. Throws
+/// `std::invalid_argument` where no analysis remains.
 inline std::vector<interim_analysis> alpha_schedule(int max_epochs, double alpha,
                                                     std::size_t family) {
   if (!(alpha > 0 && alpha < 1)) {
-    throw std::invalid_argument("alpha lies between 0 and 1, not " + std::to_string(alpha));
+    throw std::invalid_argument("alpha lies between 0 and 1, not " + number_text(alpha));
   }
   if (family == 0) { throw std::invalid_argument("a family has 1 contrast or more, not 0"); }
   if (max_epochs < 1 || max_epochs > most_epochs) {
-    throw std::invalid_argument("max_epochs lies between 1 and " + std::to_string(most_epochs) +
-                                ", not " + std::to_string(max_epochs));
+    throw std::invalid_argument("the number of epochs lies between 1 and " +
+                                std::to_string(most_epochs) + ", not " +
+                                std::to_string(max_epochs));
   }
   auto const when = detail::analysis_epochs(max_epochs);
   double const own = alpha / static_cast<double>(family);
@@ -82,12 +83,13 @@ inline std::vector<interim_analysis> alpha_schedule(int max_epochs, double alpha
     unspent -= 2 * law[static_cast<std::size_t>(critical)];
   }
   if (all.empty()) {
-    // Signs that all agree have a probability of 2^(1 - n).
+    // All n signs agree with probability 2^(1 - n).
     auto const least =
         static_cast<int>(std::ceil(1 + std::log2(static_cast<double>(family) / alpha)));
-    throw std::invalid_argument("max_epochs = " + std::to_string(max_epochs) +
-                                " can prove nothing at alpha = " + std::to_string(alpha) +
-                                " over " + std::to_string(family) + " contrasts: allow " +
+    throw std::invalid_argument("at most " + std::to_string(max_epochs) +
+                                " epochs can prove nothing at a false-alarm rate of " +
+                                number_text(100 * alpha) + " % over " + std::to_string(family) +
+                                (family == 1 ? " contrast" : " contrasts") + ": allow " +
                                 std::to_string(least) + " epochs or more");
   }
   return all;

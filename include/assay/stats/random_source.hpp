@@ -3,6 +3,8 @@
 /// `random_source`: the same random numbers from the same seed on every machine.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,7 +31,7 @@ class random_source {
 
   bool flip() noexcept { return (next() >> 63U) != 0; }
 
-  /// Uniform in [0, count): draws that would favour small numbers are thrown away. `count` > 0.
+  /// Uniform in [0, count), without bias to small numbers; `count` > 0.
   std::uint64_t below(std::uint64_t count) noexcept {
     std::uint64_t const unfair = (0 - count) % count;  // 2^64 mod count
     auto drawn = next();
@@ -48,7 +50,7 @@ class random_source {
   std::uint64_t state_;
 };
 
-/// A seed of its own for the part `index` of what `seed` stands for.
+/// The seed of part `index` of an experiment with this seed.
 inline std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t index) noexcept {
   return random_source{random_source{seed}.next() ^ (index * 0xD1342543DE82EF95U)}.next();
 }

@@ -10,12 +10,11 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace assay::stats {
 
-/// One cell to be run.
+/// The variant and the buffer set of one cell.
 struct slot {
   int variant = 0;
   int buffer_set = 0;
@@ -23,12 +22,12 @@ struct slot {
 };
 
 /// Two halves of 2 K cells for K variants. A half runs its variants in a random permutation and
-/// then in its reverse (ABBA or BAAB for two); the second half draws a new permutation and swaps
+/// then in its reverse (ABBA or BAAB for two). The second half draws a new permutation and swaps
 /// every variant's buffer set.
 ///
 /// All variants have the same mean position, and as many cells in one buffer set as in the other.
-/// So linear drift and the effect of a buffer set cancel from contrasts of mean log times. A
-/// relabelling of the variants gives an order just as probable. So contrasts of equal variants have
+/// So linear drift and the effect of a buffer set cancel from contrasts of mean log times.
+/// Relabelled variants give an order just as probable, so contrasts of equal variants have
 /// symmetric laws under any drift or noise.
 struct block {
   std::vector<slot> slots;
@@ -42,11 +41,10 @@ struct block {
 
 namespace detail {
 
-/// The variant in the middle of each of `halves` halves: all variants equally often, as far as that
-/// goes, in random order, so that each shows what the cell before it adds.
+/// The variant in the middle of each of `halves` halves, in random order. The counts of the
+/// variants differ by at most one, so that each shows its carry-over.
 ///
-/// The counts are fixed and the labels are not: relabelled variants give a sequence just as
-/// probable.
+/// Relabelled variants give a sequence just as probable.
 inline std::vector<int> draw_repeats(int variants, std::size_t halves, random_source& from) {
   std::vector<int> repeats;
   while (repeats.size() < halves) {
@@ -60,8 +58,8 @@ inline std::vector<int> draw_repeats(int variants, std::size_t halves, random_so
   return repeats;
 }
 
-/// A block whose halves repeat the variants `first` and `second`. In its first half, as many
-/// variants use one buffer set as the other; a coin decides for the odd one.
+/// Draws a block with the variants `first` and `second` in the middle of its halves. In its first
+/// half, as many variants use one buffer set as the other; a random bit decides for the odd one.
 inline block draw_block(int variants, int first, int second, random_source& from) {
   auto const count = static_cast<std::size_t>(variants);
   std::vector<int> order(count);

@@ -3,6 +3,8 @@
 /// Wilcoxon's signed-rank statistic: its exact law, and the interval that inverts its test.
 #pragma once
 
+#include <assay/stats/number_text.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -13,11 +15,11 @@
 
 namespace assay::stats {
 
-/// P(T+ <= t) for t = 0 ... n(n+1)/2, where T+ sums the ranks of the positive ones among n values
-/// whose signs are fair coins.
+/// P(T+ <= t) for t = 0 ... n(n+1)/2. T+ is the sum of the ranks of the positive values among n
+/// values with random signs.
 ///
-/// Each rank is in the sum or not, so the law is a product of n two-point laws. Halving is exact in
-/// binary, so there is no rounding at all up to n = 53, and none that matters above.
+/// Each rank is in the sum or not, so the law is the convolution of n two-point laws. Halving is
+/// exact in binary, so there is no rounding up to n = 53, and negligible rounding above.
 inline std::vector<double> signed_rank_distribution(int n) {
   if (n < 0) {
     throw std::invalid_argument("a signed-rank sample has 0 or more values, not " +
@@ -37,11 +39,11 @@ inline std::vector<double> signed_rank_distribution(int n) {
   return law;
 }
 
-/// The largest c with P(T+ <= c) <= alpha / 2, and -1 when even T+ = 0 is more probable than that.
+/// The largest c with P(T+ <= c) <= alpha / 2, or -1 where even P(T+ = 0) is above alpha / 2.
 /// The two-sided test at level alpha rejects when T+ or its mirror image is at most c.
 inline int signed_rank_critical_value(int n, double alpha) {
   if (!(alpha > 0 && alpha < 1)) {
-    throw std::invalid_argument("a level lies between 0 and 1, not " + std::to_string(alpha));
+    throw std::invalid_argument("a level lies between 0 and 1, not " + number_text(alpha));
   }
   auto const law = signed_rank_distribution(n);
   auto const above = std::upper_bound(law.begin(), law.end(), alpha / 2);
@@ -75,9 +77,9 @@ inline std::vector<double> walsh_averages(std::span<double const> values) {
 /// Hodges-Lehmann estimate (median of the Walsh averages) and the closed interval
 /// [W(c+1), W(N-c)] of those shifts that the signed-rank test with critical value c accepts.
 ///
-/// Exact for values that are symmetric about the shift, of whatever law; zeros and ties stay in,
-/// which makes it conservative. Negating all values negates all three numbers bit for bit. With
-/// c < 0 no level can be reached and both ends are infinite. Throws on no values.
+/// The interval is exact for values of any law that is symmetric about the shift. Zeros and ties
+/// stay in the sample, which widens it. Negating all values negates all three numbers bit for bit.
+/// With c < 0 no level can be reached, and both ends are infinite. Throws on no values.
 inline interval signed_rank_interval(std::span<double const> values, int critical_value) {
   if (values.empty()) {
     throw std::invalid_argument("a signed-rank interval needs 1 value or more");

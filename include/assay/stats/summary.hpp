@@ -3,6 +3,8 @@
 /// Five-number summaries, and the location of a small sample with outliers.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -41,24 +43,24 @@ inline summary summarise(std::vector<double> values) {
           values.front(),        values.back(),          values.size()};
 }
 
-/// The mean of the values without outliers: those farther from the median than 3 times the third
-/// quartile of all distances from it, which is 3.5 standard deviations of normal values. Values
-/// within `always` of the median are no outliers, so that ticks of a coarse clock average out.
+/// The mean of the values without outliers; NaN of no values.
 ///
-/// Up to a quarter of the values may be outliers. Negated values give the negated mean bit for bit.
-/// NaN of no values.
+/// An outlier is farther from the median than 3 times the third quartile of all distances from it,
+/// which is 3.5 standard deviations of normal values. Values within `always` of the median are no
+/// outliers, so that ticks of a coarse clock average out. Up to a quarter of the values may be
+/// outliers. Negated values give the negated mean bit for bit.
 inline double mean_without_outliers(std::vector<double> const& values, double always = 0) {
   auto sorted = values;
   std::sort(sorted.begin(), sorted.end());
   if (sorted.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
-  // Both middle values, as an interpolation is not exactly odd.
+  // The mean of both middle values negates exactly; an interpolation does not.
   double const median = 0.5 * (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]);
   std::vector<double> distances;
   for (double const each : sorted) { distances.push_back(std::abs(each - median)); }
   std::sort(distances.begin(), distances.end());
   double const limit = std::max(always, 3 * quantile(distances, 0.75));
   double above = 0;
-  double below = 0;  // apart and from the outside in, so that negation exchanges the sums
+  double below = 0;  // two sums, added from the outside in: negation exchanges them
   int count = 0;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     double const low = sorted[i] - median;
@@ -81,10 +83,10 @@ inline double standard_deviation(std::span<double const> values) {
   return std::sqrt(squares / (count - 1));
 }
 
-/// The correlation of each value with the one before it, in [-1, 1]; NaN for fewer than 4 values
-/// and for values without any spread.
+/// Correlates each value with the one before it. The result is in [-1, 1], and NaN for fewer than 4
+/// values and for equal values.
 ///
-/// Independent values give about 0, within 2 / sqrt(count) in 19 samples of 20.
+/// Independent values give a result within 2 / sqrt(count) of 0 in 19 samples of 20.
 inline double lag_one_autocorrelation(std::span<double const> values) {
   if (values.size() < 4) { return std::numeric_limits<double>::quiet_NaN(); }
   double mean = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the modes share: their common fields checked, and the first failure of a batch kept.
+/// Functions that all modes use: checks of their fields, and the first failure of a batch.
 #pragma once
 
 #include <assay/submit/concepts.hpp>
@@ -23,8 +23,7 @@ inline void require_positive(std::string_view mode, std::string_view field, int 
                               std::to_string(value) + ", but must be at least 1");
 }
 
-/// Checks what every mode needs: positive counts whose product can be numbered, and a lane for each
-/// thread.
+/// Throws unless the counts are positive, their product fits an `int`, and each thread has a lane.
 inline void require_batch(std::string_view mode, int threads, int items, std::size_t lanes) {
   require_positive(mode, "threads", threads);
   require_positive(mode, "items", items);
@@ -41,20 +40,20 @@ inline void require_batch(std::string_view mode, int threads, int items, std::si
   }
 }
 
-/// `NAME{threads=T, items=I}`, and `, sync_per_item` where it is asked for.
+/// `NAME{threads=T, items=I}`, or `NAME{threads=T, items=I, sync_per_item}`.
 inline std::string describe_batch(std::string_view mode, int threads, int items,
                                   bool sync_per_item) {
   return std::string{mode} + "{threads=" + std::to_string(threads) +
          ", items=" + std::to_string(items) + (sync_per_item ? ", sync_per_item}" : "}");
 }
 
-/// The first failure of a batch, which tells all threads to stop before their next item.
+/// The first failure of a batch. All threads stop before their next item then.
 class failure {
  public:
   bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
-  /// Calls `step`; whether it returned. What it throws is kept as the failure of `item` if it is
-  /// the batch's first; `where` is put before its text.
+  /// Calls `step` and returns true unless the call threw. The first exception of the batch becomes
+  /// the failure of `item`, with `where` before its text.
   template <class Step>
   bool guard(int item, Step&& step, char const* where = "") noexcept {
     try {
@@ -71,7 +70,8 @@ class failure {
     }
   }
 
-  /// Throws `item_error` with the cause nested in it if a step failed; only when all have stopped.
+  /// Throws `item_error` with the cause nested in it if a step failed. All threads must have
+  /// stopped.
   void rethrow() const {
     if (cause_ == nullptr) { return; }
     try {
@@ -91,7 +91,7 @@ class failure {
   alignas(64) std::atomic<bool> stopped_ = false;
 };
 
-/// Where a failure was noticed that belongs to some earlier item of the same lane.
+/// The `where` of a failure that the drain of a lane reports, perhaps of an earlier item.
 inline constexpr char const* while_draining =
     "found when its lane was drained, so this or an earlier item of the lane: ";
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a submission mode is, and what it tells those who watch it.
+/// The concept of a submission mode, and the probe that observes a batch.
 #pragma once
 
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 #include <assay/submit/lane.hpp>
 
 #include <concepts>
@@ -23,13 +23,15 @@ struct batch_times {
 
 /// Host times of one item, in nanoseconds.
 struct item_times {
-  double total = 0;      ///< from asking to submit until the item is enqueued
-  double lock_wait = 0;  ///< of that, waiting for the mutex, or for the submitter of a queue
+  double total = 0;  ///< from the request to submit until the item is enqueued
+  double lock_wait =
+      0;  ///< the part spent on waiting for the mutex, or for the submitter of a queue
 };
 
-/// Watches a batch; this one does not, at no cost. Another type with the same members is told:
-/// `lane_begin` before a lane's first item and `lane_end` after its last, both on the thread that
-/// submits to that lane; `item` after each item if `per_item`, on the thread that asked for it.
+/// A probe that observes nothing, at no cost. A type with the same members observes a batch.
+///
+/// The thread that submits to a lane calls `lane_begin` before the lane's first item and `lane_end`
+/// after its last. If `per_item` is true, the thread that asked for an item calls `item` after it.
 struct no_probe {
   static constexpr bool per_item = false;
   template <class Lane>
@@ -40,7 +42,7 @@ struct no_probe {
   void item(Lane&, int /*item*/, item_times) const noexcept {}
 };
 
-/// An item that failed; the cause is nested in it (`std::rethrow_if_nested`).
+/// An item that failed. The cause is nested in the exception (`std::rethrow_if_nested`).
 class item_error : public std::runtime_error {
  public:
   item_error(int item, std::string const& why)
@@ -51,7 +53,7 @@ class item_error : public std::runtime_error {
   int item_;
 };
 
-/// Stands in concept checks for an item: a callable that enqueues on the lane it is given.
+/// An item for concept checks: a callable that enqueues on a lane.
 template <class Lane>
 struct any_item {
   void operator()(Lane&, int) const {}
@@ -59,26 +61,26 @@ struct any_item {
 
 }  // namespace submit
 
-/// A choice on the submission axis: how host threads hand a batch of items to their lanes.
+/// A choice on the submission axis: the threads that submit a batch, and their order.
 ///
-/// `lanes()` lanes are needed for `batch_items()` items. `open(lanes)` starts the mode's threads
-/// and returns a runner, which owns the lanes' copies; `runner.run(item, key, probe)` runs one
-/// batch: it calls `item(lane, number)` for every number in [0, batch_items()), from the mode's
-/// threads, blocks until every lane has drained, and returns `submit::batch_times`. Each item
-/// must only enqueue. `key` tells apart batches whose items differ (other buffers), for modes
-/// that record them. The first exception stops the batch; once all threads have stopped and all
-/// lanes have drained it is rethrown, nested in a `submit::item_error`. A runner is used by one
-/// thread at a time; its destructor joins its threads.
+/// A batch has `batch_items()` items on `lanes()` lanes. `open(lanes)` starts the mode's threads
+/// and returns a runner, which owns copies of the lanes. `runner.run(item, key, probe)` runs one
+/// batch and returns `submit::batch_times`: the mode's threads call `item(lane, number)` for every
+/// number in [0, batch_items()), and `run` blocks until every lane has drained. An item only
+/// enqueues work. Batches with equal `key` have equal items, so that a mode may record them. The
+/// first exception stops the batch. `run` rethrows it, nested in a `submit::item_error`, when all
+/// threads have stopped and all lanes have drained. One thread at a time uses a runner. The
+/// destructor joins the threads.
 template <class M>
 concept submission_mode = policy<M> && requires(M const& mode) {
   { mode.lanes() } -> std::same_as<int>;
   { mode.batch_items() } -> std::same_as<int>;
 };
 
-/// Whether a mode can run on lanes of this type (a graph needs capturable memory, for instance).
+/// A mode that can run on lanes of this type. For instance, a graph needs capturable memory.
 template <class M, class Lane>
 concept submits_to = submission_mode<M> && requires(M const& mode, std::vector<Lane> lanes) {
-  // Not void, as of an `open` that is only there to say why it cannot.
+  // An `open` that only explains a refusal returns void.
   { mode.open(lanes) } -> std::movable;
 };
 

@@ -5,7 +5,7 @@
 
 #include <assay/core/cccl.hpp>
 #include <assay/core/error.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/submit/threaded.hpp>
@@ -23,7 +23,7 @@
 
 namespace assay::submit {
 
-/// An owned executable graph, which must not be running when it goes.
+/// An owned executable graph. The graph must not run when the owner is destroyed.
 class graph_exec {
  public:
   explicit graph_exec(cudaGraph_t recorded) { check(cudaGraphInstantiate(&handle_, recorded, 0)); }
@@ -36,7 +36,7 @@ class graph_exec {
     if (handle_ != nullptr) { check_noexcept(cudaGraphExecDestroy(handle_)); }
   }
 
-  /// Moves the graph to the device, so that the first launch need not.
+  /// Uploads the graph to the device, so that the first launch is as fast as the others.
   void upload(::cuda::stream_ref on) const { check(cudaGraphUpload(handle_, on.get())); }
   void launch(::cuda::stream_ref on) const { check(cudaGraphLaunch(handle_, on.get())); }
 
@@ -44,10 +44,10 @@ class graph_exec {
   cudaGraphExec_t handle_ = nullptr;
 };
 
-/// What a stream captures, from construction to `end`; an exception in between ends it too.
+/// A capture of a stream, from construction to `end()` or to destruction.
 ///
-/// Calls that could block, or that the graph cannot hold, fail on the capturing thread meanwhile;
-/// other threads are free.
+/// Meanwhile, calls that could block or that a graph cannot hold fail on the capturing thread.
+/// Other threads are not restricted.
 class stream_capture {
  public:
   explicit stream_capture(::cuda::stream_ref on) : on_(on) {
@@ -72,15 +72,15 @@ class stream_capture {
   bool open_ = true;
 };
 
-/// A lane whose items can be recorded: on a CUDA stream, with memory that a graph can keep and a
-/// transfer, if any, that never blocks the host.
+/// A lane that can be captured: a CUDA stream, a capturable memory resource, and a transfer that
+/// never blocks the host.
 template <class L>
 concept graph_lane =
     device_lane<L> && std::same_as<typename L::stream_type, ::cuda::stream_ref> &&
     capturable_memory<typename L::memory_type, ::cuda::stream_ref> && L::transfer_type::capturable;
 
-/// Replays items that were recorded when their key was first seen. After a failure the runner can
-/// be used again, unless the device is lost; what failed while it was recorded is recorded anew.
+/// Records the items of each key once and replays them. After a failure the runner can be used
+/// again, unless the device is lost. A recording that failed is made anew.
 template <graph_lane Lane>
 class graph_runner {
  public:
@@ -88,16 +88,16 @@ class graph_runner {
       : items_(lanes.size() * static_cast<std::size_t>(items)),
         replays_(name, std::move(lanes), items, sync_per_item) {}
 
-  /// See `submission_mode`. The first batch with a key calls each item once, one after another, to
-  /// record it, before the batch that is timed; later batches with that key never call an item.
-  /// Graphs and what their memory holds are kept for each key until the runner goes.
+  /// See `submission_mode`. The first batch with a key records each item in turn, before the timed
+  /// part. Later batches with that key call no item. The runner keeps the graphs and their memory
+  /// until its destruction.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t key = 0, Probe&& probe = Probe{}) {
     auto known = recordings_.find(key);
     if (known == recordings_.end()) { known = recordings_.emplace(key, record(item)).first; }
     auto const& graphs = known->second.graphs;
     auto const replay = [&](Lane& lane, int number) {
-      range const here{"submit::graph launch", category::gpu};
+      nvtx_range const here{"submit::graph launch", category::gpu};
       graphs[static_cast<std::size_t>(number)]->launch(lane.stream);
     };
     return replays_.run(replay, key, probe);
@@ -107,14 +107,14 @@ class graph_runner {
   using hold = decltype(std::declval<typename Lane::memory_type&>().capture(
       std::declval<::cuda::stream_ref>()));
 
-  /// One key's graphs, and what keeps the blocks that they use: one hold for each lane, whose items
-  /// may share blocks since they replay in stream order.
+  /// The graphs of one key, and a hold on the memory of each lane. Items of a lane may share
+  /// blocks, since they replay in stream order.
   struct recording {
     std::vector<hold> holds;
-    std::vector<std::optional<graph_exec>> graphs;  // go before what they use
+    std::vector<std::optional<graph_exec>> graphs;  // destroyed before the holds
   };
 
-  /// Ends the holds at the end of the scope, also when an item failed.
+  /// Calls `end()` of all holds at the end of the scope, also when an item failed.
   struct open_holds {
     std::vector<hold>& all;
     ~open_holds() {
@@ -122,9 +122,9 @@ class graph_runner {
     }
   };
 
-  /// Opens a hold for each lane, all before the first capture begins: a resource may have to wait
-  /// for the device, which no thread may do while another captures. A refusal counts as a failure
-  /// of the lane's first item.
+  /// Opens a hold for each lane before the first capture begins: a resource may have to wait for
+  /// the device, and no thread may do that while another captures. A refusal counts as a failure of
+  /// the lane's first item.
   void hold_all(std::vector<hold>& holds) {
     failure refused;
     int first = 0;
@@ -137,14 +137,14 @@ class graph_runner {
 
   template <class Item>
   recording record(Item& item) {
-    range const scope{"submit::graph record", category::cpu, items_};
+    nvtx_range const scope{"submit::graph record", category::cpu, items_};
     recording fresh;
     fresh.graphs.resize(items_);
     {
       open_holds const open{fresh.holds};
       hold_all(fresh.holds);
-      // One at a time: CUPTI 13.0 takes copies for kernels, or crashes, where threads capture and
-      // instantiate at once, and so does whatever tool reads it.
+      // One capture at a time: CUPTI 13.0, and so every tool above it, takes copies for kernels or
+      // crashes when threads capture and instantiate at the same time.
       std::mutex one_at_a_time;
       replays_.run([&](Lane& lane, int number) {
         auto& graph = fresh.graphs[static_cast<std::size_t>(number)];
@@ -161,14 +161,14 @@ class graph_runner {
   }
 
   std::size_t items_;
-  threaded_runner<Lane, open_gate> replays_;
+  threaded_runner<Lane, no_lock> replays_;
   std::map<std::uint64_t, recording> recordings_;
 };
 
-/// Each item is recorded once as a graph of its own, and replayed by a single call from then on;
-/// otherwise as `submit::concurrent`.
+/// As `submit::concurrent`, but each item is captured once as a CUDA graph and then replayed by a
+/// single call.
 ///
-/// Items must be free of calls that block, and must do the same each time for the same key.
+/// Items must not block, and must do the same work each time for the same key.
 struct graph {
   int threads = 4;
   int items = 100;             ///< of each thread
@@ -186,7 +186,7 @@ struct graph {
     return {name.data(), std::move(lanes), items, sync_per_item};
   }
 
-  /// Only says why it cannot, where it is called; `submits_to` is false for such a pair.
+  /// Explains a refusal where a program calls this overload. `submits_to` is false for such a pair.
   template <class Lane>
   requires(!graph_lane<Lane>)
   void open(std::vector<Lane>) const {
@@ -196,10 +196,11 @@ struct graph {
     static_assert(Lane::transfer_type::capturable,
                   "submit::graph cannot run with this lane's transfer: it blocks the host, which a "
                   "graph cannot record (use transfer::pinned, mapped or overlapped)");
-    static_assert(!device_lane<Lane> || graph_lane<Lane> || !Lane::transfer_type::capturable,
-                  "submit::graph cannot run with this lane's memory: a graph needs memory that "
-                  "keeps its blocks, a capturable_memory such as mr::pool or mr::async (mr::cuda "
-                  "is not)");
+    static_assert(
+        !device_lane<Lane> || graph_lane<Lane> || !Lane::transfer_type::capturable,
+        "submit::graph cannot run with this lane's memory: a graph needs memory that "
+        "keeps its blocks, a capturable_memory such as mr::pool or mr::async (mr::cuda_malloc "
+        "is not)");
   }
 
   bool operator==(graph const&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `lane`: what one item may use.
+/// `lane`: the place, stream, memory and transfer of one item.
 #pragma once
 
 #include <assay/core/place.hpp>
@@ -11,27 +11,25 @@
 
 namespace assay {
 
-/// Stands where a transfer and its engine stand in pipelines whose items stay on one side of the
-/// link.
+/// No transfer: the data of the items stays on one side of the link.
 struct no_transfer {
   static constexpr std::string_view name = "no_transfer";
   static constexpr bool capturable = true;
   bool operator==(no_transfer const&) const = default;
 };
 
-/// Stands where a copy strategy stands in pipelines whose workload takes none.
+/// No copy strategy: the workload takes none.
 struct no_copy {
   static constexpr std::string_view name = "no_copy";
   bool operator==(no_copy const&) const = default;
 };
 
-/// What one item may use: where it runs, what orders it there, where its temporaries come from, how
-/// its data crosses between host and device, and how its kernels bring in their tiles.
+/// The place, stream, memory resource, transfer and copy strategy of an item.
 ///
-/// A rig makes the lanes, a submission mode gives each item one of them. Items on one lane follow
-/// each other in stream order; items on different lanes may run at once. `Memory` is a resource
-/// handle: copies share its state; so is `Transfer`, of which each lane has one of its own. Items
-/// may be enqueued on a lane by one thread at a time.
+/// A rig makes the lanes, and a submission mode gives each item a lane. Items on one lane run in
+/// stream order. Items on different lanes may run at the same time. `Memory` and `Transfer` are
+/// handles: copies share their state. Each lane has a transfer of its own. One thread at a time may
+/// enqueue items on a lane.
 template <class Place, class Stream, class Memory, class Transfer = no_transfer,
           class Copy = no_copy>
 struct lane {
@@ -44,11 +42,11 @@ struct lane {
   Place place;
   Stream stream;
   Memory memory;
-  int index = 0;  ///< 0 .. lanes - 1; workloads keep one output for each
+  int index = 0;  ///< 0 .. lanes - 1; workloads have an output for each lane
   Transfer transfer{};
   Copy copy{};
 
-  /// Blocks until everything submitted to the lane is done; throws what it failed with.
+  /// Blocks until all work submitted to the lane is done. Throws the error of that work.
   void synchronize() const { stream_traits<Stream>::synchronize(stream); }
 };
 
@@ -62,11 +60,11 @@ concept any_lane =
       l.synchronize();
     };
 
-/// A lane whose items run on the CPU, on the calling thread and `place.threads - 1` others.
+/// A lane of the CPU. Items run on the calling thread and `place.threads - 1` others.
 template <class L>
 concept host_lane = any_lane<L> && std::same_as<typename L::place_type, on::host>;
 
-/// A lane whose items are enqueued on a CUDA stream.
+/// A lane of a device: items are enqueued on a CUDA stream.
 template <class L>
 concept device_lane = any_lane<L> && std::same_as<typename L::place_type, on::device>;
 

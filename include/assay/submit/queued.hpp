@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `submit::queued`: threads that feed one submitter through a lock-free queue.
+/// `submit::queued`: threads send their items to one submitter through a lock-free queue.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/mpsc_queue.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/submit/batch.hpp>
-#include <assay/submit/crew.hpp>
-#include <assay/submit/mpsc_queue.hpp>
+#include <assay/submit/thread_team.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -22,8 +22,9 @@
 
 namespace assay::submit {
 
-/// Threads 0 .. lanes - 1 ask for their items, one more thread submits them all, in that order.
-/// After a failure the runner can be used again, unless the device is lost.
+/// Threads 0 .. lanes - 1 put requests for their items into a queue. One more thread, the
+/// submitter, submits the items in the order of the queue. After a failure the runner can be used
+/// again, unless the device is lost.
 template <any_lane Lane>
 class queued_runner {
  public:
@@ -33,25 +34,25 @@ class queued_runner {
         sync_per_item_(sync_per_item),
         askers_(lanes_.size()),
         queue_(std::make_unique<mpsc_queue<request>>(static_cast<std::size_t>(capacity))),
-        crew_(static_cast<int>(lanes_.size()) + 1, [this](int t) {
-          // The submitter, last, uses all lanes, which are at one place.
+        team_(static_cast<int>(lanes_.size()) + 1, [this](int t) {
+          // The last thread is the submitter. All lanes are at one place.
           auto const index = std::min(static_cast<std::size_t>(t), lanes_.size() - 1);
           stream_traits<typename Lane::stream_type>::bind_thread(lanes_[index].place);
         }) {}
 
-  /// See `submission_mode`. `submit_per_item` lasts until the item is in the queue, which is all
-  /// that its thread sees of it; `item_times::total` lasts until it is submitted, and `lock_wait`,
-  /// of that, until the submitter takes it up.
+  /// See `submission_mode`. `submit_per_item` ends when the request is in the queue.
+  /// `item_times::total` ends when the item is submitted, and `lock_wait` when the submitter takes
+  /// the request.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t /*key*/ = 0, Probe&& probe = Probe{}) {
     auto const total = lanes_.size() * static_cast<std::size_t>(items_);
-    range const scope{"submit::queued", category::cpu, total};
+    nvtx_range const scope{"submit::queued", category::cpu, total};
     if constexpr (std::remove_cvref_t<Probe>::per_item) { stamps_.resize(total); }
     submitted_.assign(lanes_.size(), 0);
     open_.assign(lanes_.size(), false);
     failure failed;
     std::atomic<int> finished = 0;
-    auto const began = crew_.run([&](int t) noexcept {
+    auto const began = team_.run([&](int t) noexcept {
       if (static_cast<std::size_t>(t) == lanes_.size()) {
         submit_all(item, probe, failed);
         finished.store(1, std::memory_order_release);
@@ -60,7 +61,7 @@ class queued_runner {
         ask_all(t, probe, failed, finished);
       }
     });
-    while (queue_->try_pop()) {}  // what a failure left behind
+    while (queue_->try_pop()) {}  // requests of a batch that failed
     failed.rethrow();
 
     batch_times times;
@@ -81,7 +82,8 @@ class queued_runner {
     host_clock::time_point begun;
     host_clock::time_point done;
   };
-  /// Of one item: asked for, taken up by the submitter, submitted.
+  /// The instants of one item: the request, its arrival at the submitter, and the end of the
+  /// submission.
   struct stamps {
     host_clock::time_point asked;
     host_clock::time_point taken;
@@ -95,7 +97,7 @@ class queued_runner {
     int const first = t * items_;
     instants.begun = host_clock::now();
     for (int number = first; number < first + items_ && !failed.stopped(); ++number) {
-      range const scope{"ask", category::cpu, static_cast<std::uint64_t>(number)};
+      nvtx_range const scope{"ask", category::cpu, static_cast<std::uint64_t>(number)};
       if constexpr (per_item) { stamp(number).asked = host_clock::now(); }
       spin_until([&] { return queue_->try_push({t, number}) || failed.stopped(); });
     }
@@ -134,7 +136,7 @@ class queued_runner {
   template <class Item, class Probe>
   void submit_one(request next, Item& item, Probe& probe, failure& failed) noexcept {
     constexpr bool per_item = std::remove_cvref_t<Probe>::per_item;
-    range const scope{"item", category::cpu, static_cast<std::uint64_t>(next.number)};
+    nvtx_range const scope{"item", category::cpu, static_cast<std::uint64_t>(next.number)};
     auto const index = static_cast<std::size_t>(next.lane);
     auto& lane = lanes_[index];
     failed.guard(next.number, [&] {
@@ -164,14 +166,14 @@ class queued_runner {
   std::vector<stamps> stamps_;
   host_clock::time_point drained_;
   std::unique_ptr<mpsc_queue<request>> queue_;
-  crew crew_;  // last: its threads stop before what they use goes
+  thread_team team_;  // last, so that the threads stop before the other members are destroyed
 };
 
-/// Threads hand their items to one submitter thread through a bounded lock-free queue, and each
-/// keeps its own lane: no two threads ever enqueue at once, and none waits for a lock.
+/// Threads send their items to one submitter thread through a bounded lock-free queue. Each thread
+/// has its own lane. Only the submitter enqueues work, and no thread waits for a lock.
 ///
-/// Waiting for room in the queue, and in it, is part of an item's time, and is told apart as
-/// `lock_wait`.
+/// The time of an item includes the waits for room in the queue and in the queue. `lock_wait` tells
+/// them apart.
 struct queued {
   int threads = 4;
   int items = 100;             ///< of each thread

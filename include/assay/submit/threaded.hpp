@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `threaded_runner`: threads that each submit their own items to a lane of their own.
+/// `submit::sequential`, `submit::concurrent` and `submit::serialized`: each thread submits to a
+/// lane of its own.
 #pragma once
 
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/submit/batch.hpp>
-#include <assay/submit/crew.hpp>
+#include <assay/submit/thread_team.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -18,30 +21,29 @@
 namespace assay::submit {
 
 /// Lets every thread submit at once.
-struct open_gate {
-  struct pass {};
+struct no_lock {
+  struct held {};
   static constexpr bool waits = false;
-  pass enter() const noexcept { return {}; }
+  held enter() const noexcept { return {}; }
 };
 
-/// Lets one thread submit at a time, as a library does that guards its submission by a mutex.
-template <class Mutex>
-class basic_mutex_gate {
+/// Lets one thread submit at a time, as a library with a mutex around its submission does.
+class mutex_lock {
  public:
   static constexpr bool waits = true;
-  std::unique_lock<Mutex> enter() {
-    range const waiting{"wait for the mutex"};
+  std::unique_lock<std::mutex> enter() {
+    nvtx_range const waiting{"wait for the mutex"};
     return std::unique_lock{mutex_};
   }
 
  private:
-  Mutex mutex_;
+  std::mutex mutex_;
 };
-using mutex_gate = basic_mutex_gate<std::mutex>;
 
-/// Thread t submits items [t * items, (t + 1) * items) to lane t, each through one gate, then
-/// drains its lane. After a failure the runner can be used again, unless the device is lost.
-template <any_lane Lane, class Gate>
+/// Thread t submits items [t * items, (t + 1) * items) to lane t and then drains its lane. A thread
+/// holds the lock, one for all threads, while it submits an item. After a failure the runner can be
+/// used again, unless the device is lost.
+template <any_lane Lane, class Lock>
 class threaded_runner {
  public:
   threaded_runner(char const* name, std::vector<Lane> lanes, int items, bool sync_per_item)
@@ -50,18 +52,19 @@ class threaded_runner {
         items_(items),
         sync_per_item_(sync_per_item),
         spans_(lanes_.size()),
-        crew_(static_cast<int>(lanes_.size()), [this](int t) {
+        team_(static_cast<int>(lanes_.size()), [this](int t) {
           stream_traits<typename Lane::stream_type>::bind_thread(
               lanes_[static_cast<std::size_t>(t)].place);
         }) {}
 
-  /// See `submission_mode`. Of `submit_per_item`, `sync_per_item` and lock waiting are a part.
+  /// See `submission_mode`. `submit_per_item` includes the wait for the lock and `sync_per_item`.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t /*key*/ = 0, Probe&& probe = Probe{}) {
-    range const scope{name_, category::cpu, lanes_.size() * static_cast<std::uint64_t>(items_)};
+    nvtx_range const scope{name_, category::cpu,
+                           lanes_.size() * static_cast<std::uint64_t>(items_)};
     failure failed;
-    Gate gate;
-    auto const began = crew_.run([&](int t) noexcept { submit_all(t, item, probe, gate, failed); });
+    Lock lock;
+    auto const began = team_.run([&](int t) noexcept { submit_all(t, item, probe, lock, failed); });
     failed.rethrow();
 
     batch_times times;
@@ -76,7 +79,7 @@ class threaded_runner {
   std::vector<Lane>& lanes() noexcept { return lanes_; }
 
  private:
-  /// One thread's instants, on a cache line of their own.
+  /// The instants of one thread, on a cache line of their own.
   struct alignas(64) span {
     host_clock::time_point begun;
     host_clock::time_point submitted;
@@ -84,7 +87,7 @@ class threaded_runner {
   };
 
   template <class Item, class Probe>
-  void submit_all(int t, Item& item, Probe& probe, Gate& gate, failure& failed) noexcept {
+  void submit_all(int t, Item& item, Probe& probe, Lock& lock, failure& failed) noexcept {
     auto const index = static_cast<std::size_t>(t);
     auto& lane = lanes_[index];
     auto& instants = spans_[index];
@@ -93,7 +96,7 @@ class threaded_runner {
     bool const opened = failed.guard(first, [&] { probe.lane_begin(lane); });
     instants.begun = host_clock::now();
     for (int number = first; number <= last && !failed.stopped(); ++number) {
-      failed.guard(number, [&] { submit_one(lane, number, item, probe, gate); });
+      failed.guard(number, [&] { submit_one(lane, number, item, probe, lock); });
     }
     instants.submitted = host_clock::now();
     if (opened) {
@@ -104,14 +107,14 @@ class threaded_runner {
   }
 
   template <class Item, class Probe>
-  void submit_one(Lane& lane, int number, Item& item, Probe& probe, Gate& gate) {
-    range const scope{"item", category::cpu, static_cast<std::uint64_t>(number)};
+  void submit_one(Lane& lane, int number, Item& item, Probe& probe, Lock& lock) {
+    nvtx_range const scope{"item", category::cpu, static_cast<std::uint64_t>(number)};
     if constexpr (std::remove_cvref_t<Probe>::per_item) {
       auto const asked = host_clock::now();
       auto entered = asked;
       {
-        [[maybe_unused]] auto const pass = gate.enter();
-        if constexpr (Gate::waits) { entered = host_clock::now(); }
+        [[maybe_unused]] auto const held = lock.enter();
+        if constexpr (Lock::waits) { entered = host_clock::now(); }
         item(lane, number);
         if (sync_per_item_) { lane.synchronize(); }
       }
@@ -119,7 +122,7 @@ class threaded_runner {
       probe.item(lane, number,
                  item_times{nanoseconds_between(asked, done), nanoseconds_between(asked, entered)});
     } else {
-      [[maybe_unused]] auto const pass = gate.enter();
+      [[maybe_unused]] auto const held = lock.enter();
       item(lane, number);
       if (sync_per_item_) { lane.synchronize(); }
     }
@@ -130,7 +133,78 @@ class threaded_runner {
   int items_;
   bool sync_per_item_;
   std::vector<span> spans_;
-  crew crew_;  // last: its threads stop before what they use goes
+  thread_team team_;  // last, so that the threads stop before the other members are destroyed
 };
+
+/// One thread submits all items to one lane, in order.
+struct sequential {
+  int items = 100;
+  bool sync_per_item = false;  ///< synchronise with the lane after each item
+
+  static constexpr std::string_view name = "submit::sequential";
+  std::string describe() const {
+    return std::string{name} + "{items=" + std::to_string(items) +
+           (sync_per_item ? ", sync_per_item}" : "}");
+  }
+  int lanes() const noexcept { return 1; }
+  int batch_items() const noexcept { return items; }
+
+  /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
+  template <any_lane Lane>
+  threaded_runner<Lane, no_lock> open(std::vector<Lane> lanes) const {
+    require_batch(name, 1, items, lanes.size());
+    return {name.data(), std::move(lanes), items, sync_per_item};
+  }
+
+  bool operator==(sequential const&) const = default;
+};
+static_assert(submission_mode<sequential>);
+
+/// Each thread submits its own items to its own lane, at the same time as the others. The threads
+/// contend only in the driver and in the memory resource.
+struct concurrent {
+  int threads = 4;
+  int items = 100;             ///< of each thread
+  bool sync_per_item = false;  ///< synchronise with the lane after each item
+
+  static constexpr std::string_view name = "submit::concurrent";
+  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
+  int lanes() const noexcept { return threads; }
+  int batch_items() const noexcept { return threads * items; }
+
+  /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
+  template <any_lane Lane>
+  threaded_runner<Lane, no_lock> open(std::vector<Lane> lanes) const {
+    require_batch(name, threads, items, lanes.size());
+    return {name.data(), std::move(lanes), items, sync_per_item};
+  }
+
+  bool operator==(concurrent const&) const = default;
+};
+static_assert(submission_mode<concurrent>);
+
+/// Each thread submits its own items to its own lane, each item under one mutex for all threads.
+///
+/// The time of an item includes its wait for the mutex, which `lock_wait` tells apart.
+struct serialized {
+  int threads = 4;
+  int items = 100;             ///< of each thread
+  bool sync_per_item = false;  ///< synchronise after each item, the mutex still held
+
+  static constexpr std::string_view name = "submit::serialized";
+  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
+  int lanes() const noexcept { return threads; }
+  int batch_items() const noexcept { return threads * items; }
+
+  /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
+  template <any_lane Lane>
+  threaded_runner<Lane, mutex_lock> open(std::vector<Lane> lanes) const {
+    require_batch(name, threads, items, lanes.size());
+    return {name.data(), std::move(lanes), items, sync_per_item};
+  }
+
+  bool operator==(serialized const&) const = default;
+};
+static_assert(submission_mode<serialized>);
 
 }  // namespace assay::submit

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `difference`: what changed between the traces of two runs, and how much of the difference in
-/// their times that accounts for.
+/// `difference`: the changes between the traces of two runs, as parts of the difference of their
+/// times.
 #pragma once
 
-#include <assay/trace/host_ledger.hpp>
-#include <assay/trace/ledger.hpp>
+#include <assay/trace/host_wait_breakdown.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
@@ -25,66 +25,78 @@
 
 namespace assay::trace {
 
-/// Rows that show `runs` runs of one thing, one after the other.
+/// The rows of `runs` runs of one thing, one after the other.
 struct traced_runs {
   view rows;
   double runs = 1;
 };
 
-/// Whose view of a run a change belongs to. The parts of `devices` sum up to the traced time, and
-/// so do those of `host`, so one nanosecond can stand in both. `late_host` splits up what devices
-/// waited for the host: it sums up to the rows of `devices` that say so. `context` is told beside
-/// them and sums up to nothing.
-enum class seen_by : std::uint8_t { devices, late_host, host, context };
+/// The breakdown that a change belongs to. The parts of `devices` sum up to the traced time, and so
+/// do the parts of `host`, so one nanosecond can stand in both. The parts of `host_waits` sum up to
+/// the time in `devices` that waits for the host. The parts of `context` have no sum.
+enum class perspective : std::uint8_t { devices, host_waits, host, context };
 
-constexpr std::string_view label(seen_by who) noexcept {
+constexpr std::string_view to_string(perspective who) noexcept {
   constexpr std::array<std::string_view, 4> names{"device", "late host", "host", "context"};
   return names[static_cast<std::size_t>(who)];
 }
 
-/// One thing that differs. Numbers are of one run.
+/// One entry of a breakdown that differs. Numbers are per run.
 struct change {
-  seen_by view = seen_by::devices;
+  perspective seen_by = perspective::devices;
   entry_kind what = entry_kind::kernel;
   std::string name;
-  ledger_sum control, variant;
-  double share = 0;  ///< of the difference; NaN where that is zero
+  breakdown_entry control, variant;
+  double share = 0;  ///< part of the difference; NaN where the difference is zero
 
   double delta_ns() const noexcept { return variant.ns - control.ns; }
 };
 
-/// What changed between two runs. `explained_ns + unexplained_ns` is what the traced runs differ
-/// by, which is `difference_ns + tracing_ns()`.
+/// True for time in which devices waited for the host, which `perspective::host_waits` splits up.
+inline bool waits_for_host(change const& of) {
+  return of.seen_by == perspective::devices &&
+         (of.what == entry_kind::edge ||
+          (of.what == entry_kind::idle && of.name == to_string(idle_cause::host_bound)));
+}
+
+/// True for idle time of devices whose cause the traces do not tell.
+inline bool has_no_cause(change const& of) {
+  return of.seen_by == perspective::devices && of.what == entry_kind::idle &&
+         of.name == to_string(idle_cause::other);
+}
+
+/// The changes between two runs. `explained_ns + unexplained_ns` is the difference of the traced
+/// runs, which is `difference_ns + tracing_ns()`.
 struct trace_difference {
   double difference_ns = 0;     ///< to be accounted for: variant less control
   double control_ns = 0;        ///< traced, one run
   double variant_ns = 0;        ///< traced, one run
-  std::vector<change> changes;  ///< all that differs, what accounts for most first
+  std::vector<change> changes;  ///< by falling size
   double device_ns = 0;         ///< explained by kernels, copies, sets, dependencies, the tracer
   double host_ns = 0;           ///< explained by calls and locks that kept devices waiting
   double explained_ns = 0;      ///< both
   double unexplained_ns = 0;    ///< host code of its own, and causes not recorded
   double traced_ns() const noexcept { return variant_ns - control_ns; }
-  /// What tracing itself added to the difference: it holds the host up, mostly in calls.
+  /// The part of the traced difference that the tracer added: it delays the host, mostly in calls.
   double tracing_ns() const noexcept { return traced_ns() - difference_ns; }
 };
 
 namespace detail {
 
-inline ledger per_run(ledger all, double runs) {
+inline time_breakdown per_run(time_breakdown all, double runs) {
   for (auto& [key, sum] : all) {
-    for (auto const member :
-         {&ledger_sum::ns, &ledger_sum::total, &ledger_sum::count, &ledger_sum::bytes}) {
+    for (auto const member : {&breakdown_entry::ns, &breakdown_entry::total,
+                              &breakdown_entry::count, &breakdown_entry::bytes}) {
       sum.*member /= runs;
     }
   }
   return all;
 }
 
-/// Adds what differs between two ledgers.
-inline void add_changes(std::vector<change>& to, seen_by who, ledger const& control,
-                        ledger const& variant) {
-  std::map<ledger_key, std::pair<ledger_sum, ledger_sum>> both;
+/// Adds the entries that differ between two breakdowns.
+inline void add_changes(std::vector<change>& to, perspective who, time_breakdown const& control,
+                        time_breakdown const& variant) {
+  std::map<breakdown_key, std::pair<breakdown_entry, breakdown_entry>> both;
   for (auto const& [key, sum] : control) { both[key].first = sum; }
   for (auto const& [key, sum] : variant) { both[key].second = sum; }
   for (auto const& [key, sums] : both) {
@@ -93,14 +105,14 @@ inline void add_changes(std::vector<change>& to, seen_by who, ledger const& cont
   }
 }
 
-/// Copy time that kernels hid: more of it makes a run shorter, so it counts negative.
-inline ledger overlap_ledger(view const& rows) {
-  ledger result;
+/// The copy time that kernels hid. More of this time makes a run shorter, so it counts negative.
+inline time_breakdown overlap_breakdown(view const& rows) {
+  time_breakdown result;
   for (auto const& device : overlap(rows)) {
     for (std::size_t i = 0; i < copy_directions; ++i) {
       auto const& use = device.by_direction[i];
       if (use.count == 0) { continue; }
-      auto& sum = result[{entry_kind::copy, std::string{label(static_cast<copy_direction>(i))} +
+      auto& sum = result[{entry_kind::copy, std::string{to_string(static_cast<copy_direction>(i))} +
                                                 " hidden by kernels"}];
       sum.ns -= static_cast<double>(use.hidden_ns);
       sum.total += static_cast<double>(use.busy_ns);
@@ -117,11 +129,12 @@ inline double length_per_run(traced_runs const& of) {
 
 }  // namespace detail
 
-/// Ranks what changed from `control` to `variant` by how much of `difference_ns` (the difference of
-/// their times without a tracer, of one run) it accounts for. Devices explain the difference by
-/// what they did and waited for; where they waited for the host, by the calls and locks in which
-/// the thread was that asked late. Throws `std::invalid_argument` unless both show at least part of
-/// a run.
+/// Ranks the changes from `control` to `variant` as parts of `difference_ns`, the difference of
+/// their times per run without a tracer.
+///
+/// Operations and waits of devices explain the difference. Time in which devices waited for the
+/// host is explained by the calls and locks of the thread that launched late. Throws
+/// `std::invalid_argument` unless both show at least part of a run.
 inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
                                    double difference_ns, host_names const& names = {}) {
   if (!(control.runs > 0) || !(variant.runs > 0)) {
@@ -133,26 +146,22 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   result.difference_ns = difference_ns;
   result.control_ns = detail::length_per_run(control);
   result.variant_ns = detail::length_per_run(variant);
-  auto const both = [&](seen_by who, auto&& make) {
+  auto const both = [&](perspective who, auto&& make) {
     detail::add_changes(result.changes, who, detail::per_run(make(control.rows), control.runs),
                         detail::per_run(make(variant.rows), variant.runs));
   };
-  both(seen_by::devices, [](view const& rows) { return device_ledger(rows); });
-  both(seen_by::late_host, [&](view const& rows) { return late_host_ledger(rows, names); });
-  both(seen_by::host, [&](view const& rows) { return host_ledger(rows, names); });
-  both(seen_by::context, [](view const& rows) { return detail::overlap_ledger(rows); });
+  both(perspective::devices, [](view const& rows) { return device_time_breakdown(rows); });
+  both(perspective::host_waits, [&](view const& rows) { return host_wait_breakdown(rows, names); });
+  both(perspective::host, [&](view const& rows) { return host_time_breakdown(rows, names); });
+  both(perspective::context, [](view const& rows) { return detail::overlap_breakdown(rows); });
 
   for (auto& each : result.changes) {
     auto const delta = each.delta_ns();
     each.share =
         difference_ns == 0 ? std::numeric_limits<double>::quiet_NaN() : delta / difference_ns;
-    if (each.view == seen_by::devices) {
-      auto const split_up =
-          each.what == entry_kind::edge ||
-          (each.what == entry_kind::idle && each.name == label(idle_cause::host_late));
-      auto const unknown = each.what == entry_kind::idle && each.name == label(idle_cause::other);
-      if (!split_up && !unknown) { result.device_ns += delta; }
-    } else if (each.view == seen_by::late_host && each.what != entry_kind::own_code) {
+    if (each.seen_by == perspective::devices) {
+      if (!waits_for_host(each) && !has_no_cause(each)) { result.device_ns += delta; }
+    } else if (each.seen_by == perspective::host_waits && each.what != entry_kind::host_code) {
       result.host_ns += delta;
     }
   }
@@ -165,19 +174,19 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   return result;
 }
 
-/// The changes summed by who saw them and what they are, without names: what allocations, locks and
-/// launches each come to. What accounts for most first.
+/// The changes summed by breakdown and kind, without names: the sums of allocations, of locks, of
+/// calls and so on, the largest first.
 inline std::vector<change> by_kind(trace_difference const& of) {
-  std::map<std::pair<seen_by, entry_kind>, change> sums;
-  auto const add = [](ledger_sum& to, ledger_sum const& more) {
-    for (auto const member :
-         {&ledger_sum::ns, &ledger_sum::total, &ledger_sum::count, &ledger_sum::bytes}) {
+  std::map<std::pair<perspective, entry_kind>, change> sums;
+  auto const add = [](breakdown_entry& to, breakdown_entry const& more) {
+    for (auto const member : {&breakdown_entry::ns, &breakdown_entry::total,
+                              &breakdown_entry::count, &breakdown_entry::bytes}) {
       to.*member += more.*member;
     }
   };
   for (auto const& each : of.changes) {
-    auto& sum = sums[{each.view, each.what}];
-    sum.view = each.view;
+    auto& sum = sums[{each.seen_by, each.what}];
+    sum.seen_by = each.seen_by;
     sum.what = each.what;
     sum.share += each.share;
     add(sum.control, each.control);
@@ -191,17 +200,27 @@ inline std::vector<change> by_kind(trace_difference const& of) {
   return result;
 }
 
-/// The changes as a table, at most `most` of them (0: all).
+/// The changes as a table, at most `most` of them (0: all). Times and counts are whole numbers, but
+/// for means over several runs.
 inline table difference_table(trace_difference const& of, std::size_t most = 20) {
   using enum cell_format;
+  auto const format_of = [&](double breakdown_entry::*member) {
+    auto const whole = [&](change const& each) {
+      return each.control.*member == std::trunc(each.control.*member) &&
+             each.variant.*member == std::trunc(each.variant.*member);
+    };
+    return std::all_of(of.changes.begin(), of.changes.end(), whole) ? integer : one_decimal;
+  };
+  auto const times = format_of(&breakdown_entry::ns);
+  auto const counts = format_of(&breakdown_entry::count);
   table result{"difference",
                "What Changed",
                {{"Share (%)", one_decimal},
-                {"Delta (ns)", one_decimal},
-                {"Control (ns)", one_decimal},
-                {"Variant (ns)", one_decimal},
-                {"Control Count", one_decimal},
-                {"Variant Count", one_decimal},
+                {"Delta (ns)", times},
+                {"Control (ns)", times},
+                {"Variant (ns)", times},
+                {"Control Count", counts},
+                {"Variant Count", counts},
                 {"Control (MB)", three_decimals},
                 {"Variant (MB)", three_decimals},
                 {"Seen by", text},
@@ -211,7 +230,7 @@ inline table difference_table(trace_difference const& of, std::size_t most = 20)
     if (most != 0 && result.rows() == most) { break; }
     result.add(100 * each.share, each.delta_ns(), each.control.ns, each.variant.ns,
                each.control.count, each.variant.count, each.control.bytes / 1e6,
-               each.variant.bytes / 1e6, label(each.view), label(each.what), each.name);
+               each.variant.bytes / 1e6, to_string(each.seen_by), to_string(each.what), each.name);
   }
   return result;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `explanation`: why two variants take different time, from what was seen of one batch of each.
+/// `explanation`: the reasons for which two variants take different time, from one traced batch of
+/// each.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/trace/counter_values.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/kernel_causes.hpp>
+#include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/roofline.hpp>
@@ -25,16 +26,16 @@
 
 namespace assay::trace {
 
-/// One side of an explanation: what was seen of a variant. Parts that nobody saw stay empty.
-struct explained_arm {
+/// The evidence of one variant. Parts that were not recorded stay empty.
+struct variant_evidence {
   std::string label;
-  double seconds = ceilings::unknown;  ///< of a batch on the wall clock, without a tracer
+  double seconds = ceilings::unknown;  ///< wall-clock time of a batch, without a tracer
   model trace;                         ///< of one batch
   std::optional<measure::submission_profile> submission;
   std::optional<measure::memory_profile> memory;
   std::optional<counter_values> counters;  ///< of one batch
-  std::optional<roofline> limits;          ///< what those say, where they could be read
-  amounts_by_kernel kernels;               ///< what each kernel counted, alone
+  std::optional<roofline> limits;          ///< the bound by these counters
+  totals_by_kernel kernels;                ///< counters of each kernel alone
 };
 
 /// The difference of two times that is to be accounted for: variant less control, a batch.
@@ -42,14 +43,14 @@ struct time_difference {
   double ns = 0;
   double low_ns = ceilings::unknown;  ///< its confidence interval; NaN where there is none
   double high_ns = ceilings::unknown;
-  std::string from = {};  ///< what it was taken from
+  std::string from = {};  ///< the source of the numbers
 
-  /// Whether the interval tells its sign.
+  /// True if the interval excludes zero.
   bool resolved() const noexcept { return low_ns > 0 || high_ns < 0; }
 };
 
-/// A number of both sides that does not add up to time, or not to that of the wall clock.
-struct paired_figure {
+/// A metric of both variants, beside the breakdown of the wall-clock time.
+struct metric_pair {
   enum class unit { seconds, count, number, bytes, bytes_per_second, share };
   std::string_view name;
   unit of = unit::count;
@@ -57,23 +58,23 @@ struct paired_figure {
   double variant = ceilings::unknown;
 };
 
-/// Why a variant takes more or less time than its control.
+/// The reasons for which a variant takes more or less time than its control.
 struct explanation {
-  explained_arm control, variant;
+  variant_evidence control, variant;
   time_difference time;
-  std::string untraced;                 ///< why there is no trace, in one line; empty: there is one
-  trace_difference changes;             ///< of the traces; what accounts for most comes first
-  std::vector<kernel_account> kernels;  ///< changes of kernels by their counters, most first
-  std::vector<paired_figure> figures;   ///< those that were seen of a side at least
-  std::vector<std::string> notes;       ///< what the traces and counters lack
+  std::string untraced;                ///< the reason for a missing trace; empty: there is one
+  trace_difference changes;            ///< the changes between the traces, the largest first
+  std::vector<kernel_change> kernels;  ///< changes of kernels by their counters, largest first
+  std::vector<metric_pair> metrics;    ///< the metrics that one variant has at least
+  std::vector<std::string> notes;      ///< the losses of the traces and counters
 };
 
 /// The note of a trace that has ranges only; its text says why.
 inline constexpr std::string_view cuda_is_missing = "CUDA is not recorded";
 
-/// What a trace lost, and what its recorder says that it lacks, a line each; why CUDA is not in it
-/// at all is told by the note `cuda_is_missing`.
-inline std::vector<std::string> lacks(model const& of) {
+/// The losses of a trace and the notes of its recorder, a line each. The note `cuda_is_missing` is
+/// not among them.
+inline std::vector<std::string> loss_notes(model const& of) {
   std::vector<std::string> lines;
   auto const tell = [&](std::uint64_t count, std::string_view what) {
     if (count == 0) { return; }
@@ -91,23 +92,25 @@ inline std::vector<std::string> lacks(model const& of) {
   return lines;
 }
 
-/// The arm of a comparison with these choices, the first that is not `but`. Throws
-/// `std::invalid_argument` where there is none.
-inline std::size_t arm_with(std::vector<std::pair<std::string, std::string>> const& axes,
-                            measure::comparison const& found,
-                            std::size_t but = std::numeric_limits<std::size_t>::max()) {
+/// The index of the first variant of a comparison with these choices that is not `but`. Throws
+/// `std::invalid_argument` if there is none.
+inline std::size_t variant_with(std::vector<std::pair<std::string, std::string>> const& axes,
+                                measure::comparison const& found,
+                                std::size_t but = std::numeric_limits<std::size_t>::max()) {
   for (std::size_t i = 0; i < found.variants.size(); ++i) {
     if (i != but && found.variants[i].axes == axes) { return i; }
   }
-  std::string choices, arms;
+  std::string choices, variants;
   for (auto const& [axis, choice] : axes) { choices += (choices.empty() ? "" : ", ") + choice; }
-  for (auto const& arm : found.variants) { arms += (arms.empty() ? "" : "; ") + arm.label; }
-  throw std::invalid_argument("the comparison has no arm with " + choices +
-                              ": explain one that was compared (" + arms + ")");
+  for (auto const& each : found.variants) {
+    variants += (variants.empty() ? "" : "; ") + each.label;
+  }
+  throw std::invalid_argument("the comparison has no variant with " + choices +
+                              ": explain one that was compared (" + variants + ")");
 }
 
-/// What a comparison says of the time between two of its arms on the wall clock: the estimate of
-/// the contrast that sets just these against each other, else the difference of their medians.
+/// The wall-clock difference between two variants of a comparison: the estimate of the contrast
+/// between just these two, else the difference of their medians.
 inline time_difference difference_between(measure::comparison const& found, std::size_t control,
                                           std::size_t variant) {
   auto const median = found.variants.at(control).on(measure::clock::wall).median * 1e9;
@@ -128,8 +131,7 @@ inline time_difference difference_between(measure::comparison const& found, std:
   }
   return {found.variants.at(variant).on(measure::clock::wall).median * 1e9 - median,
           ceilings::unknown, ceilings::unknown,
-          "the medians of the arms, as no contrast with an interval sets these two alone against "
-          "each other"};
+          "the medians of the variants, as no contrast with an interval compares these two alone"};
 }
 
 namespace detail {
@@ -142,12 +144,12 @@ inline std::string note_of(model const& of, std::string_view key) {
 }
 
 inline bool shows_cuda(model const& of) {
-  return !of.kernels.empty() || !of.copies.empty() || !of.sets.empty() ||
+  return !of.kernels.empty() || !of.copies.empty() || !of.memsets.empty() ||
          !of.graph_launches.empty() || !of.calls.empty();
 }
 
-/// Why two traces tell nothing of CUDA; empty when they do.
-inline std::string why_untraced(explained_arm const& control, explained_arm const& variant) {
+/// The reason for which two traces show nothing of CUDA; empty if they do.
+inline std::string why_untraced(variant_evidence const& control, variant_evidence const& variant) {
   for (auto const* each : {&control, &variant}) {
     if (auto why = note_of(each->trace, cuda_is_missing); !why.empty()) { return why; }
   }
@@ -155,9 +157,9 @@ inline std::string why_untraced(explained_arm const& control, explained_arm cons
   return "neither did anything in CUDA while it was traced";
 }
 
-/// Adds what a side's trace and counters lack, a line each.
-inline void tell_lacks(explained_arm const& of, std::vector<std::string>& to) {
-  for (auto const& each : lacks(of.trace)) { to.push_back(of.label + ": " + each); }
+/// Adds the losses of a variant's trace and counters, a line each.
+inline void add_loss_notes(variant_evidence const& of, std::vector<std::string>& to) {
+  for (auto const& each : loss_notes(of.trace)) { to.push_back(of.label + ": " + each); }
   if (of.counters && of.counters->status) {
     for (auto const& each : of.counters->dropped) {
       to.push_back(of.label + ": not counted: " + each.asked + ": " + each.why);
@@ -165,18 +167,18 @@ inline void tell_lacks(explained_arm const& of, std::vector<std::string>& to) {
   }
 }
 
-/// What a side did, in figures, in the same order for every side.
-inline std::vector<paired_figure> figures_of(explained_arm const& of, bool traced) {
-  using enum paired_figure::unit;
-  std::vector<paired_figure> all;
-  auto const add = [&](std::string_view name, paired_figure::unit unit, double value) {
+/// The metrics of one variant, in the same order for every variant.
+inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool traced) {
+  using enum metric_pair::unit;
+  std::vector<metric_pair> all;
+  auto const add = [&](std::string_view name, metric_pair::unit unit, double value) {
     all.push_back({name, unit, value, ceilings::unknown});
   };
   auto const unknown = ceilings::unknown;
   auto const from = [&](bool is_known, auto&& value) { return is_known ? value() : unknown; };
   add("batch, untraced", seconds, of.seconds);
   view const rows{of.trace};
-  auto const devices = traced ? overlap(rows) : std::vector<overlap_use>{};
+  auto const devices = traced ? overlap(rows) : std::vector<device_overlap>{};
   std::int64_t busy = 0;
   double at_once = 0;
   for (auto const& each : devices) {
@@ -205,7 +207,7 @@ inline std::vector<paired_figure> figures_of(explained_arm const& of, bool trace
   add("calls of the allocator to the driver", count,
       from(of.memory && of.memory->upstream_calls,
            [&] { return static_cast<double>(*of.memory->upstream_calls); }));
-  auto const limit = [&](std::string_view name, paired_figure::unit unit, auto&& value) {
+  auto const limit = [&](std::string_view name, metric_pair::unit unit, auto&& value) {
     add(name, unit, from(of.limits.has_value(), [&] { return value(*of.limits); }));
   };
   limit("DRAM traffic", bytes, [](roofline const& at) { return at.dram.bytes; });
@@ -222,9 +224,9 @@ inline std::vector<paired_figure> figures_of(explained_arm const& of, bool trace
 
 /// Explains a difference in time from what was seen of both sides; records and runs nothing.
 ///
-/// Without CUDA in the traces (no driver, another tool, no permission) what is known without one
-/// stays: the split of the host's time, and the figures.
-inline explanation explain_models(explained_arm control, explained_arm variant,
+/// If the traces lack CUDA (no driver, another tool, no permission), the split of the host's time
+/// and the metrics stay.
+inline explanation explain_traces(variant_evidence control, variant_evidence variant,
                                   time_difference const& time, host_names const& names = {}) {
   explanation result;
   result.time = time;
@@ -232,18 +234,18 @@ inline explanation explain_models(explained_arm control, explained_arm variant,
   auto const traced = result.untraced.empty();
   if (traced) {
     result.changes = difference({control.trace}, {variant.trace}, time.ns, names);
-    result.kernels = account_for_kernels(result.changes, control.kernels, variant.kernels);
+    result.kernels = explain_kernels(result.changes, control.kernels, variant.kernels);
   } else {
     result.changes.difference_ns = result.changes.unexplained_ns = time.ns;
   }
-  result.figures = detail::figures_of(control, traced);
-  auto const others = detail::figures_of(variant, traced);
-  for (std::size_t i = 0; i < others.size(); ++i) { result.figures[i].variant = others[i].control; }
-  std::erase_if(result.figures, [](paired_figure const& each) {
+  result.metrics = detail::metrics_of(control, traced);
+  auto const others = detail::metrics_of(variant, traced);
+  for (std::size_t i = 0; i < others.size(); ++i) { result.metrics[i].variant = others[i].control; }
+  std::erase_if(result.metrics, [](metric_pair const& each) {
     return std::isnan(each.control) && std::isnan(each.variant);
   });
-  detail::tell_lacks(control, result.notes);
-  detail::tell_lacks(variant, result.notes);
+  detail::add_loss_notes(control, result.notes);
+  detail::add_loss_notes(variant, result.notes);
   result.control = std::move(control);
   result.variant = std::move(variant);
   return result;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// When devices and streams had nothing to do, and why.
+/// The times in which devices and streams were idle, and the cause of each.
 #pragma once
 
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/view.hpp>
-#include <assay/trace/work.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,35 +19,34 @@
 
 namespace assay::trace {
 
-/// Why a device or stream had nothing to do before its next piece of work.
+/// The cause for which a device or stream was idle before its next operation.
 enum class idle_cause : std::uint8_t {
-  host_late,     ///< the call that asked for the work had not returned when the device fell idle
-  dependency,    ///< it had been asked for, but its stream waited for an event
-  stream_order,  ///< it had been asked for, and came next in a stream whose last work had just
-                 ///< ended: what a device takes from one to the next, with no other stream's work
-                 ///< to fill it
-  tracer,        ///< the host was held up by the tracing or by one-time work of the driver
-  other          ///< asked for in time, and no reason is recorded; or the call is not in the trace
+  host_bound,    ///< the launching call had not returned when the device became idle
+  dependency,    ///< the operation was launched in time, but its stream waited for an event
+  stream_order,  ///< the operation was launched in time, and the one before it in its stream had
+                 ///< just ended: a device takes some time from one to the next
+  tracer,        ///< the tracing or one-time work of the driver delayed the host
+  other          ///< launched in time and no cause is recorded, or the call is not in the trace
 };
 inline constexpr std::size_t idle_causes = 5;
 
-/// How long a stream's next work takes to start at most, ns, when it was asked for in time: kernels
-/// follow each other in 1 to 2 us on an H200, and work of another kind takes up to twice that.
-inline constexpr std::int64_t longest_turn_ns = 5'000;
+/// The longest time between two operations of a stream that counts as `stream_order`, ns. Kernels
+/// follow each other in 1 to 2 us on an H200, and copies take up to twice as long.
+inline constexpr std::int64_t max_start_delay_ns = 5'000;
 
-constexpr std::string_view label(idle_cause cause) noexcept {
+constexpr std::string_view to_string(idle_cause cause) noexcept {
   constexpr std::array<std::string_view, idle_causes> names{
       "host late", "dependency", "between work of one stream", "tracer", "other"};
   return names[static_cast<std::size_t>(cause)];
 }
 
-/// A time without work between two pieces of it, of a device or of one stream.
+/// A time without an operation between two operations of a device or of one stream.
 struct idle_gap {
   span when;
-  stream_key stream;  ///< of the next work; for a gap of a device only its device counts
-  idle_cause cause = idle_cause::other;  ///< of what the tracer did not cause
+  stream_key stream;                     ///< the stream of `next`
+  idle_cause cause = idle_cause::other;  ///< the cause of all but `tracer_ns`
   std::int64_t tracer_ns = 0;            ///< the part that the tracer caused
-  work next;
+  gpu_operation next;
   row_index call = no_row;     ///< asked for `next`
   row_index host_in = no_row;  ///< host late: where the thread was for most of the gap; `no_row`:
                                ///< in code of its own
@@ -55,25 +54,20 @@ struct idle_gap {
 
 namespace detail {
 
-/// When the tracing held each thread up.
-inline std::map<thread_key, time_set> overheads_of(model const& of) {
+/// The times in which the tracing delayed each thread.
+inline std::map<thread_key, interval_set> overheads_of(model const& of) {
   std::map<thread_key, std::vector<span>> spans;
   for (auto const& each : of.overheads) { spans[each.thread].push_back(each.when); }
-  std::map<thread_key, time_set> result;
-  for (auto& [thread, all] : spans) { result[thread] = time_set{std::move(all)}; }
+  std::map<thread_key, interval_set> result;
+  for (auto& [thread, all] : spans) { result[thread] = interval_set{std::move(all)}; }
   return result;
 }
 
-/// Finds the cause of a gap from what the trace tells of the calls, waits and overheads around it.
-class idle_judge {
+/// Finds the cause of a gap from the calls, waits and overheads around the gap.
+class idle_classifier {
  public:
-  explicit idle_judge(view const& rows)
-      : of_{rows.of()}, calls_{of_}, overheads_{overheads_of(of_)} {
-    for (auto const& each : of_.synchronizations) {
-      if (each.kind != sync_kind::stream_wait) { continue; }
-      waits_[stream_of(each.where)].push_back(each.when.begin);
-    }
-    for (auto& [stream, begins] : waits_) { std::sort(begins.begin(), begins.end()); }
+  explicit idle_classifier(view const& rows)
+      : of_{rows.of()}, calls_{of_}, overheads_{overheads_of(of_)}, waits_{of_} {
     for (row_index row = 0; row < of_.calls.size(); ++row) {
       by_thread_[of_.calls[row].thread].push_back(row);
     }
@@ -87,16 +81,17 @@ class idle_judge {
     }
   }
 
-  row_index call_of(work const& which) const { return calls_.find(place_of(of_, which)); }
+  row_index call_of(gpu_operation const& which) const { return calls_.find(place_of(of_, which)); }
 
-  /// What a stream did last.
+  /// The last operation of a stream.
   struct last_work {
     row_index call = no_row;  ///< asked for it
     std::int64_t end = std::numeric_limits<std::int64_t>::min();
   };
 
-  /// The gap before `next`, which `call` asked for, and whose stream did `last` before.
-  idle_gap judge(span when, work const& next, row_index call, last_work const& last) const {
+  /// The gap before `next`, which `call` launched; `last` is the operation before it in its stream.
+  idle_gap classify(span when, gpu_operation const& next, row_index call,
+                    last_work const& last) const {
     idle_gap gap{.when = when, .stream = stream_of(place_of(of_, next)), .next = next};
     gap.call = call;
     if (gap.call == no_row) {
@@ -108,11 +103,11 @@ class idle_judge {
         gap.tracer_ns = found->second.length_within(when);
       }
       if (late(asked.when, when, next)) {
-        gap.cause = idle_cause::host_late;
+        gap.cause = idle_cause::host_bound;
         gap.host_in = longest_call_before(gap.call, when);
-      } else if (waited(gap.stream, last.call, asked.when.begin)) {
+      } else if (waits_.between(last.call, asked.when.begin, gap.stream)) {
         gap.cause = idle_cause::dependency;
-      } else if (last.end >= next.when.begin - longest_turn_ns) {
+      } else if (last.end >= next.when.begin - max_start_delay_ns) {
         gap.cause = idle_cause::stream_order;
       }
     }
@@ -122,25 +117,16 @@ class idle_judge {
 
  private:
   /// A kernel cannot be ready before its call is nearly done. A call for a copy may return long
-  /// after, so it only counts as late where it began, or returned, inside the gap.
-  static bool late(span call, span gap, work const& next) noexcept {
+  /// after the copy, so such a call is late only if it began or returned inside the gap.
+  static bool late(span call, span gap, gpu_operation const& next) noexcept {
     if (call.begin >= gap.begin) { return true; }
-    auto const is_copy = next.kind == work_kind::copy || next.kind == work_kind::set;
+    auto const is_copy = next.kind == operation_kind::copy || next.kind == operation_kind::memset;
     return call.end > gap.begin && (!is_copy || call.end <= next.when.begin);
   }
 
-  /// Whether the stream was told to wait after its last work was asked for and before its next.
-  bool waited(stream_key stream, row_index call_before, std::int64_t next_call) const {
-    auto const found = waits_.find(stream);
-    if (found == waits_.end()) { return false; }
-    auto const last = std::upper_bound(found->second.begin(), found->second.end(), next_call);
-    if (last == found->second.begin()) { return false; }
-    return call_before == no_row || *(last - 1) >= of_.calls[call_before].when.begin;
-  }
-
-  /// The call of the same thread that covers most of the gap. Looks at the last few only: what held
-  /// a host up for long was not one of many. Of calls that began before the gap, one can reach into
-  /// it only from around those it is nested with.
+  /// The call of the same thread that covers most of the gap. Only the last few calls are compared:
+  /// a call that covers half of the gap is not one of many. Calls nest only a few levels deep, so
+  /// only a few of those that began before the gap can reach into the gap.
   row_index longest_call_before(row_index call, span gap) const {
     constexpr int few = 64;
     constexpr int nested = 4;
@@ -165,31 +151,31 @@ class idle_judge {
 
   model const& of_;
   call_index calls_;
-  std::map<thread_key, time_set> overheads_;
-  std::map<stream_key, std::vector<std::int64_t>> waits_;
+  std::map<thread_key, interval_set> overheads_;
+  stream_waits waits_;
   std::map<thread_key, std::vector<row_index>> by_thread_;
 };
 
-/// The gaps of work that is sorted by `group` and begin, group by group.
+/// The gaps between operations of the same `group`, group by group.
 template <class Group>
-std::vector<idle_gap> gaps(view const& rows, std::vector<work> all, Group&& group) {
+std::vector<idle_gap> gaps(view const& rows, std::vector<gpu_operation> all, Group&& group) {
   auto const& of = rows.of();
-  std::sort(all.begin(), all.end(), [](work const& a, work const& b) {
+  std::sort(all.begin(), all.end(), [](gpu_operation const& a, gpu_operation const& b) {
     return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
            std::tuple{b.when.begin, b.when.end, b.kind, b.row};
   });
-  std::map<decltype(group(all.front())), std::vector<work>> groups;
+  std::map<decltype(group(all.front())), std::vector<gpu_operation>> groups;
   for (auto const& each : all) { groups[group(each)].push_back(each); }
-  idle_judge const judge{rows};
+  idle_classifier const classifier{rows};
   std::vector<idle_gap> result;
   for (auto const& [key, members] : groups) {
-    std::map<stream_key, idle_judge::last_work> last;
+    std::map<stream_key, idle_classifier::last_work> last;
     auto reach = members.front().when.end;
     for (auto const& each : members) {
-      auto const call = judge.call_of(each);
+      auto const call = classifier.call_of(each);
       auto& before = last[stream_of(place_of(of, each))];
       if (each.when.begin > reach) {
-        result.push_back(judge.judge(span{reach, each.when.begin}, each, call, before));
+        result.push_back(classifier.classify(span{reach, each.when.begin}, each, call, before));
       }
       reach = std::max(reach, each.when.end);
       before = {call, each.when.end};
@@ -200,23 +186,24 @@ std::vector<idle_gap> gaps(view const& rows, std::vector<work> all, Group&& grou
 
 }  // namespace detail
 
-/// When each device did nothing between its first and last work, in order. O(n log n).
+/// The gaps of each device between its first and last operation, in order. O(n log n).
 inline std::vector<idle_gap> device_gaps(view const& rows) {
-  return detail::gaps(rows, rows.device_work(),
-                      [&](work const& each) { return place_of(rows.of(), each).device; });
+  return detail::gaps(rows, rows.gpu_operations(),
+                      [&](gpu_operation const& each) { return place_of(rows.of(), each).device; });
 }
 
-/// When each stream did nothing between its first and last work, stream by stream in order.
+/// The gaps of each stream between its first and last operation, stream by stream in order.
 inline std::vector<idle_gap> stream_gaps(view const& rows) {
-  return detail::gaps(rows, rows.device_work(),
-                      [&](work const& each) { return stream_of(place_of(rows.of(), each)); });
+  return detail::gaps(rows, rows.gpu_operations(), [&](gpu_operation const& each) {
+    return stream_of(place_of(rows.of(), each));
+  });
 }
 
-/// How a device spent its time.
+/// The busy and idle time of a device.
 struct device_time {
   std::int32_t device = 0;
-  span extent;                  ///< from the begin of its first to the end of its last work
-  std::int64_t busy_ns = 0;     ///< at least one piece of work ran
+  span extent;                  ///< from the begin of its first to the end of its last operation
+  std::int64_t busy_ns = 0;     ///< at least one operation ran
   std::int64_t kernels_ns = 0;  ///< at least one kernel ran
   std::int64_t memory_ns = 0;   ///< at least one copy or set ran
   std::array<std::int64_t, idle_causes> idle_ns{};  ///< by cause
@@ -244,10 +231,10 @@ inline std::vector<device_time> device_times(view const& rows) {
     std::vector<span> all, kernels, memory;
   };
   std::map<std::int32_t, sets> devices;
-  for (auto const& each : rows.device_work()) {
+  for (auto const& each : rows.gpu_operations()) {
     auto& of = devices[place_of(rows.of(), each).device];
     of.all.push_back(each.when);
-    auto const is_memory = each.kind == work_kind::copy || each.kind == work_kind::set;
+    auto const is_memory = each.kind == operation_kind::copy || each.kind == operation_kind::memset;
     (is_memory ? of.memory : of.kernels).push_back(each.when);
   }
   std::map<std::int32_t, std::vector<idle_gap>> gaps;
@@ -261,9 +248,9 @@ inline std::vector<device_time> device_times(view const& rows) {
       time.extent.begin = std::min(time.extent.begin, each.begin);
       time.extent.end = std::max(time.extent.end, each.end);
     }
-    time.busy_ns = time_set{std::move(of.all)}.length();
-    time.kernels_ns = time_set{std::move(of.kernels)}.length();
-    time.memory_ns = time_set{std::move(of.memory)}.length();
+    time.busy_ns = interval_set{std::move(of.all)}.length();
+    time.kernels_ns = interval_set{std::move(of.kernels)}.length();
+    time.memory_ns = interval_set{std::move(of.memory)}.length();
     time.idle_ns = by_cause(gaps[device]);
     result.push_back(time);
   }

@@ -14,14 +14,14 @@
 namespace assay::trace {
 
 /// A set of nanoseconds, as half-open intervals that are sorted, not empty, and do not touch.
-/// Intervals without length, or that end before they begin (a clock that was set back), are not in
-/// it.
-class time_set {
+/// The set drops intervals without length, and intervals that end before they begin (a clock was
+/// set back).
+class interval_set {
  public:
-  time_set() = default;
+  interval_set() = default;
 
   /// The union of intervals in any order. O(n log n), O(n) where they come sorted.
-  explicit time_set(std::vector<span> all) : parts_{std::move(all)} {
+  explicit interval_set(std::vector<span> all) : parts_{std::move(all)} {
     std::erase_if(parts_, [](span const& each) { return each.end <= each.begin; });
     auto const before = [](span const& a, span const& b) { return a.begin < b.begin; };
     if (!std::is_sorted(parts_.begin(), parts_.end(), before)) {
@@ -41,7 +41,7 @@ class time_set {
   std::vector<span> const& parts() const noexcept { return parts_; }
   bool empty() const noexcept { return parts_.empty(); }
 
-  /// How long it is in all.
+  /// The sum of the lengths of its intervals.
   std::int64_t length() const noexcept {
     std::int64_t sum = 0;
     for (auto const& each : parts_) { sum += each.length(); }
@@ -53,7 +53,8 @@ class time_set {
     return parts_.empty() ? span{} : span{parts_.front().begin, parts_.back().end};
   }
 
-  /// How much of an interval is in it. O(log n) and the parts that it meets.
+  /// The length of `where` that is in the set. Takes O(log n) plus the number of parts that overlap
+  /// `where`.
   std::int64_t length_within(span where) const noexcept {
     if (where.end <= where.begin) { return 0; }
     std::int64_t sum = 0;
@@ -63,9 +64,9 @@ class time_set {
     return sum;
   }
 
-  /// What is in both.
-  friend time_set operator&(time_set const& a, time_set const& b) {
-    time_set both;
+  /// The moments in both sets.
+  friend interval_set operator&(interval_set const& a, interval_set const& b) {
+    interval_set both;
     auto x = a.parts_.begin();
     auto y = b.parts_.begin();
     while (x != a.parts_.end() && y != b.parts_.end()) {
@@ -76,17 +77,17 @@ class time_set {
     return both;
   }
 
-  /// What is in either.
-  friend time_set operator|(time_set const& a, time_set const& b) {
+  /// The moments in at least one set.
+  friend interval_set operator|(interval_set const& a, interval_set const& b) {
     std::vector<span> all(a.parts_.size() + b.parts_.size());
     std::merge(a.parts_.begin(), a.parts_.end(), b.parts_.begin(), b.parts_.end(), all.begin(),
                [](span const& x, span const& y) { return x.begin < y.begin; });
-    return time_set{std::move(all)};
+    return interval_set{std::move(all)};
   }
 
-  /// What is in the first only.
-  friend time_set operator-(time_set const& a, time_set const& b) {
-    time_set rest;
+  /// The moments in the first set and not in the second.
+  friend interval_set operator-(interval_set const& a, interval_set const& b) {
+    interval_set rest;
     auto y = b.parts_.begin();
     for (auto part : a.parts_) {
       while (y != b.parts_.end() && y->end <= part.begin) { ++y; }
@@ -99,7 +100,7 @@ class time_set {
     return rest;
   }
 
-  bool operator==(time_set const&) const = default;
+  bool operator==(interval_set const&) const = default;
 
  private:
   std::vector<span>::const_iterator first_after(std::int64_t moment) const noexcept {
@@ -110,11 +111,8 @@ class time_set {
   std::vector<span> parts_;
 };
 
-/// How much of two sets is in both, without making that set.
-inline std::int64_t common_length(time_set const& a, time_set const& b) { return (a & b).length(); }
-
-/// How long exactly `k` of the intervals are open, for `k` from 0 (gaps between the first and the
-/// last) to the most that ever are. The sum is the extent of all. O(n log n).
+/// Element `k` is the time in which exactly `k` intervals are open; element 0 is the gaps between
+/// the first and the last interval. The sum is the extent of all intervals. O(n log n).
 inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
   std::vector<std::pair<std::int64_t, int>> steps;
   steps.reserve(2 * all.size());
@@ -132,6 +130,17 @@ inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
     if (depth >= result.size()) { result.resize(depth + 1, 0); }
   }
   return result;
+}
+
+/// The mean depth over the whole extent of what `time_at_depth` gave; 0 without an extent.
+inline double mean_depth(std::vector<std::int64_t> const& depths) {
+  double area = 0;
+  double extent = 0;
+  for (std::size_t k = 0; k < depths.size(); ++k) {
+    area += static_cast<double>(k) * static_cast<double>(depths[k]);
+    extent += static_cast<double>(depths[k]);
+  }
+  return extent > 0 ? area / extent : 0;
 }
 
 }  // namespace assay::trace

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The names by which `nsys stats` calls things.
+/// The names that `nsys stats` prints, and names of kernels for people.
 #pragma once
 
+#include <assay/core/requirements.hpp>
 #include <assay/trace/model.hpp>
+
+#include <cxxabi.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -35,7 +40,7 @@ constexpr std::string_view plain_name(std::string_view name) noexcept {
 }
 
 /// `Host-to-Device` and the like.
-constexpr std::string_view label(copy_kind kind) noexcept {
+constexpr std::string_view to_string(copy_kind kind) noexcept {
   constexpr std::array<std::string_view, 14> names{"Unknown",
                                                    "Host-to-Device",
                                                    "Device-to-Host",
@@ -55,7 +60,7 @@ constexpr std::string_view label(copy_kind kind) noexcept {
 }
 
 /// `Pageable`, `Pinned` and the like.
-constexpr std::string_view label(memory_kind kind) noexcept {
+constexpr std::string_view to_string(memory_kind kind) noexcept {
   constexpr std::array<std::string_view, 8> names{"Pageable",       "Pinned",  "Device",
                                                   "Array",          "Managed", "Device Static",
                                                   "Managed Static", "Unknown"};
@@ -63,7 +68,7 @@ constexpr std::string_view label(memory_kind kind) noexcept {
   return names[at < names.size() ? at : names.size() - 1];
 }
 
-constexpr std::string_view label(range_style style) noexcept {
+constexpr std::string_view to_string(range_style style) noexcept {
   return style == range_style::push_pop    ? "PushPop"
          : style == range_style::start_end ? "StartEnd"
                                            : "Mark";
@@ -71,9 +76,9 @@ constexpr std::string_view label(range_style style) noexcept {
 
 /// `[CUDA memcpy Host-to-Device]`.
 inline std::string copy_label(copy_kind kind) {
-  return "[CUDA memcpy " + std::string{label(kind)} + "]";
+  return "[CUDA memcpy " + std::string{to_string(kind)} + "]";
 }
-inline constexpr std::string_view set_label = "[CUDA memset]";
+inline constexpr std::string_view memset_label = "[CUDA memset]";
 
 /// `domain:name`; nothing stands before the colon for the default domain.
 inline std::string range_label(model const& of, range_record const& range) {
@@ -87,6 +92,48 @@ inline std::string device_label(model const& of, std::int32_t device) {
     if (each.id == device && !each.name.empty()) { name = each.name; }
   }
   return std::string{name} + " (" + std::to_string(device) + ")";
+}
+
+/// The demangled text of a name; the name itself if it is not mangled.
+inline std::string demangled(char const* mangled) {
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> const text{
+      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free};
+  return text != nullptr && status == 0 ? text.get() : mangled;
+}
+
+/// A demangled function without return type, namespaces, template arguments and parameters:
+/// `scale` of `void app::scale<float>(float*, int)`.
+inline std::string short_kernel_name(std::string_view demangled) {
+  std::string name;   // the text since the last `::` or blank
+  std::string whole;  // the result if `name` is empty at the end
+  std::string open;   // brackets
+  for (std::size_t at = 0; at < demangled.size(); ++at) {
+    auto const rest = demangled.substr(at);
+    char const c = demangled[at];
+    if (open.empty() && rest.starts_with("(anonymous namespace)")) {
+      at += std::string_view{"(anonymous namespace)"}.size() - 1;
+      continue;
+    }
+    if (c == '(' && open.empty()) { break; }  // the parameters
+    if (c == '<' || c == '(' || c == '{' || c == '[') {
+      open.push_back(c);
+    } else if (c == ')' || c == '}' || c == ']') {
+      if (!open.empty()) { open.pop_back(); }
+    } else if (c == '>') {  // a comparison or an arrow stands in parentheses and closes nothing
+      if (!open.empty() && open.back() == '<') { open.pop_back(); }
+    } else if (open.empty() && c == ' ') {
+      if (!name.empty()) { whole = name; }
+      name.clear();
+    } else if (open.empty() && rest.starts_with("::")) {
+      name.clear();
+      ++at;
+    } else if (open.empty()) {
+      name.push_back(c);
+    }
+  }
+  if (name.empty()) { name = whole; }
+  return name.empty() ? std::string{demangled} : name;
 }
 
 }  // namespace assay::trace

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which hardware counters to read: sets of metrics, and the names that nvprof gave them.
+/// Sets of hardware metrics, nvprof's names of the same metrics, and `counter_values`.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -55,8 +58,8 @@ inline constexpr std::string_view l1_bytes = "l1tex__t_bytes.sum";
 inline constexpr std::string_view l2_hit = "lts__t_sector_hit_rate.pct";
 inline constexpr std::string_view l2_bytes = "lts__t_bytes.sum";
 
-/// Why warps waited: the mean number of warps of a scheduler that waited so, for each instruction
-/// that it issued.
+/// The metric of a reason for which warps wait: the mean number of a scheduler's warps that wait
+/// for this reason, for each instruction that the scheduler issues.
 inline std::string stall(std::string_view reason) {
   return "smsp__average_warps_issue_stalled_" + std::string{reason} + "_per_issue_active.ratio";
 }
@@ -85,8 +88,8 @@ inline metric_set core() {
            std::string{l1_bytes}, std::string{l2_bytes}}};
 }
 
-/// The core set, and what tells latency from throughput: L2 hits, issue slots, the FMA pipe, eight
-/// reasons why warps wait. Four or five passes.
+/// The core set, and metrics that tell latency from throughput: L2 hits, issue slots, the FMA pipe,
+/// eight reasons for which warps wait. CUPTI needs four or five passes.
 inline metric_set deep() {
   using namespace metric;
   auto all = core();
@@ -105,8 +108,8 @@ inline metric_set links() {
 
 }  // namespace metric_sets
 
-/// A name of nvprof's, and CUPTI's for the same thing. CUPTI's value times `factor` is what nvprof
-/// printed; `unit` says what that was, where the two differ.
+/// A metric's name in nvprof and in CUPTI. CUPTI's value times `factor` is the value that nvprof
+/// printed; `unit` is nvprof's unit if the two differ.
 struct legacy_metric {
   std::string_view legacy;
   std::string_view name;
@@ -114,8 +117,8 @@ struct legacy_metric {
   std::string_view unit = {};
 };
 
-/// What nvprof called the metrics that CUPTI still has. A scheduler is a quarter of an SM on every
-/// GPU that CUDA 13 knows, so per-scheduler values times four are those of an SM.
+/// nvprof's names of the metrics that CUPTI still has. An SM has four schedulers on every GPU that
+/// CUDA 13 supports, so a value per scheduler times four is the value per SM.
 inline constexpr auto legacy_metrics = std::to_array<legacy_metric>({
     {"sm_efficiency", "smsp__cycles_active.avg.pct_of_peak_sustained_elapsed"},
     {"achieved_occupancy", metric::occupancy, 0.01, "0..1, CUPTI's is in per cent"},
@@ -199,8 +202,8 @@ inline std::string did_you_mean(std::vector<std::string> const& names) {
   return text.empty() ? text : text + "?";
 }
 
-/// What a name asks for. CUPTI's names have two underscores after their unit (`sm__`) and are taken
-/// as they are; others must be nvprof's: throws `std::invalid_argument` with those near it.
+/// The metric of a name. CUPTI's names have two underscores after their unit (`sm__`) and are taken
+/// as they are. Other names must be nvprof's: throws `std::invalid_argument` with similar names.
 inline metric_request resolve_metric(std::string_view asked) {
   if (asked.find("__") != std::string_view::npos) {
     return {std::string{asked}, std::string{asked}, 1, {}};
@@ -217,11 +220,85 @@ inline metric_request resolve_metric(std::string_view asked) {
                               did_you_mean(nearest_names(asked, known)));
 }
 
-/// Whether a metric belongs to the whole device rather than to a context: such metrics cannot be
-/// read together with others.
+/// True for a metric of the whole device rather than of a context. CUPTI cannot read metrics of
+/// both kinds together.
 constexpr bool is_device_wide(std::string_view metric) noexcept {
   return metric.starts_with("pcie__") || metric.starts_with("nvl") || metric.starts_with("PCI.") ||
          metric.starts_with("NVL");
 }
+
+/// The state of the counters; if they cannot be read, with the obstacle and a remedy.
+struct counter_status {
+  enum class state {
+    available,
+    no_device,
+    missing_library,
+    no_permission,
+    busy,         ///< another program, or another part of this one, holds the counters
+    unsupported,  ///< not on this device or in this mode of it
+    failed        ///< something else went wrong
+  };
+  state is = state::available;
+  int code = 0;        ///< CUPTI's, 0 where it was not asked
+  std::string reason;  ///< one line; empty when available
+  std::string remedy;  ///< one line; empty where none is known
+
+  explicit operator bool() const noexcept { return is == state::available; }
+  /// Gives reason and remedy in one line.
+  std::string line() const {
+    return remedy.empty() || reason.empty() ? reason : reason + ": " + remedy;
+  }
+  bool operator==(counter_status const&) const = default;
+};
+
+constexpr std::string_view to_string(counter_status::state which) noexcept {
+  constexpr std::array<std::string_view, 7> names{"available",     "no device", "missing library",
+                                                  "no permission", "busy",      "unsupported",
+                                                  "failed"};
+  return names[static_cast<std::size_t>(which)];
+}
+
+/// A metric that was asked for and not read, and why.
+struct dropped_metric {
+  std::string asked;
+  std::string why;
+  bool operator==(dropped_metric const&) const = default;
+};
+
+/// The value of one metric over one range, in the unit of the name that was asked for.
+struct counter_value {
+  metric_request metric;
+  double value = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// The values over one range; by default the whole of what ran.
+struct counter_range {
+  std::string name;
+  std::vector<counter_value> values;
+
+  /// The value of a metric in CUPTI's unit, whichever name it was asked by; NaN if it was not read.
+  double operator[](std::string_view cupti_name) const noexcept {
+    for (auto const& each : values) {
+      if (each.metric.name == cupti_name) { return each.value / each.metric.factor; }
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  /// Mean SM clock while the range ran; NaN if unknown. Counter values of runs at other clocks are
+  /// not comparable in time.
+  double sm_hertz() const noexcept { return (*this)[metric::sm_clock]; }
+};
+
+/// The result of one `measure`.
+struct counter_values {
+  counter_status status;
+  std::string chip;  ///< as CUPTI calls it: GH100
+  int device = -1;
+  std::size_t passes = 0;  ///< the number of times that the work, or each of its kernels, ran
+  std::vector<counter_range> ranges;
+  std::vector<dropped_metric> dropped;
+  /// The number of ranges that had no room. For kernels this is a lower bound: CUPTI does not count
+  /// all kernels that it passes over, but the number is not 0 if one is missing.
+  std::size_t ranges_lost = 0;
+};
 
 }  // namespace assay::trace

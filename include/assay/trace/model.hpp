@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `model`: what happened, as plain rows; what the recorder and the readers fill, what reports,
-/// arithmetic and writers take.
+/// `model`: a trace as tables of plain rows. The recorder and the readers of files fill a model;
+/// reports and writers read one.
 #pragma once
 
 #include <assay/trace/strings.hpp>
@@ -30,8 +30,8 @@ struct thread_key {
   auto operator<=>(thread_key const&) const = default;
 };
 
-/// Where device work ran and which API call asked for it: the call of the same process with the
-/// same correlation. All nodes of a graph share the correlation of the launch.
+/// The device and stream of an operation, and its launching API call: the call of the same process
+/// with the same correlation. All nodes of a graph share the correlation of the graph launch.
 struct device_place {
   std::int32_t device = 0;
   std::uint32_t context = 0;
@@ -39,7 +39,7 @@ struct device_place {
   std::uint32_t stream = 0;
   std::uint32_t correlation = 0;  ///< 0: unknown
   std::uint32_t process = 0;
-  std::uint64_t graph_node = 0;  ///< 0: not of a graph
+  std::uint64_t graph_node = 0;  ///< 0: not in a graph
   bool operator==(device_place const&) const = default;
 };
 
@@ -81,7 +81,7 @@ enum class copy_kind : std::uint8_t {
   unified_device_to_device
 };
 
-/// Numbered as `ENUM_CUDA_MEM_KIND` of nsys, which CUPTI's numbers differ from.
+/// Numbered as nsys numbers `ENUM_CUDA_MEM_KIND`; CUPTI has other numbers.
 enum class memory_kind : std::uint8_t {
   pageable,
   pinned,
@@ -93,7 +93,7 @@ enum class memory_kind : std::uint8_t {
   unknown
 };
 
-/// A copy that the device made, by an engine or a kernel of the driver's.
+/// A copy that a device made, by a copy engine or by a kernel of the driver.
 struct memory_copy {
   span when;
   device_place where;
@@ -101,22 +101,23 @@ struct memory_copy {
   copy_kind kind = copy_kind::unknown;
   memory_kind from = memory_kind::unknown;
   memory_kind to = memory_kind::unknown;
-  std::int32_t from_device = -1;  ///< of a peer copy, else -1
+  std::int32_t from_device = -1;  ///< -1 unless this is a peer copy
   std::int32_t to_device = -1;
   bool operator==(memory_copy const&) const = default;
 };
 
-/// A fill that the device made.
-struct memory_set {
+/// A memset that a device made.
+struct memset_operation {
   span when;
   device_place where;
   std::uint64_t bytes = 0;
   std::uint32_t value = 0;
   memory_kind kind = memory_kind::unknown;
-  bool operator==(memory_set const&) const = default;
+  bool operator==(memset_operation const&) const = default;
 };
 
-/// A whole graph launch, of traces that do not show its nodes; never to be added to their sum.
+/// A whole graph launch, in traces that do not show its nodes. If the nodes are there too, the two
+/// must not be added.
 struct graph_launch {
   span when;
   device_place where;
@@ -125,10 +126,11 @@ struct graph_launch {
   bool operator==(graph_launch const&) const = default;
 };
 
-/// Whose function a call is.
+/// The library that a called function belongs to.
 enum class api : std::uint8_t { runtime, driver, os };
 
-/// A call of a host thread: of the CUDA runtime, the driver, or (from exports) the system library.
+/// A host thread's call of the CUDA runtime, of the driver, or (in nsys exports) of the system
+/// library.
 struct api_call {
   span when;
   thread_key thread;
@@ -142,7 +144,7 @@ struct api_call {
 /// Numbered as CUPTI and nsys number them.
 enum class sync_kind : std::uint8_t { unknown, event, stream_wait, stream, context };
 
-/// What a host thread, or a stream (`stream_wait`), waited for.
+/// A wait of a host thread, or of a stream (`stream_wait`).
 struct synchronization {
   span when;
   device_place where;
@@ -151,10 +153,11 @@ struct synchronization {
   bool operator==(synchronization const&) const = default;
 };
 
-/// How a range was opened, or that it is a single moment.
+/// The pair of functions that opened and closed a range; `mark` is a single moment.
 enum class range_style : std::uint8_t { push_pop, start_end, mark };
 
-/// A named span of host time. One that was never ended ends with the trace, with `ended` false.
+/// A named span of host time. A range that was never ended ends with the trace, and `ended` is
+/// false.
 struct range_record {
   span when;
   thread_key thread;
@@ -169,7 +172,7 @@ struct range_record {
   bool operator==(range_record const&) const = default;
 };
 
-/// Which way memory went.
+/// Allocation or release.
 enum class memory_operation : std::uint8_t { allocate, release };
 
 /// An allocation or a release. `pool` is 0 outside memory pools.
@@ -182,12 +185,12 @@ struct memory_event {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t pool = 0;
-  std::uint64_t pool_used_bytes = 0;      ///< 0: not told
-  std::uint64_t pool_reserved_bytes = 0;  ///< 0: not told
+  std::uint64_t pool_used_bytes = 0;      ///< 0: unknown
+  std::uint64_t pool_reserved_bytes = 0;  ///< 0: unknown
   bool operator==(memory_event const&) const = default;
 };
 
-/// Host time that the tracing itself took, or that the driver spent on one-time work.
+/// Host time that the tracer took, or that the driver spent on one-time work.
 struct overhead {
   span when;
   thread_key thread;
@@ -196,7 +199,7 @@ struct overhead {
   bool operator==(overhead const&) const = default;
 };
 
-/// One value of a counter at one time, of a device.
+/// A device's value of a counter at one moment; holds no interval.
 struct counter_sample {
   std::int64_t at = 0;
   std::int32_t device = 0;
@@ -205,7 +208,7 @@ struct counter_sample {
   bool operator==(counter_sample const&) const = default;
 };
 
-/// A device of the trace, with what shares of a limit are taken of; 0: unknown.
+/// A device of the trace and its limits; 0: unknown.
 struct device_description {
   std::int32_t id = 0;
   std::string name;
@@ -224,34 +227,34 @@ struct device_description {
   bool operator==(device_description const&) const = default;
 };
 
-/// What a thread calls itself.
+/// The name that a thread gave itself.
 struct thread_name {
   thread_key thread;
   string_id name = 0;
   bool operator==(thread_name const&) const = default;
 };
 
-/// What a trace did not get, or got without a usable time. All zero in a whole one.
+/// The records that a trace lacks, or that had no usable time. A whole trace has zero in all.
 struct losses {
   std::uint64_t dropped = 0;        ///< records that the tracer had no room for
   std::uint64_t zero_stamped = 0;   ///< records without a time, left out of the tables
   std::uint64_t out_of_window = 0;  ///< records timed outside the trace, left out of the tables
-  std::uint64_t unmatched = 0;      ///< device work whose API call is not in the trace; kept
+  std::uint64_t unmatched = 0;      ///< operations without their API call in the trace; kept
   std::uint64_t unnamed = 0;        ///< strings that could not be resolved
   bool operator==(losses const&) const = default;
 };
 
-/// What happened, in one place: flat tables in any order, times in nanoseconds since `epoch_ns`.
+/// A trace: flat tables in any order, with times in nanoseconds since `epoch_ns`.
 struct model {
   string_table strings;
   std::int64_t epoch_ns = 0;                               ///< since 1970 (UTC); 0: unknown
-  span window;                                             ///< while the trace was on
-  std::string source;                                      ///< what recorded it, with its version
-  std::vector<std::pair<std::string, std::string>> notes;  ///< how it was recorded; free text
+  span window;                                             ///< the time of the recording
+  std::string source;                                      ///< the recording tool and its version
+  std::vector<std::pair<std::string, std::string>> notes;  ///< free text on the recording
 
   std::vector<kernel_run> kernels;
   std::vector<memory_copy> copies;
-  std::vector<memory_set> sets;
+  std::vector<memset_operation> memsets;
   std::vector<graph_launch> graph_launches;
   std::vector<api_call> calls;
   std::vector<synchronization> synchronizations;
@@ -265,5 +268,27 @@ struct model {
 
   bool operator==(model const&) const = default;
 };
+
+/// Keeps the rows that begin at `at_ns` (since the trace's epoch) or later; the window then begins
+/// at `at_ns`. Devices, thread names and losses stay as they are.
+inline void trim_before(model& of, std::int64_t at_ns) {
+  auto const spans = [&](auto& rows) {
+    std::erase_if(rows, [&](auto const& row) { return row.when.begin < at_ns; });
+  };
+  auto const moments = [&](auto& rows) {
+    std::erase_if(rows, [&](auto const& row) { return row.at < at_ns; });
+  };
+  spans(of.kernels);
+  spans(of.copies);
+  spans(of.memsets);
+  spans(of.graph_launches);
+  spans(of.calls);
+  spans(of.synchronizations);
+  spans(of.ranges);
+  spans(of.overheads);
+  moments(of.memory);
+  moments(of.counters);
+  of.window.begin = at_ns;
+}
 
 }  // namespace assay::trace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `nesting`: which range stands in which, thread by thread.
+/// `nest`: the tree of the ranges of each thread.
 #pragma once
 
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/work.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace assay::trace {
 
-/// Where one range stands among those of its thread.
+/// The place of a range in the tree of its thread.
 struct nested_range {
   row_index row = no_row;
-  std::uint32_t parent = no_row;  ///< its place in the list; `no_row` at the top
+  std::uint32_t parent = no_row;  ///< index of the parent in the list; `no_row` at the top
   std::uint32_t level = 0;        ///< 0 at the top
   std::uint32_t children = 0;     ///< direct ones
-  std::int64_t child_ns = 0;      ///< sum of theirs
+  std::int64_t child_ns = 0;      ///< summed time of the direct children
 };
 
-/// The push/pop ranges among `rows`, ordered by begin (of equal ones the longer first). A range's
-/// parent is the latest begun one of its thread that holds all of it, of whatever domain; ranges
-/// that only overlap are no kin. O(n log n).
+/// The push/pop ranges among `rows`, ordered by begin; of two that begin together the longer comes
+/// first. A range's parent is the latest range of its thread, in any domain, that contains it.
+/// Ranges that only overlap are not related. O(n log n).
 inline std::vector<nested_range> nest(model const& of, std::vector<row_index> const& rows) {
   std::vector<nested_range> all;
   for (auto const row : rows) {
@@ -42,14 +42,14 @@ inline std::vector<nested_range> nest(model const& of, std::vector<row_index> co
   std::stable_sort(by_thread.begin(), by_thread.end(), [&](std::uint32_t a, std::uint32_t b) {
     return of.ranges[all[a].row].thread < of.ranges[all[b].row].thread;
   });
-  // Ends fall from the bottom of the stack to its top: of two candidates the later begun one holds
-  // all that the other could still hold, unless it ends earlier.
+  // Ends fall from the bottom of the stack to its top: a range that ends before the new one
+  // contains neither the new one nor a later one.
   std::vector<std::uint32_t> open;
   for (std::size_t i = 0; i < by_thread.size(); ++i) {
     auto& each = all[by_thread[i]];
     auto const& range = of.ranges[each.row];
     if (i > 0 && of.ranges[all[by_thread[i - 1]].row].thread != range.thread) { open.clear(); }
-    if (range.when.end < range.when.begin) { continue; }  // a clock that was set back: no kin
+    if (range.when.end < range.when.begin) { continue; }  // the clock was set back: not related
     while (!open.empty() && of.ranges[all[open.back()].row].when.end < range.when.end) {
       open.pop_back();
     }

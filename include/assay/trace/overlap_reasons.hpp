@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `explain_overlap`: do copies overlap kernels here, how much, and if not, why.
+/// `explain_overlap`: the time in which copies overlap kernels, and the obstacles to more overlap.
 #pragma once
 
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/view.hpp>
-#include <assay/trace/work.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace assay::trace {
 
-/// What kept a copy from running beside a kernel.
+/// An obstacle that kept a copy from running beside a kernel.
 enum class overlap_obstacle : std::uint8_t {
-  no_kernels,        ///< the device ran none
-  same_stream,       ///< the kernels next to it are in its stream, which runs one after the other
-  default_stream,    ///< it or the kernel is in the legacy default stream, which waits for the rest
-  pageable_memory,   ///< the driver stages such copies, and the call returns only then
-  synchronous_call,  ///< it was asked for by a call that returns when the copy is done
-  sync_between,      ///< the host waited for the one before it asked for the other
-  host_late,        ///< the host asked for the other when the one was half over, for no such reason
+  no_kernels,        ///< the device ran no kernel
+  same_stream,       ///< the kernels next to the copy are in the same stream
+  default_stream,    ///< the copy or the kernel is in the legacy default stream
+  pageable_memory,   ///< the driver stages copies of pageable memory before the call returns
+  synchronous_call,  ///< the call returns when the copy is done
+  sync_between,      ///< the host waited for the one before it launched the other
+  host_bound,       ///< the host asked for the other when the one was half over, for no such reason
   waits_for_event,  ///< the later one's stream was told to wait for an event
   copy_engine,      ///< it was behind a copy of its direction, of another stream
   unknown
@@ -38,17 +38,17 @@ inline constexpr std::size_t overlap_obstacles = 10;
 struct overlap_reason {
   overlap_obstacle what = overlap_obstacle::unknown;
   std::int64_t copies = 0;
-  std::int64_t exposed_ns = 0;  ///< time of these without a kernel beside them
-  std::int64_t alone_ns = 0;    ///< of that, of copies that no other obstacle concerns
-  row_index copy = no_row;      ///< that with the longest such time
-  row_index kernel = no_row;    ///< that could have run beside it
+  std::int64_t exposed_ns = 0;  ///< time in which these copies ran and no kernel did
+  std::int64_t alone_ns = 0;    ///< the part from copies that met no other obstacle
+  row_index copy = no_row;      ///< the copy with the longest exposed time
+  row_index kernel = no_row;    ///< a kernel that could have run beside `copy`
   row_index call = no_row;      ///< the call that stands between, or that came late
 };
 
-/// How far copies overlap kernels, and what is in the way. A copy may meet several obstacles and
-/// counts for each, so that their times do not add up.
+/// The overlap of copies and kernels, and the obstacles to more. A copy may meet several obstacles
+/// and counts for each of them, so the times of obstacles do not add up.
 struct overlap_explanation {
-  std::vector<overlap_use> devices;
+  std::vector<device_overlap> devices;
   std::int64_t copies_ns = 0;  ///< summed over devices
   std::int64_t hidden_ns = 0;
   std::vector<overlap_reason> reasons;  ///< the longest exposed time first
@@ -58,11 +58,11 @@ struct overlap_explanation {
 
 namespace detail {
 
-/// Looks for what kept single copies apart from the kernels around them.
-class overlap_judge {
+/// Finds the obstacles that kept single copies apart from the kernels around them.
+class overlap_classifier {
  public:
-  overlap_judge(view const& rows, std::uint32_t default_stream)
-      : of_{rows.of()}, calls_{of_}, default_stream_{default_stream} {
+  overlap_classifier(view const& rows, std::uint32_t default_stream)
+      : of_{rows.of()}, calls_{of_}, default_stream_{default_stream}, waits_{of_} {
     for (auto const row : rows.kernels) {
       devices_[of_.kernels[row].where.device].by_begin.push_back(row);
     }
@@ -77,7 +77,7 @@ class overlap_judge {
       sort_by(all.by_end, &span::end);
       std::vector<span> spans;
       for (auto const row : all.by_begin) { spans.push_back(of_.kernels[row].when); }
-      all.busy = time_set{std::move(spans)};
+      all.busy = interval_set{std::move(spans)};
     }
     for (auto const row : rows.copies) {
       auto const& each = of_.copies[row];
@@ -90,17 +90,14 @@ class overlap_judge {
       syncs_[each.thread].emplace_back(each.when.begin, row);
     }
     for (auto& [thread, list] : syncs_) { std::sort(list.begin(), list.end()); }
-    for (auto const& each : of_.synchronizations) {
-      if (each.kind != sync_kind::stream_wait) { continue; }
-      waits_[stream_of(each.where)].push_back(each.when.begin);
-    }
-    for (auto& [stream, list] : waits_) { std::sort(list.begin(), list.end()); }
   }
 
-  struct verdict {
+  struct obstacles_of_copy {
     std::array<bool, overlap_obstacles> met{};
     row_index kernel = no_row;
     row_index call = no_row;
+
+    void meet(overlap_obstacle what) { met[static_cast<std::size_t>(what)] = true; }
   };
 
   std::int64_t exposed(memory_copy const& copy) const {
@@ -109,12 +106,10 @@ class overlap_judge {
     return found == devices_.end() ? length : length - found->second.busy.length_within(copy.when);
   }
 
-  verdict judge(row_index row) const {
+  obstacles_of_copy classify(row_index row) const {
     auto const& copy = of_.copies[row];
-    verdict found;
-    auto const meet = [&](overlap_obstacle what) {
-      found.met[static_cast<std::size_t>(what)] = true;
-    };
+    obstacles_of_copy found;
+    auto const meet = [&](overlap_obstacle what) { found.meet(what); };
     found.call = calls_.find(copy.where);
     found.kernel = partner(copy);
     if (found.kernel == no_row) {
@@ -142,12 +137,12 @@ class overlap_judge {
  private:
   struct device_kernels {
     std::vector<row_index> by_begin, by_end;
-    time_set busy;
+    interval_set busy;
   };
 
-  /// The kernel that a copy could have run beside: the one that started next after it began, or
-  /// the one that ended last before it ended; one of another stream before one of its own, since
-  /// that may well need the copy, and then the nearer.
+  /// The kernel that a copy could have run beside: the first that starts after the copy begins, or
+  /// the last that ends before the copy ends. A kernel of another stream is preferred, since one of
+  /// the same stream may need the copy; of two equal candidates the nearer is taken.
   row_index partner(memory_copy const& copy) const {
     auto const found = devices_.find(copy.where.device);
     if (found == devices_.end()) { return no_row; }
@@ -183,11 +178,9 @@ class overlap_judge {
            name.find("Async") == std::string_view::npos;
   }
 
-  /// Judges when the later of both was asked for: that is what kept two streams apart.
-  void timing(memory_copy const& copy, kernel_run const& kernel, verdict& found) const {
-    auto const meet = [&](overlap_obstacle what) {
-      found.met[static_cast<std::size_t>(what)] = true;
-    };
+  /// Compares the time at which the later of both was launched with the run of the earlier one.
+  void timing(memory_copy const& copy, kernel_run const& kernel, obstacles_of_copy& found) const {
+    auto const meet = [&](overlap_obstacle what) { found.meet(what); };
     auto const copy_first = copy.when.begin <= kernel.when.begin;
     auto const first = copy_first ? copy.when : kernel.when;
     auto const first_call = calls_.find(copy_first ? copy.where : kernel.where);
@@ -206,11 +199,11 @@ class overlap_judge {
         if (sync != no_row) {
           meet(overlap_obstacle::sync_between);
         } else if (!blocked) {  // else the copy's own call is what made the host late
-          meet(overlap_obstacle::host_late);
+          meet(overlap_obstacle::host_bound);
         }
         return;
       }
-      if (waited(stream_of(later), first_call, asked.when.begin)) {
+      if (waits_.between(first_call, asked.when.begin, stream_of(later))) {
         meet(overlap_obstacle::waits_for_event);
         return;
       }
@@ -229,15 +222,7 @@ class overlap_judge {
     return of_.calls[row].when.end > middle ? row : no_row;
   }
 
-  bool waited(stream_key stream, row_index first_call, std::int64_t until) const {
-    auto const found = waits_.find(stream);
-    if (found == waits_.end()) { return false; }
-    auto const last = std::upper_bound(found->second.begin(), found->second.end(), until);
-    return last != found->second.begin() &&
-           (first_call == no_row || *(last - 1) >= of_.calls[first_call].when.begin);
-  }
-
-  /// Whether a copy of the same direction and another stream ended just before this one began.
+  /// True if a copy of the same direction and another stream ended just before this copy began.
   bool behind_a_copy(memory_copy const& copy) const {
     constexpr std::int64_t engine_switch_ns = 20'000;  // far above what an engine needs between two
     auto const& list = copies_.at({copy.where.device, direction_of(copy.kind)});
@@ -257,13 +242,13 @@ class overlap_judge {
   std::map<std::pair<std::int32_t, copy_direction>, std::vector<std::pair<std::int64_t, row_index>>>
       copies_;
   std::map<thread_key, std::vector<std::pair<std::int64_t, row_index>>> syncs_;
-  std::map<stream_key, std::vector<std::int64_t>> waits_;
+  stream_waits waits_;
 };
 
 }  // namespace detail
 
-/// Says how much of the copies ran beside kernels and what kept the rest from it. CUPTI numbers the
-/// legacy default stream of a process's first context 7. O(n log n).
+/// Finds the overlap of copies with kernels, and the obstacles to more. CUPTI numbers the legacy
+/// default stream of a process's first context 7. O(n log n).
 inline overlap_explanation explain_overlap(view const& rows, std::uint32_t default_stream = 7) {
   overlap_explanation result;
   result.devices = overlap(rows);
@@ -271,13 +256,14 @@ inline overlap_explanation explain_overlap(view const& rows, std::uint32_t defau
     result.copies_ns += each.copies_ns;
     result.hidden_ns += each.copies_hidden_ns;
   }
-  detail::overlap_judge const judge{rows, default_stream};
+  detail::overlap_classifier const classifier{rows, default_stream};
   std::array<overlap_reason, overlap_obstacles> reasons{};
   std::array<std::int64_t, overlap_obstacles> worst{};
   for (auto const row : rows.copies) {
-    auto const exposed = judge.exposed(rows.of().copies[row]);
-    if (exposed <= 0) { continue; }
-    auto const found = judge.judge(row);
+    auto const& copy = rows.of().copies[row];
+    auto const exposed = classifier.exposed(copy);
+    if (exposed <= 0 || direction_of(copy.kind) == copy_direction::migration) { continue; }
+    auto const found = classifier.classify(row);
     auto const alone = std::count(found.met.begin(), found.met.end(), true) == 1;
     for (std::size_t i = 0; i < overlap_obstacles; ++i) {
       if (!found.met[i]) { continue; }
@@ -301,12 +287,6 @@ inline overlap_explanation explain_overlap(view const& rows, std::uint32_t defau
       result.reasons.begin(), result.reasons.end(),
       [](overlap_reason const& a, overlap_reason const& b) { return a.exposed_ns > b.exposed_ns; });
   return result;
-}
-
-/// The same for the rows that a filter leaves.
-inline overlap_explanation explain_overlap(model const& of, filter const& by,
-                                           std::uint32_t default_stream = 7) {
-  return explain_overlap(select(of, by), default_stream);
 }
 
 }  // namespace assay::trace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// From what `range_log` noted to the ranges of a `model`; traces of ranges alone, without CUDA.
+/// `add_ranges`: the recorded NVTX ranges as rows of a `model`; traces of ranges alone, without
+/// CUDA.
 #pragma once
 
 #include <assay/core/range_log.hpp>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,71 +19,61 @@
 
 namespace assay::trace {
 
-/// Adds a recording's ranges and thread names to a trace whose `epoch_ns` and `window` are set.
-/// Ranges that were open at its end end with the window; the ends of those that were open at its
-/// beginning, and drops, are counted in the notes and losses.
+namespace detail {
+constexpr range_style style_of(recorded_range::kind what) noexcept {
+  switch (what) {
+    case recorded_range::kind::push_pop:
+      return range_style::push_pop;
+    case recorded_range::kind::start_end:
+      return range_style::start_end;
+    default:
+      return range_style::mark;
+  }
+}
+}  // namespace detail
+
+/// Adds a recording's ranges and thread names to a trace. `epoch_ns` and `window` of the trace must
+/// be set. A range that is open at the end of the recording ends with the window. Notes and losses
+/// count dropped ranges, and ends of ranges that began before the recording.
 inline void add_ranges(model& into, range_recording const& recording) {
   auto const process = static_cast<std::uint32_t>(::getpid());
   std::vector<string_id> domains;
   for (auto const& name : recording.domains) { domains.push_back(into.strings.intern(name)); }
   auto const first = into.ranges.size();
-  std::unordered_map<std::uint64_t, std::size_t> started;  // rows by the id of `start`
-  std::vector<std::pair<range_event, thread_key>> ends;    // on any thread, so matched last
-  auto began_before = recording.began_before;
+  std::unordered_map<std::uint64_t, std::size_t> started;  // rows by the id of a `start_end`
+  std::uint64_t began_before = 0;
+  auto const since_epoch = [&](std::int64_t at) { return at - into.epoch_ns; };
 
   for (auto const& thread : recording.threads) {
     thread_key const who{process, thread.thread};
-    std::map<std::uint32_t, std::vector<std::size_t>> open;  // rows by domain
-    thread.each([&](range_event const& event) {
-      auto const at = event.at - into.epoch_ns;
-      if (event.what == range_event::kind::pop) {
-        auto& stack = open[event.domain];
-        if (stack.empty()) {
-          ++began_before;
-          return;
-        }
-        auto& row = into.ranges[stack.back()];
-        row.when.end = at;
-        row.ended = true;
-        stack.pop_back();
-        return;
-      }
-      if (event.what == range_event::kind::end) {
-        ends.emplace_back(event, who);
-        return;
-      }
+    began_before += thread.began_before;
+    for (auto const& range : thread.ranges) {
       range_record row;
-      row.when = {at, at};
+      row.when = {since_epoch(range.begin), since_epoch(range.ended() ? range.end : range.begin)};
       row.thread = row.end_thread = who;
-      row.domain = domains.at(event.domain);
-      row.name = into.strings.intern(event.name);
-      row.category = event.category;
-      row.argb = event.argb;
-      row.payload = event.payload;
-      row.ended = false;
-      if (event.what == range_event::kind::push) {
-        row.style = range_style::push_pop;
-        open[event.domain].push_back(into.ranges.size());
-      } else if (event.what == range_event::kind::start) {
-        row.style = range_style::start_end;
-        started.emplace(event.id, into.ranges.size());
-      } else {
-        row.style = range_style::mark;
-        row.ended = true;
-      }
+      row.domain = domains.at(range.domain);
+      row.name = into.strings.intern(range.name);
+      row.category = range.category;
+      row.argb = range.argb;
+      row.payload = range.payload;
+      row.ended = range.ended();
+      row.style = detail::style_of(range.what);
+      if (row.style == range_style::start_end) { started.emplace(range.id, into.ranges.size()); }
       into.ranges.push_back(row);
-    });
-  }
-  for (auto const& [event, who] : ends) {
-    auto const start = started.find(event.id);
-    if (start == started.end()) {
-      ++began_before;
-      continue;
     }
-    auto& row = into.ranges[start->second];
-    row.when.end = event.at - into.epoch_ns;
-    row.end_thread = who;
-    row.ended = true;
+  }
+  for (auto const& thread : recording.threads) {
+    for (auto const& [id, at] : thread.ended_ids) {
+      auto const start = started.find(id);
+      if (start == started.end()) {
+        ++began_before;
+        continue;
+      }
+      auto& row = into.ranges[start->second];
+      row.when.end = since_epoch(at);
+      row.end_thread = {process, thread.thread};
+      row.ended = true;
+    }
   }
 
   std::uint64_t open_at_end = 0;
@@ -113,14 +103,14 @@ model record_ranges(Work&& work, std::size_t most_bytes = std::size_t{256} << 20
   model made;
   made.source = "assay ranges";
   range_log::start(most_bytes);
-  made.epoch_ns = realtime_ns();
+  made.epoch_ns = system_clock_ns();
   try {
     std::forward<Work>(work)();
   } catch (...) {
     range_log::stop();
     throw;
   }
-  made.window.end = realtime_ns() - made.epoch_ns;
+  made.window.end = system_clock_ns() - made.epoch_ns;
   add_ranges(made, range_log::stop());
   return made;
 }

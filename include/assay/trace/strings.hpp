@@ -3,15 +3,20 @@
 /// `string_table`: the names of a trace, each kept once.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace assay::trace {
 
-/// Where a name stands in its `string_table`; 0 is the empty name.
+/// The number of a name in its `string_table`; 0 is the empty name.
 using string_id = std::uint32_t;
 
 /// Names, each kept once and known by a number. Equal names have equal numbers; numbers count from
@@ -48,5 +53,20 @@ class string_table {
   std::deque<std::string> texts_;  // a deque, since the keys below point into its elements
   std::unordered_map<std::string_view, string_id> numbers_;
 };
+
+/// A function that calls `make` once for each name and keeps the results: reports read a million
+/// rows, but only hundreds of names.
+template <class Make>
+auto once_per_name(std::size_t names, Make make) {
+  using result_type = decltype(make(string_id{}));
+  return [make = std::move(make), known = std::vector<bool>(names),
+          results = std::vector<result_type>(names)](string_id name) mutable -> result_type {
+    if (!known[name]) {
+      results[name] = make(name);
+      known[name] = true;
+    }
+    return results[name];
+  };
+}
 
 }  // namespace assay::trace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `table`: what a report makes; rows of typed cells, and how each column is to be written.
+/// `table`: the result of a report; rows of typed cells, with a format for each column.
 #pragma once
 
 #include <assay/trace/strings.hpp>
@@ -20,7 +20,7 @@
 
 namespace assay::trace {
 
-/// How the cells of a column are written; decimals as `nsys stats` has them.
+/// The format of the cells of a column, with decimals as in `nsys stats`.
 enum class cell_format : std::uint8_t { text, integer, one_decimal, three_decimals };
 
 /// A column: its name, with the unit in brackets, and its format.
@@ -30,7 +30,7 @@ struct column {
   bool operator==(column const&) const = default;
 };
 
-/// A name that a table already has.
+/// A name that a table already keeps.
 struct table_text {
   string_id number = 0;
 };
@@ -38,7 +38,7 @@ struct table_text {
 /// Rows of typed cells, each of eight bytes, since a trace of a million kernels is one table.
 class table {
  public:
-  /// `name` is that of the report, `title` what a person calls it.
+  /// `name` names the report on the command line, `title` in its output.
   table(std::string name, std::string title, std::vector<column> columns)
       : name_{std::move(name)}, title_{std::move(title)}, columns_{std::move(columns)} {}
 
@@ -63,7 +63,7 @@ class table {
     cells_.insert(cells_.end(), row_.begin(), row_.end());
   }
 
-  /// Whether there is nothing to tell in a cell.
+  /// True if a cell has no value.
   bool missing(std::size_t row, std::size_t column) const {
     auto const bits = cell(row, column);
     switch (columns_.at(column).format) {
@@ -96,7 +96,7 @@ class table {
     return std::bit_cast<double>(cell(row, column));
   }
 
-  /// Where the column with this name stands; throws `std::invalid_argument`.
+  /// The index of the column with this name; throws `std::invalid_argument`.
   std::size_t column_of(std::string_view name) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i].name == name) { return i; }
@@ -151,7 +151,8 @@ class table {
     } else if constexpr (std::integral<Number>) {
       row_[at] = std::bit_cast<std::uint64_t>(static_cast<std::int64_t>(value));
     } else {
-      refuse(at, "fractions");
+      if (std::abs(value) >= 0x1p62 || value != std::trunc(value)) { refuse(at, "fractions"); }
+      row_[at] = std::bit_cast<std::uint64_t>(static_cast<std::int64_t>(value));
     }
   }
   template <class Value>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Telling UTF-8 from other bytes, and repairing what is not, so that it shows.
+/// Tests for UTF-8, and repairs of text that is not.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,8 @@
 
 namespace assay::trace {
 
-/// How many bytes of `text`, from `at` on, are one character of UTF-8; 0 where they are none.
-/// Overlong forms, surrogates and what lies beyond U+10FFFF are none (Unicode 15, table 3-7).
+/// The number of bytes of the UTF-8 character that begins at `at`; 0 if there is none. Overlong
+/// forms, surrogates and code points beyond U+10FFFF are not characters (Unicode 15, table 3-7).
 constexpr std::size_t utf8_character(std::string_view text, std::size_t at) noexcept {
   auto const byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
@@ -29,7 +31,7 @@ constexpr std::size_t utf8_character(std::string_view text, std::size_t at) noex
   return length;
 }
 
-/// Whether all of `text` is UTF-8.
+/// True if all of `text` is UTF-8.
 constexpr bool is_utf8(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
     auto const length = utf8_character(text, at);

@@ -3,10 +3,9 @@
 /// `view`: some rows of a model; `select` makes one by range, device, stream, kernel name and time.
 #pragma once
 
-#include <assay/trace/launched.hpp>
+#include <assay/trace/glob.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/pattern.hpp>
-#include <assay/trace/work.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,15 +20,20 @@
 
 namespace assay::trace {
 
-/// What of a trace is asked for; each member narrows it further, and a fresh one takes all.
+/// A choice of rows: each member narrows the choice further, and a default filter takes all rows.
 struct filter {
-  std::string range = {};  ///< whole names, a glob; what its instances launched or did
-  std::optional<std::string> domain =
-      {};  ///< of that range: whole names, a glob; "" is the default one
+  /// A glob of whole range names: takes the rows that instances of these ranges launched or did.
+  std::string range = {};
+  /// A glob of the whole name of that range's domain; "" is the default domain.
+  std::optional<std::string> domain = {};
   std::optional<std::int32_t> device = {};
   std::optional<std::uint32_t> stream = {};
-  std::string kernel = {};  ///< any part of the whole name, a glob; leaves no copies and sets
+  std::string kernel = {};          ///< a glob of any part of the name; takes no copies and memsets
   std::optional<span> window = {};  ///< rows that begin inside, so that windows side by side add up
+  /// Takes the rows of all threads of the process in the time of the range, and not of the thread
+  /// that opened the range alone: a step of training launches its backward pass from another
+  /// thread.
+  bool any_thread = false;
 };
 
 /// Some rows of a model, by number and in the model's order. The model must outlive it.
@@ -43,7 +47,7 @@ class view {
     };
     all(kernels, of.kernels.size());
     all(copies, of.copies.size());
-    all(sets, of.sets.size());
+    all(memsets, of.memsets.size());
     all(graph_launches, of.graph_launches.size());
     all(calls, of.calls.size());
     all(synchronizations, of.synchronizations.size());
@@ -55,35 +59,52 @@ class view {
 
   model const& of() const noexcept { return of_; }
 
-  /// The device work, in no order. A graph launch counts only where the trace has none of its
-  /// nodes, as their time would else be there twice.
-  std::vector<work> device_work() const {
-    std::vector<work> all;
-    all.reserve(kernels.size() + copies.size() + sets.size() + graph_launches.size());
+  /// The operations of devices, in no order. A graph launch is left out if the trace has nodes of
+  /// the launch, since their time would count twice.
+  std::vector<gpu_operation> gpu_operations() const {
+    std::vector<gpu_operation> all;
+    all.reserve(kernels.size() + copies.size() + memsets.size() + graph_launches.size());
     for (auto const row : kernels) {
-      all.push_back({of().kernels[row].when, work_kind::kernel, row});
+      all.push_back({of().kernels[row].when, operation_kind::kernel, row});
     }
-    for (auto const row : copies) { all.push_back({of().copies[row].when, work_kind::copy, row}); }
-    for (auto const row : sets) { all.push_back({of().sets[row].when, work_kind::set, row}); }
+    for (auto const row : copies) {
+      all.push_back({of().copies[row].when, operation_kind::copy, row});
+    }
+    for (auto const row : memsets) {
+      all.push_back({of().memsets[row].when, operation_kind::memset, row});
+    }
+    auto const graphs = whole_graphs();
+    all.insert(all.end(), graphs.begin(), graphs.end());
+    return all;
+  }
+
+  /// The graph launches whose nodes the trace does not have.
+  std::vector<gpu_operation> whole_graphs() const {
+    std::vector<gpu_operation> all;
     if (graph_launches.empty()) { return all; }
     std::vector<std::uint64_t> nodes;
     auto const key = [](device_place const& where) {
       return (std::uint64_t{where.process} << 32U) | where.correlation;
     };
-    for (auto const& each : all) {
-      if (place_of(of(), each).graph_node != 0) { nodes.push_back(key(place_of(of(), each))); }
-    }
+    auto const add = [&](auto const& rows, auto const& table) {
+      for (auto const row : rows) {
+        if (table[row].where.graph_node != 0) { nodes.push_back(key(table[row].where)); }
+      }
+    };
+    add(kernels, of().kernels);
+    add(copies, of().copies);
+    add(memsets, of().memsets);
     std::sort(nodes.begin(), nodes.end());
     for (auto const row : graph_launches) {
       auto const& launch = of().graph_launches[row];
       if (!std::binary_search(nodes.begin(), nodes.end(), key(launch.where))) {
-        all.push_back({launch.when, work_kind::graph, row});
+        all.push_back({launch.when, operation_kind::graph, row});
       }
     }
     return all;
   }
 
-  std::vector<row_index> kernels, copies, sets, graph_launches, calls, synchronizations, ranges,
+  std::vector<row_index> kernels, copies, memsets, graph_launches, calls, synchronizations, ranges,
       memory, overheads;
 
  private:
@@ -92,52 +113,73 @@ class view {
 
 namespace detail {
 
-/// Whether a filter's range means this one.
+/// Compares ranges with the range and domain of a filter.
 class range_matcher {
  public:
   range_matcher(model const& of, filter const& by)
       : of_{of},
-        name_{by.range, pattern_scope::whole},
-        domain_{by.domain.value_or(""), pattern_scope::whole},
-        any_domain_{!by.domain} {}
+        name_{by.range, glob_scope::whole},
+        domain_{by.domain.value_or(""), glob_scope::whole},
+        any_domain_{!by.domain},
+        any_thread_{by.any_thread} {}
 
   bool operator()(range_record const& each) const {
-    if (!on_one_thread(each) || !name_.matches(of_.strings[each.name])) { return false; }
+    auto const usable = any_thread_ ? each.style != range_style::mark : on_one_thread(each);
+    if (!usable || !name_.matches(of_.strings[each.name])) { return false; }
     auto const text = of_.strings[each.domain];
     return any_domain_ || (domain_.empty() ? text.empty() : domain_.matches(text));
   }
 
  private:
   model const& of_;
-  pattern name_, domain_;
-  bool any_domain_;
+  glob name_, domain_;
+  bool any_domain_, any_thread_;
 };
 
-/// Marks what the matching ranges hold: work by the calls inside them, all else of their threads by
-/// time.
+/// The thread to which a filter counts the rows of a thread.
+inline thread_key owner(thread_key key, filter const& by) noexcept {
+  return by.any_thread ? thread_key{key.process, 0} : key;
+}
+
+/// The outermost ranges among `rows` that a filter matches, by thread and begin: the begins and
+/// ends of one thread's ranges both rise.
+inline std::vector<row_index> outermost_ranges(model const& of, std::vector<row_index> const& rows,
+                                               filter const& by) {
+  range_matcher const matches{of, by};
+  std::vector<row_index> found;
+  for (auto const row : rows) {
+    if (matches(of.ranges[row])) { found.push_back(row); }
+  }
+  std::sort(found.begin(), found.end(), [&](row_index a, row_index b) {
+    auto const& x = of.ranges[a];
+    auto const& y = of.ranges[b];
+    return std::tuple{owner(x.thread, by), x.when.begin, y.when.end, a} <
+           std::tuple{owner(y.thread, by), y.when.begin, x.when.end, b};
+  });
+  std::vector<row_index> result;
+  for (auto const row : found) {
+    auto const& each = of.ranges[row];
+    auto const inner = !result.empty() &&
+                       owner(of.ranges[result.back()].thread, by) == owner(each.thread, by) &&
+                       each.when.end <= of.ranges[result.back()].when.end;
+    if (!inner) { result.push_back(row); }
+  }
+  return result;
+}
+
+/// The times of the ranges that a filter matches, to ask what lies inside one of them.
 class range_scope {
  public:
-  range_scope(model const& of, filter const& by) {
-    range_matcher const matches{of, by};
-    for (auto const& each : of.ranges) {
-      if (matches(each)) { spans_.push_back({each.thread, each.when}); }
+  range_scope(view const& all, filter const& by) : any_thread_{by.any_thread} {
+    for (auto const row : outermost_ranges(all.of(), all.ranges, by)) {
+      auto const& range = all.of().ranges[row];
+      spans_.push_back({owner(range.thread, by), range.when});
     }
-    std::sort(spans_.begin(), spans_.end(), [](entry const& a, entry const& b) {
-      return std::tuple{a.thread, a.when.begin, b.when.end} <
-             std::tuple{b.thread, b.when.begin, a.when.end};
-    });
-    // One that another holds, or that ends no later than one before it, adds nothing: what is left
-    // has rising begins and ends, so one look finds the last that begins in time.
-    std::vector<entry> left;
-    for (auto const& each : spans_) {
-      auto const known = !left.empty() && left.back().thread == each.thread;
-      if (!known || each.when.end > left.back().when.end) { left.push_back(each); }
-    }
-    spans_ = std::move(left);
   }
 
-  /// Whether one of the ranges of the thread holds all of `when`.
+  /// True if one range of the thread contains all of `when`.
   bool holds(thread_key thread, span when) const {
+    if (any_thread_) { thread.thread = 0; }
     auto const after = std::upper_bound(
         spans_.begin(), spans_.end(), entry{thread, when}, [](entry const& a, entry const& b) {
           return std::pair{a.thread, a.when.begin} < std::pair{b.thread, b.when.begin};
@@ -153,27 +195,25 @@ class range_scope {
     span when;
   };
   std::vector<entry> spans_;
+  bool any_thread_;
 };
 
 }  // namespace detail
 
-/// The rows that a filter leaves. A call goes when all the device work that it launched goes; one
-/// that launched none is judged by range and window only. A row of another table than device work
-/// is not judged by device, stream and kernel name unless it says where it was.
+/// The rows that a filter takes.
+///
+/// A call that launched operations is taken if one of these is. Device, stream and kernel name do
+/// not exclude a call that launched nothing, nor another row that names no device.
 inline view select(model const& of, filter const& by) {
   view result{of};
   auto const ranged = !by.range.empty() || by.domain.has_value();
   auto const placed = by.device || by.stream || !by.kernel.empty();
   if (!ranged && !placed && !by.window) { return result; }
-  detail::range_scope const scope{of, by};
+  detail::range_scope const scope{result, by};
   call_index const calls{of};
-  pattern const kernel{by.kernel};
-  std::vector<signed char> known(by.kernel.empty() ? 0 : of.strings.size(), -1);
-  auto const named = [&](string_id name) {
-    if (by.kernel.empty()) { return true; }
-    if (known[name] < 0) { known[name] = kernel.matches(of.strings[name]) ? 1 : 0; }
-    return known[name] == 1;
-  };
+  glob const kernel{by.kernel};  // an empty one matches every name
+  auto named = once_per_name(of.strings.size(),
+                             [&](string_id name) { return kernel.matches(of.strings[name]); });
   auto const timed = [&](std::int64_t at) {
     return !by.window || (at >= by.window->begin && at < by.window->end);
   };
@@ -202,7 +242,7 @@ inline view select(model const& of, filter const& by) {
   auto const any = [&](auto const&) { return by.kernel.empty(); };
   keep_work(result.kernels, of.kernels, [&](kernel_run const& each) { return named(each.name); });
   keep_work(result.copies, of.copies, any);
-  keep_work(result.sets, of.sets, any);
+  keep_work(result.memsets, of.memsets, any);
   keep_work(result.graph_launches, of.graph_launches, any);
   auto const inside = [&](thread_key thread, span when) {
     return !ranged || scope.holds(thread, when);

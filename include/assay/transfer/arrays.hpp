@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The arrays of a job: checked, told apart by the memory they are in, and their room on the
-/// device.
+/// Internal to transfer. The arrays of a job: checks, kinds of memory, and buffers on the device.
 #pragma once
 
-#include <assay/core/host_kind.hpp>
+#include <assay/core/memory_type.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/transfer/concepts.hpp>
 
@@ -19,21 +18,21 @@
 
 namespace assay::transfer {
 
-/// An array of a job, either way, and what kind of memory holds it.
+/// An input or an output of a job, with its kind of memory.
 struct host_array {
   std::byte* data = nullptr;
   std::size_t element_bytes = 0;
-  bool leaves_host = true;  ///< an input
-  int number = 0;           ///< among those of its way
-  host_kind kind = host_kind::pageable;
+  bool is_input = true;
+  int number = 0;  ///< place among the inputs, or the outputs
+  memory_type kind = memory_type::pageable;
 
   std::string in_words() const {
-    return std::string{leaves_host ? "input " : "output "} + std::to_string(number);
+    return std::string{is_input ? "input " : "output "} + std::to_string(number);
   }
 };
 
-/// The arrays of a job, inputs first, with the kinds that `link` finds; throws
-/// `std::invalid_argument` that names the array or the field that makes no sense.
+/// The arrays of a job, inputs first. Throws `std::invalid_argument` that names the array or the
+/// field that makes no sense.
 template <class Link, class Compute>
 std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
   if (what.elements < 0 || what.granularity < 1) {
@@ -62,7 +61,7 @@ std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
                                   ": give host memory, and elements of at least 1 byte");
     }
     each.kind = link.kind_of(each.data, elements * each.element_bytes);
-    if (each.kind == host_kind::device) {
+    if (each.kind == memory_type::device) {
       throw std::invalid_argument(each.in_words() +
                                   " is in device memory: a job's arrays are on the host");
     }
@@ -70,24 +69,24 @@ std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
   return all;
 }
 
-/// Whether an array is in memory that somebody has to stage.
+/// True if an array is in pageable memory, which needs staging.
 inline bool any_pageable(std::vector<host_array> const& all) {
   return std::any_of(all.begin(), all.end(),
-                     [](auto const& each) { return each.kind == host_kind::pageable; });
+                     [](auto const& each) { return each.kind == memory_type::pageable; });
 }
 
-/// Throws `std::invalid_argument`, naming the array and the remedy, if one is not page-locked.
+/// Throws `std::invalid_argument`, naming the array and the remedy, if an array is not page-locked.
 inline void require_page_locked(std::string_view who, std::vector<host_array> const& all) {
   for (auto const& each : all) {
-    if (each.kind == host_kind::page_locked) { continue; }
+    if (each.kind == memory_type::page_locked) { continue; }
     throw std::invalid_argument(std::string{who} + ": " + each.in_words() + " is in " +
                                 assay::in_words(each.kind) +
                                 " memory, but must be page-locked: allocate it by cudaHostAlloc or "
-                                "mr::pinned, or use transfer::staged or transfer::registered");
+                                "mr::pinned, or use transfer::staged");
   }
 }
 
-/// Throws `std::invalid_argument` if `stream` is being captured, by a transfer that blocks.
+/// Throws `std::invalid_argument` if `stream` is being captured; for transfers that block.
 template <class Link>
 void refuse_capture(std::string_view who, Link const& link, typename Link::stream_type stream) {
   if (!link.capturing(stream)) { return; }
@@ -97,13 +96,13 @@ void refuse_capture(std::string_view who, Link const& link, typename Link::strea
                               "transfer::mapped or transfer::overlapped");
 }
 
-/// Room on the device for `slots` chunks of each array of a job; given back in the order of the
-/// stream it came on.
+/// Device buffers for `slots` chunks of each array of a job. They are allocated and freed in the
+/// order of the caller's stream.
 template <class Memory, class Stream>
-class chunk_room {
+class chunk_buffers {
  public:
-  chunk_room(Stream stream, Memory& memory, std::vector<host_array> const& arrays,
-             std::int64_t chunk_elements, int slots)
+  chunk_buffers(Stream stream, Memory& memory, std::vector<host_array> const& arrays,
+                std::int64_t chunk_elements, int slots)
       : stream_(stream), memory_(memory) {
     blocks_.reserve(arrays.size());
     try {
@@ -122,9 +121,9 @@ class chunk_room {
       throw;
     }
   }
-  chunk_room(chunk_room const&) = delete;
-  chunk_room& operator=(chunk_room const&) = delete;
-  ~chunk_room() { give_back(); }
+  chunk_buffers(chunk_buffers const&) = delete;
+  chunk_buffers& operator=(chunk_buffers const&) = delete;
+  ~chunk_buffers() { give_back(); }
 
   void* at(std::size_t array, int slot) const noexcept {
     return blocks_[array].data + blocks_[array].stride * static_cast<std::size_t>(slot);

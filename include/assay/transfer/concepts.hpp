@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a transfer is: the job that crosses the link, and the policy.
+/// The parts of a transfer: the job that crosses the link, and the policy.
 #pragma once
 
-#include <assay/core/named.hpp>
 #include <assay/core/place.hpp>
+#include <assay/core/policy.hpp>
 #include <assay/submit/lane.hpp>
 
 #include <concepts>
@@ -21,12 +21,12 @@ namespace assay {
 
 namespace transfer {
 
-/// How host memory is held: `page_locked` is pinned or registered, which copy engines reach
-/// themselves; `pageable` has to be staged by somebody.
+/// The kinds of host memory. Copy engines read and write `page_locked` memory, which is pinned or
+/// registered. `pageable` memory needs staging by the driver or by threads.
 enum class host_memory { pageable, page_locked };
 
-/// An array in host memory that a job reads: element i is at `data + i * element_bytes`. Of any
-/// kind (pageable, pinned, registered, managed) and alignment.
+/// An array in host memory that a job reads: element i is at `data + i * element_bytes`. Every kind
+/// (pageable, pinned, registered, managed) and every alignment is allowed.
 struct input {
   void const* data = nullptr;
   std::size_t element_bytes = 0;
@@ -38,11 +38,11 @@ struct output {
   std::size_t element_bytes = 0;
 };
 
-/// What one call of a job's `compute` has to do: elements [first, first + count), whose part of
-/// each array begins at the pointer given here. The pointers are good on the stream of the call.
+/// The task of one call of a job's `compute`: the elements [first, first + count). The pointers are
+/// the first of these elements in each array, and are good on the stream of the call.
 struct chunk {
   int number = 0;
-  std::int64_t first = 0;  ///< a multiple of the job's granularity
+  std::int64_t first = 0;  ///< is a multiple of the job's granularity
   std::int64_t count = 0;
   std::span<void const* const> inputs;
   std::span<void* const> outputs;
@@ -71,12 +71,12 @@ struct job {
   std::vector<input> inputs{};
   std::vector<output> outputs{};
   Compute compute{};
-  /// Device time of `compute` over all elements where the caller knows it, else 0: transfers that
-  /// plan by it then go by what they saw in the job's last run.
+  /// Device time of `compute` over all elements, for plans; 0: not known.
   double compute_seconds = 0;
 };
 
-/// A chunk that failed, and at which stage; the cause is nested in it (`std::rethrow_if_nested`).
+/// Names the chunk that failed and its stage; the cause is nested in it
+/// (`std::rethrow_if_nested`).
 class chunk_error : public std::runtime_error {
  public:
   chunk_error(chunk const& which, std::string_view stage, std::string const& why)
@@ -97,19 +97,19 @@ class chunk_error : public std::runtime_error {
 
 }  // namespace transfer
 
-/// A choice on the transfer axis: how a job's bytes cross between host and device.
+/// A choice on the transfer axis: the way of a job's bytes between host and device.
 ///
 /// `open(device, resource)` returns an engine, a copyable handle: `engine.run(stream, job)`
 /// enqueues the whole job so that work later on `stream` sees its outputs complete; device memory
 /// comes from the resource, in stream order. Pageable inputs are read, and pageable outputs may be
 /// written, during the call; page-locked ones in stream order. An empty job does nothing. An engine
-/// is used by one thread at a time. What fails is thrown as `transfer::chunk_error` if a chunk can
-/// be named; the engine's streams are drained then, nothing leaks and the engine can be used again.
+/// is used by one thread at a time. A failure is thrown as `transfer::chunk_error` if it belongs to
+/// a chunk. The engine's streams are drained then, nothing leaks, and the engine can be used again.
 ///
-/// `wants`: the host memory that generated data should be in; a caller's own is taken as it is.
-/// `blocks_host`: over such data, `run` returns only once the host is done with it; else it is
-/// asynchronous, and the arrays must stay until the stream has passed. `capturable`: over such
-/// data, `run` can be recorded into a graph; the engine must outlive the graph then.
+/// `wants`: the host memory for generated data; a caller's own arrays are taken as they are.
+/// `blocks_host`: over data in this memory, `run` returns only once the host is done with it. If
+/// not, the arrays must stay until the stream has passed. `capturable`: over data in this memory,
+/// `run` can be recorded into a graph, which the engine must outlive.
 template <class P>
 concept transfer_policy = policy<P> && requires {
   { P::wants } -> std::convertible_to<transfer::host_memory>;
@@ -122,8 +122,8 @@ template <transfer_policy P, class Resource>
 using engine_of =
     decltype(std::declval<P const&>().open(std::declval<on::device>(), std::declval<Resource>()));
 
-/// A device lane whose items cross the link, by `lane.transfer.run(lane.stream, job)`;
-/// `Lane::transfer_type::wants` says what host memory to generate their data in.
+/// A device lane with a transfer: its items cross the link by `lane.transfer.run(lane.stream,
+/// job)`. `Lane::transfer_type::wants` is the host memory for generated data.
 template <class L>
 concept link_lane = device_lane<L> && requires {
   { L::transfer_type::wants } -> std::convertible_to<transfer::host_memory>;

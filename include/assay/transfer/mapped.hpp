@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `transfer::mapped`: no copies; the kernel reads and writes host memory itself.
+/// `transfer::mapped`: no copies; the kernel reads and writes host memory over the link.
 #pragma once
 
 #include <assay/transfer/cuda_link.hpp>
@@ -8,11 +8,12 @@
 
 namespace assay::transfer {
 
-/// One call of `compute` on the addresses at which the device sees the host's arrays, which keep
-/// the alignment that they have there: it pays where each byte is touched once and the job is so
-/// small that starting copies counts (up to 16 MiB each way on a PCIe 5 link). Copy engines that
-/// work meanwhile cost both dear. Takes no device memory. Refuses pageable arrays; managed ones
-/// migrate.
+/// Calls `compute` once, on the addresses at which the device sees the host's arrays. The arrays
+/// keep their alignment. Takes no device memory.
+///
+/// It pays where a kernel touches each byte once, and where the time to start copies counts: up to
+/// 16 MiB each way on a PCIe 5 link. Copies that run meanwhile slow both. Refuses pageable arrays;
+/// managed ones migrate.
 struct mapped {
   static constexpr std::string_view name = "transfer::mapped";
   static constexpr auto wants = host_memory::page_locked;
@@ -24,17 +25,17 @@ struct mapped {
     return {*this, cuda_link{place}, std::move(memory)};
   }
 
-  template <class Courier, class Compute>
-  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
-             std::vector<host_array> const& arrays) const {
-    auto& link = carrier.link();
+  template <class Executor, class Compute>
+  void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,
+               std::vector<host_array> const& arrays) const {
+    auto& link = executor.link();
     [[maybe_unused]] auto const current = link.current();
     std::vector<void const*> inputs;
     std::vector<void*> outputs;
     for (auto const& each : arrays) {
-      if (each.kind == host_kind::pageable) { require_page_locked(name, {each}); }
+      if (each.kind == memory_type::pageable) { require_page_locked(name, {each}); }
       auto* const seen = link.alias_of(each.data);
-      if (each.leaves_host) {
+      if (each.is_input) {
         inputs.push_back(seen);
       } else {
         outputs.push_back(seen);

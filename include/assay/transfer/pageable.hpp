@@ -21,11 +21,11 @@ struct pageable {
     return {*this, cuda_link{place}, std::move(memory)};
   }
 
-  template <class Courier, class Compute>
-  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
-             std::vector<host_array> const& arrays) const {
-    refuse_capture(name, carrier.link(), stream);
-    carrier.run(stream, what, arrays, false, cutting::whole(what.elements));
+  template <class Executor, class Compute>
+  void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,
+               std::vector<host_array> const& arrays) const {
+    refuse_capture(name, executor.link(), stream);
+    executor.run_whole(stream, what, arrays, false);
   }
   bool operator==(pageable const&) const = default;
 };

@@ -22,11 +22,11 @@ struct pinned {
     return {*this, cuda_link{place}, std::move(memory)};
   }
 
-  template <class Courier, class Compute>
-  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
-             std::vector<host_array> const& arrays) const {
+  template <class Executor, class Compute>
+  void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,
+               std::vector<host_array> const& arrays) const {
     require_page_locked(name, arrays);
-    carrier.run(stream, what, arrays, false, cutting::whole(what.elements));
+    executor.run_whole(stream, what, arrays, false);
   }
   bool operator==(pinned const&) const = default;
 };

@@ -36,11 +36,11 @@ struct staged {
   }
   staging bounce() const { return {threads, buffers, buffer_bytes, streaming_stores}; }
 
-  template <class Courier, class Compute>
-  void carry(Courier& carrier, typename Courier::stream_type stream, job<Compute> const& what,
-             std::vector<host_array> const& arrays) const {
-    if (any_pageable(arrays)) { refuse_capture(name, carrier.link(), stream); }
-    carrier.run(stream, what, arrays, true, cutting::whole(what.elements));
+  template <class Executor, class Compute>
+  void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,
+               std::vector<host_array> const& arrays) const {
+    if (any_pageable(arrays)) { refuse_capture(name, executor.link(), stream); }
+    executor.run_whole(stream, what, arrays, true);
   }
   bool operator==(staged const&) const = default;
 };

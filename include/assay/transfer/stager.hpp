@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `stager`: threads that carry pageable data through page-locked bounce buffers.
+/// `stager`: threads that copy pageable data through page-locked bounce buffers.
 #pragma once
 
-#include <assay/core/named.hpp>
-#include <assay/core/range.hpp>
+#include <assay/core/nvtx_range.hpp>
+#include <assay/core/policy.hpp>
 #include <assay/host/streaming_copy.hpp>
 
 #include <algorithm>
@@ -23,16 +23,16 @@
 
 namespace assay::transfer {
 
-/// How pageable data is staged; 0 is picked.
+/// The settings for staging pageable data; 0 is picked.
 struct staging {
-  /// Threads that copy; picked: 8, which take what the memory of most hosts gives, but no more than
-  /// the host has.
+  /// Threads that copy. Picked: 8, which saturate the memory of most hosts, and no more than the
+  /// host has.
   int threads = 0;
-  /// Bounce buffers, of all threads together; picked: 2 for each thread, one to copy while the
+  /// Bounce buffers, of all threads together. Picked: 2 for each thread, which copies one while the
   /// other is on the link.
   int buffers = 0;
-  /// Of each buffer. A copy of 1 MiB keeps the link busy ten times as long as it takes to start,
-  /// and all buffers together still fit the caches of a server's processor.
+  /// The size of each buffer. A copy of 1 MiB takes ten times as long as its start, and all buffers
+  /// together still fit the caches of a server's processor.
   std::size_t buffer_bytes = std::size_t{1} << 20U;
   /// Fill buffers by stores that bypass the caches; see `host::streaming_copy`.
   bool streaming_stores = true;
@@ -47,7 +47,7 @@ struct staging {
         .show("streaming_stores", streaming_stores, usual.streaming_stores);
   }
 
-  /// With what is picked; throws `std::invalid_argument` that names the field and what is allowed.
+  /// Picks values for zeros; throws `std::invalid_argument` that names the field and its range.
   staging resolved() const {
     auto made = *this;
     if (threads < 0 || buffers < 0) {
@@ -67,19 +67,19 @@ struct staging {
   }
 };
 
-/// Copies between pageable host memory and the device by way of page-locked buffers, filled and
-/// emptied by threads of its own while others are on the link. The threads sleep when there is
-/// nothing to do, and are joined at destruction.
+/// Copies between pageable host memory and the device through page-locked buffers. Its threads fill
+/// and empty buffers while other buffers are on the link. Idle threads sleep; the destructor joins
+/// them.
 ///
-/// `Link` is what runs copies: `cuda_link`, or a fake of the tests.
+/// `Link` runs the copies: `cuda_link`, or the simulated device of the tests.
 template <class Link>
 class stager {
  public:
   using stream_type = typename Link::stream_type;
   using event_type = typename Link::event_type;
 
-  /// The staged copies of one operation; it must stay until it is settled or the stager abandoned.
-  struct ticket {
+  /// The staged copies of one operation; must stay until they are finished or abandoned.
+  struct staged_copies {
     event_type* event = nullptr;  ///< recorded once all copies are enqueued, if there is one
     int to_enqueue = 0;
     int to_finish = 0;
@@ -104,51 +104,53 @@ class stager {
     }
     wake_.notify_all();
     threads_.clear();
-    for (auto& each : buffers_) {  // the link may still read what was filled last
+    for (auto& each : buffers_) {  // the link may still read the last buffers
       if (each.in_flight) { link_.drain(each.event); }
     }
   }
 
-  /// Says that copies follow for this ticket, until `close`.
-  void open(ticket& of) {
+  /// Announces copies of this operation, until `close`.
+  void open(staged_copies& of) {
     std::lock_guard const lock{mutex_};
     ++of.to_enqueue;
   }
-  /// Has `bytes` bytes copied from the host to the device in the order of `queue`; the host's are
-  /// free once all is enqueued.
-  void fill(ticket& of, stream_type queue, void* device, void const* host, std::size_t bytes) {
+  /// Lets threads copy from the host to the device, in the order of `queue`. The host's bytes may
+  /// change once all copies are enqueued.
+  void stage_in(staged_copies& of, stream_type queue, void* device, void const* host,
+                std::size_t bytes) {
     add(of, queue, static_cast<std::byte*>(device),
         static_cast<std::byte*>(const_cast<void*>(host)), bytes, true);
   }
-  /// Has `bytes` bytes copied from the device, in the order of `queue`, to the host, where they are
-  /// once all is finished.
-  void empty(ticket& of, stream_type queue, void* host, void const* device, std::size_t bytes) {
+  /// Lets threads copy from the device, in the order of `queue`, to the host. The host has its
+  /// bytes once all copies are finished.
+  void stage_out(staged_copies& of, stream_type queue, void* host, void const* device,
+                 std::size_t bytes) {
     add(of, queue, static_cast<std::byte*>(const_cast<void*>(device)),
         static_cast<std::byte*>(host), bytes, false);
   }
-  void close(ticket& of, stream_type queue) {
+  void close(staged_copies& of, stream_type queue) {
     std::lock_guard const lock{mutex_};
     enqueued(of, queue);
   }
 
-  /// Blocks until all copies of the ticket are enqueued; throws what one failed with.
-  void wait_enqueued(ticket& of) {
+  /// Blocks until all copies of the operation are enqueued; throws the failure of one.
+  void wait_enqueued(staged_copies& of) {
     std::unique_lock lock{mutex_};
-    settled_.wait(lock, [&] { return of.to_enqueue == 0; });
+    progress_.wait(lock, [&] { return of.to_enqueue == 0; });
     if (of.failure) { std::rethrow_exception(of.failure); }
   }
-  /// Blocks until the host is done with all copies of the ticket; throws what one failed with.
-  void wait_finished(ticket& of) {
+  /// Blocks until the host is done with all copies of the operation; throws the failure of one.
+  void wait_finished(staged_copies& of) {
     std::unique_lock lock{mutex_};
-    settled_.wait(lock, [&] { return of.to_enqueue == 0 && of.to_finish == 0; });
+    progress_.wait(lock, [&] { return of.to_enqueue == 0 && of.to_finish == 0; });
     if (of.failure) { std::rethrow_exception(of.failure); }
   }
 
-  /// Forgets what no thread has begun and waits for the rest; tickets are no longer used then.
+  /// Drops the copies that no thread has begun, and waits for the rest.
   void abandon() noexcept {
     std::unique_lock lock{mutex_};
     pieces_.clear();
-    settled_.wait(lock, [&] { return working_ == 0; });
+    progress_.wait(lock, [&] { return working_ == 0; });
   }
 
  private:
@@ -156,11 +158,11 @@ class stager {
 
   struct buffer {
     memory_type memory;
-    event_type event;  ///< of its last copy
+    event_type event;  ///< passes after its last copy
     bool in_flight = false;
   };
   struct piece {
-    ticket* of;
+    staged_copies* of;
     stream_type queue;
     std::byte* device;
     std::byte* host;
@@ -168,11 +170,11 @@ class stager {
     bool to_device;
   };
 
-  void add(ticket& of, stream_type queue, std::byte* device, std::byte* host, std::size_t bytes,
-           bool to_device) {
+  void add(staged_copies& of, stream_type queue, std::byte* device, std::byte* host,
+           std::size_t bytes, bool to_device) {
     constexpr std::size_t page = 4096;
-    // Enough pieces that all threads have several: the link waits for the first, the caller for the
-    // last. Below 128 KiB starting a copy takes longer than the copy.
+    // All threads have several pieces: the link waits for the first piece, and the caller for the
+    // last one. Below 128 KiB the start of a copy takes longer than its bytes.
     auto const wanted = bytes / static_cast<std::size_t>(4 * how_.threads) / page * page;
     auto const least = std::min(std::size_t{128} << 10U, how_.buffer_bytes);
     auto const step = std::clamp(wanted, least, how_.buffer_bytes);
@@ -198,20 +200,20 @@ class stager {
       ++working_;
       lock.unlock();
       if (next.to_device) {
-        fill_one(next);
+        stage_one_in(next);
       } else {
-        empty_some(next);
+        stage_some_out(next);
       }
       lock.lock();
       --working_;
-      settled_.notify_all();
+      progress_.notify_all();
     }
   }
 
-  void fill_one(piece const& what) noexcept {
-    range const scope{"stage in", category::transfer, what.bytes};
+  void stage_one_in(piece const& what) noexcept {
+    nvtx_range const scope{"stage in", category::transfer, what.bytes};
     auto& through = take_buffer();
-    guarded(what, [&] {
+    keep_failure(what, [&] {
       link_.bind_thread();
       if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
       if (how_.streaming_stores) {
@@ -224,27 +226,28 @@ class stager {
       through.in_flight = true;
     });
     std::lock_guard const lock{mutex_};
-    give_back(through);
+    return_buffer(through);
     enqueued(*what.of, what.queue);
     finished(*what.of);
   }
 
-  /// Empties one piece and whatever pieces follow it: the next is on the link while one is copied.
-  void empty_some(piece first) noexcept {
+  /// Copies one piece out, and the pieces that follow it: the next piece is on the link while the
+  /// thread copies one.
+  void stage_some_out(piece first) noexcept {
     auto* through = &take_buffer();
-    begin_empty(first, *through);
+    begin_out(first, *through);
     for (;;) {
-      auto next = follow_up();
-      if (next) { begin_empty(next->first, *next->second); }
-      end_empty(first, *through);
+      auto next = next_out();
+      if (next) { begin_out(next->first, *next->second); }
+      finish_out(first, *through);
       if (!next) { return; }
       first = next->first;
       through = next->second;
     }
   }
 
-  void begin_empty(piece const& what, buffer& through) noexcept {
-    guarded(what, [&] {
+  void begin_out(piece const& what, buffer& through) noexcept {
+    keep_failure(what, [&] {
       link_.bind_thread();
       if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
       link_.copy(what.queue, through.memory.get(), what.device, what.bytes);
@@ -255,21 +258,21 @@ class stager {
     enqueued(*what.of, what.queue);
   }
 
-  void end_empty(piece const& what, buffer& through) noexcept {
-    range const scope{"stage out", category::transfer, what.bytes};
-    guarded(what, [&] {
+  void finish_out(piece const& what, buffer& through) noexcept {
+    nvtx_range const scope{"stage out", category::transfer, what.bytes};
+    keep_failure(what, [&] {
       if (!std::exchange(through.in_flight, false)) { return; }  // it failed to begin
       link_.synchronize(through.event);
       host::streaming_copy(what.host, through.memory.get(), what.bytes);
     });
     std::lock_guard const lock{mutex_};
-    give_back(through);
+    return_buffer(through);
     finished(*what.of);
   }
 
-  /// The next piece if it leaves the device, with a buffer if one is free: waiting for one here
-  /// could be waiting for oneself.
-  std::optional<std::pair<piece, buffer*>> follow_up() noexcept {
+  /// The next piece, if it leaves the device and a buffer is free. This thread does not wait for a
+  /// buffer here: it may hold the only one.
+  std::optional<std::pair<piece, buffer*>> next_out() noexcept {
     std::lock_guard const lock{mutex_};
     if (pieces_.empty() || pieces_.front().to_device || free_.empty()) { return {}; }
     std::pair<piece, buffer*> const found{pieces_.front(), free_.front()};
@@ -278,9 +281,9 @@ class stager {
     return found;
   }
 
-  /// Keeps the ticket's first failure.
+  /// Calls `step` and keeps the first failure of the operation.
   template <class Step>
-  void guarded(piece const& what, Step const& step) noexcept {
+  void keep_failure(piece const& what, Step const& step) noexcept {
     try {
       step();
     } catch (...) {
@@ -292,18 +295,18 @@ class stager {
   buffer& take_buffer() noexcept {
     std::unique_lock lock{mutex_};
     returned_.wait(lock, [&] { return !free_.empty(); });
-    auto* const oldest = free_.front();  // its copy is the likeliest to be over
+    auto* const oldest = free_.front();  // its copy is the most likely to be over
     free_.pop_front();
     return *oldest;
   }
 
   // The rest is called with the mutex held.
 
-  void give_back(buffer& through) noexcept {
+  void return_buffer(buffer& through) noexcept {
     free_.push_back(&through);
     returned_.notify_one();
   }
-  void enqueued(ticket& of, stream_type queue) noexcept {
+  void enqueued(staged_copies& of, stream_type queue) noexcept {
     if (--of.to_enqueue > 0) { return; }
     if (of.event != nullptr) {
       try {
@@ -312,19 +315,19 @@ class stager {
         if (!of.failure) { of.failure = std::current_exception(); }
       }
     }
-    settled_.notify_all();
+    progress_.notify_all();
   }
-  void finished(ticket& of) noexcept {
-    if (--of.to_finish == 0) { settled_.notify_all(); }
+  void finished(staged_copies& of) noexcept {
+    if (--of.to_finish == 0) { progress_.notify_all(); }
   }
 
   Link link_;
   staging how_;
   std::deque<buffer> buffers_;
   std::mutex mutex_;
-  std::condition_variable wake_;      ///< pieces came, or the end
+  std::condition_variable wake_;      ///< there are pieces, or the end
   std::condition_variable returned_;  ///< a buffer is free
-  std::condition_variable settled_;   ///< a ticket went on
+  std::condition_variable progress_;  ///< copies were enqueued or finished
   std::deque<piece> pieces_;
   std::deque<buffer*> free_;
   int working_ = 0;

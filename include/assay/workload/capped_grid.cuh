@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Launching kernels whose blocks walk tiles, on as many SMs as a workload allows.
+/// Launches of kernels that walk tiles, on as many SMs as a workload allows.
 #pragma once
 
 #include <assay/copy/require_code.cuh>
@@ -33,12 +33,13 @@ void with_threads(int threads, Run const& run) {
   }
 }
 
-/// The blocks that walk `tiles` tiles: all that are resident at once, or, under a cap, one on each
-/// of `max_sms` SMs, since the hardware fills empty SMs first; never more than there are tiles.
+/// The number of blocks that walk `tiles` tiles: at most one for each tile. Without a cap all
+/// resident blocks run. Under a cap there is one on each of `max_sms` SMs, since the hardware fills
+/// empty SMs first.
 template <class... Parameters>
 unsigned capped_blocks(void (*kernel)(Parameters...), on::device place, int max_sms, int threads,
                        std::size_t shared_bytes, std::int64_t tiles) {
-  allow_shared(kernel, place, shared_bytes);
+  set_max_dynamic_shared_memory(kernel, place, shared_bytes);
   auto const most = [&]() -> std::int64_t {
     if (max_sms > 0) { return std::min(max_sms, attribute(place, cudaDevAttrMultiProcessorCount)); }
     return resident_shape(kernel, place, static_cast<unsigned>(threads), shared_bytes).blocks;
@@ -46,13 +47,13 @@ unsigned capped_blocks(void (*kernel)(Parameters...), on::device place, int max_
   return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most));
 }
 
-/// A kernel whose blocks walk tiles, as it is for one strategy and number of threads.
+/// A kernel that walks tiles, for one strategy and number of threads.
 template <class... Parameters>
 struct tile_kernel {
   void (*run)(Parameters...);
   unsigned threads;          ///< in a block
   std::size_t shared_bytes;  ///< that a launch adds
-  int at_once;               ///< what a block takes at a time: vectors, or tiles
+  int at_once;               ///< the vectors or tiles that a block takes at a time
 };
 template <class... Parameters>
 tile_kernel(void (*)(Parameters...), unsigned, std::size_t, int) -> tile_kernel<Parameters...>;
@@ -63,13 +64,13 @@ template <copy_strategy Strategy, class... Parameters>
 void require_tiles(tile_kernel<Parameters...> const& what, on::device place) {
   copy::require_code<Strategy>(what.run, place);
   try {
-    allow_shared(what.run, place, what.shared_bytes);
+    set_max_dynamic_shared_memory(what.run, place, what.shared_bytes);
   } catch (std::invalid_argument const& error) {
     throw std::invalid_argument(describe(Strategy{}) + ": " + error.what());
   }
 }
 
-/// Where tiles are walked, and under which cap (see `capped_blocks`).
+/// The place and the stream of a walk over tiles, and its cap (see `capped_blocks`).
 struct tile_walk {
   on::device place;
   ::cuda::stream_ref stream;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What workloads that take a copy strategy let their caller cap: SMs and threads.
+/// The caps that callers set for workloads with a copy strategy: SMs and threads.
 #pragma once
 
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What a workload is: what it computes, what that must cost, and how its result is checked.
+/// The contract of a workload: its computation, the least cost of that, and the check of its
+/// result.
 #pragma once
 
-#include <assay/core/named.hpp>
+#include <assay/core/policy.hpp>
 #include <assay/submit/lane.hpp>
 
 #include <concepts>
@@ -15,7 +16,9 @@
 
 namespace assay {
 
-/// What one item must move and do, whatever the implementation; reports divide it by time.
+class setup;
+
+/// The bytes and FLOPs of one item, whatever the implementation. Reports divide them by time.
 struct traffic {
   double bytes_read = 0;
   double bytes_written = 0;
@@ -34,32 +37,113 @@ struct traffic {
   bool operator==(traffic const&) const = default;
 };
 
-/// Why a result is wrong (which element, what it is, what it should be); nothing when it is right.
+/// The reason why a result is wrong, with the element, its value and the expected value. Nothing
+/// when the result is right.
 using mismatch = std::optional<std::string>;
 
-/// What `prepare` of a workload returns. (Not spelled inside the concept: nvcc 13.0 aborts on a
-/// requires-expression whose parameter's type names another of its parameters.)
+namespace workloads {
+
+/// The declared arrays that `Work::arrays(setup&)` returns and `run_on` takes.
+template <class Work>
+using arrays_of = decltype(std::declval<Work const&>().arrays(std::declval<setup&>()));
+
+/// A workload that keeps a handle for each lane, such as a plan of a library: `make_handle(place,
+/// work, arrays)` makes it, untimed, and `run_on(lane, work, arrays, handle)` uses it.
+template <class Work, class Place>
+concept keeps_handles = requires(Place const& place, Work const& work, arrays_of<Work> const& all) {
+  make_handle(place, work, all);
+};
+
+/// A workload that declares its arrays and runs on such lanes.
+template <class Work, class Lane>
+concept declares_arrays = requires(Lane& where, Work const& work, arrays_of<Work> const& all) {
+  run_on(where, work, all);
+} || keeps_handles<Work, typename Lane::place_type>;
+
+/// A workload that makes its state by itself.
+template <class Work, class Lane>
+concept makes_state = requires(Work const& work, Lane& where) { work.prepare(where, 1); };
+
+/// Selects the generic `prepare_on`, which `array_workload.hpp` and `.cuh` define for their places.
+struct by_arrays {};
+
+/// Makes what all items use, for `lanes` lanes: untimed and complete on return. Throws
+/// `std::invalid_argument` where the workload or the number of lanes is not possible.
+template <class Work, class Lane>
+requires makes_state<Work, Lane> || declares_arrays<Work, Lane>
+auto prepare(Work const& work, Lane& where, int lanes) {
+  if constexpr (makes_state<Work, Lane>) {
+    return work.prepare(where, lanes);
+  } else {
+    return prepare_on(by_arrays{}, where, work, lanes);
+  }
+}
+
+/// Submits one item to a lane, and does not block.
+template <class Work, class Lane, class State>
+void enqueue(Work const& work, Lane& where, State& state) {
+  if constexpr (makes_state<Work, Lane>) {
+    work.enqueue(where, state);
+  } else {
+    state.run(where, work);
+  }
+}
+
+/// Overwrites all outputs with a pattern that no correct result has, and waits until it is done.
+template <class Work, class State>
+void poison(Work const& work, State& state) {
+  if constexpr (requires { work.poison(state); }) {
+    work.poison(state);
+  } else {
+    state.poison();
+  }
+}
+
+/// Compares the outputs of one item on each lane with the reference. The caller has drained all
+/// lanes.
+template <class Work, class State>
+mismatch verify(Work const& work, State& state) {
+  if constexpr (requires { work.verify(state); }) {
+    return work.verify(state);
+  } else {
+    return state.verify();
+  }
+}
+
+/// True if items change their inputs, so that `state.restore()` is due before each batch.
+template <class State>
+bool has_state(State const& state) {
+  if constexpr (requires { state.has_state(); }) {
+    return state.has_state();
+  } else {
+    return false;
+  }
+}
+
+}  // namespace workloads
+
+/// The state that `workloads::prepare` returns. (Not spelled inside the concept: nvcc 13.0 aborts
+/// on a requires-expression with a parameter type that names another parameter.)
 template <class W, class Lane>
-using prepared_state = decltype(std::declval<W const&>().prepare(std::declval<Lane&>(), 1));
+using prepared_state =
+    decltype(workloads::prepare(std::declval<W const&>(), std::declval<Lane&>(), 1));
 
 /// Work that can be measured on lanes of type `Lane`.
 ///
-/// `prepare(lane, lanes)` makes what every item uses - resident inputs, and one output for each of
-/// `lanes` lanes - untimed and complete on return, and returns it as a movable state. Inputs are
-/// the same for equal workloads (seeded), their addresses need not be. `enqueue(lane, state)`
-/// submits one item to the lane and does not block: it reads the inputs, writes output
-/// `lane.index`, and takes temporaries from `lane.memory`, given back before it returns.
-/// `poison(state)` overwrites all outputs with a pattern that no correct result has;
-/// `verify(state)` compares every element of every output with a float64 reference. Both block
-/// until done; the caller has drained all lanes. `item_traffic()` counts one item.
+/// A workload either declares its arrays (`workload/array_workload.hpp`), or it has `prepare(lane,
+/// lanes)`, which returns a movable state, and `enqueue(lane, state)`, `poison(state)` and
+/// `verify(state)`, which do what the functions above say. Inputs are the same for equal workloads
+/// (seeded); their addresses need not be. An item reads the inputs and writes the output of
+/// `lane.index`. It takes temporaries from `lane.memory`, and gives them back before `enqueue`
+/// returns. `item_traffic()` counts one item.
 template <class W, class Lane>
 concept workload_on = policy<W> && requires(W const& work, Lane& where) {
-  work.prepare(where, 1);
+  workloads::prepare(work, where, 1);
   { work.item_traffic() } -> std::same_as<traffic>;
 } && requires(W const& work, Lane& where, prepared_state<W, Lane>& state) {
-  work.enqueue(where, state);
-  work.poison(state);
-  { work.verify(state) } -> std::same_as<mismatch>;
+  workloads::enqueue(work, where, state);
+  workloads::poison(work, state);
+  { workloads::verify(work, state) } -> std::same_as<mismatch>;
 };
 
 }  // namespace assay

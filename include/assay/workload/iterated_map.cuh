@@ -6,7 +6,6 @@
 #include <assay/workload/element_wise.cuh>
 #include <assay/workload/iterated_map.hpp>
 
-#include <array>
 #include <cstdint>
 
 namespace assay {
@@ -33,9 +32,9 @@ struct iterate {
 namespace workloads {
 
 /// Enqueues the map of `count` elements that the device reaches.
-template <class T>
-void launch_elements(on::device place, ::cuda::stream_ref stream, iterated_map<T> const& work,
-                     std::array<T const*, 1> const& inputs, T* out, std::int64_t count) {
+template <class Copy, class T>
+void launch_elements(on::device place, ::cuda::stream_ref stream, Copy, iterated_map<T> const& work,
+                     element_inputs<T, 1> const& inputs, T* out, std::int64_t count) {
   auto const step = work.step();
   kernel::launch_map(place, stream, kernel::iterate<T>{step.factor, step.offset, work.steps()},
                      inputs, out, count);

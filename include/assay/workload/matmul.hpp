@@ -6,20 +6,18 @@
 #pragma once
 
 #include <assay/core/bfloat16.hpp>
-#include <assay/core/range.hpp>
-#include <assay/host/matmul.hpp>
-#include <assay/workload/concepts.hpp>
+#include <assay/host/parallel_for.hpp>
+#include <assay/workload/array_workload.hpp>
 #include <assay/workload/matmul_problem.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <cstring>
-#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace assay::workloads {
 
@@ -28,14 +26,18 @@ namespace assay::workloads {
 template <class T>
 concept matmul_value = std::same_as<T, float> || std::same_as<T, bfloat16>;
 
-/// What outputs are poisoned with: 0x7F7F7F7F and 0x7F7F are 3.4e38, which no sum of these products
-/// is.
-inline constexpr int matmul_poison_byte = 0x7F;
+/// The arrays of a lane, row-major, at pitches of `copy::chunked_pitch`.
+template <class T>
+struct matmul_arrays {
+  T const* a = nullptr;
+  T const* b = nullptr;
+  T* c = nullptr;
+};
 
 /// C[m, n] = A[m, k] x B[k, n], all row-major.
 ///
-/// Runs on lanes of any place whose half is included. On a device its kernel takes a copy strategy,
-/// by which tiles of A and B reach shared memory; the rest of it is the same for all.
+/// Runs on the places of the included halves. On a device its kernel takes a copy strategy, by
+/// which tiles of A and B reach shared memory; the rest of it is the same for all.
 template <matmul_value T>
 struct matmul {
   using value_type = T;
@@ -47,9 +49,9 @@ struct matmul {
   std::int64_t m = 4096;
   std::int64_t n = 4096;
   std::int64_t k = 4096;
-  std::uint64_t seed = 0x5EED;
-  /// Inputs of few bits, whose sums are exact in any order: then a result must be right to the last
-  /// bit. They take less power than random mantissas do, and so are not for measuring.
+  std::uint64_t seed = default_seed;
+  /// Inputs of few bits have exact sums in any order: a result must be right to the last bit. They
+  /// take less power than random mantissas do, and so are not for measuring.
   bool exact = false;
 
   bool operator==(matmul const&) const = default;
@@ -57,12 +59,12 @@ struct matmul {
   std::string describe() const {
     return parameter_list{}
         .show(std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k))
-        .show("seed", seed, matmul{}.seed)
+        .show("seed", seed, default_seed)
         .show("exact", exact, false)
         .after(std::string{name} + (std::same_as<T, float> ? "<float>" : "<bfloat16>"));
   }
 
-  /// Throws `std::invalid_argument` that names the field, its value and what is allowed.
+  /// Throws `std::invalid_argument` with the field, its value and the permitted values.
   void validate() const {
     for (auto const& [field, value] : {std::pair{"m", m}, std::pair{"n", n}, std::pair{"k", k}}) {
       if (value >= 0 && value <= most) { continue; }
@@ -86,78 +88,52 @@ struct matmul {
     return {s * depth * (rows + cols), s * rows * cols, 2 * rows * cols * depth};
   }
 
-  template <any_lane Lane>
-  requires requires(Lane& where, matmul const& work) { prepare_on(where, work, 1); }
-  auto prepare(Lane& where, int lanes) const {
-    validate();
-    if (lanes < 1) {
-      throw std::invalid_argument("lanes = " + std::to_string(lanes) +
-                                  " is not possible: at least 1 is");
-    }
-    return prepare_on(where, *this, lanes);
-  }
-  template <any_lane Lane, class State>
-  void enqueue(Lane& where, State& state) const {
-    enqueue_on(where, *this, state);
-  }
-  /// Fills every byte of every output; see `matmul_poison_byte`.
-  template <class State>
-  void poison(State& state) const {
-    state.poison();
-  }
-  /// Checks every output as `matmul_problem` does.
-  template <class State>
-  mismatch verify(State& state) const {
-    return state.verify();
+  /// Declares the matrices of one lane. `matmul_problem` checks the result.
+  matmul_arrays<T> arrays(setup& make) const {
+    auto const problem = generated_matmul<T>(recipe());
+    auto const a = make.from(problem->a());
+    auto const b = make.from(problem->b());
+    auto const c = make.output<T>(size_of(m * copy::chunked_pitch<T>(n)), matmul_poison);
+    make.expect_that(c, [problem](std::span<T const> got) { return problem->check(got.data()); });
+    return {a.data(), b.data(), c.data()};
   }
 };
 
-/// What items on the host use: the inputs, which they share, and an output for each lane.
-template <matmul_value T>
-class host_matmul_state {
- public:
-  host_matmul_state(matmul<T> const& work, int lanes)
-      : problem_(generated_matmul<T>(work.recipe())),
-        size_(static_cast<std::size_t>(work.m * work.n)) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      outputs.push_back(std::make_unique_for_overwrite<T[]>(size_));
-    }
-    poison();  // also so that no page is touched for the first time by a timed item
-  }
-
-  T const* a() const noexcept { return problem_->a(); }
-  T const* b() const noexcept { return problem_->b(); }
-
-  void poison() {
-    for (auto& each : outputs) {
-      std::memset(static_cast<void*>(each.get()), matmul_poison_byte, size_ * sizeof(T));
-    }
-  }
-  mismatch verify() const {
-    for (int lane = 0; lane < static_cast<int>(outputs.size()); ++lane) {
-      auto const* const got = outputs[static_cast<std::size_t>(lane)].get();
-      if (auto found = problem_->check(lane, got)) { return found; }
-    }
-    return {};
-  }
-
-  std::vector<std::unique_ptr<T[]>> outputs;  ///< one for each lane
-
- private:
-  std::shared_ptr<matmul_problem<T>> problem_;
-  std::size_t size_;
-};
-
+/// Elements convert to `float` and back; sums are taken in `float`.
 template <host_lane Lane, class T>
-auto prepare_on(Lane&, matmul<T> const& work, int lanes) {
-  return host_matmul_state<T>{work, lanes};
-}
-
-template <host_lane Lane, class T>
-void enqueue_on(Lane& where, matmul<T> const& work, host_matmul_state<T>& state) {
-  range const here{"matmul", category::cpu};
-  host::matmul(where.place.threads, work.m, work.n, work.k, state.a(), state.b(),
-               state.outputs.at(static_cast<std::size_t>(where.index)).get());
+void run_on(Lane& where, matmul<T> const& work, matmul_arrays<T> const& all) {
+  // So many sums that they stay in the L1 cache, with enough rows that a row of B is used often.
+  constexpr std::int64_t rows = 4;
+  constexpr std::int64_t cols = 512;
+  auto const [m, n, k, seed, exact] = work.recipe();
+  auto const a_pitch = copy::chunked_pitch<T>(k);
+  auto const b_pitch = copy::chunked_pitch<T>(n);
+  auto const body = [=, n = n, k = k](std::int64_t begin, std::int64_t end) {
+    float sums[rows][cols];
+    float right[cols];
+    for (auto row = begin; row < end; row += rows) {
+      auto const height = std::min(rows, end - row);
+      for (std::int64_t col = 0; col < n; col += cols) {
+        auto const width = std::min(cols, n - col);
+        for (auto& each : sums) { std::fill_n(each, cols, 0.0F); }
+        for (std::int64_t p = 0; p < k; ++p) {
+          for (std::int64_t j = 0; j < width; ++j) {
+            right[j] = static_cast<float>(all.b[p * b_pitch + col + j]);
+          }
+          for (std::int64_t i = 0; i < height; ++i) {
+            auto const left = static_cast<float>(all.a[(row + i) * a_pitch + p]);
+            for (std::int64_t j = 0; j < width; ++j) { sums[i][j] += left * right[j]; }
+          }
+        }
+        for (std::int64_t i = 0; i < height; ++i) {
+          for (std::int64_t j = 0; j < width; ++j) {
+            all.c[(row + i) * b_pitch + col + j] = static_cast<T>(sums[i][j]);
+          }
+        }
+      }
+    }
+  };
+  host::parallel_for(where.place.threads, m, rows, body);
 }
 
 }  // namespace assay::workloads

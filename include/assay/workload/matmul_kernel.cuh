@@ -4,13 +4,13 @@
 #pragma once
 
 #include <assay/copy/require_code.cuh>
-#include <assay/copy/tile_fill.cuh>
+#include <assay/copy/tile_producer.cuh>
 #include <assay/core/ptx.cuh>
-#include <assay/kernel/compiled.cuh>
+#include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/workload/matmul_order.hpp>
 #include <assay/workload/matmul_simt.cuh>
 #include <assay/workload/matmul_tensor.cuh>
+#include <assay/workload/tile_rasterization.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,8 +24,8 @@
 
 namespace assay::workloads {
 
-/// How elements of a type are multiplied where code is compiled for sm_90a, and elsewhere. A launch
-/// tells the two apart by their threads, and by nothing else.
+/// The cores that multiply elements of a type, in code for sm_90a and in other code. A launch tells
+/// the two apart by their threads, and by nothing else.
 template <class T>
 struct matmul_cores {
   using sm_90a = simt_core<true>;
@@ -71,17 +71,17 @@ class matmul_walk {
     if (!done()) { at_ = order_.at(tile_); }
   }
 
-  tile_order order_;
+  tile_rasterization order_;
   int k_blocks_;
   int tile_;
   int block_ = 0;
   tile_position at_;
 };
 
-/// What a strategy's ring of tiles is like.
+/// The ring of tiles of a strategy.
 template <class Core, class Strategy>
 using matmul_ring =
-    copy::tile_ring<copy::tile_filler<Strategy, typename Core::pair>::slots, Core::pair::bytes>;
+    copy::tile_ring<copy::tile_producer<Strategy, typename Core::pair>::slots, Core::pair::bytes>;
 
 /// C = A x B: some warps bring tiles by `Strategy`, the others multiply them.
 template <class T, class Strategy>
@@ -90,22 +90,22 @@ __global__ void __launch_bounds__(matmul_core<T>::threads, 1)
                  copy::tile_source<T> const __grid_constant__ b, T* c, std::int64_t pitch,
                  matmul_shape shape) {
   if constexpr (ptx::architecture >= 80) {
-    using filler = copy::tile_filler<Strategy, typename matmul_core<T>::pair>;
-    using core = typename matmul_core<T>::template beside<filler>;
+    using producer = copy::tile_producer<Strategy, typename matmul_core<T>::pair>;
+    using core = typename matmul_core<T>::template beside<producer>;
     using ring_type = matmul_ring<core, Strategy>;
     extern __shared__ __align__(1024) unsigned char matmul_storage[];
     ring_type const ring{matmul_storage};
-    if (threadIdx.x == 0) { ring.initialise(filler::arrivals, core::reader_arrivals); }
+    if (threadIdx.x == 0) { ring.initialise(producer::arrivals, core::consumer_arrivals); }
     __syncthreads();
 
     if (threadIdx.x >= core::readers) {
       core::become_filler();
-      filler::run(ring, matmul_walk<core>{shape}, a, b,
-                  static_cast<int>(threadIdx.x) - core::readers);
+      producer::run(ring, matmul_walk<core>{shape}, a, b,
+                    static_cast<int>(threadIdx.x) - core::readers);
     } else {
       core::become_reader();
       core sums;
-      tile_order const order{tiles_over(shape.m, core::m), tiles_over(shape.n, core::n)};
+      tile_rasterization const order{tiles_over(shape.m, core::m), tiles_over(shape.n, core::n)};
       typename ring_type::position at;
       for (int tile = static_cast<int>(blockIdx.x); tile < order.count(); tile += gridDim.x) {
         sums.clear();
@@ -118,12 +118,12 @@ __global__ void __launch_bounds__(matmul_core<T>::threads, 1)
   }
 }
 
-/// How a kernel is launched on a device, and what it computes with there.
+/// The launch parameters of a kernel on a device, and its instruction there.
 struct matmul_launch_shape {
   unsigned threads = 0;
   unsigned most_blocks = 0;
   std::size_t shared_bytes = 0;
-  tile_position tile;  ///< what a block computes at a time, in elements
+  tile_position tile;  ///< the part of C that a block computes at a time, in elements
   std::string_view instruction;
 };
 
@@ -163,7 +163,7 @@ matmul_launch_shape make_matmul_shape(on::device place) {
     throw std::invalid_argument("matmul needs a device of compute capability 8.0 or higher, and " +
                                 place.describe() + " has " + copy::capability_text(found));
   }
-  auto const& compiled = kernel::compiled(run, place);
+  auto const& compiled = kernel::kernel_attributes(run, place);
   copy::require_built_for("matmul", 80, compiled.capability);
   // The kernel's image for this device says by its launch bound which core it was compiled with.
   auto shape = compiled.most_threads == cores::sm_90a::threads
@@ -180,7 +180,7 @@ matmul_launch_shape make_matmul_shape(on::device place) {
 
 }  // namespace detail
 
-/// How `matmul<T>` runs on a device with a strategy: asked once per thread. Throws
+/// The launch shape of `matmul<T>` on a device with a strategy; each thread asks once. Throws
 /// `std::invalid_argument` where the device lacks the instructions or the shared memory.
 template <class T, class Strategy>
 matmul_launch_shape const& matmul_shape_on(on::device place) {
@@ -209,9 +209,9 @@ struct matmul_inputs {
   }
 };
 
-/// Enqueues C = A x B on the stream, whose device must be current: row-major all, C with `pitch`
-/// elements from row to row, at addresses and pitches in whole units of 16 bytes. For `copy::bulk`
-/// the inputs must be mapped.
+/// Enqueues C = A x B on the stream; its device must be current. All matrices are row-major; C has
+/// `pitch` elements from row to row. Addresses and pitches are whole units of 16 bytes. For
+/// `copy::bulk` the inputs must be mapped.
 template <class T, class Strategy>
 void launch_matmul(on::device place, ::cuda::stream_ref stream, Strategy const&,
                    matmul_inputs<T> const& inputs, T* c, std::int64_t pitch) {
@@ -219,7 +219,8 @@ void launch_matmul(on::device place, ::cuda::stream_ref stream, Strategy const&,
   copy::require_chunked(copy::matrix_view<T>{c, shape.m, shape.n, pitch});
   if (shape.m == 0 || shape.n == 0) { return; }
   auto const& how = matmul_shape_on<T, Strategy>(place);
-  tile_order const order{tiles_over(shape.m, how.tile.row), tiles_over(shape.n, how.tile.col)};
+  tile_rasterization const order{tiles_over(shape.m, how.tile.row),
+                                 tiles_over(shape.n, how.tile.col)};
   unsigned const blocks = std::min(static_cast<unsigned>(order.count()), how.most_blocks);
   kernel::launch(matmul_tiles<T, Strategy>, kernel::launch_shape{blocks, how.threads},
                  how.shared_bytes, stream, inputs.a, inputs.b, c, pitch, shape);

@@ -3,10 +3,10 @@
 /// The arithmetic of `matmul<float>`: FFMA, no tensor cores.
 #pragma once
 
-#include <assay/copy/tile_fill.cuh>
+#include <assay/copy/tile_producer.cuh>
 #include <assay/kernel/wgmma.cuh>
-#include <assay/workload/matmul_order.hpp>
 #include <assay/workload/matmul_threads.hpp>
+#include <assay/workload/tile_rasterization.hpp>
 
 #include <cuda_runtime.h>
 
@@ -19,20 +19,21 @@ namespace assay::workloads {
 
 /// Eight warps that multiply, each thread 16 x 8 of C or 8 x 8, and others that fill the ring.
 ///
-/// Of 16 x 8, 128 FFMA want 6 loads of 16 bytes from shared memory, three eighths of its bandwidth
-/// where neighbours share what they load; of 8 x 8, half. But that takes 128 accumulators and 80
-/// registers for fragments, and from 9 warps on a thread has 168: so it is `Wide` where warps can
-/// hand registers over, which is on sm_90a. There two warpgroups take what the fillers leave of
-/// the 3 x 168 that the block begins with: `FillerRegisters` is what these need.
+/// A part of 16 x 8 takes 128 FFMA, which need 6 loads of 16 bytes from shared memory. These loads
+/// are three eighths of its bandwidth where neighbours share them; for 8 x 8 they are half. A part
+/// of 16 x 8 takes 128 accumulators and 80 registers for fragments, and a thread has 168 from 9
+/// warps on. So the shape is `Wide` where warps can hand registers over, which is on sm_90a. There
+/// two warpgroups take what the producers leave of the 3 x 168 that the block begins with:
+/// `FillerRegisters` is what these need.
 ///
 /// The limit are the two banks of registers, even and odd: each gives an operand a cycle, and an
 /// FFMA has three. One of them is kept from the FFMA before (`reuse` in SASS), and the other two
 /// should differ in their banks. Along a row A's value is kept; B's value j is in bank j % 2, since
 /// it was loaded by 16 bytes; and so the sum of column j belongs in the other. Along a column no
-/// bank is right for a sum, since A's value of k is in bank k % 2: hence 16 x 8, whose rows are so
-/// short that the compiler mostly goes along them. Against 8 x 16, cycles in which a warp waits to
-/// read registers fell from 0.94 to 0.36 per instruction (H200, `smsp` dispatch stalls), and the
-/// time by a sixth.
+/// bank is right for a sum, since A's value of k is in bank k % 2. Rows of 16 x 8 are so short that
+/// the compiler mostly goes along rows. Against 8 x 16, cycles in which a warp waits to read
+/// registers fell from 0.94 to 0.36 per instruction (H200, `smsp` dispatch stalls), and the time by
+/// a sixth.
 template <bool Wide, int FillerRegisters = 40>
 class simt_core {
  public:
@@ -42,20 +43,20 @@ class simt_core {
   static constexpr int n = Wide ? 256 : 128;
   static constexpr int k = 32;
   static constexpr int readers = 256;
-  static constexpr int fillers = Wide ? 128 : 64;
-  static constexpr int threads = readers + fillers;
-  static constexpr unsigned reader_arrivals = readers / 32;
+  static constexpr int producers = Wide ? 128 : 64;
+  static constexpr int threads = readers + producers;
+  static constexpr unsigned consumer_arrivals = readers / 32;
   using pair = copy::tile_pair<copy::swizzled_tile<float, m, k>, copy::swizzled_tile<float, k, n>,
-                               fillers, false>;
-  /// The same core beside fillers of this kind.
+                               producers, false>;
+  /// The same core beside producers of this kind.
   template <class Filler>
   using beside = simt_core<Wide, Filler::registers>;
 
   __device__ static void become_filler() {
-    if constexpr (Wide) { kernel::fewer_registers<FillerRegisters>(); }
+    if constexpr (Wide) { kernel::setmaxnreg_dec<FillerRegisters>(); }
   }
   __device__ static void become_reader() {
-    if constexpr (Wide) { kernel::more_registers<reader_registers>(); }
+    if constexpr (Wide) { kernel::setmaxnreg_inc<reader_registers>(); }
   }
 
   __device__ void clear() {

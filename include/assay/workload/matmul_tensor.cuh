@@ -3,11 +3,11 @@
 /// The arithmetic of `matmul<bfloat16>`: `wgmma` where it is compiled for sm_90a, else `mma.sync`.
 #pragma once
 
-#include <assay/copy/tile_fill.cuh>
+#include <assay/copy/tile_producer.cuh>
 #include <assay/core/bfloat16.hpp>
 #include <assay/kernel/mma.cuh>
 #include <assay/kernel/wgmma.cuh>
-#include <assay/workload/matmul_order.hpp>
+#include <assay/workload/tile_rasterization.hpp>
 
 #include <cuda_runtime.h>
 
@@ -72,8 +72,9 @@ __device__ void store_band(float const (&d)[Count], bfloat16* c, std::int64_t pi
 }  // namespace detail
 
 /// Two warpgroups with 64 rows of a tile of 128 x 256 each, and a third that fills the ring: 48 KiB
-/// a slot, four of them in shared memory. The accumulators are 128 registers a thread; the fillers
-/// give up what the readers take: 2 x 208 + 88 are the 3 x 168 that the block begins with.
+/// a slot, four of them in shared memory. The accumulators are 128 registers a thread; the
+/// producers give up what the readers take: 2 x 208 + 88 are the 3 x 168 that the block begins
+/// with.
 class wgmma_core {
  public:
   using value_type = bfloat16;
@@ -82,25 +83,25 @@ class wgmma_core {
   static constexpr int n = 256;
   static constexpr int k = 64;
   static constexpr int readers = 256;
-  static constexpr int fillers = 128;
-  static constexpr int threads = readers + fillers;
-  static constexpr unsigned reader_arrivals = readers / 32;
+  static constexpr int producers = 128;
+  static constexpr int threads = readers + producers;
+  static constexpr unsigned consumer_arrivals = readers / 32;
   using pair = copy::tile_pair<copy::swizzled_tile<bfloat16, m, k>,
-                               copy::swizzled_tile<bfloat16, k, n>, fillers, true>;
+                               copy::swizzled_tile<bfloat16, k, n>, producers, true>;
 
   template <class Filler>
   using beside = wgmma_core;
 
-  __device__ static void become_filler() { kernel::fewer_registers<88>(); }
-  __device__ static void become_reader() { kernel::more_registers<208>(); }
+  __device__ static void become_filler() { kernel::setmaxnreg_dec<88>(); }
+  __device__ static void become_reader() { kernel::setmaxnreg_inc<208>(); }
 
   __device__ void clear() {
 #pragma unroll
     for (int i = 0; i < 128; ++i) { sum_[i] = 0; }
   }
 
-  /// A slot is released once the next one's products are under way, so that the tensor cores never
-  /// wait for its release; a ring of one slot has no next one.
+  /// A slot is released once the next one's products are under way, so the tensor cores never wait
+  /// for its release. A ring of one slot has no next slot.
   template <class Ring>
   __device__ void multiply(Ring const& ring, typename Ring::position& at, int k_blocks) {
     constexpr int pending = Ring::slots > 1 ? 1 : 0;
@@ -129,8 +130,8 @@ class wgmma_core {
     detail::store_band(sum_, c, pitch, shape, row, tile.col * n);
   }
 
-  /// How far the descriptors of A and B go on from one 16 values of k to the next, in bytes: within
-  /// A's rows of 128, and by 16 of B's.
+  /// The distance in bytes from the descriptors of 16 values of k to the next, within A's rows of
+  /// 128 and by 16 of B's.
   static constexpr unsigned a_step_bytes = 32;
   static constexpr unsigned b_step_bytes = 16 * 128;
 
@@ -173,11 +174,11 @@ class mma_core {
   static constexpr int n = 256;
   static constexpr int k = 64;
   static constexpr int readers = 256;
-  static constexpr int fillers = 64;
-  static constexpr int threads = readers + fillers;
-  static constexpr unsigned reader_arrivals = readers / 32;
+  static constexpr int producers = 64;
+  static constexpr int threads = readers + producers;
+  static constexpr unsigned consumer_arrivals = readers / 32;
   using pair = copy::tile_pair<copy::swizzled_tile<bfloat16, m, k>,
-                               copy::swizzled_tile<bfloat16, k, n>, fillers, false>;
+                               copy::swizzled_tile<bfloat16, k, n>, producers, false>;
 
   template <class Filler>
   using beside = mma_core;
@@ -216,8 +217,8 @@ class mma_core {
     }
   }
 
-  /// Where lane `lane` has its row of the matrices that make up a fragment of A (16 rows from
-  /// `row`) or B (16 columns, of panel `panel`), for 16 values of k.
+  /// The place where lane `lane` has its row of the matrices that make up a fragment of A (16 rows
+  /// from `row`) or B (16 columns, of panel `panel`), for 16 values of k.
   __host__ __device__ static constexpr int a_offset(int row, int step, int lane) {
     return pair::a::chunk_offset(0, row + lane % 16, step * 2 + lane / 16);
   }

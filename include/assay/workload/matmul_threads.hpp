@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which elements of a tile fall to which thread where FFMA multiplies.
+/// The assignment of a tile's elements to threads where FFMA multiplies.
 #pragma once
+
+#include <assay/core/requirements.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -19,8 +21,8 @@ struct thread_tiles {
   static constexpr int warps_across = N / warp_cols;
   static_assert(Cols % 4 == 0 && N % warp_cols == 0);
 
-  /// The lanes of a warp are 8 x 4, numbered so that neighbours share a row and next-but-ones a
-  /// column: then half a warp's loads of 16 bytes are one access.
+  /// The lanes of a warp are 8 x 4, numbered so that neighbours share a row, and lanes at distance
+  /// 2 a column. Half a warp's loads of 16 bytes are one access then.
   __host__ __device__ static constexpr int lane_row(int lane) {
     return (lane >> 1 & 1) | (lane >> 2 & 6);
   }
@@ -33,7 +35,7 @@ struct thread_tiles {
   __host__ __device__ static constexpr int warp_col(int warp) {
     return warp % warps_across * warp_cols;
   }
-  /// Where a thread's element (i, j) lies in the tile.
+  /// The row and the column of a thread's element (i, j) in the tile.
   __host__ __device__ static constexpr int row(int thread, int i) {
     return warp_row(thread / 32) + lane_row(thread % 32) + row_step * i;
   }

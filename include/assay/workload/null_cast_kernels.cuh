@@ -2,9 +2,9 @@
 /// @file
 /// The kernels of `CAST(COALESCE(x, 0) AS DOUBLE)`: three that follow each other, and one for all.
 ///
-/// A warp handles a tile of rows by itself, so that a lane can hold the validity of 32 rows in one
-/// register and hand it to others by a shuffle. All arrays are 16-byte aligned; masks are whole
-/// 32-bit words, of which bits past the last row are undefined.
+/// A warp handles a tile of rows by itself. A lane holds the validity of 32 rows in one register,
+/// and hands it to others by a shuffle. All arrays are 16-byte aligned. Masks are whole 32-bit
+/// words; bits past the last row are undefined.
 #pragma once
 
 #include <assay/kernel/warp_tile.cuh>
@@ -60,7 +60,7 @@ struct is_valid_tile {
       pack<std::uint32_t, 4> const out{spread(bits[p] & 0xFU), spread(bits[p] >> 4U & 0xFU),
                                        spread(bits[p] >> 8U & 0xFU), spread(bits[p] >> 12U)};
       store_rows<Tuning::stores, Full>(bools + first, p * 512 + lane * 16, left,
-                                       bits_as<pack<std::uint8_t, 16>>(out));
+                                       bit_cast<pack<std::uint8_t, 16>>(out));
     }
   }
 };
@@ -85,7 +85,7 @@ struct copy_if_else_tile {
   __device__ std::uint32_t taken(std::int64_t first, int left, int lane) const {
     std::uint32_t mine = 0;
     for (int h = 0; h < halves; ++h) {
-      auto const in = bits_as<pack<std::uint32_t, 4>>(
+      auto const in = bit_cast<pack<std::uint32_t, 4>>(
           load_rows<Tuning::loads, 16, Full>(bools + first, h * 512 + lane * 16, left));
       for (int k = 0; k < 4; ++k) { mine |= gather(in.at[k]) << (16 * h + 4 * k); }
     }
@@ -148,35 +148,35 @@ struct cast_tile {
 template <class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     is_valid(std::int64_t rows, std::uint32_t const* mask, std::uint8_t* bools) {
-  over_tiles<Tuning>(is_valid_tile<Tuning>{mask, bools}, rows);
+  for_each_tile<Tuning>(is_valid_tile<Tuning>{mask, bools}, rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     copy_if_else(std::int64_t rows, std::uint8_t const* bools, T const* values,
                  std::uint32_t const* mask, T scalar, T* data, std::uint32_t* data_mask) {
-  over_tiles<Tuning>(copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask},
-                     rows);
+  for_each_tile<Tuning>(copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask},
+                        rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     cast(std::int64_t rows, T const* data, std::uint32_t const* data_mask, double* out,
          std::uint32_t* out_mask) {
-  over_tiles<Tuning>(cast_tile<T, false, Tuning>{data, data_mask, out, out_mask}, rows);
+  for_each_tile<Tuning>(cast_tile<T, false, Tuning>{data, data_mask, out, out_mask}, rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     null_cast_fused(std::int64_t rows, T const* values, std::uint32_t const* mask, double* out) {
-  over_tiles<Tuning>(cast_tile<T, true, Tuning>{values, mask, out, nullptr}, rows);
+  for_each_tile<Tuning>(cast_tile<T, true, Tuning>{values, mask, out, nullptr}, rows);
 }
 
-/// How the workload compiles its kernels: the best of `benchmarks/null_cast_tune` on an H200,
-/// within its noise of 0.5 %. A grid that is launched once for all tiles beats a persistent one by
-/// 5 to 7 %: blocks that end make room at once. The doubles are not read again, so their stores
-/// leave the caches to the inputs and temporaries, which are; that costs nothing at sizes beyond
-/// the caches.
+/// The parameters with which the workload compiles its kernels: the best of
+/// `benchmarks/null_cast_tune` on an H200, within its noise of 0.5 %. A grid that is launched once
+/// for all tiles beats a persistent one by 5 to 7 %: blocks that end make room at once. The doubles
+/// are not read again, so their stores leave the caches to the inputs and temporaries, which are;
+/// that costs nothing at sizes beyond the caches.
 template <class T>
 struct null_cast_tuning {
   using is_valid = tuning<256, 2>;

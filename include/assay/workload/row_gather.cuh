@@ -7,23 +7,21 @@
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/core/stream.hpp>
+#include <assay/workload/array_workload.cuh>
 #include <assay/workload/capped_grid.cuh>
-#include <assay/workload/filled.cuh>
-#include <assay/workload/resident.hpp>
 #include <assay/workload/row_gather.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 namespace assay {
 
 namespace kernel {
 
-/// A gather as its kernel sees it: rows in vectors, and how a warp cuts them into tiles of
-/// `tile_rows` whole rows, or, where a row is longer than a tile, into `parts` for each row.
+/// The arguments of the gather kernel, with rows in vectors. A warp cuts rows into tiles of
+/// `tile_rows` whole rows. A row that is longer than a tile is cut into `parts` tiles.
 struct gather_shape {
   uint4 const* table;
   std::int32_t const* index;
@@ -52,8 +50,8 @@ struct gather_shape {
   }
 };
 
-/// The rows of a warp's next tile, looked up while those of this one are on their way: else every
-/// tile would wait for its indices first.
+/// The rows of a warp's next tile. Their indices are looked up while the rows of this tile are on
+/// their way; otherwise every tile would wait for its indices.
 class rows_ahead {
  public:
   __device__ rows_ahead(gather_shape const& what, std::int32_t* shown)
@@ -150,86 +148,6 @@ void launch_gather(on::device place, ::cuda::stream_ref stream, uint4 const* tab
 
 namespace workloads {
 
-/// `row_gather::word` on the device.
-struct table_word_on_device {
-  std::uint64_t seed;
-  __device__ std::uint64_t operator()(std::int64_t k) const {
-    return kernel::device_random_at(seed, static_cast<std::uint64_t>(k));
-  }
-};
-/// `row_gather::index` on the device.
-struct row_index_on_device {
-  std::uint64_t seed;
-  std::uint64_t table_rows;
-  __device__ std::int32_t operator()(std::int64_t i) const {
-    auto const random = kernel::device_random_at(seed + 1, static_cast<std::uint64_t>(i));
-    return static_cast<std::int32_t>(random % table_rows);
-  }
-};
-
-/// Table, indices and an output for each lane on the device.
-class device_gather_state {
- public:
-  /// The device must be current.
-  device_gather_state(on::device place, row_gather const& work, int lanes)
-      : table(static_cast<std::size_t>(work.table_rows * work.row_words())),
-        index(static_cast<std::size_t>(work.rows)),
-        place_(place),
-        work_(work) {
-    range const here{"prepare", category::gpu};
-    fill_resident(place, table.get(), work.table_rows * work.row_words(),
-                  table_word_on_device{work.seed});
-    fill_resident(place, index.get(), work.rows,
-                  row_index_on_device{work.seed, static_cast<std::uint64_t>(work.table_rows)});
-    for (int lane = 0; lane < lanes; ++lane) { outputs.emplace_back(output_bytes()); }
-    poison();
-  }
-
-  void poison() {
-    device_guard const guard{place_};
-    for (auto& each : outputs) { check(cudaMemset(each.get(), 0x7F, output_bytes())); }
-    check(cudaDeviceSynchronize());
-  }
-
-  mismatch verify() const {
-    range const here{"verify outputs", category::transfer};
-    device_guard const guard{place_};
-    constexpr std::int64_t part_bytes = std::int64_t{64} << 20U;  // at a time on the host
-    auto const part = std::max<std::int64_t>(1, part_bytes / work_.row_bytes);
-    std::vector<std::byte> got(
-        static_cast<std::size_t>(std::min(part, work_.rows) * work_.row_bytes));
-    for (std::size_t lane = 0; lane < outputs.size(); ++lane) {
-      for (std::int64_t row = 0; row < work_.rows; row += part) {
-        auto const count = std::min(part, work_.rows - row);
-        check(cudaMemcpy(got.data(), outputs[lane].get() + row * work_.row_bytes,
-                         static_cast<std::size_t>(count * work_.row_bytes), cudaMemcpyDefault));
-        if (auto found = work_.check_rows(static_cast<int>(lane), got.data(), row, count)) {
-          return found;
-        }
-      }
-    }
-    return {};
-  }
-
-  resident<std::uint64_t> table;
-  resident<std::int32_t> index;
-  std::vector<resident<std::byte>> outputs;
-
- private:
-  std::size_t output_bytes() const noexcept {
-    return static_cast<std::size_t>(work_.rows * work_.row_bytes);
-  }
-
-  on::device place_;
-  row_gather work_;
-};
-
-template <device_lane Lane>
-auto prepare_on(Lane& where, row_gather const& work, int lanes) {
-  device_guard const guard{where.place};
-  return device_gather_state{where.place, work, lanes};
-}
-
 /// Throws `std::invalid_argument` that says why, unless the gather can run so on a device.
 template <copy_strategy Strategy>
 void require_on(on::device place, row_gather const& work, Strategy) {
@@ -238,15 +156,12 @@ void require_on(on::device place, row_gather const& work, Strategy) {
   });
 }
 
-/// One kernel on the lane's stream, whose device must be current on this thread.
+/// Launches one kernel on the lane's stream. The device must be current on this thread.
 template <device_lane Lane>
-void enqueue_on(Lane& where, row_gather const& work, device_gather_state& state) {
-  range const here{"row_gather", category::gpu, static_cast<std::uint64_t>(work.rows)};
+void run_on(Lane& where, row_gather const& work, gather_arrays const& all) {
   kernel::launch_gather<typename Lane::copy_type>(
-      where.place, where.stream, reinterpret_cast<uint4 const*>(state.table.get()),
-      state.index.get(),
-      reinterpret_cast<uint4*>(state.outputs.at(static_cast<std::size_t>(where.index)).get()),
-      work);
+      where.place, where.stream, reinterpret_cast<uint4 const*>(all.table), all.index,
+      reinterpret_cast<uint4*>(all.out), work);
 }
 
 }  // namespace workloads

@@ -25,7 +25,7 @@ struct alignas(16) vector_of {
   T at[16 / sizeof(T)];
 };
 
-/// How many vectors of each of the two inputs a thread brings in at a time.
+/// The vectors of each of the two inputs that a thread brings in at a time.
 template <class Strategy>
 __host__ __device__ constexpr int vectors_of_each_input() {
   constexpr int half = copy::vectors_per_thread<Strategy>() / 2;
@@ -109,12 +109,12 @@ void launch_scale_add(on::device place, ::cuda::stream_ref stream, T scale,
 
 namespace workloads {
 
-/// Enqueues the computation of one chunk of a transfer.
-template <class T>
-void launch_elements(on::device place, ::cuda::stream_ref stream, scale_add<T> const& work,
-                     std::array<T const*, 2> const& inputs, T* out, std::int64_t count) {
-  kernel::launch_scale_add<copy::regular<>>(place, stream, work.scale, inputs, out, count,
-                                            work.max_sms, work.threads);
+/// Enqueues the scaled sum of `count` elements that the device reaches.
+template <class Copy, class T>
+void launch_elements(on::device place, ::cuda::stream_ref stream, Copy, scale_add<T> const& work,
+                     element_inputs<T, 2> const& inputs, T* out, std::int64_t count) {
+  kernel::launch_scale_add<Copy>(place, stream, work.scale, inputs, out, count, work.max_sms,
+                                 work.threads);
 }
 
 /// Throws `std::invalid_argument` that says why, unless the workload can run so on a device.
@@ -123,16 +123,6 @@ void require_on(on::device place, scale_add<T> const& work, Strategy) {
   kernel::with_threads(work.threads, [&](auto constant) {
     kernel::require_tiles<Strategy>(kernel::scale_add_kernel<Strategy, T>(constant), place);
   });
-}
-
-/// One kernel on the lane's stream, whose device must be current on this thread.
-template <device_lane Lane, class T>
-void enqueue_on(Lane& where, scale_add<T> const& work, device_element_state<scale_add<T>>& state) {
-  range const here{"scale_add", category::gpu, static_cast<std::uint64_t>(work.count())};
-  kernel::launch_scale_add<typename Lane::copy_type>(
-      where.place, where.stream, work.scale, {state.input(0), state.input(1)},
-      state.outputs.at(static_cast<std::size_t>(where.index)).get(), work.count(), work.max_sms,
-      work.threads);
 }
 
 }  // namespace workloads

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A scaled sum of two arrays: bytes that no thread shares, so that a copy strategy has nothing to
-/// win where all SMs are full.
+/// A scaled sum of two arrays. Threads share no bytes, so a copy strategy has nothing to win where
+/// all SMs are full.
 ///
-/// This header is the workload itself and its host half; `workload/scale_add.cuh` adds the device.
+/// This header is the workload and its host half; `workload/scale_add.cuh` adds the device.
 #pragma once
 
-#include <assay/core/range.hpp>
 #include <assay/host/parallel_for.hpp>
-#include <assay/reference/scale_add.hpp>
 #include <assay/workload/capped_grid.hpp>
 #include <assay/workload/element_wise.hpp>
 
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,12 +33,13 @@ struct scale_add {
   static constexpr std::size_t inputs = 2;
   static constexpr std::string_view name = "scale_add";
   static constexpr bool takes_copy = true;
+  static constexpr T usual_scale = static_cast<T>(1.25);
 
   std::int64_t elements = std::int64_t{1} << 26;
-  T scale = static_cast<T>(1.25);
+  T scale = usual_scale;
   int max_sms = 0;
   int threads = 256;  ///< in a block: 128, 256 or 512
-  std::uint64_t seed = 0x5EED;
+  std::uint64_t seed = default_seed;
   /// A caller's own arrays instead of generated ones; see `vector_add::data`.
   std::optional<arrays_view<T, 2>> data{};
 
@@ -48,13 +48,16 @@ struct scale_add {
   std::int64_t count() const noexcept { return data ? data->elements : elements; }
 
   std::string describe() const {
-    scale_add const usual{};
-    parameter_list all;
-    all.show("elements", count()).show("scale", scale, usual.scale);
-    show_caps(all, max_sms, threads);
-    if (data) { all.show("caller's arrays"); }
-    return all.show("seed", seed, usual.seed).after(detail::name_with_element<scale_add>());
+    return describe_elements(*this, [&](auto& list) {
+      list.show("scale", scale, usual_scale);
+      show_caps(list, max_sms, threads);
+    });
   }
+  void validate() const {
+    require_elements(*this);
+    require_caps(name, max_sms, threads);
+  }
+  auto arrays(setup& make) const { return declare_elements(*this, make); }
 
   traffic item_traffic() const {
     auto const n = static_cast<double>(count());
@@ -62,43 +65,32 @@ struct scale_add {
     return {2 * s * n, s * n, 2 * n, 2 * s * n, s * n};
   }
 
-  void reference(std::array<T const*, 2> const& from, std::int64_t many, double* expected,
-                 double* allowed) const {
-    assay::reference::scale_add(many, scale, from[0], from[1], expected, allowed);
-  }
-
-  template <any_lane Lane>
-  requires requires(Lane& where, scale_add const& work) { prepare_on(where, work, 1); }
-  auto prepare(Lane& where, int lanes) const {
-    detail::require_elements(*this, lanes);
-    require_caps(name, max_sms, threads);
-    return prepare_on(where, *this, lanes);
-  }
-  template <any_lane Lane, class State>
-  void enqueue(Lane& where, State& state) const {
-    enqueue_on(where, *this, state);
-  }
-  template <class State>
-  void poison(State& state) const {
-    state.poison();
-  }
-  /// Compares every element of every output with the reference, within its bound.
-  template <class State>
-  mismatch verify(State& state) const {
-    return state.verify();
+  /// In double this is the same operation, and results have no error. In float the sum is rounded
+  /// to float64 first, and that can move a tie to the neighbouring float. The distance is 2 u,
+  /// where u is the unit roundoff, or the least subnormal.
+  void reference(element_inputs<T, 2> const& in, std::span<double> wanted,
+                 std::span<double> errors) const {
+    using limits = std::numeric_limits<T>;
+    constexpr bool same = sizeof(T) == sizeof(double);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      wanted[i] = static_cast<double>(
+          static_cast<T>(std::fma(static_cast<double>(scale), static_cast<double>(in[0][i]),
+                                  static_cast<double>(in[1][i]))));
+      errors[i] = same ? 0
+                       : static_cast<double>(limits::epsilon()) * std::abs(wanted[i]) +
+                             static_cast<double>(limits::denorm_min());
+    }
   }
 };
 
 template <host_lane Lane, class T>
-void enqueue_on(Lane& where, scale_add<T> const& work, host_element_state<scale_add<T>>& state) {
-  range const here{"scale_add", category::cpu, static_cast<std::uint64_t>(work.count())};
+void run_on(Lane& where, scale_add<T> const& work, element_arrays<T, 2> const& all) {
   constexpr std::int64_t grain = std::int64_t{1} << 16;
-  auto const* const x = state.input(0);
-  auto const* const y = state.input(1);
-  auto* const out = state.outputs.at(static_cast<std::size_t>(where.index)).get();
-  host::parallel_for(where.place.threads, work.count(), grain, [&](auto begin, auto end) {
-    for (auto i = begin; i < end; ++i) { out[i] = std::fma(work.scale, x[i], y[i]); }
-  });
+  auto const body = [=, x = all.inputs[0], y = all.inputs[1], out = all.output, scale = work.scale](
+                        std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) { out[i] = std::fma(scale, x[i], y[i]); }
+  };
+  host::parallel_for(where.place.threads, work.count(), grain, body);
 }
 
 }  // namespace assay::workloads

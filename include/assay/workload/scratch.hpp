@@ -10,11 +10,11 @@
 
 namespace assay::workloads {
 
-/// Room for `count` elements from a lane's memory, uninitialised, in the order of its stream: taken
-/// by the constructor, given back by the destructor, which work submitted in between may outlive.
+/// Uninitialised room for `count` elements from a lane's memory, in the order of the lane's stream.
+/// The destructor gives the room back; work that was submitted in between may outlive the object.
 ///
-/// It refers to the lane instead of holding a copy of the resource, as `buffer` does: a copy counts
-/// references in a place that all lanes share, which costs more than a pool's allocation.
+/// The object refers to the lane; a `buffer` holds a copy of the resource. A copy counts references
+/// in a place that all lanes share, and costs more than a pool's allocation.
 template <class T, any_lane Lane>
 class scratch {
  public:

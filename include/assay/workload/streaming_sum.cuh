@@ -8,21 +8,19 @@
 #include <assay/copy/regular.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/block_sum.cuh>
+#include <assay/workload/array_workload.cuh>
 #include <assay/workload/capped_grid.cuh>
-#include <assay/workload/filled.cuh>
-#include <assay/workload/resident.hpp>
 #include <assay/workload/streaming_sum.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 namespace assay {
 
 namespace kernel {
 
-/// Where blocks leave their sums, and the last of them that of all; `arrived` is 0 between kernels.
+/// The memory for the sums of blocks and for the sum of all; `arrived` is 0 between kernels.
 struct sum_target {
   double* of_block;
   unsigned* arrived;
@@ -127,61 +125,6 @@ void launch_sum(on::device place, ::cuda::stream_ref stream, T const* x, std::in
 
 namespace workloads {
 
-/// The array on the device, and for each lane its sum and what its blocks need to agree.
-template <class T>
-class device_sum_state {
- public:
-  /// The device must be current.
-  device_sum_state(on::device place, streaming_sum<T> const& work, int lanes)
-      : input(static_cast<std::size_t>(work.elements)),
-        place_(place),
-        blocks_(static_cast<std::size_t>(attribute(place, cudaDevAttrMultiProcessorCount)) *
-                static_cast<std::size_t>(attribute(place, cudaDevAttrMaxBlocksPerMultiprocessor))),
-        of_blocks_(blocks_ * static_cast<std::size_t>(lanes)),
-        arrived_(static_cast<std::size_t>(lanes)),
-        outputs_(static_cast<std::size_t>(lanes)),
-        lanes_(static_cast<std::size_t>(lanes)) {
-    range const here{"prepare", category::gpu};
-    fill_resident(place, input.get(), work.elements, summed_on_device<T>{work.seed});
-    check(cudaMemset(arrived_.get(), 0, lanes_ * sizeof(unsigned)));
-    poison();
-  }
-
-  void poison() {
-    device_guard const guard{place_};
-    check(cudaMemset(outputs_.get(), 0xFF, lanes_ * sizeof(double)));  // a NaN
-    check(cudaDeviceSynchronize());
-  }
-
-  std::vector<double> sums() const {
-    device_guard const guard{place_};
-    std::vector<double> all(lanes_);
-    check(cudaMemcpy(all.data(), outputs_.get(), lanes_ * sizeof(double), cudaMemcpyDefault));
-    return all;
-  }
-
-  kernel::sum_target target(int lane) const {
-    auto const at = static_cast<std::size_t>(lane);
-    return {of_blocks_.get() + at * blocks_, arrived_.get() + at, outputs_.get() + at};
-  }
-
-  resident<T> input;
-
- private:
-  on::device place_;
-  std::size_t blocks_;
-  resident<double> of_blocks_;
-  resident<unsigned> arrived_;
-  resident<double> outputs_;
-  std::size_t lanes_;
-};
-
-template <device_lane Lane, class T>
-auto prepare_on(Lane& where, streaming_sum<T> const& work, int lanes) {
-  device_guard const guard{where.place};
-  return device_sum_state<T>{where.place, work, lanes};
-}
-
 /// Throws `std::invalid_argument` that says why, unless the sum can run so on a device.
 template <class T, copy_strategy Strategy>
 void require_on(on::device place, streaming_sum<T> const& work, Strategy) {
@@ -190,13 +133,12 @@ void require_on(on::device place, streaming_sum<T> const& work, Strategy) {
   });
 }
 
-/// One kernel on the lane's stream, whose device must be current on this thread.
+/// Launches one kernel on the lane's stream. The device must be current on this thread.
 template <device_lane Lane, class T>
-void enqueue_on(Lane& where, streaming_sum<T> const& work, device_sum_state<T>& state) {
-  range const here{"streaming_sum", category::gpu, static_cast<std::uint64_t>(work.elements)};
-  kernel::launch_sum<typename Lane::copy_type>(where.place, where.stream, state.input.get(),
-                                               work.elements, work.max_sms, work.threads,
-                                               state.target(where.index));
+void run_on(Lane& where, streaming_sum<T> const& work, sum_arrays<T> const& all) {
+  kernel::launch_sum<typename Lane::copy_type>(where.place, where.stream, all.x, work.elements,
+                                               work.max_sms, work.threads,
+                                               {all.of_block, all.arrived, all.sum});
 }
 
 }  // namespace workloads

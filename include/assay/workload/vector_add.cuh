@@ -6,7 +6,6 @@
 #include <assay/workload/element_wise.cuh>
 #include <assay/workload/vector_add.hpp>
 
-#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -31,9 +30,9 @@ struct add {
 namespace workloads {
 
 /// Enqueues the sum of `count` elements that the device reaches.
-template <class T>
-void launch_elements(on::device place, ::cuda::stream_ref stream, vector_add<T> const&,
-                     std::array<T const*, 2> const& inputs, T* out, std::int64_t count) {
+template <class Copy, class T>
+void launch_elements(on::device place, ::cuda::stream_ref stream, Copy, vector_add<T> const&,
+                     element_inputs<T, 2> const& inputs, T* out, std::int64_t count) {
   kernel::launch_map(place, stream, kernel::add<T>{}, inputs, out, count);
 }
 

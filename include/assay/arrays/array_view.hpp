@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `array_view`: an array of a setup, as host code passes it on to kernels.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+#include <assay/core/random.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace assay {
+
+class setup;
+
+/// An array that a `setup` owns: a trivially copyable view, for host code to pass on to kernels.
+template <class T>
+class array_view {
+ public:
+  T* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+  /// The value with which element i starts, from the host's memory or arithmetic. Throws
+  /// `std::logic_error` for arrays of `output` and `scratch`, which start with no value.
+  T seeded(std::size_t i) const {
+    if (i >= size_) {
+      throw std::out_of_range("seeded(" + std::to_string(i) + "): the array has " +
+                              std::to_string(size_) + " elements");
+    }
+    if (source_ != nullptr) { return source_[i]; }
+    if constexpr (number<T>) {
+      if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
+      if constexpr (std::is_floating_point_v<T>) {
+        if (kind_ == random_kind::multiples) {
+          return arrays::random_value(arrays::multiples<T>{steps_, range_.low}, seed_, i);
+        }
+      }
+    }
+    throw std::logic_error("seeded(" + std::to_string(i) +
+                           "): only arrays of random, from and inout have seeded values");
+  }
+
+ private:
+  friend class setup;
+  enum class random_kind : unsigned char { none, uniform, multiples };
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  T const* source_ = nullptr;
+  std::uint64_t seed_ = 0;
+  random_kind kind_ = random_kind::none;
+  uniform<std::int32_t> steps_{};                           // of multiples
+  uniform<std::conditional_t<number<T>, T, int>> range_{};  // `low` is the unit of multiples
+};
+
+}  // namespace assay

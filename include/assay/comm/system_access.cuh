@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Loads and stores of system scope, by which GPUs exchange data, and the bound of a wait.
+///
+/// The accesses are PTX, since neither `cuda::ptx` nor `cuda::atomic_ref` has accesses of system
+/// scope and 16 bytes. Kernels of this room exchange data by these functions alone.
+#pragma once
+
+#include <assay/comm/protocol.hpp>
+#include <assay/core/ptx.cuh>
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace assay::comm::sys {
+
+/// Loads a vec16 past L1. Each of its four words is whole: no word mixes two stores.
+__device__ inline uint4 load(uint4 const* from) {
+  uint4 now;
+  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(now.x), "=r"(now.y), "=r"(now.z), "=r"(now.w)
+               : "l"(from)
+               : "memory");
+  return now;
+}
+
+/// Stores a vec16, relaxed: it orders no other access.
+__device__ inline void store(uint4* to, uint4 const& vec) {
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(vec.x),
+               "r"(vec.y), "r"(vec.z), "r"(vec.w)
+               : "memory");
+}
+
+__device__ inline uint2 load(uint2 const* from) {
+  uint2 now;
+  asm volatile("ld.relaxed.sys.global.v2.u32 {%0, %1}, [%2];"
+               : "=r"(now.x), "=r"(now.y)
+               : "l"(from)
+               : "memory");
+  return now;
+}
+
+__device__ inline void store(uint2* to, uint2 const& pair) {
+  asm volatile("st.relaxed.sys.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(pair.x), "r"(pair.y)
+               : "memory");
+}
+
+/// Stores a flag; with `release`, after all stores that this thread made or observed.
+__device__ inline void store_flag(unsigned* flag, unsigned value, bool release) {
+  if (release) {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  } else {
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  }
+}
+
+/// Loads a flag, relaxed: it orders no other access.
+__device__ inline unsigned load_relaxed(unsigned const* flag) {
+  unsigned value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  return value;
+}
+
+/// Loads a flag, acquire: later accesses see all that the flag's writer released.
+__device__ inline unsigned load_acquire(unsigned const* flag) {
+  unsigned value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  return value;
+}
+
+/// Bulk copies from shared memory: commits those that this thread has started as one group; waits
+/// until their sources are read; waits until their targets are written.
+__device__ inline void commit_bulk_copies() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void await_bulk_copies_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ inline void await_bulk_copies() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+/// Waits until all but the last `Groups` groups are written.
+template <int Groups>
+__device__ void await_bulk_copies_but() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Groups) : "memory");
+}
+
+/// The rules of comm/protocol.hpp for kernels.
+__host__ __device__ constexpr unsigned lamport_buffer(unsigned epoch) {
+  return epoch % protocol::lamport_buffers;
+}
+__host__ __device__ constexpr unsigned buffer_to_clear(unsigned epoch) {
+  return (epoch % protocol::lamport_buffers + protocol::lamport_buffers - protocol::cleared_after) %
+         protocol::lamport_buffers;
+}
+__host__ __device__ constexpr bool renews(unsigned before, unsigned after) {
+  return before / protocol::renewal_period != after / protocol::renewal_period;
+}
+__host__ __device__ constexpr unsigned next_epoch(unsigned epoch) {
+  return epoch == 0xFFFFFFFCU ? 1U : epoch + 1U;
+}
+__host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
+  return static_cast<int>(value - wanted) >= 0;
+}
+__host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
+  return value - wanted + 1U <= 2U;
+}
+__host__ __device__ constexpr bool can_stand(unsigned value, unsigned last) {
+  return last - value < 4U * protocol::renewal_period;
+}
+/// Compares the rules above with comm/protocol.hpp, which the tests explore.
+consteval bool as_proven() {
+  for (unsigned const near : {0U, protocol::renewal_period - 5U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
+    for (unsigned epoch = near; epoch != near + 10U; ++epoch) {
+      bool const same = lamport_buffer(epoch) == protocol::lamport_buffer(epoch) &&
+                        buffer_to_clear(epoch) == protocol::buffer_to_clear(epoch) &&
+                        next_epoch(epoch) == protocol::next_epoch(epoch);
+      if (!same) { return false; }
+      for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
+        if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
+        if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
+        if (renews(value, epoch) != protocol::renews(value, epoch)) { return false; }
+      }
+      for (unsigned const age : {0U, 1U, 2U, 3U, 4U, 5U}) {
+        for (unsigned const late : {0U, 1U}) {
+          auto const value = epoch - age * protocol::renewal_period + late;
+          if (can_stand(value, epoch) != protocol::can_stand(value, epoch)) { return false; }
+        }
+      }
+    }
+  }
+  return true;
+}
+static_assert(as_proven());
+
+/// Replaces words that equal the sentinel, since a receiver would take them for missing data.
+__device__ inline uint4 without_sentinel(uint4 vec) {
+  auto const word = [](unsigned value) {
+    return value == protocol::sentinel ? protocol::sentinel_substitute : value;
+  };
+  return {word(vec.x), word(vec.y), word(vec.z), word(vec.w)};
+}
+
+/// True when all four words of a vec16 have arrived.
+__device__ inline bool arrived(uint4 const& vec) {
+  return vec.x != protocol::sentinel && vec.y != protocol::sentinel &&
+         vec.z != protocol::sentinel && vec.w != protocol::sentinel;
+}
+
+/// The bound of one wait. Reads the timer every 256 polls.
+class spin_deadline {
+ public:
+  /// `nanoseconds` 0: no bound. `abort_flag` lies in this rank's memory; another block sets it when
+  /// its wait has ended without success.
+  __device__ spin_deadline(std::uint64_t nanoseconds, unsigned const* abort_flag)
+      : nanoseconds_(nanoseconds), given_up_(abort_flag) {}
+
+  /// Called after each poll without success; false ends the wait.
+  __device__ bool keep_waiting() {
+    if (nanoseconds_ == 0) { return true; }
+    if ((++polls_ & 255U) != 0) { return true; }
+    auto const now = ::cuda::ptx::get_sreg_globaltimer();
+    if (begun_ == 0) { begun_ = now; }
+    return now - begun_ < nanoseconds_ && *static_cast<unsigned const volatile*>(given_up_) == 0;
+  }
+
+ private:
+  std::uint64_t nanoseconds_;
+  unsigned const* given_up_;
+  std::uint64_t begun_ = 0;
+  unsigned polls_ = 0;
+};
+
+}  // namespace assay::comm::sys

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Files that appear whole or not at all, and the errors of reading and writing files. POSIX.
+#pragma once
+
+#include <assay/core/requirements.hpp>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace assay {
+
+/// A file that cannot be written; `what()` is one line with the path and the reason.
+class file_error : public std::runtime_error {
+ public:
+  file_error(std::string const& path, std::string const& reason)
+      : std::runtime_error("cannot write " + path + ": " + reason) {}
+};
+
+/// A file that cannot be read; `what()` is one line with the path and the reason.
+class read_error : public std::runtime_error {
+ public:
+  read_error(std::string const& path, std::string const& reason)
+      : std::runtime_error("cannot read " + path + ": " + reason) {}
+};
+
+namespace detail {
+
+inline std::string reason_of(int code) { return std::generic_category().message(code); }
+
+/// The file that a path names, through symbolic links, so that a rename does not replace the link.
+inline std::string resolved(std::string const& path) {
+  std::array<char, PATH_MAX> target{};
+  return ::realpath(path.c_str(), target.data()) != nullptr ? target.data() : path;
+}
+
+/// The folder that a path names a file in.
+inline std::string folder_of(std::string const& path) {
+  auto const slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+/// True for a special file such as a terminal or a pipe, which must be written in place: a rename
+/// would replace the device. Throws where a path cannot name a file.
+inline bool is_special(std::string const& path) {
+  if (path.empty()) { throw std::invalid_argument("an output path is empty: name a file"); }
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) { return false; }
+    throw file_error(path, reason_of(errno));
+  }
+  if (S_ISDIR(info.st_mode)) { throw file_error(path, "it is a directory, name a file in it"); }
+  return !S_ISREG(info.st_mode);
+}
+
+}  // namespace detail
+
+/// A file that replaces its target at `commit()`. Until then the bytes are in a temporary file in
+/// the target's folder, which the destructor removes. A device or a pipe is written in place.
+class atomic_file {
+ public:
+  /// Throws `file_error` unless a file can be made there.
+  explicit atomic_file(std::string path)
+      : path_(std::move(path)), in_place_(detail::is_special(path_)) {
+    if (in_place_) {
+      name_ = path_;
+      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
+      if (descriptor_ < 0) { throw file_error(path_, detail::reason_of(errno)); }
+      return;
+    }
+    target_ = detail::resolved(path_);
+    // mkstemp makes private files. open() gives the file the permissions of a new file.
+    static std::atomic<unsigned> made{0};
+    do {
+      name_ = target_ + '.' + std::to_string(::getpid()) + '.' + std::to_string(++made);
+      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EEXIST);
+    if (descriptor_ < 0) {
+      auto const code = errno;
+      auto const folder = detail::folder_of(path_);
+      throw file_error(path_, "its folder " + folder + ": " + detail::reason_of(code));
+    }
+  }
+  atomic_file(atomic_file const&) = delete;
+  atomic_file& operator=(atomic_file const&) = delete;
+  ~atomic_file() {
+    if (descriptor_ >= 0) { ::close(descriptor_); }
+    if (!in_place_ && !kept_) { ::unlink(name_.c_str()); }
+  }
+
+  /// The path of the temporary file, for libraries that open files by name.
+  std::string const& name() const noexcept { return name_; }
+  /// True for a device or a pipe, which has no positions to seek.
+  bool in_place() const noexcept { return in_place_; }
+
+  void write(std::string_view text) {
+    while (!text.empty()) {
+      auto const written = ::write(descriptor_, text.data(), text.size());
+      if (written < 0) {
+        if (errno == EINTR) { continue; }
+        throw file_error(path_, detail::reason_of(errno));
+      }
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  /// Flushes the file to the disk and puts it in the place of its target.
+  void commit() {
+    auto failed = !in_place_ && ::fsync(descriptor_) != 0;
+    failed = ::close(std::exchange(descriptor_, -1)) != 0 || failed;
+    if (failed || (!in_place_ && ::rename(name_.c_str(), target_.c_str()) != 0)) {
+      throw file_error(path_, detail::reason_of(errno));
+    }
+    kept_ = true;
+  }
+
+ private:
+  std::string path_;
+  std::string target_;
+  std::string name_;
+  int descriptor_ = -1;
+  bool in_place_ = false;
+  bool kept_ = false;
+};
+
+/// Throws `file_error` unless a file can be written at `path`. The function makes and removes a
+/// temporary file beside it. A call before a long run saves the run's result.
+inline void require_writable(std::string const& path) {
+  if (!detail::is_special(path)) { atomic_file const probe{path}; }
+}
+
+/// Writes `text` through an `atomic_file`: readers see the old file or the new one. After a failure
+/// (`file_error`) the old file is untouched.
+inline void write_atomically(std::string const& path, std::string_view text) {
+  atomic_file file{path};
+  file.write(text);
+  file.commit();
+}
+
+/// The size of a regular file in bytes. Throws `read_error` for anything else: reading a pipe or a
+/// device would wait, and a folder has nothing to read.
+inline std::uintmax_t require_readable(std::string const& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) { throw read_error(path, detail::reason_of(errno)); }
+  if (!S_ISREG(info.st_mode)) { throw read_error(path, "it is not a regular file"); }
+  if (::access(path.c_str(), R_OK) != 0) { throw read_error(path, detail::reason_of(errno)); }
+  return static_cast<std::uintmax_t>(info.st_size);
+}
+
+}  // namespace assay

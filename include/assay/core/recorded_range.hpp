@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to nvtx_range.hpp and range_log.hpp: a range in the log, and the listeners of ranges.
+#pragma once
+
+#include <assay/core/requirements.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace assay {
+
+/// A range in the log of one thread.
+struct recorded_range {
+  /// A `push_pop` nests on its thread. A `start_end` may end on another thread. A `mark` has no
+  /// length.
+  enum class kind : std::uint8_t { push_pop, start_end, mark };
+
+  kind what = kind::push_pop;
+  std::uint32_t domain = 0;
+  std::uint32_t category = 0;
+  std::uint32_t argb = 0;
+  std::int64_t begin = 0;  ///< by `system_clock_ns`
+  std::int64_t end = 0;    ///< 0 while the range is open, and for each `start_end`
+  std::uint64_t payload = 0;
+  std::uint64_t id = 0;  ///< of a `start_end`
+  std::string_view name;
+
+  constexpr bool ended() const noexcept { return end != 0; }
+};
+
+namespace detail {
+
+/// The domain of the library's own ranges, `assay`.
+inline constexpr std::uint32_t own_range_domain = 1;
+
+/// The listeners of ranges. A range does nothing while `range_watchers` is 0.
+enum range_watcher : std::uint32_t { nvtx_unasked = 1, nvtx_tool = 2, range_recorder = 4 };
+inline constinit std::atomic<std::uint32_t> range_watchers{nvtx_unasked};
+
+/// The functions of `range_log` that a range calls. The first recording sets the pointer, so that
+/// a program without recordings does not compile the log.
+struct range_log_calls {
+  bool (*begin)(recorded_range) noexcept;
+  void (*pop)(std::uint32_t domain) noexcept;
+};
+inline constinit std::atomic<range_log_calls const*> range_log_in_use{nullptr};
+
+}  // namespace detail
+
+}  // namespace assay

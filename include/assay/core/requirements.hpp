@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The oldest systems, compilers and language that the library supports. Every header includes this
+/// one first, so that an older one is refused with a reason.
+#pragma once
+
+#if !defined(__linux__)
+#error "assay needs Linux"
+#endif
+#if __cplusplus < 202002L
+#error "assay needs C++20: -std=c++20, or CMAKE_CXX_STANDARD and CMAKE_CUDA_STANDARD"
+#endif
+#if defined(__clang__) && __clang_major__ < 14
+#error "assay needs Clang 14 or newer"
+#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
+#error "assay needs GCC 11 or newer"
+#endif
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
+#error "assay needs CUDA 13 or newer"
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to nsys. The origin, the names, the devices and the time window of an export.
+#pragma once
+
+#include <assay/nsys/columns.hpp>
+#include <assay/nsys/sqlite_rows.hpp>
+#include <assay/trace/gpu_operation.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Reads all tables but those of events: `read` before the events, `finish` after the events.
+class metadata_reader {
+ public:
+  explicit metadata_reader(open_export& in) : in_(in) {}
+
+  void read() {
+    require_export();
+    read_origin();
+    if (auto row = in_.tables.select("StringIds", {"id", "value"})) {
+      while (row->step()) {
+        auto const id = row->integer();
+        in_.names[id] = in_.intern(row->text());
+      }
+    }
+    read_devices();
+  }
+
+  void finish() {
+    if (in_.ours) { return read_own(); }
+    read_window();
+    call_index const calls{in_.into};
+    auto const count = [&](auto const& rows) {
+      for (auto const& each : rows) {
+        if (calls.find(each.where) == no_row) { ++in_.into.lost.unmatched; }
+      }
+    };
+    count(in_.into.kernels);
+    count(in_.into.copies);
+    count(in_.into.memsets);
+    count(in_.into.graph_launches);
+  }
+
+ private:
+  // Every export has one of these tables, however little was traced.
+  void require_export() {
+    if (in_.tables.empty()) { throw database_error("it has no tables"); }
+    for (auto const* table : {"StringIds", "META_DATA_EXPORT", "CUPTI_ACTIVITY_KIND_KERNEL",
+                              "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API"}) {
+      if (in_.tables.has(table)) { return; }
+    }
+    throw database_error("it is no export of nsys: no StringIds, no META_DATA_EXPORT, no events");
+  }
+
+  void read_origin() {
+    std::string product = "an export of nsys";
+    std::string version;
+    std::string schema;
+    auto absolute = false;
+    if (auto row = in_.tables.select("META_DATA_EXPORT", {"name", "value"})) {
+      while (row->step()) {
+        std::string const name{row->text()};
+        auto const value = repaired_utf8(row->text());
+        if (name == "EXPORT_PRODUCT_NAME") { product = value; }
+        if (name == "EXPORT_PRODUCT_VERSION") { version = " " + value; }
+        if (name == "EXPORT_SCHEMA_VERSION") { schema = ", schema " + value; }
+        if (name == "EXPORT_PARAM_TIME_NORMALIZE") { absolute = value == "true"; }
+      }
+    }
+    in_.ours = product == "assay" && in_.tables.has("ASSAY_TRACE");
+    in_.into.source = product + version + schema;
+    if (auto row = in_.tables.select("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
+        row && row->step()) {
+      in_.into.epoch_ns = row->integer();
+    }
+    // On request, nsys counts time from 1970 and not from the start of the session.
+    if (absolute) { in_.shift = in_.into.epoch_ns; }
+    if (auto row = in_.tables.select("ASSAY_NOTES", {"name", "value"})) {
+      while (row->step()) {
+        auto name = repaired_utf8(row->text());
+        in_.into.notes.emplace_back(std::move(name), repaired_utf8(row->text()));
+      }
+    }
+  }
+
+  // Kernels have CUDA's number of a device. The description may have another number.
+  void read_devices() {
+    std::vector<std::pair<std::int32_t, std::int64_t>> cuda_devices;
+    if (auto row = in_.tables.select("TARGET_INFO_CUDA_DEVICE", {"cudaId", "gpuId"})) {
+      while (row->step()) {
+        auto const id = static_cast<std::int32_t>(row->integer());
+        cuda_devices.emplace_back(id, row->integer());
+      }
+    }
+    auto const each = [&](std::string const& table, auto const& describe) {
+      nsys::column_list wanted;
+      nsys::gpu_row blank;
+      describe(wanted, blank);
+      auto row = in_.tables.select(table, wanted.read);
+      while (row && row->step()) {
+        row_reader reader{*row, in_};
+        nsys::gpu_row made;
+        describe(reader, made);
+        add_device(made, cuda_devices);
+      }
+    };
+    each("TARGET_INFO_GPU", [](auto& visit, auto& row) { nsys::columns(visit, row); });
+    each("TARGET_INFO_CUDA_GPU", [](auto& visit, auto& row) { nsys::columns_of_2021(visit, row); });
+  }
+
+  void add_device(nsys::gpu_row const& row,
+                  std::vector<std::pair<std::int32_t, std::int64_t>> const& cuda_devices) {
+    auto gpu = row.device;
+    auto const number = static_cast<std::int32_t>(row.id);
+    gpu.id = row.cuda_id.value_or(number);
+    gpu.max_threads_per_sm = row.threads_per_sm.value_or(gpu.warp_size * row.warps_per_sm);
+    auto& all = in_.into.devices;
+    if (in_.ours) { return all.push_back(gpu); }
+    if (gpu.sm_count == 0) { return; }  // a display adapter of another maker
+    auto const described = [&](std::int32_t id) {
+      return std::any_of(all.begin(), all.end(), [&](auto const& each) { return each.id == id; });
+    };
+    if (cuda_devices.empty() && described(gpu.id)) { gpu.id = number; }
+    if (cuda_devices.empty() && !described(gpu.id)) { all.push_back(gpu); }
+    for (auto const& [cuda, id] : cuda_devices) {
+      if (id != row.id || described(cuda)) { continue; }
+      gpu.id = cuda;
+      all.push_back(gpu);
+    }
+  }
+
+  // The table in which assay keeps the members of a model that the schema has no place for.
+  void read_own() {
+    auto& lost = in_.into.lost;
+    auto row = in_.tables.select("ASSAY_TRACE", {"name", "value"});
+    while (row && row->step()) {
+      std::string const name{row->text()};
+      if (name == "source") {
+        in_.into.source = repaired_utf8(row->text());
+        continue;
+      }
+      auto const value = row->integer();
+      if (name == "window_begin") { in_.into.window.begin = value; }
+      if (name == "window_end") { in_.into.window.end = value; }
+      nsys::each_loss(lost, [&](auto const& known, std::uint64_t& count) {
+        if (name == known) { count = static_cast<std::uint64_t>(value); }
+      });
+    }
+  }
+
+  void read_window() {
+    span all{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    if (auto row = in_.tables.select("ANALYSIS_DETAILS", {"duration"}); row && row->step()) {
+      all = {0, std::clamp<std::int64_t>(row->integer(), 0, open_export::longest)};
+    }
+    auto const widen = [&](auto const& rows) {
+      for (auto const& each : rows) {
+        all.begin = std::min(all.begin, each.when.begin);
+        all.end = std::max(all.end, each.when.end);
+      }
+    };
+    widen(in_.into.kernels);
+    widen(in_.into.copies);
+    widen(in_.into.memsets);
+    widen(in_.into.graph_launches);
+    widen(in_.into.synchronizations);
+    widen(in_.into.calls);
+    widen(in_.into.ranges);
+    in_.into.window = all.begin <= all.end ? all : span{};
+  }
+
+  open_export& in_;
+};
+
+}  // namespace assay::trace

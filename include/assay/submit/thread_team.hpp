@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `thread_team`: threads that are started once and begin each batch together.
+#pragma once
+
+#include <assay/core/platform.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::submit {
+
+/// The host clock of all batch times.
+using host_clock = std::chrono::steady_clock;
+
+inline double seconds_between(host_clock::time_point begin, host_clock::time_point end) noexcept {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+inline double nanoseconds_between(host_clock::time_point begin,
+                                  host_clock::time_point end) noexcept {
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+/// Spins for 5 us, then yields for 100 us. Returns whether `done()` came true meanwhile.
+template <class Done>
+bool spin_while(Done const& done) {
+  // 128 pauses are about 5 us, as long as a kernel launch takes. After 100 us another thread may
+  // need the core, perhaps the thread that `done` waits for.
+  for (int pauses = 0; pauses < 128; ++pauses) {
+    if (done()) { return true; }
+    config::cpu_relax();
+  }
+  auto const until = host_clock::now() + std::chrono::microseconds{100};
+  do {
+    std::this_thread::yield();
+    if (done()) { return true; }
+  } while (host_clock::now() < until);
+  return false;
+}
+
+/// Blocks until `done()` is true; calls it every 20 us at least.
+template <class Done>
+void spin_until(Done const& done) {
+  while (!spin_while(done)) { std::this_thread::sleep_for(std::chrono::microseconds{20}); }
+}
+
+/// Threads that sleep between batches and begin each batch together.
+///
+/// The constructor calls `bind(t)` once on each thread t and throws what any of them throws. A team
+/// can be moved between batches. The destructor joins the threads.
+class thread_team {
+ public:
+  template <class Bind>
+  thread_team(int size, Bind const& bind) : state_(std::make_unique<state>()) {
+    state_->size = size;
+    auto const first = [&bind](int t) { bind(t); };
+    state_->set_work(first);
+    state_->running.store(size, std::memory_order_relaxed);
+    try {
+      state_->threads.reserve(static_cast<std::size_t>(size));
+      for (int t = 0; t < size; ++t) {
+        state_->threads.emplace_back([shared = state_.get(), t] { shared->serve(t); });
+      }
+    } catch (std::system_error const& refused) {
+      throw std::runtime_error("cannot start " + std::to_string(size) +
+                               " threads: " + refused.what());
+    }
+    state_->started.store(1, std::memory_order_release);
+    state_->finish();
+  }
+  thread_team(thread_team&&) noexcept = default;
+  thread_team& operator=(thread_team&&) noexcept = default;
+
+  /// Calls `work(t)` on every thread t at the same time and returns when the last call has
+  /// returned. The result is the instant at which the calls began. Rethrows one exception if any
+  /// call threw.
+  template <class Work>
+  host_clock::time_point run(Work const& work) {
+    auto& s = *state_;
+    s.set_work(work);
+    s.arrived.store(0, std::memory_order_relaxed);
+    s.running.store(s.size, std::memory_order_relaxed);
+    s.round.fetch_add(1, std::memory_order_release);
+    s.round.notify_all();
+    s.finish();
+    return s.began;
+  }
+
+ private:
+  /// The data that the threads share. A move of the team leaves it in place.
+  struct state {
+    ~state() {
+      stop.store(true, std::memory_order_relaxed);
+      started.store(1, std::memory_order_release);  // threads of a constructor that threw wait here
+      round.fetch_add(1, std::memory_order_release);
+      round.notify_all();
+      for (auto& thread : threads) { thread.join(); }
+    }
+
+    template <class Work>
+    void set_work(Work const& next) noexcept {
+      work = &next;
+      call = [](void const* it, int t) { (*static_cast<Work const*>(it))(t); };
+    }
+
+    /// One thread: binds, then sleeps, arrives and works in each round.
+    void serve(int t) {
+      spin_until([this] { return started.load(std::memory_order_acquire) != 0; });
+      if (stop.load(std::memory_order_relaxed)) { return; }
+      do_work(t);
+      for (int seen = 0;; ++seen) {
+        for (int pauses = 0; pauses < 128 && round.load(std::memory_order_relaxed) == seen;
+             ++pauses) {
+          config::cpu_relax();
+        }
+        round.wait(seen, std::memory_order_acquire);
+        if (stop.load(std::memory_order_relaxed)) { return; }
+        begin_together(seen + 1);
+        do_work(t);
+      }
+    }
+
+    /// Threads take different times to wake. All begin when the last is awake.
+    void begin_together(int now) {
+      if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+        began = host_clock::now();
+        go.store(now, std::memory_order_release);
+        go.notify_all();
+      } else if (!spin_while([&] { return go.load(std::memory_order_acquire) == now; })) {
+        go.wait(now - 1, std::memory_order_acquire);
+      }
+    }
+
+    void do_work(int t) noexcept {
+      try {
+        call(work, t);
+      } catch (...) {
+        if (!failed.exchange(true, std::memory_order_relaxed)) { why = std::current_exception(); }
+      }
+      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) { running.notify_one(); }
+    }
+
+    /// Waits for the end of the round; rethrows the exception of a thread.
+    void finish() {
+      for (int left = running.load(std::memory_order_acquire); left != 0;
+           left = running.load(std::memory_order_acquire)) {
+        running.wait(left, std::memory_order_acquire);
+      }
+      if (failed.exchange(false, std::memory_order_relaxed)) {
+        std::rethrow_exception(std::exchange(why, nullptr));
+      }
+    }
+
+    int size = 0;
+    void const* work = nullptr;
+    void (*call)(void const*, int) = nullptr;
+    host_clock::time_point began;
+    std::exception_ptr why;
+    std::atomic<bool> failed = false;
+    std::atomic<bool> stop = false;
+    std::atomic<int> started = 0;
+    // libstdc++ waits for an int with a futex of its own. All threads write these four: each has a
+    // cache line.
+    alignas(64) std::atomic<int> round = 0;
+    alignas(64) std::atomic<int> arrived = 0;
+    alignas(64) std::atomic<int> go = 0;
+    alignas(64) std::atomic<int> running = 0;
+    std::vector<std::thread> threads;
+  };
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace assay::submit

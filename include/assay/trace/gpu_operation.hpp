@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `gpu_operation`: kernels, copies, memsets and graph launches as one list, with the API calls
+/// that launched them and the ranges around these calls.
+#pragma once
+
+#include <assay/trace/model.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// The number of a row in its table of the model.
+using row_index = std::uint32_t;
+inline constexpr row_index no_row = std::numeric_limits<row_index>::max();
+
+/// The table of the model that holds an operation.
+enum class operation_kind : std::uint8_t { kernel, copy, memset, graph };
+
+/// A kernel, copy, memset or whole graph launch, by its row.
+struct gpu_operation {
+  span when;
+  operation_kind kind = operation_kind::kernel;
+  row_index row = 0;
+  bool operator==(gpu_operation const&) const = default;
+};
+
+/// The device and stream in which an operation ran.
+inline device_place const& place_of(model const& of, gpu_operation const& which) {
+  switch (which.kind) {
+    case operation_kind::kernel:
+      return of.kernels[which.row].where;
+    case operation_kind::copy:
+      return of.copies[which.row].where;
+    case operation_kind::memset:
+      return of.memsets[which.row].where;
+    default:
+      return of.graph_launches[which.row].where;
+  }
+}
+
+/// A stream of a device, as traces number it.
+struct stream_key {
+  std::uint32_t process = 0;
+  std::int32_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  auto operator<=>(stream_key const&) const = default;
+};
+
+inline stream_key stream_of(device_place const& where) noexcept {
+  return {where.process, where.device, where.context, where.stream};
+}
+
+/// The calls of a model by their correlation. A runtime call and the driver call beneath it can
+/// share a correlation; the index then gives the runtime call, which the user wrote.
+class call_index {
+ public:
+  explicit call_index(model const& of) {
+    entries_.reserve(of.calls.size());
+    std::vector<std::uint32_t> processes;
+    for (row_index row = 0; row < of.calls.size(); ++row) {
+      auto const& call = of.calls[row];
+      if (call.correlation == 0 || call.layer == api::os) { continue; }
+      entries_.emplace_back(key(call.thread.process, call.correlation), row);
+      if (processes.empty() || processes.back() != call.thread.process) {
+        processes.push_back(call.thread.process);
+      }
+    }
+    auto const before = [&](entry const& a, entry const& b) {
+      if (a.first != b.first) { return a.first < b.first; }
+      auto const& x = of.calls[a.second];
+      auto const& y = of.calls[b.second];
+      return std::pair{x.layer, x.when.begin} < std::pair{y.layer, y.when.begin};
+    };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
+      std::stable_sort(entries_.begin(), entries_.end(), before);
+    }
+    std::sort(processes.begin(), processes.end());
+    processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+    if (processes.size() == 1) { only_process_ = processes.front(); }
+  }
+
+  /// The row of the call that launched the operation at `where`, or `no_row`. Old exports do not
+  /// name the process of an operation: the only process with calls is then taken.
+  row_index find(device_place const& where) const {
+    if (where.correlation == 0) { return no_row; }
+    auto const wanted = key(where.process != 0 ? where.process : only_process_, where.correlation);
+    // Operations come mostly in the order of their calls, so the next entry is compared first.
+    if (hint_ < entries_.size() && entries_[hint_].first == wanted &&
+        (hint_ == 0 || entries_[hint_ - 1].first != wanted)) {
+      return entries_[hint_++].second;
+    }
+    auto const found =
+        std::lower_bound(entries_.begin(), entries_.end(), wanted,
+                         [](entry const& each, std::uint64_t value) { return each.first < value; });
+    if (found == entries_.end() || found->first != wanted) { return no_row; }
+    hint_ = static_cast<std::size_t>(found - entries_.begin()) + 1;
+    return found->second;
+  }
+
+ private:
+  using entry = std::pair<std::uint64_t, row_index>;
+  static constexpr std::uint64_t key(std::uint32_t process, std::uint32_t correlation) noexcept {
+    return (std::uint64_t{process} << 32U) | correlation;
+  }
+
+  std::vector<entry> entries_;
+  std::uint32_t only_process_ = 0;
+  mutable std::size_t hint_ = 0;
+};
+
+/// The moments at which each stream was told to wait for an event.
+class stream_waits {
+ public:
+  explicit stream_waits(model const& of) : of_{of} {
+    for (auto const& each : of.synchronizations) {
+      if (each.kind != sync_kind::stream_wait) { continue; }
+      begins_[stream_of(each.where)].push_back(each.when.begin);
+    }
+    for (auto& [stream, begins] : begins_) { std::sort(begins.begin(), begins.end()); }
+  }
+
+  /// True if the stream was told to wait after `earlier_call` began (`no_row`: at any time) and not
+  /// after `until`.
+  bool between(row_index earlier_call, std::int64_t until, stream_key stream) const {
+    auto const found = begins_.find(stream);
+    if (found == begins_.end()) { return false; }
+    auto const after = std::upper_bound(found->second.begin(), found->second.end(), until);
+    return after != found->second.begin() &&
+           (earlier_call == no_row || *(after - 1) >= of_.calls[earlier_call].when.begin);
+  }
+
+ private:
+  model const& of_;
+  std::map<stream_key, std::vector<std::int64_t>> begins_;
+};
+
+/// True if one thread opened and closed the range, so that calls can lie inside it.
+inline bool on_one_thread(range_record const& range) noexcept {
+  return range.style != range_style::mark &&
+         (range.end_thread == thread_key{} || range.end_thread == range.thread);
+}
+
+/// Operations in the order of the calls that launched them, thread by thread. An operation without
+/// its call in the trace lies in no range.
+class operations_in_range {
+ public:
+  operations_in_range(model const& of, std::vector<gpu_operation> const& all) {
+    call_index const calls{of};
+    entries_.reserve(all.size());
+    for (auto const& each : all) {
+      auto const call = calls.find(place_of(of, each));
+      if (call == no_row) { continue; }
+      entries_.push_back({of.calls[call].thread, of.calls[call].when, each});
+    }
+    auto const before = [](entry const& a, entry const& b) {
+      return std::tuple{a.thread, a.call.begin, a.what.when.begin} <
+             std::tuple{b.thread, b.call.begin, b.what.when.begin};
+    };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
+      std::sort(entries_.begin(), entries_.end(), before);
+    }
+  }
+
+  /// Calls `use(operation)` for each operation with a launching call that the range's thread makes
+  /// and that lies wholly inside the range. Takes O(log n) plus the number of these operations.
+  template <class Use>
+  void visit(range_record const& range, Use&& use) const {
+    if (!on_one_thread(range)) { return; }
+    auto at = std::lower_bound(entries_.begin(), entries_.end(), range,
+                               [](entry const& each, range_record const& wanted) {
+                                 return std::tuple{each.thread, each.call.begin} <
+                                        std::tuple{wanted.thread, wanted.when.begin};
+                               });
+    for (; at != entries_.end() && at->thread == range.thread && at->call.begin <= range.when.end;
+         ++at) {
+      if (at->call.end <= range.when.end) { use(at->what); }
+    }
+  }
+
+ private:
+  struct entry {
+    thread_key thread;
+    span call;
+    gpu_operation what;
+  };
+  std::vector<entry> entries_;
+};
+
+}  // namespace assay::trace

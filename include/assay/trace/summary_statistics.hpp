@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `summary_statistics`: the numbers by which `nsys stats` describes a group of rows, and the
+/// tables of these numbers by name.
+#pragma once
+
+#include <assay/trace/table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// Count, sum and shape of a group of whole numbers; all zero for an empty one.
+struct summary_statistics {
+  std::int64_t count = 0;
+  std::int64_t total = 0;
+  double mean = 0;
+  double median = 0;  ///< the mean of the middle two of an even count
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  double deviation = 0;  ///< of a sample (n - 1); 0 for one value
+  bool operator==(summary_statistics const&) const = default;
+};
+
+/// The sum, limited to the range of the type: damaged traces hold any numbers.
+constexpr std::int64_t saturated_sum(std::int64_t a, std::int64_t b) noexcept {
+  using limits = std::numeric_limits<std::int64_t>;
+  if (b > 0 && a > limits::max() - b) { return limits::max(); }
+  if (b < 0 && a < limits::min() - b) { return limits::min(); }
+  return a + b;
+}
+
+/// The statistics of `values`. O(n).
+inline summary_statistics summarize(std::vector<std::int64_t> values) {
+  summary_statistics result;
+  auto const first = values.begin();
+  auto const last = values.end();
+  result.count = last - first;
+  if (result.count == 0) { return result; }
+  for (auto const each : values) { result.total = saturated_sum(result.total, each); }
+  result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
+  auto const middle = first + result.count / 2;
+  std::nth_element(first, middle, last);
+  result.median = static_cast<double>(*middle);
+  if (result.count % 2 == 0) {
+    auto const below = *std::max_element(first, middle);
+    result.median = (result.median + static_cast<double>(below)) / 2;
+  }
+  auto const [low, high] = std::minmax_element(first, last);
+  result.min = *low;
+  result.max = *high;
+  double squares = 0;  // about the mean, since the sum of plain squares cancels
+  for (auto const each : values) {
+    auto const off = static_cast<double>(each) - result.mean;
+    squares += off * off;
+  }
+  if (result.count > 1) {
+    result.deviation = std::sqrt(squares / static_cast<double>(result.count - 1));
+  }
+  return result;
+}
+
+/// Values gathered under keys.
+template <class Key>
+class grouping {
+ public:
+  /// The number of a key's group, to add many values at no further look-up.
+  std::uint32_t group(Key const& key) {
+    auto const next = static_cast<std::uint32_t>(values_.size());
+    auto const [at, added] = numbers_.try_emplace(key, next);
+    if (added) { values_.emplace_back(); }
+    return at->second;
+  }
+  void add(std::uint32_t group, std::int64_t value) { values_[group].push_back(value); }
+  void add(Key const& key, std::int64_t value) { add(group(key), value); }
+
+  /// The groups by falling total; groups of equal total by key.
+  std::vector<std::pair<Key, summary_statistics>> by_total() const {
+    std::vector<std::pair<Key, summary_statistics>> result;
+    for (auto const& [key, number] : numbers_) {
+      result.emplace_back(key, summarize(values_[number]));
+    }
+    std::stable_sort(result.begin(), result.end(),
+                     [](auto const& a, auto const& b) { return a.second.total > b.second.total; });
+    return result;
+  }
+
+ private:
+  std::map<Key, std::uint32_t> numbers_;
+  std::vector<std::vector<std::int64_t>> values_;  // by number
+};
+
+/// The sum of the totals of groups.
+template <class Key>
+std::int64_t total_of(std::vector<std::pair<Key, summary_statistics>> const& groups) {
+  std::int64_t sum = 0;
+  for (auto const& [key, each] : groups) { sum = saturated_sum(sum, each.total); }
+  return sum;
+}
+
+constexpr double percent_of(std::int64_t part, std::int64_t whole) noexcept {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// The first columns of every summary of times, followed by `last`. `count` names the count.
+inline std::vector<column> time_columns(std::string const& count, std::vector<column> const& last) {
+  using enum cell_format;
+  std::vector<column> all{
+      {"Time (%)", one_decimal}, {"Total Time (ns)"}, {count},      {"Avg (ns)", one_decimal},
+      {"Med (ns)", one_decimal}, {"Min (ns)"},        {"Max (ns)"}, {"StdDev (ns)", one_decimal}};
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
+/// Adds a row for each group; `last_cells(key)` gives the tuple of its last cells.
+template <class Key, class LastCells>
+void add_times(table& to, grouping<Key> const& groups, LastCells&& last_cells) {
+  auto const rows = groups.by_total();
+  auto const sum = total_of(rows);
+  for (auto const& [key, each] : rows) {
+    std::apply(
+        [&, &each = each](auto const&... last) {
+          to.add(percent_of(each.total, sum), each.total, each.count, each.mean, each.median,
+                 each.min, each.max, each.deviation, last...);
+        },
+        last_cells(key));
+  }
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `time_breakdown`: the time of a run in parts that do not overlap, as its devices saw the run.
+#pragma once
+
+#include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/idle.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/overlap.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// The kind of an entry of a breakdown.
+enum class entry_kind : std::uint8_t {
+  kernel,      ///< device: kernels by name
+  copy,        ///< device: copies by direction, while no kernel ran
+  memset,      ///< device: memsets, while no kernel ran
+  idle,        ///< device: idle time by cause
+  edge,        ///< device: the time before the first and after the last operation
+  call,        ///< host: CUDA calls by name
+  allocation,  ///< host: calls that allocate or release
+  lock,        ///< host: ranges and calls that wait for a lock
+  waiting,     ///< host: calls that wait for a device
+  host_code    ///< host: the time outside of all calls and locks
+};
+
+constexpr std::string_view to_string(entry_kind kind) noexcept {
+  constexpr std::array<std::string_view, 10> names{"kernel",  "copy",     "set",        "idle",
+                                                   "edge",    "call",     "allocation", "lock",
+                                                   "waiting", "host code"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// The sums of one entry, for one run: a mean over several runs has fractions.
+struct breakdown_entry {
+  double ns = 0;     ///< part of the run; operations at the same time share that time evenly
+  double total = 0;  ///< plain sum of durations, ns
+  double count = 0;
+  double bytes = 0;
+  bool operator==(breakdown_entry const&) const = default;
+};
+
+using breakdown_key = std::pair<entry_kind, std::string>;
+
+/// Parts of a run that do not overlap and leave nothing out: their `ns` sum up to `extent`.
+using time_breakdown = std::map<breakdown_key, breakdown_entry>;
+
+inline constexpr std::string_view before_first_work = "before the first device work";
+inline constexpr std::string_view after_last_work = "after the last device work";
+
+/// The extent of all CUDA calls and operations of devices: the time that breakdowns split up.
+inline span run_extent(view const& rows) {
+  auto const& of = rows.of();
+  span all;
+  bool any = false;
+  auto const widen = [&](span when) {
+    all.begin = any ? std::min(all.begin, when.begin) : when.begin;
+    all.end = any ? std::max(all.end, when.end) : when.end;
+    any = true;
+  };
+  for (auto const& each : rows.gpu_operations()) { widen(each.when); }
+  for (auto const row : rows.calls) {
+    if (of.calls[row].layer != api::os) { widen(of.calls[row].when); }
+  }
+  return all;
+}
+
+namespace detail {
+
+/// The time of each operation, each moment shared evenly by the operations that run in it. Kernels
+/// come first: copies and memsets have only the moments in which no kernel runs.
+inline std::vector<double> even_shares(std::vector<gpu_operation> const& all) {
+  struct step {
+    std::int64_t at;
+    int change;
+    std::size_t which;
+  };
+  std::vector<step> steps;
+  steps.reserve(2 * all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].when.end <= all[i].when.begin) { continue; }
+    steps.push_back({all[i].when.begin, +1, i});
+    steps.push_back({all[i].when.end, -1, i});
+  }
+  std::sort(steps.begin(), steps.end(), [](step const& a, step const& b) { return a.at < b.at; });
+  std::vector<double> shares(all.size(), 0);
+  std::array<std::int64_t, 2> open{};  // kernels, all else
+  std::array<double, 2> gained{};      // by one that is open since the first moment
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto const& [at, change, which] = steps[i];
+    if (i > 0) {
+      auto const passed = static_cast<double>(at - steps[i - 1].at);
+      auto const turn = open[0] > 0 ? 0U : 1U;
+      if (open[turn] > 0) { gained[turn] += passed / static_cast<double>(open[turn]); }
+    }
+    auto const is_kernel =
+        all[which].kind == operation_kind::kernel || all[which].kind == operation_kind::graph;
+    auto const side = is_kernel ? 0U : 1U;
+    open[side] += change;
+    shares[which] += change > 0 ? -gained[side] : gained[side];
+  }
+  return shares;
+}
+
+inline breakdown_key key_of(model const& of, gpu_operation const& which) {
+  switch (which.kind) {
+    case operation_kind::kernel:
+      return {entry_kind::kernel, std::string{of.strings[of.kernels[which.row].name]}};
+    case operation_kind::copy:
+      return {entry_kind::copy, std::string{to_string(direction_of(of.copies[which.row].kind))}};
+    case operation_kind::memset:
+      return {entry_kind::memset, std::string{memset_label}};
+    default:
+      return {entry_kind::kernel, "graph launches"};
+  }
+}
+
+inline double bytes_of(model const& of, gpu_operation const& which) {
+  if (which.kind == operation_kind::copy) {
+    return static_cast<double>(of.copies[which.row].bytes);
+  }
+  if (which.kind == operation_kind::memset) {
+    return static_cast<double>(of.memsets[which.row].bytes);
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+/// The run as its devices saw it, all devices as one: each moment belongs to the kernels that ran,
+/// else to the copies and memsets, else to the cause for which nothing ran. O(n log n).
+inline time_breakdown device_time_breakdown(view const& rows) {
+  auto const& of = rows.of();
+  time_breakdown result;
+  auto const all = rows.gpu_operations();
+  auto const extent = run_extent(rows);
+  if (all.empty()) {
+    result[{entry_kind::edge, std::string{before_first_work}}].ns =
+        static_cast<double>(extent.length());
+    return result;
+  }
+  auto const shares = detail::even_shares(all);
+  std::vector<breakdown_entry*> by_name(of.strings.size(), nullptr);
+  auto first = all.front().when;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& each = all[i];
+    auto* sum = each.kind == operation_kind::kernel ? by_name[of.kernels[each.row].name] : nullptr;
+    if (sum == nullptr) {
+      sum = &result[detail::key_of(of, each)];
+      if (each.kind == operation_kind::kernel) { by_name[of.kernels[each.row].name] = sum; }
+    }
+    sum->ns += shares[i];
+    sum->total += static_cast<double>(each.when.length());
+    sum->count += 1;
+    sum->bytes += detail::bytes_of(of, each);
+    first.begin = std::min(first.begin, each.when.begin);
+    first.end = std::max(first.end, each.when.end);
+  }
+  auto const gaps = detail::gaps(rows, all, [](gpu_operation const&) { return 0; });
+  auto const idle = by_cause(gaps);
+  for (std::size_t i = 0; i < idle_causes; ++i) {
+    auto& sum = result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}];
+    sum.ns = sum.total = static_cast<double>(idle[i]);
+  }
+  for (auto const& gap : gaps) {
+    result[{entry_kind::idle, std::string{to_string(gap.cause)}}].count += 1;
+  }
+  auto const edge = [&](std::string_view name, std::int64_t length) {
+    auto& sum = result[{entry_kind::edge, std::string{name}}];
+    sum.ns = sum.total = static_cast<double>(length);
+    sum.count = 1;
+  };
+  edge(before_first_work, first.begin - extent.begin);
+  edge(after_last_work, extent.end - first.end);
+  return result;
+}
+
+}  // namespace assay::trace

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Tables of device time: the top kernels of a trace or of one range, classes of kernels, and two
+/// phases side by side.
+#pragma once
+
+#include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/kernel_classifier.hpp>
+#include <assay/trace/summary_statistics.hpp>
+#include <assay/trace/table.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+namespace detail {
+
+/// The times of kernels by name.
+inline grouping<std::string> kernels_by_name(view const& rows) {
+  auto const& of = rows.of();
+  grouping<std::string> groups;
+  auto group = once_per_name(of.strings.size(), [&](string_id name) {
+    return groups.group(std::string{of.strings[name]});
+  });
+  for (auto const row : rows.kernels) {
+    groups.add(group(of.kernels[row].name), of.kernels[row].when.length());
+  }
+  return groups;
+}
+
+/// The times of operations by class.
+inline grouping<std::string> operations_by_class(view const& rows,
+                                                 kernel_classifier const& classes) {
+  auto const& of = rows.of();
+  grouping<std::string> groups;
+  auto group = once_per_name(of.strings.size(), [&](string_id name) {
+    return groups.group(std::string{classes.class_of(of.strings[name])});
+  });
+  for (auto const row : rows.kernels) {
+    groups.add(group(of.kernels[row].name), of.kernels[row].when.length());
+  }
+  for (auto const& graph : rows.whole_graphs()) { groups.add("whole graphs", graph.when.length()); }
+  std::string const copy{kernel_classifier::copy};
+  for (auto const row : rows.copies) { groups.add(copy, of.copies[row].when.length()); }
+  for (auto const row : rows.memsets) { groups.add(copy, of.memsets[row].when.length()); }
+  return groups;
+}
+
+}  // namespace detail
+
+/// The `most` kernels that take the most time (0: all), with their shares of all kernels' time. A
+/// view of a range gives the kernels inside that range.
+inline table top_kernels(view const& rows, std::size_t most = 10) {
+  using enum cell_format;
+  table result{"top_kernels",
+               "Top Kernels",
+               {{"Share (%)", one_decimal},
+                {"Sum of Shares (%)", one_decimal},
+                {"Total Time (ns)"},
+                {"Calls"},
+                {"Avg (ns)", one_decimal},
+                {"Name", text}}};
+  auto const all = detail::kernels_by_name(rows).by_total();
+  auto const sum = total_of(all);
+  std::int64_t so_far = 0;
+  for (auto const& [name, each] : all) {
+    if (most != 0 && result.rows() == most) { break; }
+    so_far += each.total;
+    result.add(percent_of(each.total, sum), percent_of(so_far, sum), each.total, each.count,
+               each.mean, name);
+  }
+  return result;
+}
+
+/// The kernels of one range, per instance of the range: calls, and the mean, least and most time.
+///
+/// Instances that launched no kernel do not count. If instances nest, only the outermost counts.
+/// Shares are parts of the time of all kernels inside the range.
+inline table range_kernels(view const& rows, filter const& by, std::size_t most = 10) {
+  using enum cell_format;
+  table result{"range_kernels",
+               "Kernels of One Range",
+               {{"Share (%)", one_decimal},
+                {"Total Time (ns)"},
+                {"Instances"},
+                {"Calls"},
+                {"Calls/Inst", one_decimal},
+                {"Time/Inst (ns)", one_decimal},
+                {"Min/Inst (ns)"},
+                {"Max/Inst (ns)"},
+                {"Name", text}}};
+  auto const& of = rows.of();
+  std::vector<gpu_operation> kernels;
+  for (auto const row : rows.kernels) {
+    kernels.push_back({of.kernels[row].when, operation_kind::kernel, row});
+  }
+  operations_in_range const launched{of, kernels};
+  std::map<string_id, std::vector<std::int64_t>> per_instance;
+  std::map<string_id, std::int64_t> calls;
+  std::int64_t instances = 0;
+  std::int64_t sum = 0;
+  for (auto const row : detail::outermost_ranges(of, rows.ranges, by)) {
+    std::map<string_id, std::int64_t> inside;
+    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
+      auto const name = of.kernels[each.row].name;
+      inside[name] += each.when.length();
+      ++calls[name];
+      sum += each.when.length();
+    });
+    instances += inside.empty() ? 0 : 1;
+    for (auto const& [name, time] : inside) { per_instance[name].push_back(time); }
+  }
+  std::vector<std::pair<string_id, summary_statistics>> all;
+  for (auto& [name, times] : per_instance) {
+    // An instance that never called it spent nothing on it.
+    times.resize(static_cast<std::size_t>(instances), 0);
+    all.emplace_back(name, summarize(times));
+  }
+  std::sort(all.begin(), all.end(), [&](auto const& a, auto const& b) {
+    if (a.second.total != b.second.total) { return a.second.total > b.second.total; }
+    return of.strings[a.first] < of.strings[b.first];
+  });
+  for (auto const& [name, each] : all) {
+    if (most != 0 && result.rows() == most) { break; }
+    result.add(percent_of(each.total, sum), each.total, instances, calls[name],
+               static_cast<double>(calls[name]) / static_cast<double>(instances), each.mean,
+               each.min, each.max, of.strings[name]);
+  }
+  return result;
+}
+
+/// The operations of devices by class, with shares of their whole time.
+inline table class_shares(view const& rows, kernel_classifier const& classes = default_classes()) {
+  using enum cell_format;
+  table result{"class_shares",
+               "Device Time by Class",
+               {{"Share (%)", one_decimal},
+                {"Total Time (ns)"},
+                {"Calls"},
+                {"Avg (ns)", one_decimal},
+                {"Class", text}}};
+  auto const all = detail::operations_by_class(rows, classes).by_total();
+  auto const sum = total_of(all);
+  for (auto const& [name, each] : all) {
+    result.add(percent_of(each.total, sum), each.total, each.count, each.mean, name);
+  }
+  return result;
+}
+
+/// A phase of a run: its name, and its rows.
+struct phase {
+  std::string name;
+  view rows;
+};
+
+/// Two phases by class, with the shares of the classes in each. The difference is the second share
+/// minus the first, in percentage points.
+inline table compare_phases(phase const& first, phase const& second,
+                            kernel_classifier const& classes = default_classes()) {
+  using enum cell_format;
+  table result{"phases",
+               "Phases Compared",
+               {{first.name + " (%)", one_decimal},
+                {second.name + " (%)", one_decimal},
+                {"Difference (points)", one_decimal},
+                {first.name + " (ns)"},
+                {second.name + " (ns)"},
+                {first.name + " Calls"},
+                {second.name + " Calls"},
+                {"Class", text}}};
+  struct sums {
+    summary_statistics first, second;
+  };
+  std::map<std::string, sums> by_class;
+  std::int64_t first_sum = 0;
+  std::int64_t second_sum = 0;
+  for (auto const& [name, each] : detail::operations_by_class(first.rows, classes).by_total()) {
+    by_class[name].first = each;
+    first_sum = saturated_sum(first_sum, each.total);
+  }
+  for (auto const& [name, each] : detail::operations_by_class(second.rows, classes).by_total()) {
+    by_class[name].second = each;
+    second_sum = saturated_sum(second_sum, each.total);
+  }
+  std::vector<std::pair<std::string, sums>> all{by_class.begin(), by_class.end()};
+  std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {
+    return a.second.first.total + a.second.second.total >
+           b.second.first.total + b.second.second.total;
+  });
+  for (auto const& [name, each] : all) {
+    auto const a = percent_of(each.first.total, first_sum);
+    auto const b = percent_of(each.second.total, second_sum);
+    result.add(a, b, b - a, each.first.total, each.second.total, each.first.count,
+               each.second.count, name);
+  }
+  return result;
+}
+
+}  // namespace assay::trace

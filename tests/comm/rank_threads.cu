@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks share a device here, so that it runs on machines with one GPU.
+#include "catch.hpp"
+
+#include <assay/comm/rank_arrays.cuh>
+#include <assay/comm/rank_threads.cuh>
+#include <assay/kernel/launch.cuh>
+#include <assay/kernel/stream_latch.cuh>
+#include <assay/measure/collective_subject.cuh>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace assay::kernel {
+
+template <class T>
+__global__ void count_call(T* counter) {
+  *counter += T{1};
+}
+
+}  // namespace assay::kernel
+
+using namespace assay;
+using assay::test::contains;
+using assay::test::message_of;
+
+namespace {
+
+/// Counters in pinned memory, one for each rank and buffer_set.
+struct counters {
+  counters() {
+    void* block = nullptr;
+    check(cudaHostAlloc(&block, 16 * sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable));
+    values = static_cast<int*>(block);
+    for (int i = 0; i < 16; ++i) { values[i] = 0; }
+  }
+  counters(counters const&) = delete;
+  counters& operator=(counters const&) = delete;
+  ~counters() { check_noexcept(cudaFreeHost(values)); }
+  void add(int which, ::cuda::stream_ref on) const {
+    kernel::launch(kernel::count_call<int>, 1, 1, 0, on, values + which);
+  }
+  int operator[](int which) const { return static_cast<int volatile*>(values)[which]; }
+  int* values = nullptr;
+};
+
+std::vector<on::device> places(int ranks) {
+  return std::vector<on::device>(static_cast<std::size_t>(ranks), on::device{0});
+}
+
+void pause(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds});
+}
+
+template <class T>
+void check_counting(std::size_t count, int ranks, comm::reduction what, std::uint64_t seed) {
+  INFO("count " << count << ", ranks " << ranks << ", " << comm::to_string(what) << ", seed "
+                << seed);
+  comm::rank_threads team{places(1)};
+  auto memory = std::make_shared<comm::rank_memory>(places(1), comm::rank_arrays<T>::bytes(count));
+  comm::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
+  auto* const out = arrays.out_of_place().out[0];
+  auto const inputs = comm::make_exact_inputs<T>(seed, ranks);
+
+  std::vector<T> host(count);
+  check(cudaMemcpy(host.data(), arrays.out_of_place().in[0], count * sizeof(T), cudaMemcpyDefault));
+  for (std::size_t i = 0; i < count; ++i) {
+    REQUIRE(static_cast<float>(host[i]) == inputs.input(0, i));
+  }
+  arrays.poison();
+  CHECK(arrays.wrong(count, what) == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    double sum = 0;
+    double most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      double const each = inputs.input(rank, i);
+      sum += each;
+      most = std::max(most, each);
+    }
+    double const expected = what == comm::reduction::max   ? most
+                            : what == comm::reduction::sum ? sum
+                                                           : sum / ranks;
+    host[i] = static_cast<T>(static_cast<float>(expected));
+  }
+  auto const upload = [&] {
+    check(cudaMemcpy(out, host.data(), count * sizeof(T), cudaMemcpyDefault));
+  };
+  upload();
+  CHECK(arrays.wrong(count, what) == 0);
+  auto const at = count / 2;
+  auto const right = host[at];
+  host[at] = static_cast<T>(static_cast<float>(right) + 1.0F);
+  upload();
+  CHECK(arrays.wrong(count, what) == 1);
+  CHECK(arrays.wrong(at, what) == 0);  // only the first elements are asked for
+  host[at] = static_cast<T>(std::nanf(""));
+  upload();
+  CHECK(arrays.wrong(count, what) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("a latch holds a stream until it is opened, once each time", "[kernel]") {
+  counters count;
+  kernel::stream_latch<> latch{20};
+  stream const on{on::device{0}};
+  count.add(1, on);  // loads the kernel
+  on.synchronize();
+  for (int round = 1; round <= 3; ++round) {
+    latch.hold(on);
+    count.add(0, on);
+    pause(20);
+    CHECK(count[0] == round - 1);
+    latch.open();
+    on.synchronize();
+    CHECK(count[0] == round);
+    CHECK_NOTHROW(latch.check_held());
+  }
+  latch.open();  // no turn is lost where nobody waits
+  latch.hold(on);
+  latch.open();
+  on.synchronize();
+  CHECK_NOTHROW(latch.check_held());
+}
+
+TEST_CASE("a latch that stays closed gives way, and says so once", "[kernel]") {
+  counters count;
+  kernel::stream_latch<> latch{0.05};
+  stream const on{on::device{0}};
+  latch.hold(on);
+  count.add(0, on);
+  on.synchronize();
+  CHECK(count[0] == 1);
+  CHECK_THAT(message_of([&] { latch.check_held(); }), contains("enqueue less at once"));
+  CHECK_NOTHROW(latch.check_held());
+}
+
+TEST_CASE("a team runs each rank on a thread of its own, and tells what one throws", "[comm]") {
+  comm::rank_threads team{places(3)};
+  CHECK(team.ranks() == 3);
+  counters count;
+  std::vector<std::thread::id> threads(3);
+  std::vector<cudaStream_t> streams(3);
+  team.run([&](int rank, ::cuda::stream_ref on) {
+    threads[static_cast<std::size_t>(rank)] = std::this_thread::get_id();
+    streams[static_cast<std::size_t>(rank)] = on.get();
+    count.add(rank, on);
+  });
+  team.synchronize();
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(count[rank] == 1);
+    CHECK(streams[static_cast<std::size_t>(rank)] == team.on(rank).get());
+  }
+  CHECK((threads[0] != threads[1] && threads[1] != threads[2] && threads[0] != threads[2]));
+  CHECK_THROWS_AS(team.run([](int rank, ::cuda::stream_ref) {
+    if (rank == 1) { throw std::runtime_error("rank 1"); }
+  }),
+                  std::runtime_error);
+  CHECK_NOTHROW(team.run([](int, ::cuda::stream_ref) {}));
+}
+
+TEST_CASE("graphs replay what each rank recorded", "[comm]") {
+  comm::rank_threads team{places(2)};
+  counters count;
+  auto const graphs =
+      team.record(5, [&](int rank, ::cuda::stream_ref on, int) { count.add(rank, on); });
+  CHECK(count[0] == 0);
+  team.run([&](int rank, ::cuda::stream_ref on) { graphs.launch(rank, on); });
+  team.synchronize();
+  CHECK(count[0] == 5);
+  CHECK(count[1] == 5);
+  // 300 replays of 5 are more than fit behind a latch at once; a sanitizer has room for fewer.
+  int const replays = test::small() ? 10 : 300;
+  auto const seconds = team.time(graphs, replays, 5);
+  CHECK(count[0] == 5 + 5 * replays);
+  CHECK(count[1] == 5 + 5 * replays);
+  CHECK(seconds.gpu > 0);
+  CHECK(seconds.wall > 0);
+  CHECK(seconds.submit > 0);
+  CHECK_THROWS_AS(
+      team.record(2, [](int, ::cuda::stream_ref, int) { throw std::runtime_error("no"); }),
+      std::runtime_error);
+  auto const again =
+      team.record(1, [&](int rank, ::cuda::stream_ref on, int) { count.add(rank, on); });
+  team.run([&](int rank, ::cuda::stream_ref on) { again.launch(rank, on); });
+  team.synchronize();
+  CHECK(count[1] == 5 + 5 * replays + 1);
+}
+
+TEST_CASE("what the host needs to enqueue is not in the devices' time", "[comm]") {
+  comm::rank_threads team{places(2)};
+  counters count;
+  team.run([&](int rank, ::cuda::stream_ref on) { count.add(rank, on); });  // loads the kernel
+  team.synchronize();
+  auto const seconds = team.time([&](int rank, ::cuda::stream_ref on) {
+    count.add(rank, on);
+    pause(rank == 1 ? 60 : 0);
+    count.add(rank, on);
+  });
+  CHECK(seconds.submit > 0.05);
+  if (test::small()) { return; }
+  CHECK(seconds.gpu < 0.03);
+  CHECK(seconds.wall < 0.03);
+}
+
+TEST_CASE("a team that throws while it is timed can be used again", "[comm]") {
+  comm::rank_threads team{places(2)};
+  counters count;
+  CHECK_THROWS_AS(team.time([](int rank, ::cuda::stream_ref) {
+    if (rank == 0) { throw std::runtime_error("no"); }
+  }),
+                  std::runtime_error);
+  auto const seconds = team.time([&](int rank, ::cuda::stream_ref on) { count.add(rank, on); });
+  CHECK(seconds.gpu > 0);
+  CHECK(count[0] == 1);
+}
+
+TEST_CASE("wrong elements are counted, and only they", "[comm]") {
+  auto const seed = test::fresh_seed();
+  for (auto const what : {comm::reduction::sum, comm::reduction::max, comm::reduction::average}) {
+    for (int const ranks : {1, 2, 3, 8, 9, 16, 128}) {
+      check_counting<float>(10'007, ranks, what, seed);
+      check_counting<__half>(1'001, ranks, what, seed);
+      check_counting<__nv_bfloat16>(1, ranks, what, seed);
+      check_counting<__nv_bfloat16>(777, ranks, what, seed);
+    }
+  }
+}
+
+TEST_CASE("averages may be rounded where the number of ranks has no exact reciprocal", "[comm]") {
+  using comm::exact_inputs;
+  CHECK(exact_inputs{.ranks = 4}.tolerance<float>(comm::reduction::average) == 0);
+  CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::sum) == 0);
+  CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::average) == 5 * 0x1p-24);
+  CHECK(exact_inputs{.ranks = 6}.tolerance<__half>(comm::reduction::average) == 8 * 0x1p-11);
+  CHECK(exact_inputs{.ranks = 7}.tolerance<__nv_bfloat16>(comm::reduction::average) == 9 * 0x1p-8);
+}
+
+TEST_CASE("sums over all ranks stay what the type has, or the check is refused", "[comm]") {
+  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 8).most == 31);
+  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 9).most == 15);
+  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 128).most == 1);
+  CHECK(comm::make_exact_inputs<__half>(7, 128).most == 15);
+  CHECK(comm::make_exact_inputs<float>(7, 4096).most == 31);
+  for (int const ranks : {8, 9, 16, 33, 128}) {
+    auto const inputs = comm::make_exact_inputs<__nv_bfloat16>(7, ranks);
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      for (auto const what : {comm::reduction::sum, comm::reduction::average}) {
+        if (inputs.tolerance<__nv_bfloat16>(what) > 0) { continue; }
+        auto const result = inputs.output(what, i);
+        REQUIRE(static_cast<float>(static_cast<__nv_bfloat16>(result)) == result);
+      }
+    }
+  }
+  CHECK_THAT(message_of([] { (void)comm::make_exact_inputs<__nv_bfloat16>(7, 129); }),
+             contains("sums over 129 ranks") && contains("go to 256") && contains("with float"));
+}
+
+TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
+  comm::rank_threads team{places(2)};
+  comm::rank_arrays<float> arrays{team, 1000, 3};
+  auto const apart = arrays.out_of_place();
+  auto const same = arrays.in_place();
+  CHECK(apart.in[0] != apart.in[1]);
+  CHECK(apart.in[1] != apart.out[1]);
+  CHECK((same.in[1] == same.out[1] && same.out[1] == apart.out[1]));
+  arrays.fill_outputs();
+  float seen = -1;
+  check(cudaMemcpy(&seen, same.in[1] + 999, sizeof seen, cudaMemcpyDefault));
+  CHECK(seen == comm::make_exact_inputs<float>(3, 2).input(1, 999));
+}
+
+TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",
+          "[measure]") {
+  counters count;
+  measure::collective_work work;
+  work.places = places(2);
+  work.operations = 3;
+  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    count.add(2 * buffer_set + rank, on);
+  };
+  measure::collective_subject<> subject{work};
+  CHECK(count[0] == 1);  // once, before it is recorded
+  CHECK(count[3] == 1);
+  subject.warm(0, 2);
+  auto const cell = subject.time(0, 4);
+  CHECK(count[0] == 1 + 3 * 6);
+  CHECK(count[1] == 1 + 3 * 6);
+  CHECK(count[2] == 1);
+  CHECK(cell[measure::clock::gpu] > 0);
+  CHECK(cell[measure::clock::wall] > 0);
+  CHECK(cell[measure::clock::submit] > 0);
+  CHECK_FALSE(subject.verify(1));
+  CHECK(count[2] == 2);
+
+  work.poison = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    check(cudaMemsetAsync(count.values + 2 * buffer_set + rank, 0, sizeof(int), on.get()));
+  };
+  work.verify = [&](int buffer_set) -> std::optional<std::string> {
+    if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
+    return "counted " + std::to_string(count[2 * buffer_set]);
+  };
+  auto const made = measure::collective_variant("counting", {{"work", "counting"}},
+                                                [&](measure::epoch const&) { return work; });
+  CHECK_FALSE(made.build({})->verify(1));
+  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
+    count.add(2 * buffer_set + rank, on);
+    count.add(2 * buffer_set + rank, on);
+  };
+  CHECK(measure::collective_subject<>{work}.verify(0) == "counted 2");
+}
+
+TEST_CASE("what a collective variant measures is made anew for each epoch", "[measure]") {
+  counters count;
+  std::vector<measure::epoch> made_for;
+  auto const variant = measure::collective_variant(
+      "counting", {{"work", "counting"}}, [&](measure::epoch const& now) {
+        made_for.push_back(now);
+        measure::collective_work work;
+        work.places = places(1);
+        work.operations = 1;
+        work.enqueue = [&count, which = now.number](int, ::cuda::stream_ref on, int) {
+          count.add(which, on);
+        };
+        return work;
+      });
+  CHECK(variant.label == "counting");
+  CHECK(made_for.empty());
+  CHECK_FALSE(variant.build({3, 33})->verify(0));
+  CHECK_FALSE(variant.build({5, 55})->verify(1));
+  REQUIRE(made_for.size() == 2);
+  CHECK((made_for[0].number == 3 && made_for[0].seed == 33));
+  CHECK((made_for[1].number == 5 && made_for[1].seed == 55));
+  CHECK(count[3] == 3);  // once in each buffer set before they are recorded, and verified
+  CHECK(count[5] == 3);
+}
+
+TEST_CASE("a collective subject refuses what it cannot measure", "[measure]") {
+  measure::collective_work work;
+  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }), contains("places is empty"));
+  work.places = places(1);
+  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }),
+             contains("enqueue is empty"));
+  work.enqueue = [](int, ::cuda::stream_ref, int) {};
+  work.operations = 0;
+  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }), contains("operations is 0"));
+  work.operations = 1;
+  counters count;
+  work.enqueue = [&](int, ::cuda::stream_ref on, int) { count.add(0, on); };
+  measure::collective_subject<> subject{work};
+  CHECK_THROWS_AS(subject.time(0, 0), std::invalid_argument);
+}

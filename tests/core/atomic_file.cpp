@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <assay/core/atomic_file.hpp>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+using namespace assay;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::atomic<int> mask_calls = 0;
+
+}  // namespace
+
+// In the place of the C library's function, which changes the mask of all threads.
+extern "C" ::mode_t umask(::mode_t mask) noexcept {
+  ++mask_calls;
+  return static_cast<::mode_t>(::syscall(SYS_umask, mask));
+}
+
+namespace {
+
+/// A folder of this test's own, gone with it.
+class folder {
+ public:
+  folder() {
+    auto name = (fs::temp_directory_path() / "assay-file.XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
+    path_ = name;
+  }
+  folder(folder const&) = delete;
+  ~folder() {
+    std::error_code ignored;
+    fs::permissions(path_, fs::perms::owner_all, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(char const* name) const { return path_ / name; }
+  fs::path const& path() const { return path_; }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator{path_}, {}));
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string content(fs::path const& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void refused(fs::path const& path, std::string const& reason) {
+  INFO(path);
+  auto const why = [](auto const& call) -> std::string {
+    try {
+      call();
+    } catch (file_error const& error) { return error.what(); }
+    return "nothing was thrown";
+  };
+  for (auto const& text :
+       {why([&] { require_writable(path); }), why([&] { write_atomically(path, "text"); })}) {
+    CHECK_THAT(text, assay::test::contains(path.string()));
+    CHECK_THAT(text, assay::test::contains(reason));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a file is written whole, replaces an older one, and leaves nothing beside it") {
+  folder const here;
+  write_atomically(here / "a.json", "first");
+  CHECK(content(here / "a.json") == "first");
+  std::string const large(3'000'000, 'x');
+  write_atomically(here / "a.json", large);
+  CHECK(content(here / "a.json") == large);
+  write_atomically(here / "a.json", "");
+  CHECK(content(here / "a.json").empty());
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("a new file is as readable as any other") {
+  folder const here;
+  auto const mask = ::umask(022);
+  write_atomically(here / "a", "text");
+  ::umask(mask);
+  CHECK((fs::status(here / "a").permissions() & fs::perms::mask) == fs::perms{0644});
+}
+
+TEST_CASE("writing a file leaves the mask of the process alone, if only for a moment") {
+  folder const here;
+  auto const before = mask_calls.load();
+  write_atomically(here / "a", "text");
+  require_writable(here / "b");
+  CHECK(mask_calls == before);
+}
+
+TEST_CASE("a path in the current folder needs no folder in its name") {
+  folder const here;
+  auto const before = fs::current_path();
+  fs::current_path(here.path());
+  require_writable("plain.txt");
+  write_atomically("plain.txt", "text");
+  fs::current_path(before);
+  CHECK(content(here / "plain.txt") == "text");
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("asking whether a path can be written leaves no trace") {
+  folder const here;
+  require_writable(here / "a");
+  CHECK(here.entries() == 0);
+  write_atomically(here / "a", "old");
+  require_writable(here / "a");
+  CHECK(content(here / "a") == "old");
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("a path that cannot be written is refused by name, with the reason") {
+  folder const here;
+  refused(here / "missing/a.json", "No such file or directory");
+  refused(here.path(), "it is a directory");
+  write_atomically(here / "file", "x");
+  refused(here / "file/a.json", "Not a directory");
+  CHECK_THROWS_AS(write_atomically("", "text"), std::invalid_argument);
+  CHECK_THROWS_AS(require_writable(""), std::invalid_argument);
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("a read-only folder is refused, and the old file stays") {
+  folder const here;
+  write_atomically(here / "a", "old");
+  fs::permissions(here.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  if (::geteuid() == 0) {
+    // No permission stops root; a folder of the kernel does.
+    refused("/proc/assay.json", "its folder /proc");
+    return;
+  }
+  refused(here / "a", "Permission denied");
+  CHECK(content(here / "a") == "old");
+}
+
+TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
+  folder const here;
+  write_atomically(here / "a", "old");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const small{4096, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string reason;
+  try {
+    write_atomically(here / "a", std::string(100'000, 'x'));
+  } catch (file_error const& error) { reason = error.what(); }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK_THAT(reason, assay::test::contains("File too large"));
+  CHECK(content(here / "a") == "old");
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("a symbolic link keeps pointing at what is written") {
+  folder const here;
+  write_atomically(here / "target", "old");
+  fs::create_symlink(here / "target", here / "link");
+  write_atomically(here / "link", "new");
+  CHECK(fs::is_symlink(here / "link"));
+  CHECK(content(here / "target") == "new");
+}
+
+TEST_CASE("a device is written in place, not replaced") {
+  require_writable("/dev/null");
+  write_atomically("/dev/null", "text");
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK_THROWS_WITH(write_atomically("/dev/full", "text"), assay::test::contains("No space left"));
+}
+
+TEST_CASE("a reader sees the old file or the new one, never a part") {
+  folder const here;
+  std::string const a(200'000, 'a');
+  std::string const b(300'000, 'b');
+  write_atomically(here / "f", a);
+  std::jthread const writer{[&] {
+    for (int i = 0; i < 50; ++i) { write_atomically(here / "f", i % 2 == 0 ? b : a); }
+  }};
+  for (int i = 0; i < 200; ++i) {
+    auto const seen = content(here / "f");
+    REQUIRE((seen == a || seen == b));
+  }
+}
+
+TEST_CASE("a file in the making is seen by nobody, and gone unless it is committed") {
+  folder const here;
+  {
+    atomic_file file{here / "a"};
+    file.write("part");
+    CHECK_FALSE(fs::exists(here / "a"));
+    CHECK(content(file.name()) == "part");
+  }
+  CHECK(here.entries() == 0);
+  atomic_file file{here / "a"};
+  file.write("one, ");
+  file.write("two");
+  file.commit();
+  CHECK(content(here / "a") == "one, two");
+  CHECK(here.entries() == 1);
+  CHECK(atomic_file{"/dev/null"}.in_place());
+}
+
+TEST_CASE("what cannot be read is refused by name, with the reason") {
+  folder const here;
+  auto const why = [](fs::path const& path) {
+    return assay::test::message_of([&] { require_readable(path); });
+  };
+  CHECK_THAT(why(here / "missing"), assay::test::contains("missing: No such file or directory"));
+  CHECK_THAT(why(here.path()), assay::test::contains("it is not a regular file"));
+  REQUIRE(::mkfifo((here / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(why(here / "pipe"), assay::test::contains("pipe: it is not a regular file"));
+  write_atomically(here / "a", "1234");
+  CHECK(require_readable(here / "a") == 4);
+}

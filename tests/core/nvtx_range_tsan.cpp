@@ -1,0 +1,5 @@
+// assay-test-flags: -fsanitize=thread -g
+
+// SPDX-License-Identifier: Apache-2.0
+// The tests of ranges once more, watched for races.
+#include "core/nvtx_range.cpp"

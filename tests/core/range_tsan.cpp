@@ -1,5 +1,0 @@
-// assay-test-flags: -fsanitize=thread -g
-
-// SPDX-License-Identifier: Apache-2.0
-// The tests of ranges once more, watched for races.
-#include "core/range.cpp"
