@@ -4,6 +4,7 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
+#include <assay/no_cuda.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -34,7 +35,6 @@
 #include <assay/memory/pinned.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/memory/pool_backend.hpp>
-#include <assay/no_cuda.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/link_benchmark.hpp>
