@@ -98,7 +98,9 @@ struct basic_null_cast {
     } else {
       all.show("null_fraction", null_fraction);
     }
-    return all.show("seed", seed, default_seed).after(std::string{name} + '<' + type + '>');
+    std::string whole{name};
+    whole.append("<").append(type).append(">");
+    return all.show("seed", seed, default_seed).after(whole);
   }
 
   /// Throws `std::invalid_argument` with the field, its value and the permitted values.
