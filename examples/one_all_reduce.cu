@@ -18,7 +18,7 @@ int main() try {
     streams.emplace_back(gpu);
     void* memory = nullptr;
     check(cudaMalloc(&memory, 2 * count * sizeof(float)));  // peers reach memory of cudaMalloc
-    check(cudaMemset(memory, 0, 2 * count * sizeof(float)));
+    check(cudaMemsetAsync(memory, 0, 2 * count * sizeof(float), streams.back().get()));
     buffers.in[rank] = static_cast<float*>(memory);
     buffers.out[rank] = static_cast<float*>(memory) + count;
   }

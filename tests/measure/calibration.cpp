@@ -126,8 +126,8 @@ TEST_CASE("half a percent is found in ordinary noise, and no difference is calle
     auto const slower = study(scenario, 0.005, runs, false, seed);
     auto const same = study(scenario, 0, runs, false, seed);
     INFO(scenario.name);
-    CHECK(slower.share(slower.signs) >= 0.95);
-    CHECK(same.share(same.equivalent) >= 0.95);
+    CHECK(slower.share(slower.signs) >= 0.95 - slack(0.05, runs));
+    CHECK(same.share(same.equivalent) >= 0.95 - slack(0.05, runs));
   }
 }
 

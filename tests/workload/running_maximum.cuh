@@ -2,7 +2,7 @@
 /// @file
 /// The running maximum on a device: a warp takes a row.
 #pragma once
-#include "workload/running_maximum.hpp"
+#include "running_maximum.hpp"
 
 #include <assay/kernel/launch.cuh>
 #include <assay/workload/array_workload.cuh>
