@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the tree keeps the rules of CONTRIBUTING.md; prints `path:line: what` for each breach."""
 import argparse
+import collections
 import pathlib
 import re
 import shutil
@@ -37,6 +38,9 @@ CONTRACTS = {"concepts", "lane", "buffer", "requirements"}
 # The only users of the preprocessor.
 MAY_LOOK_AROUND = {"core/requirements.hpp", "core/platform.hpp", "core/cccl.hpp", "core/ptx.cuh"}
 MAX_HEADER_LINES = 350
+MAX_ROOM_FILES = 30
+# Rooms that are larger still: their limit is what they have, and may only fall.
+LARGER_ROOMS = {"memory": 37, "workload": 35, "comm": 33}
 MAX_KERNEL_LINES = 40
 MAX_COLUMNS = 100
 
@@ -98,6 +102,14 @@ def check_includes(graph):
             yield header, 1, "a .hpp compiles with plain g++ and cannot include a .cuh"
     if (cycle := graph.cycle()):
         yield cycle[0], 1, "include cycle: " + " -> ".join(cycle)
+
+
+def check_rooms(graph):
+    count = collections.Counter(header.split("/")[0] for header in graph.headers if "/" in header)
+    for name, files_in_room in sorted(count.items()):
+        limit = LARGER_ROOMS.get(name, MAX_ROOM_FILES)
+        if files_in_room > limit:
+            yield f"include/assay/{name}", 1, f"a room has at most {limit} files, this has {files_in_room}"
 
 
 def check_kernels(lines):
@@ -180,6 +192,7 @@ def breaches(root):
     graph = Graph(root)
     for header, number, what in check_includes(graph):
         yield f"include/assay/{header}", number, what
+    yield from check_rooms(graph)
     for header in graph.headers:
         for number, what in check_header(header, (graph.base / header).read_text().splitlines()):
             yield f"include/assay/{header}", number, what

@@ -4,8 +4,8 @@
 // strategy matter at the link's limit, and against NCCL? Predicts: with all SMs within 1 % at any
 // size, as 16-byte loads already keep the link full; with 2 to 8 SMs bulk copies reach twice the
 // busbw of plain loads or more, and the link from 16 SMs on. 64 KiB to 16 MiB 1.4x to 2x NCCL.
-// What that missed, on two H200: bulk<4> is 6 to 25 % slower up to 4 MiB, and carries 0.69 to 0.91
-// of plain loads on 2 to 8 SMs.
+// Measured on two H200: bulk<4> is 6 to 25 % slower up to 4 MiB, and carries 0.69 to 0.91 of plain
+// loads on 2 to 8 SMs.
 // assay-test-args: --quick --same-device 2 --epochs 12 -n 5
 // assay-may-use: nccl
 

@@ -25,30 +25,30 @@ std::string no_option(std::string const& path);
 /// One line for what the parser refused: the option, the value, and what is wrong with the value.
 std::string explained(CLI::ParseError const& error);
 
-/// Adds options to a program, and tells which of them were given. What an option is stored in lives
-/// at least as long as the program parses.
+/// Adds options to a program, and tells which of them were given. The variable of an option must
+/// outlive the parsing.
 class command_line {
  public:
   explicit command_line(CLI::App& app) : app_(&app) {}
 
-  /// Lists what is added from here on under this heading.
+  /// Lists later options under this heading.
   void group(std::string heading) { group_ = std::move(heading); }
 
-  /// An option with a value; help shows the value that is there as its default. `type_name` is how
-  /// help calls the value.
+  /// An option with a value. The help shows the present value as the default, and calls the value
+  /// `type_name`.
   void option(std::string const& names, std::string& into, std::string const& what,
               char const* type_name = nullptr);
   void option(std::string const& names, int& into, std::string const& what);
   void option(std::string const& names, std::int64_t& into, std::string const& what);
   void option(std::string const& names, double& into, std::string const& what);
 
-  /// One whose default is shown only in words, if at all.
+  /// An option whose default the help does not show.
   void optional(std::string const& names, std::string& into, std::string const& what);
   void optional(std::string const& names, int& into, std::string const& what);
   void optional(std::string const& names, std::filesystem::path& into, std::string const& what,
                 char const* type_name = nullptr);
 
-  /// One with values between commas; a default that is there is shown.
+  /// An option with values between commas. The help shows a default that is not empty.
   void list(std::string const& names, std::vector<std::string>& into, std::string const& what);
   void list(std::string const& names, std::vector<int>& into, std::string const& what);
 
@@ -58,10 +58,10 @@ class command_line {
   /// Refuses two options together.
   void exclude(std::string const& one, std::string const& other);
 
-  /// What stands below the help.
+  /// The text below the help.
   void footer(std::string const& text);
 
-  /// Whether the command line named an option.
+  /// True where the command line named the option.
   bool given(std::string const& name) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the command line of an example says, and the measuring that it asks for.
+/// The options of an example's command line, as values and as options of a comparison.
 #pragma once
 
 #include <assay/core/place.hpp>
@@ -19,7 +19,7 @@
 
 namespace assay::cli {
 
-/// What the command line says; a member that was not named has the value given here.
+/// The options of a command line; members hold the defaults of options that it does not name.
 struct options {
   double margin = 0.01;
   double alpha = 0.05;
@@ -41,14 +41,15 @@ struct options {
   machine::environment where;  ///< host, compiler, commit and command line, for the report
   std::shared_ptr<report::progress_line> progress;
 
-  /// Whether somebody relies on what comes of it: a file, or a gate, or on a device by its number.
+  /// True where the command line asks for a file or a verdict for CI, or names a device.
   bool asks_for_results() const {
     return device_named || !json.empty() || !csv.empty() || !text.empty() || !fail_if.empty();
   }
 
-  /// What `measure` is to be told; an example sets only what is its own, such as the title.
+  /// The options of the comparison. The example sets its own on top, such as the title.
   measure::options measuring() const;
-  /// The same of variants on a place. Throws `std::invalid_argument` for a clock that it lacks.
+  /// The options of a comparison on one place. Throws `std::invalid_argument` for a clock that the
+  /// place lacks.
   measure::options measuring(on::device) const { return measuring(); }
   measure::options measuring(on::host) const {
     if (clock == measure::clock::gpu) {
@@ -69,7 +70,7 @@ inline void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-/// While it lives, Ctrl-C is heard.
+/// Installs the handler for Ctrl-C, and removes it at the end of its life.
 class interrupt_guard {
  public:
   interrupt_guard() {

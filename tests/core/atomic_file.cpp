@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "folder.hpp"
 
 #include <assay/core/atomic_file.hpp>
 
@@ -18,6 +19,9 @@
 using namespace assay;
 namespace fs = std::filesystem;
 
+using assay::test::content;
+using assay::test::folder;
+
 namespace {
 
 std::atomic<int> mask_calls = 0;
@@ -31,35 +35,6 @@ extern "C" ::mode_t umask(::mode_t mask) noexcept {
 }
 
 namespace {
-
-/// A folder of this test's own, gone with it.
-class folder {
- public:
-  folder() {
-    auto name = (fs::temp_directory_path() / "assay-file.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
-    path_ = name;
-  }
-  folder(folder const&) = delete;
-  ~folder() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(char const* name) const { return path_ / name; }
-  fs::path const& path() const { return path_; }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator{path_}, {}));
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string content(fs::path const& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
 
 void refused(fs::path const& path, std::string const& reason) {
   INFO(path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay_compare over builds of tests/measure/served_program.cpp, and compare_commits.sh.
 #include "catch.hpp"
+#include "folder.hpp"
 
 #include <sys/wait.h>
 
@@ -37,27 +38,18 @@ struct outcome {
 
 /// A folder with builds of the served program; gone with the test. "small" has one case, and "slow"
 /// says that all it does takes 5 % longer.
-class folder {
+class builds {
  public:
-  folder() {
-    auto name = (fs::temp_directory_path() / "assay compare.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
-    path_ = name;
+  builds() {
     for (auto const* build : {"old", "new", "slow", "small", "small_slow"}) {
       fs::create_symlink(ASSAY_SERVED_PROGRAM, path_ / build);
     }
   }
-  folder(folder const&) = delete;
-  ~folder() { fs::remove_all(path_); }
-
   fs::path operator/(char const* name) const { return path_ / name; }
   void write(char const* name, std::string const& text) const {
     std::ofstream{path_ / name} << text;
   }
-  std::string read(char const* name) const {
-    std::ifstream in{path_ / name};
-    return {std::istreambuf_iterator<char>{in}, {}};
-  }
+  std::string read(char const* name) const { return assay::test::content(path_ / name); }
 
   /// Runs a shell command here.
   outcome shell(std::string const& command) const {
@@ -70,14 +62,15 @@ class folder {
   }
 
  private:
-  fs::path path_;
+  assay::test::folder const own_{"assay compare"};
+  fs::path const path_ = own_.path();
 };
 
 }  // namespace
 
 TEST_CASE("two builds with one case get the whole report, and a gate its exit code") {
   if (compare.empty()) { return; }
-  folder const here;
+  builds const here;
   auto const slower = here.run("./small ./small_slow --json x.json");
   INFO(slower.out << slower.err);
   CHECK(slower.code == 0);
@@ -95,7 +88,7 @@ TEST_CASE("two builds with one case get the whole report, and a gate its exit co
 
 TEST_CASE("several cases get a line each, and the worst exit code") {
   if (compare.empty()) { return; }
-  folder const here;
+  builds const here;
   auto const what =
       here.run("./old ./slow --timeout 0.5 --max-seconds 2 --fail-if slower --json x.json");
   INFO(what.out << what.err);
@@ -117,7 +110,7 @@ TEST_CASE("several cases get a line each, and the worst exit code") {
 
 TEST_CASE("two commands are judged as a whole") {
   if (compare.empty()) { return; }
-  folder const here;
+  builds const here;
   auto const what = here.run("--command true --command 'sleep 0.01; true' --fail-if slower");
   INFO(what.out << what.err);
   CHECK(what.code == 3);
@@ -129,7 +122,7 @@ TEST_CASE("two commands are judged as a whole") {
 
 TEST_CASE("bad input is one line with value and remedy, exit code 2") {
   if (compare.empty()) { return; }
-  folder const here;
+  builds const here;
   for (auto const& [arguments, says] : std::vector<std::pair<std::string, std::string>>{
            {"", "name two"},
            {"./old", "name two"},
@@ -168,13 +161,13 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
 
 TEST_CASE("help explains the statistics and the exit codes") {
   if (compare.empty()) { return; }
-  auto const what = folder{}.run("--help");
+  auto const what = builds{}.run("--help");
   CHECK(what.code == 0);
   CHECK_THAT(what.out, contains("signed-rank") && contains("--fail-if") && contains("2 bad input"));
 }
 
 TEST_CASE("two commits are built, compared, and cleaned up") {
-  folder const here;
+  builds const here;
   here.write("stub", "#!/bin/sh\nfor word; do echo \"<$word>\"; done\ncat \"$1\" \"$2\"\nexit 3\n");
   here.write("CMakeLists.txt",
              "cmake_minimum_required(VERSION 3.20)\nproject(x LANGUAGES NONE)\n"

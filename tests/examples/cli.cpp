@@ -2,6 +2,7 @@
 #include "../../examples/support/cli.hpp"
 
 #include "catch.hpp"
+#include "folder.hpp"
 #include "report/sample.hpp"
 
 #include <assay/core/atomic_file.hpp>
@@ -17,6 +18,9 @@
 using namespace assay;
 using assay::test::contains;
 namespace fs = std::filesystem;
+
+using assay::test::content;
+using assay::test::folder;
 
 namespace {
 
@@ -64,30 +68,6 @@ void refused(outcome const& what, int code, std::vector<std::string> const& with
   CHECK(std::ranges::count(what.err, '\n') == 1);
   CHECK(what.err.ends_with('\n'));
   for (auto const& part : with) { CHECK_THAT(what.err, contains(part)); }
-}
-
-/// A folder of this test's own, gone with it.
-class folder {
- public:
-  folder() {
-    auto name = (fs::temp_directory_path() / "assay-cli.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
-    path_ = name;
-  }
-  folder(folder const&) = delete;
-  ~folder() { fs::remove_all(path_); }
-  std::string operator/(char const* name) const { return (path_ / name).string(); }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator{path_}, {}));
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string content(fs::path const& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // profile.sh, with a stand-in for nsys that writes down how it was called.
 #include "catch.hpp"
+#include "folder.hpp"
 
 #include <sys/wait.h>
 
@@ -24,9 +25,6 @@ auto const script =
 class stage {
  public:
   stage() {
-    auto name = (fs::temp_directory_path() / "assay profile.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
-    path_ = name;
     program("example",
             "case \"$*\" in *--list) printf 'pool{10 GiB}/a\\npool{10 GiB} a\\n' ;; esac\n");
     program("nsys",
@@ -34,8 +32,6 @@ class stage {
             "cat > /dev/null\n"  // reads what it is given, as the real one's child may
             "exit ${NSYS_RESULT:-0}\n");
   }
-  stage(stage const&) = delete;
-  ~stage() { fs::remove_all(path_); }
 
   struct outcome {
     int code;
@@ -65,7 +61,8 @@ class stage {
     fs::permissions(path_ / name, fs::perms::owner_all);
   }
 
-  fs::path path_;
+  assay::test::folder const own_{"assay profile"};  // with a space, which a shell splits
+  fs::path const path_ = own_.path();
 };
 
 }  // namespace

@@ -104,6 +104,13 @@ class CheckStructure(unittest.TestCase):
         self.assertTrue(any("include cycle: core/high.hpp -> core/low.hpp -> core/high.hpp" in line
                             for line in self.found()))
 
+    def test_a_room_with_more_than_30_files_is_found(self):
+        more = {f"include/assay/host/loop_{i}.hpp": GOOD["include/assay/host/own.hpp"] for i in range(29)}
+        write(self.tree, more)  # with own.hpp 30 files
+        self.assertEqual(list(self.found()), [])
+        write(self.tree, {"include/assay/host/loop_29.hpp": GOOD["include/assay/host/own.hpp"]})
+        self.assertTrue(any("a room has at most 30 files, this has 31" in line for line in self.found()))
+
     def test_umbrellas_sort_headers_by_what_they_need(self):
         wanted = umbrella_includes(Graph(self.tree))
         self.assertEqual(wanted["no_cuda.hpp"], ["core/low.hpp", "core/platform.hpp", "core/requirements.hpp",
@@ -111,7 +118,6 @@ class CheckStructure(unittest.TestCase):
         self.assertEqual(wanted["assay.hpp"], ["no_cuda.hpp", "core/device.hpp", "memory/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
         self.assertEqual(wanted["trace.hpp"], ["report/trace_table.hpp", "trace/model.hpp"])
-
 
     def test_no_umbrella_names_an_internal_header(self):
         inside = GOOD[LOW].replace("/// One sentence.", "/// Internal to concepts.hpp: one sentence.")

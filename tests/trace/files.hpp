@@ -4,48 +4,19 @@
 #pragma once
 
 #include "catch.hpp"
+#include "folder.hpp"
 
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace assay::test {
-
-/// A folder of this test's own, gone with it.
-class folder {
- public:
-  folder() {
-    auto name = (std::filesystem::temp_directory_path() / "assay-trace.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) { throw std::runtime_error("no temporary folder"); }
-    path_ = name;
-  }
-  folder(folder const&) = delete;
-  ~folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(char const* name) const { return path_ / name; }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{path_}, {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline std::string content(std::filesystem::path const& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
 
 inline void put(std::filesystem::path const& path, std::string_view text) {
   std::ofstream{path, std::ios::binary}.write(text.data(),

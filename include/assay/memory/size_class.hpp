@@ -14,8 +14,8 @@ namespace assay::mr::size_class {
 /// Every block is a multiple of this, which is CUDA's allocation alignment.
 inline constexpr std::size_t granule = 256;
 
-/// Up to `fine_from` there are eight classes per doubling, beyond it sixteen: what is rounded up
-/// adds up where blocks are large, and a list for each class is cheap beside them.
+/// There are eight classes for each doubling up to `fine_from`, and sixteen beyond it. Rounding
+/// wastes more bytes where blocks are large, and the list of a class is small beside a block.
 inline constexpr std::size_t fine_from = std::size_t{1} << 20U;
 
 /// Classes reach 8 TiB.

@@ -23,8 +23,9 @@ struct thread_identity {
   std::uint64_t token;
 };
 
-/// What is kept for a thread: one cache line that only it writes. Records are never destroyed: who
-/// follows under the index takes over the record, with a new token and nothing recent.
+/// The record of a thread: one cache line that only this thread writes. Records are never
+/// destroyed. The next thread under the index takes over the record, with a new token and an empty
+/// `recent`.
 struct alignas(128) thread_record : thread_identity {
   /// The `owner_lock` that this thread holds or tries as its owner; others read it.
   std::atomic<void const*> inside{nullptr};

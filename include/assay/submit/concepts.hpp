@@ -53,12 +53,6 @@ class item_error : public std::runtime_error {
   int item_;
 };
 
-/// An item for concept checks: a callable that enqueues on a lane.
-template <class Lane>
-struct any_item {
-  void operator()(Lane&, int) const {}
-};
-
 }  // namespace submit
 
 /// A choice on the submission axis: the threads that submit a batch, and their order.
