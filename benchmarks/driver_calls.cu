@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do the calls of the driver cost that a stream-ordered pool can choose from, when 1 to 16
-// threads make them at once, each on a stream of its own? And does an event of the whole context
-// come after the work of a stream that was destroyed with work pending?
+// threads make them at once, each on a stream of its own? Does an event of the whole context come
+// after the work of a stream that was destroyed with work pending? Which calls fail beside a stream
+// that is being captured, and which of them break its capture?
 // Predicts: cudaStreamGetId 0.1 us from one thread and 2 us from 16; an event 0.5 us from one;
 // cudaStreamIsCapturing like cudaStreamGetId; the event of a context comes after such work.
 
@@ -82,6 +83,12 @@ std::vector<timed_call> all_calls() {
                      auto status = cudaStreamCaptureStatusNone;
                      check(cudaStreamIsCapturing(here.on.get(), &status));
                    }});
+  calls.push_back({"cudaStreamGetId and cudaStreamIsCapturing", [](thread_state& here) {
+                     unsigned long long id = 0;
+                     auto status = cudaStreamCaptureStatusNone;
+                     check(cudaStreamIsCapturing(here.on.get(), &status));
+                     check(cudaStreamGetId(here.on.get(), &id));
+                   }});
   calls.push_back({"cudaEventRecord", [](thread_state& here) { here.marked.record(here.on); }});
   calls.push_back({"cudaEventQuery", [](thread_state& here) {
                      if (cudaEventQuery(here.marked.get()) != cudaSuccess) {
@@ -158,6 +165,142 @@ bool covers_destroyed_streams(on::device place) {
   return covered;
 }
 
+/// A call of the runtime beside a capture. `captured` is the stream of the capture, `other` is not
+/// part of it, and the event was recorded on `other` before.
+struct call_beside_capture {
+  std::string name;
+  std::function<cudaError_t(stream const& captured, thread_state& other)> make;
+};
+
+cudaError_t map_and_unmap(on::device place) {
+  CUmemAllocationProp property{};
+  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  property.location = {CU_MEM_LOCATION_TYPE_DEVICE, place.id};
+  PFN_cuMemCreate_v10020 create = nullptr;
+  PFN_cuMemRelease_v10020 release = nullptr;
+  find_driver_call("cuMemCreate", 10020, create);
+  find_driver_call("cuMemRelease", 10020, release);
+  CUmemGenericAllocationHandle made = 0;
+  auto const code = create(&made, std::size_t{2} << 20U, &property, 0);
+  if (code == CUDA_SUCCESS) { release(made); }
+  return static_cast<cudaError_t>(code);
+}
+
+std::vector<call_beside_capture> calls_beside_capture(on::device place) {
+  auto const id_of = [](cudaStream_t of) {
+    unsigned long long id = 0;
+    return cudaStreamGetId(of, &id);
+  };
+  auto const status_of = [](cudaStream_t of) {
+    auto status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing(of, &status);
+  };
+  return {
+      {"cudaStreamGetId, the captured stream",
+       [=](stream const& captured, thread_state&) { return id_of(captured.get()); }},
+      {"cudaStreamGetId, another stream",
+       [=](stream const&, thread_state& other) { return id_of(other.on.get()); }},
+      {"cudaStreamGetId, the legacy stream",
+       [=](stream const&, thread_state&) { return id_of(cudaStreamLegacy); }},
+      {"cudaStreamIsCapturing, the captured stream",
+       [=](stream const& captured, thread_state&) { return status_of(captured.get()); }},
+      {"cudaStreamIsCapturing, another stream",
+       [=](stream const&, thread_state& other) { return status_of(other.on.get()); }},
+      {"cudaStreamIsCapturing, the legacy stream",
+       [=](stream const&, thread_state&) { return status_of(cudaStreamLegacy); }},
+      {"cudaEventRecord, another stream",
+       [](stream const&, thread_state& other) {
+         return cudaEventRecord(other.marked.get(), other.on.get());
+       }},
+      {"cudaEventQuery",
+       [](stream const&, thread_state& other) { return cudaEventQuery(other.marked.get()); }},
+      {"cudaEventSynchronize",
+       [](stream const&, thread_state& other) { return cudaEventSynchronize(other.marked.get()); }},
+      {"cudaStreamWaitEvent, another stream",
+       [](stream const&, thread_state& other) {
+         return cudaStreamWaitEvent(other.on.get(), other.marked.get(), 0);
+       }},
+      {"cudaStreamWaitEvent, the captured stream",
+       [](stream const& captured, thread_state& other) {
+         return cudaStreamWaitEvent(captured.get(), other.marked.get(), 0);
+       }},
+      {"cudaEventCreate",
+       [](stream const&, thread_state&) {
+         cudaEvent_t made = nullptr;
+         auto const code = cudaEventCreateWithFlags(&made, cudaEventDisableTiming);
+         if (code == cudaSuccess) { (void)cudaEventDestroy(made); }
+         return code;
+       }},
+      {"cudaMalloc",
+       [](stream const&, thread_state&) {
+         void* made = nullptr;
+         auto const code = cudaMalloc(&made, 1 << 20);
+         if (code == cudaSuccess) { (void)cudaFree(made); }
+         return code;
+       }},
+      {"cuMemCreate and cuMemRelease",
+       [place](stream const&, thread_state&) { return map_and_unmap(place); }},
+      {"cudaStreamSynchronize, another stream",
+       [](stream const&, thread_state& other) { return cudaStreamSynchronize(other.on.get()); }},
+      {"cudaDeviceSynchronize",
+       [](stream const&, thread_state&) { return cudaDeviceSynchronize(); }},
+      {"cuCtxRecordEvent", [](stream const&, thread_state& other) {
+         return static_cast<cudaError_t>(other.record_context(other.context, other.marked.get()));
+       }}};
+}
+
+/// Makes one call while a stream is captured in the mode `global`, on the capturing thread or on
+/// another; `relaxed`: the caller's own mode is relaxed for the call.
+report::document beside_capture(on::device place, call_beside_capture const& what, bool same_thread,
+                                bool relaxed) {
+  stream const captured{place};
+  thread_state other{stream{place}, event{}};
+  find_context(other);
+  other.marked.record(other.on);
+  other.on.synchronize();
+  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
+  cudaError_t code = cudaSuccess;
+  auto const call = [&] {
+    device_guard const guard{place};
+    auto mode = relaxed ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeGlobal;
+    check(cudaThreadExchangeStreamCaptureMode(&mode));
+    code = what.make(captured, other);
+    check(cudaThreadExchangeStreamCaptureMode(&mode));
+    (void)cudaGetLastError();
+  };
+  if (same_thread) {
+    call();
+  } else {
+    std::jthread{call}.join();
+  }
+  cudaGraph_t graph = nullptr;
+  auto const end = cudaStreamEndCapture(captured.get(), &graph);
+  if (graph != nullptr) { (void)cudaGraphDestroy(graph); }
+  (void)cudaGetLastError();
+  (void)cudaDeviceSynchronize();
+  return {{"call", what.name},
+          {"thread", same_thread ? "capturing" : "another"},
+          {"mode", relaxed ? "relaxed" : "global"},
+          {"returns", cudaGetErrorName(code)},
+          {"capture_ends_with", cudaGetErrorName(end)}};
+}
+
+void call_all_beside_captures(on::device place, report::document& figures) {
+  for (auto const& what : calls_beside_capture(place)) {
+    for (bool const same_thread : {false, true}) {
+      for (bool const relaxed : {false, true}) {
+        auto row = beside_capture(place, what, same_thread, relaxed);
+        std::printf("%-44s %-10s %-8s %-36s capture: %s\n", what.name.c_str(),
+                    row["thread"].get<std::string>().c_str(),
+                    row["mode"].get<std::string>().c_str(),
+                    row["returns"].get<std::string>().c_str(),
+                    row["capture_ends_with"].get<std::string>().c_str());
+        figures["beside_captures"].push_back(std::move(row));
+      }
+    }
+  }
+}
+
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   device_guard const guard{chosen.place};
   thread_state here{stream{chosen.place}, event{}};
@@ -176,6 +319,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     }
   }
   if (here.record_context == nullptr) { return; }
+  call_all_beside_captures(chosen.place, figures);
   bool const covered = covers_destroyed_streams(chosen.place);
   std::printf("the event of a context %s the work of a destroyed stream\n",
               covered ? "waits for" : "does not wait for");

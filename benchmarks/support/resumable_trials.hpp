@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Many comparisons of several kinds, in turn, that a later run of the same build continues.
+/// Many comparisons of several kinds, in turn, that a later run of the same commit continues.
 #pragma once
 
 #include "result.hpp"
@@ -31,8 +31,9 @@ struct trial_plan {
   int count = 100;                   ///< of each kind
   double minutes = 1e9;              ///< no comparison begins later than this after the start
   std::vector<std::string> kinds{};  ///< empty: all
+  bool any_commit = false;           ///< also continues the result of another commit
 
-  /// `--count N`, `--minutes M` and `--kinds A,B`.
+  /// `--count N`, `--minutes M`, `--kinds A,B` and `--any-commit`.
   std::vector<option> options() {
     return {{"--count", "N", "comparisons of each kind",
              [this](std::string const& text) { count = positive(text); }},
@@ -40,6 +41,8 @@ struct trial_plan {
              [this](std::string const& text) { minutes = std::stod(text); }},
             {"--kinds", "A,B", "these kinds alone",
              [this](std::string const& text) { kinds = words(text); }},
+            {"--any-commit", "", "continues a result of another commit; each run names its commit",
+             [this](std::string const&) { any_commit = true; }},
             {"--list", "", "names the kinds and does nothing else", [](std::string const&) {}}};
   }
 
@@ -75,14 +78,16 @@ inline bool lists_kinds(int argc, char const* const* argv, std::vector<trial_kin
 /// The trials of one result file. A section holds the trials of one question.
 class resumable_trials {
  public:
-  /// Reads what an earlier run of the same commit left in `chosen.json` into `figures`.
+  /// Reads what an earlier run of the same commit, or of any where the plan says so, left in
+  /// `chosen.json` into `figures`.
   resumable_trials(options const& chosen, trial_plan plan, report::document& figures)
       : chosen_(chosen), plan_(std::move(plan)), figures_(figures) {
     if (!chosen.json.empty() && std::filesystem::exists(chosen.json)) { resume(); }
     figures_["row_schema"] = row_schema;
     auto where = machine::host_environment(commit(), {});
     machine::describe_device(chosen.place, where);
-    figures_["runs"].push_back({{"started_at", where.started_at}, {"device", where.device}});
+    figures_["runs"].push_back(
+        {{"started_at", where.started_at}, {"device", where.device}, {"commit", commit()}});
   }
 
   /// Runs the missing trials of a section, one of each kind in turn, until all are there or the
@@ -155,8 +160,8 @@ class resumable_trials {
   void resume() {
     auto const before = report::document::parse(std::ifstream{chosen_.json});
     auto const& found = before.at("figures");
-    if (found.value("row_schema", 0) == row_schema &&
-        before.at("environment").at("commit") == commit()) {
+    bool const same_commit = before.at("environment").at("commit") == commit();
+    if (found.value("row_schema", 0) == row_schema && (same_commit || plan_.any_commit)) {
       figures_ = found;
     } else {
       std::cerr << "note: " << chosen_.json
