@@ -4,6 +4,7 @@
 /// All-reduces of floats: every element right whatever the algorithm, size, placement and
 /// alignment; the same bits everywhere; and what cannot be is refused.
 
+#include "change_device_value.hpp"
 #include "comm/world.cuh"
 
 #include <assay/kernel/grid_stride.cuh>
@@ -50,11 +51,12 @@ TEST_CASE("the verifier finds one wrong element, and one byte beyond the end", "
   all.synchronize();
   REQUIRE(all.wrong(at, 777, reduction::sum).empty());
   float kept = 0;
-  check(cudaMemcpy(&kept, at.out[0] + 500, 4, cudaMemcpyDefault));
-  float const other = kept + 1e-3F;
-  check(cudaMemcpy(at.out[0] + 500, &other, 4, cudaMemcpyDefault));
+  test::change_device_value(at.out[0] + 500, [&](float value) {
+    kept = value;
+    return value + 1e-3F;
+  });
   CHECK_THAT(all.wrong(at, 777, reduction::sum), contains("element 500 of 777"));
-  check(cudaMemcpy(at.out[0] + 500, &kept, 4, cudaMemcpyDefault));
+  test::change_device_value(at.out[0] + 500, [&](float) { return kept; });
   all.out.set(1, (777 + 1) * 4, 0, 1);
   CHECK_THAT(all.wrong(at, 777, reduction::sum), contains("of rank 1 was written to"));
 }

@@ -94,6 +94,7 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
   }
   auto const upload = [&] {
     check(cudaMemcpy(out, host.data(), count * sizeof(T), cudaMemcpyDefault));
+    check(cudaDeviceSynchronize());  // the copy may return before its bytes are on the device
   };
   upload();
   CHECK(arrays.wrong(count, what) == 0);

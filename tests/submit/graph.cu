@@ -75,6 +75,7 @@ class device_array {
   }
   void write(std::vector<T> const& host) {
     check(cudaMemcpy(data_, host.data(), count_ * sizeof(T), cudaMemcpyDefault));
+    check(cudaDeviceSynchronize());  // the copy may return before its bytes are on the device
   }
 
  private:

@@ -2,6 +2,7 @@
 /// @file
 /// The workloads that take a copy strategy, with each strategy, at every size and under caps.
 
+#include "change_device_value.hpp"
 #include "copy/runs_here.hpp"
 #include "workload/copied_battery.hpp"
 #include "workload/element_wise_battery.hpp"
@@ -59,10 +60,9 @@ void where_it_runs(Work work, Adjust const& adjust, Check const& check) {
 
 /// Changes one bit in device memory.
 void flip_bit(void* at) {
-  unsigned char byte = 0;
-  check(cudaMemcpy(&byte, at, 1, cudaMemcpyDefault));
-  byte ^= 1U;
-  check(cudaMemcpy(at, &byte, 1, cudaMemcpyDefault));
+  test::change_device_value(static_cast<unsigned char*>(at), [](unsigned char byte) {
+    return static_cast<unsigned char>(byte ^ 1U);
+  });
 }
 
 }  // namespace
@@ -133,11 +133,8 @@ TEMPLATE_TEST_CASE("scale_add is right with every strategy", "[workload][copy]",
   auto const corrupted = [](auto first, auto second, auto) {
     check_elements_corruption<scale_add<float>>(
         first, second, [](auto& state, int lane, std::int64_t at) {
-          auto* const element = state.arrays(lane).output + at;
-          float value = 0;
-          check(cudaMemcpy(&value, element, sizeof(value), cudaMemcpyDefault));
-          value += 1.0F / 1024;
-          check(cudaMemcpy(element, &value, sizeof(value), cudaMemcpyDefault));
+          test::change_device_value(state.arrays(lane).output + at,
+                                    [](float value) { return value + 1.0F / 1024; });
         });
   };
   where_it_runs<TestType>(scale_add<float>{}, as_it_is, corrupted);

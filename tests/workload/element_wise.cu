@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "change_device_value.hpp"
 #include "workload/element_wise_battery.hpp"
 
 #include <assay/memory/async.hpp>
@@ -115,12 +116,8 @@ T changed(T value) {
 
 template <class State>
 void corrupt_on_device(State& state, int lane, std::int64_t at) {
-  auto* const where = state.arrays(lane).output + at;
-  std::remove_cvref_t<decltype(*where)> value{};
-  check(cudaMemcpy(&value, where, sizeof(value), cudaMemcpyDefault));
-  value = changed(value);
-  check(cudaMemcpy(where, &value, sizeof(value), cudaMemcpyDefault));
-  check(cudaDeviceSynchronize());
+  test::change_device_value(state.arrays(lane).output + at,
+                            [](auto value) { return changed(value); });
 }
 
 template <class State>

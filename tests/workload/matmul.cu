@@ -4,6 +4,7 @@
 /// @file
 /// Products of matrices on the device: every strategy and number of stages, at sizes that fill no
 /// tile. Inputs whose sums are exact say of each element whether it is right, to the last bit.
+#include "change_device_value.hpp"
 #include "workload/matmul_battery.cuh"
 
 #include <assay/measure/instruments.cuh>
@@ -58,11 +59,9 @@ TEMPLATE_TEST_CASE("a corrupted element is caught and named on the device", "[wo
   workloads::enqueue(work, where, state);
   where.synchronize();
   REQUIRE(workloads::verify(work, state).value_or("right") == "right");
-  auto* const element = state.arrays(0).c + 129 * copy::chunked_pitch<TestType>(70) + 69;
-  TestType value{};
-  check(cudaMemcpy(&value, element, sizeof value, cudaMemcpyDefault));
-  value = static_cast<TestType>(static_cast<float>(value) + 1.0F);
-  check(cudaMemcpy(element, &value, sizeof value, cudaMemcpyDefault));
+  test::change_device_value(
+      state.arrays(0).c + 129 * copy::chunked_pitch<TestType>(70) + 69,
+      [](TestType value) { return static_cast<TestType>(static_cast<float>(value) + 1.0F); });
   CHECK_THAT(workloads::verify(work, state).value_or("right"),
              contains("lane 0: row 129, column 69: got"));
 }

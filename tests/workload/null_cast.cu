@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "change_device_value.hpp"
 #include "workload/null_cast_battery.hpp"
 
 #include <assay/core/stream.hpp>
@@ -38,11 +39,8 @@ struct two_lanes {
 
 template <class T>
 void flip(T* device, std::int64_t index, T bits) {
-  T value{};
-  check(cudaMemcpy(&value, device + index, sizeof(T), cudaMemcpyDefault));
-  value ^= bits;
-  check(cudaMemcpy(device + index, &value, sizeof(T), cudaMemcpyDefault));
-  check(cudaDeviceSynchronize());
+  test::change_device_value(device + index,
+                            [bits](T value) { return static_cast<T>(value ^ bits); });
 }
 
 struct device_access {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
@@ -65,11 +66,15 @@ class device_array_store final : public array_store {
 
  private:
   struct device_free {
-    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
+    void operator()(std::byte* block) const noexcept {
+      nvtx_range const here{"array deallocate", category::allocation};
+      check_noexcept(cudaFree(block));
+    }
   };
 
   std::byte* allocate_block(std::size_t bytes) override {
     device_guard const guard{place_};
+    nvtx_range const here{"array allocate", category::allocation, bytes};
     void* block = nullptr;
     mr::check_allocation(cudaMalloc(&block, bytes + spread), "device " + std::to_string(place_.id),
                          bytes);
