@@ -45,6 +45,16 @@ class launch_session {
   bool cold_cache() const noexcept { return flush_.has_value(); }
   void release_streams() noexcept { held_ = false; }
 
+  /// The stream of an epoch, which all its subjects launch on. Streams of one device differ in
+  /// speed: by 1 % for launches of 2.5 us, measured on an H100. No variant owns that difference.
+  std::shared_ptr<stream const> stream_of(int epoch) {
+    if (stream_ == nullptr || epoch != epoch_) {
+      stream_ = std::make_shared<stream const>(place_);
+      epoch_ = epoch;
+    }
+    return stream_;
+  }
+
   kernel::stream_latch<>& latch() noexcept { return latch_; }
   kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
   /// Enqueues a write that replaces all contents of the L2 cache.
@@ -78,6 +88,8 @@ class launch_session {
   on::device place_;
   clock primary_;
   bool held_ = true;
+  std::shared_ptr<stream const> stream_;
+  int epoch_ = -1;  ///< of `stream_`
   kernel::stream_latch<> latch_;
   kernel::sm_clock_probe sm_clock_;
   std::optional<cache_flush> flush_;

@@ -23,12 +23,11 @@
 
 namespace assay::measure {
 
-/// Launches on a stream of its own, which is made anew for each epoch.
+/// Launches on the stream of the epoch, which all subjects of the epoch share.
 ///
-/// - `gpu`: two events enclose the launches, which wait in the held stream until all are enqueued,
-/// so
-///   the device never waits for the host. With a cold cache each launch has a pair of events of its
-///   own, after a flush.
+/// - `gpu`: two events enclose the launches. They wait in the held stream until all are enqueued,
+///   so the device never waits for the host. With a cold cache each launch has a pair of events of
+///   its own, after a flush.
 /// - `submit`: the host's time to enqueue one launch.
 /// - `wall`: from the first launch, on an idle stream, until the stream has drained.
 ///
@@ -39,7 +38,10 @@ class launch_subject final : public subject {
   launch_subject(epoch const& now, std::string const& label,
                  work_factory<void(CUstream_st*)> const& make,
                  std::shared_ptr<launch_session> session)
-      : session_(std::move(session)), stream_(session_->place()), learns_(now.number == 0) {
+      : session_(std::move(session)),
+        shared_stream_(session_->stream_of(now.number)),
+        stream_(*shared_stream_),
+        learns_(now.number == 0) {
     device_guard const guard{session_->place()};
     for (int i = 0; i < 2; ++i) {
       events_.emplace_back(event::kind::timed);
@@ -211,7 +213,8 @@ class launch_subject final : public subject {
   }
 
   std::shared_ptr<launch_session> session_;
-  stream stream_;
+  std::shared_ptr<stream const> shared_stream_;
+  stream const& stream_;
   std::array<buffer_set<void(CUstream_st*)>, 2> sets_;
   std::vector<event> events_;
   bool timed_ = false;  ///< a cell has run
