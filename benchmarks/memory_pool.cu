@@ -437,8 +437,8 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const pool = mr::pool{4_GiB}.open(chosen.place);
   add_pairs(with, pool, "mr::pool", pairs, control);
   add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs, control);
-  add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .identify_always = true}.open(chosen.place),
-            "mr::pool, identify_always", pairs, control);
+  add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .trust_handles = true}.open(chosen.place),
+            "mr::pool, trust_handles", pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .checked = true}.open(chosen.place),
             "mr::pool, checked", pairs, control);
   add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs,

@@ -252,7 +252,7 @@ HEADLINE = [
      "{false_alarms} of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN"),
     ("detection", "real slow-down of 0.3 % of a copy of 40 us found, with `run_until_sign`",
      "a slow-down of 0.3 % of a copy of 40 us, found", "{found} of {trials}, {median_seconds_per_verdict:.2f} s each"),
-    ("memory_pool", "the same from 16 threads, 21 MB", "`mr::pool`, allocate and free 21 MB, 16 threads",
+    ("memory_pool", "the same from 16 threads, 21 MB", "`mr::pool`, trusted handles, allocate and free 21 MB, 16 threads",
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
     ("overlap", "`transfer::overlapped`, 512 MiB each way", "`transfer::overlapped`, 512 MiB each way",
      "{share_of_bound:.1%} of the link"),

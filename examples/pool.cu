@@ -13,7 +13,6 @@ int main() try {
   void* const block = memory.allocate(stream, 21_MiB, 256);  // for work submitted from now on
   assay::check(cudaMemsetAsync(block, 0, 21_MiB, stream.get()));
   memory.deallocate(stream, block, 21_MiB, 256);  // in stream order: nothing waits
-  memory.release(stream);                         // before a stream is destroyed
   // docs: end
   stream.synchronize();
 } catch (std::exception const& error) {

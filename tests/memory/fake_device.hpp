@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -170,6 +171,8 @@ class fake_device {
     spoilt += captured_.size();
     return !captured_.empty();
   }
+  std::function<void()> while_waiting;   ///< runs while the host waits for the device
+  std::set<int> foreign;                 ///< streams of another device
   std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
   std::atomic<std::uint64_t> waits{0};   ///< for the device
 
@@ -289,18 +292,28 @@ struct fake_backend {
   using event_type = std::shared_ptr<order>;
 
   fake_device* device;
-  unsigned ready_every = 4;  ///< one query in so many finds its event passed; 0 is none
+  unsigned ready_every =
+      4;  ///< one query in so many finds its event passed; 0: one in 64, not the first
   bool joins_chunks = true;
   std::shared_ptr<std::atomic<unsigned>> queries = std::make_shared<std::atomic<unsigned>>(0);
 
-  std::uintptr_t key(int stream) const noexcept { return static_cast<std::uintptr_t>(stream); }
-  mr::stream_identity identify(int stream) const {
+  mr::stream_key key(int stream) const noexcept {
+    if (stream == fake_device::per_thread_handle) { return mr::thread_key(); }
+    return {static_cast<std::uintptr_t>(stream), 0};
+  }
+  std::uint64_t thread_token() const noexcept { return mr::this_thread().token; }
+  /// As CUDA does: refused for a captured stream, and it ends the capture.
+  std::uint64_t identify(int stream) const {
     device->called("identify");
     if (device->captured(device->slot(stream))) {
-      throw std::runtime_error("operation not permitted when stream is capturing");  // as CUDA does
+      ++device->spoilt;
+      throw std::runtime_error("operation not permitted when stream is capturing");
     }
-    if (stream == fake_device::per_thread_handle) { return {~std::uint64_t{0}, true}; }
-    return {device->slot(stream), false};
+    return stream == fake_device::per_thread_handle ? ~std::uint64_t{0} : device->slot(stream);
+  }
+  void require_own(int stream) const {
+    device->called("require_own");
+    if (device->foreign.contains(stream)) { throw std::invalid_argument("of another device"); }
   }
   event_type make_event() const {
     device->called("make_event");
@@ -322,7 +335,8 @@ struct fake_backend {
   }
   bool query(event_type const& what) const {
     device->called("query");
-    if (ready_every == 0 || queries->fetch_add(1) % ready_every != 0) { return false; }
+    auto const count = queries->fetch_add(1);
+    if (ready_every == 0 ? count % 64 != 63 : count % ready_every != 0) { return false; }
     device->host_knows(*what);
     return true;
   }
@@ -344,10 +358,6 @@ struct fake_backend {
   void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
     device->unreserve(address, bytes);
   }
-  void await(event_type const& what) const {
-    device->called("await");
-    device->host_knows(*what);
-  }
   bool capturing(int stream) const {
     device->called("capturing");
     return device->captured(device->slot(stream));
@@ -360,6 +370,7 @@ struct fake_backend {
   bool synchronize() const {
     device->called("synchronize");
     if (device->spoil_captures()) { return false; }
+    if (device->while_waiting) { device->while_waiting(); }
     device->waits.fetch_add(1);
     device->host_knows_all();
     return true;

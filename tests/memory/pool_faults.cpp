@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that the pool makes of its backend fails once: nothing is lost, and nothing used
-// twice.
+// assay-precompiled: no
+// Every call that the pool makes of its backend fails once, and every allocation of host memory:
+// nothing is lost, and nothing used twice.
 #include "catch.hpp"
+#include "failing_new.hpp"
 #include "memory/fake_device.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/pool_core.hpp>
 
 #include <map>
+#include <utility>
 
 using namespace assay;
 using namespace assay::literals;
@@ -19,14 +22,25 @@ namespace {
 struct outcome {
   std::uint64_t calls = 0;
   std::uint64_t faults = 0;
+  bool host_failed = false;
 };
 
 /// A script that needs every kind of call: misses, growth, waits, steals, a capture, a release,
 /// device waits. What throws is left out, the rest goes on.
-outcome script(std::uint64_t fail_at, bool growth_before_steal) {
+/// `host_fails_at`: the allocation of host memory in the pool's calls that fails; -1 is none.
+outcome script(std::uint64_t fail_at, bool growth_before_steal, long host_fails_at = -1) {
   fake_device device{64_MiB};
   device.fail_at = fail_at;
   outcome found;
+  auto left = host_fails_at;
+  auto const in_pool = [&](auto f) {
+    struct watch {
+      long& left;
+      explicit watch(long& of) : left(of) { test::allocations_until_failure = of; }
+      ~watch() { left = std::exchange(test::allocations_until_failure, -1); }
+    } const watched{left};
+    return f();
+  };
   {
     mr::pool_options const options{.initial_bytes = 2_MiB,
                                    .max_bytes = 12_MiB,
@@ -35,10 +49,10 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
                                    .growth_before_steal = growth_before_steal};
     std::optional<mr::pool_core<fake_backend>> pool;
     try {
-      pool.emplace(fake_backend{&device, 3}, options);
-    } catch (test::injected_fault const&) {
+      in_pool([&] { pool.emplace(fake_backend{&device, 3}, options); });
+    } catch (std::exception const&) {
       CHECK(device.reserved_bytes() == 0);
-      return {device.calls, 1};
+      return {device.calls, 1, host_fails_at >= 0};
     }
     int const streams[] = {device.create(), device.create(), fake_device::per_thread_handle};
     struct item {
@@ -58,13 +72,13 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
       live[which] = live.back();
       live.pop_back();
       device.leave(what.stream, what.block, what.bytes, what.tag);
-      pool->deallocate(what.stream, what.block, what.bytes);
+      in_pool([&] { pool->deallocate(what.stream, what.block, what.bytes); });
     };
     auto const attempt = [&](auto f) {
       try {
         f();
       } catch (test::injected_fault const&) { ++found.faults; } catch (mr::out_of_memory const&) {
-      }
+      } catch (std::bad_alloc const&) { ++found.faults; }
     };
     for (int step = 0; step < 300; ++step) {
       if (random() % 5 < 2 && !live.empty()) {
@@ -74,7 +88,7 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
           std::size_t const bytes =
               random() % 3 == 0 ? 1_MiB + random() % 2_MiB : random() % 60'000 + 1;
           int const stream = streams[random() % 3];
-          void* const block = pool->allocate(stream, bytes);
+          void* const block = in_pool([&] { return pool->allocate(stream, bytes); });
           device.take(stream, block, bytes, ++tags);
           live.push_back({block, bytes, stream, tags});
         });
@@ -84,30 +98,32 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
           if (live[i].stream == streams[0]) { drop(i); }
         }
         attempt([&] {
-          pool->release(streams[0]);
+          in_pool([&] { pool->release(streams[0]); });
           device.replace(streams[0]);
         });
       }
       if (step == 200 || step == 250) {
         attempt([&] {
-          auto graph = pool->begin_capture(streams[1]);
+          auto graph = in_pool([&] { return pool->begin_capture(streams[1]); });
           try {
             for (int i = 0; i < 2; ++i) {
-              pool->deallocate(streams[1], pool->allocate(streams[1], 500'000), 500'000);
+              void* const block = in_pool([&] { return pool->allocate(streams[1], 500'000); });
+              in_pool([&] { pool->deallocate(streams[1], block, 500'000); });
             }
           } catch (...) {
-            pool->drop_capture(*graph);
+            in_pool([&] { pool->drop_capture(*graph); });
             throw;
           }
-          pool->drop_capture(*graph);
+          in_pool([&] { pool->drop_capture(*graph); });
         });
       }
       if (step == 275) {
-        attempt([&] { pool->trim(); });
+        attempt([&] { in_pool([&] { pool->trim(); }); });
       }
     }
     while (!live.empty()) { drop(live.size() - 1); }
-    INFO("call " << fail_at << " fails: " << device.first_violation());
+    INFO("call " << fail_at << " fails, or host allocation " << host_fails_at << ": "
+                 << device.first_violation());
     CHECK(device.violations == 0);
     // A free needs the stream's identity once per thread: without it the block stays out of use.
     if (pool->unnoted_blocks() == 0) { CHECK(pool->stats().live_bytes == 0); }
@@ -120,6 +136,7 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal) {
   CHECK(device.reserved_bytes() == 0);
   CHECK(device.violations == 0);
   found.calls = device.calls;
+  found.host_failed = host_fails_at >= 0 && left < 0;
   return found;
 }
 
@@ -137,4 +154,11 @@ TEST_CASE("a backend that fails at any one call leaves every block in one place"
   // Nearly every fault comes out of the call that met it; identities that are only compared, and
   // events that are only a courtesy, are done without.
   CHECK(reached > whole.calls / 4);
+}
+
+TEST_CASE("host memory that runs out at any one point leaves every block in one place") {
+  bool const growth_before_steal = GENERATE(true, false);
+  long reached = 0;
+  while (script(0, growth_before_steal, reached).host_failed) { ++reached; }
+  CHECK(reached > 100);
 }

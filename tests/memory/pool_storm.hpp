@@ -23,6 +23,7 @@ struct storm_options {
   bool replace_streams = true;
   bool release_first = true;  ///< call `release` before a stream is replaced
   bool per_thread_streams = true;
+  bool captures = false;  ///< captures that the pool is not told of, in which blocks are given back
 };
 
 struct held {
@@ -40,6 +41,7 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
   std::vector<int> const shared{device.create(), device.create(), device.create()};
   std::mutex mail_mutex;
   std::deque<held> mail;
+  std::vector<held> of_graphs;  // which may replay to the end
   std::atomic<std::uint64_t> done{0};
 
   auto const work = [&](int number) {
@@ -94,6 +96,16 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         drop_one();
         continue;
       }
+      if (how.captures && one_in(2'000) && !live.empty() && live.back().stream == own) {
+        device.begin_capture(own);
+        pool.deallocate(own, live.back().block, live.back().bytes);
+        device.end_capture(own);
+        live_bytes -= live.back().bytes;
+        std::lock_guard const lock{mail_mutex};
+        of_graphs.push_back(live.back());
+        live.pop_back();
+        continue;
+      }
       if (how.replace_streams && replaced < 50 && one_in(20'000)) {
         for (auto it = live.begin(); it != live.end();) {
           if (it->stream == own) {
@@ -138,6 +150,9 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
   std::vector<std::thread> threads;
   for (int i = 0; i < how.threads; ++i) { threads.emplace_back(work, i + 1); }
   for (auto& each : threads) { each.join(); }
+  for (auto const& what : of_graphs) {
+    device.leave(what.stream, what.block, what.bytes, what.tag);
+  }
   for (auto const& what : mail) {
     device.leave(what.stream, what.block, what.bytes, what.tag);
     pool.deallocate(what.stream, what.block, what.bytes);

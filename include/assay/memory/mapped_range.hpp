@@ -75,7 +75,7 @@ struct mapping_calls {
 template <class Calls>
 class basic_mapped_range {
  public:
-  /// What pieces are multiples of.
+  /// The unit of pieces.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
   static bool supported(on::device place) {

@@ -7,10 +7,12 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
+#include <assay/memory/thread_identity.hpp>
 
 #include <cstdint>
 #include <memory>
-#include <thread>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace assay::mr {
@@ -41,25 +43,46 @@ class basic_cuda_pool_backend {
   explicit basic_cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
       : place_(place) {
     device_guard const guard{place_};
+    null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
     if (mapped && Range::supported(place)) { range_ = std::make_shared<Range>(place, peer_access); }
   }
 
   on::device place() const noexcept { return place_; }
 
-  std::uintptr_t key(stream_type stream) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(stream.get());
+  /// The per-thread default stream is known by its handle, and by 0 where the program was compiled
+  /// to make 0 mean it.
+  stream_key key(stream_type stream) const noexcept {
+    auto const handle = stream.get();
+    auto const per_thread =
+        handle == cudaStreamPerThread || (handle == nullptr && null_per_thread_);
+    if (per_thread) [[unlikely]] { return thread_key(); }
+    return {reinterpret_cast<std::uintptr_t>(handle == nullptr ? cudaStreamLegacy : handle), 0};
   }
+  std::uint64_t thread_token() const noexcept { return this_thread().token; }
 
-  // The per-thread default stream is known by its handle, and by 0 where the program was compiled
-  // to make 0 mean it.
-  stream_identity identify(stream_type stream) const {
+  /// Undefined for a stream that has been destroyed; fails for a captured one, and ends its
+  /// capture.
+  std::uint64_t identify(stream_type stream) const {
     auto const handle = stream.get();
     bool const is_default =
         handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
-    if (!is_default) [[likely]] { return {id_of(handle), false}; }
+    if (!is_default) [[likely]] { return id_of(handle); }
     device_guard const guard{place_};  // every device has its own
-    auto const id = id_of(handle);
-    return {id, id == id_of(cudaStreamPerThread)};
+    return id_of(handle);
+  }
+
+  /// Throws `std::invalid_argument` for a stream of another device.
+  void require_own(stream_type stream) const {
+    auto const handle = stream.get();
+    if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
+      return;
+    }
+    int device = 0;
+    check(cudaStreamGetDevice(handle, &device));
+    if (device == place_.id) { return; }
+    throw std::invalid_argument("mr::pool: a stream of device " + std::to_string(device) +
+                                " for a pool of device " + std::to_string(place_.id) +
+                                ": open a pool for each device");
   }
 
   event_type make_event() const {
@@ -87,10 +110,6 @@ class basic_cuda_pool_backend {
     return true;
   }
 
-  // Events recorded outside captures may be queried during one, so that is how to wait for them.
-  void await(event_type what) const {
-    while (!query(what)) { std::this_thread::yield(); }
-  }
   bool capturing(stream_type stream) const {
     auto status = cudaStreamCaptureStatusNone;
     auto const code = cudaStreamIsCapturing(stream.get(), &status);
@@ -161,6 +180,7 @@ class basic_cuda_pool_backend {
   }
 
   on::device place_;
+  bool null_per_thread_ = false;
   std::shared_ptr<Range> range_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/memory/stream_cache.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -14,67 +15,76 @@
 
 namespace assay::mr {
 
-/// The blocks of one graph capture. They serve each other's requests while the capture lasts, and
-/// nobody else's until the graph is gone.
-template <class Shard>
+/// The blocks of one graph capture. Those that were freed on the captured stream serve its later
+/// requests. No other stream gets any of them until the graph is gone.
+template <class Cache>
 struct pool_capture {
   struct block {
     unsigned which;
     bool live;
+    bool reusable = true;  ///< its frees are on the stream of the capture
   };
   using block_map = std::map<std::uintptr_t, block>;
 
   /// A block of a class that is not live; 0 if there is none.
   std::uintptr_t reuse(unsigned which) noexcept {
     for (auto& [address, block] : blocks) {
-      if (block.live || block.which != which) { continue; }
+      if (block.live || !block.reusable || block.which != which) { continue; }
       block.live = true;
       return address;
     }
     return 0;
   }
 
-  Shard* stream = nullptr;
+  Cache* stream = nullptr;
   bool open = true;
   block_map blocks;
 };
 
 /// All captures whose graphs exist. Guarded by the pool's mutex, but for `any_live()`.
-template <class Shard>
+template <class Cache>
 class capture_set {
  public:
-  using capture = pool_capture<Shard>;
+  using capture = pool_capture<Cache>;
 
-  /// Whether a block that belongs to a graph may be given back: frees look for it here then.
+  /// True if a block that belongs to a graph may be given back: frees look for it here then.
   bool any_live() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
 
+  bool empty() const noexcept { return all_.empty(); }
   void reserve_one() { all_.reserve(all_.size() + 1); }
   void add(capture& one) noexcept { all_.push_back(&one); }
 
-  /// The capture that is on for a stream, which is being captured.
-  capture& on(Shard const& stream) noexcept {
-    return **std::find_if(all_.begin(), all_.end(), [&](capture const* each) {
-      return each->open && each->stream == &stream;
-    });
-  }
-
-  /// The stream of an open capture for which `is(stream)`; null if there is none.
-  template <class Is>
-  Shard* find_open(Is const& is) const {
+  /// The open capture of a stream; null if there is none.
+  capture* of(stream_key const& key) const noexcept {
     auto const at = std::find_if(all_.begin(), all_.end(), [&](capture const* each) {
-      return each->open && is(*each->stream);
+      return each->open && each->stream->key == key;
     });
-    return at == all_.end() ? nullptr : (*at)->stream;
+    return at == all_.end() ? nullptr : *at;
+  }
+  bool any_open() const noexcept {
+    return std::any_of(all_.begin(), all_.end(), [](auto const* each) { return each->open; });
+  }
+  /// The capture that is open alone; null if there is none, or more than one.
+  capture* only_open() const noexcept {
+    capture* found = nullptr;
+    for (auto* const each : all_) {
+      if (!each->open) { continue; }
+      if (found != nullptr) { return nullptr; }
+      found = each;
+    }
+    return found;
   }
 
   void lived() noexcept { live_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Notes that a block is live no more; false if no graph owns it as a live one.
-  bool strike(std::uintptr_t address) noexcept {
+  /// `by` is the open capture of the stream of this free, if it has one.
+  bool strike(std::uintptr_t address, capture const* by) noexcept {
     for (auto* const each : all_) {
       auto const at = each->blocks.find(address);
       if (at == each->blocks.end() || !at->second.live) { continue; }
       at->second.live = false;
+      at->second.reusable = each == by;
       live_.fetch_sub(1, std::memory_order_relaxed);
       return true;
     }

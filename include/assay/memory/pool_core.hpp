@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The pool's logic, over any backend: one fast path per stream, one mutex for everything else.
+/// Internal to mr::pool: its logic over any backend. Each stream has a cache; one mutex guards the
+/// rest.
 #pragma once
 
-#include <assay/memory/pool_capture.hpp>
-#include <assay/memory/pool_central.hpp>
 #include <assay/memory/pool_ledger.hpp>
-#include <assay/memory/pool_tables.hpp>
+#include <assay/memory/pool_parts.hpp>
 #include <assay/memory/stats.hpp>
 
 #include <atomic>
@@ -24,89 +23,99 @@ namespace assay::mr {
 /// A stream-ordered pool.
 ///
 /// Invariants:
-///  1. A free block is in one place: a list of a shard (one shard per stream), a shard's queue of
-///     remote frees, the central heap (large blocks' part, or slabs), a capture, or parked behind a
-///     graph.
-///  2. A block in a shard may be reused by work on that stream without further ado: its last use
-///     comes before the `deallocate` call in the order of that stream.
-///  3. A range of the heap carries points (shard, epoch); who takes it comes after all of them: the
-///     same stream by (2), others by a wait for an event that was recorded after the free. One
-///     event is recorded when a block is taken or a cache overflows, none when a block is freed;
-///     `seen` remembers what a stream already comes after.
-///  4. The lock of a shard is held for a few instructions, never together with another's and never
-///     across a call of the backend. Order of locks: the pool's mutex, then one shard's.
-///  5. The fast path (the thread's last stream, whose lock it owns; a block of the class is in its
-///     list) is a few plain loads and stores: no locked instruction, no shared line, no call.
-///  6. Frees from a thread that does not allocate on the stream go to a bounded lock-free queue.
-///  7. A shard is never destroyed before the pool, epochs never go back, and its `state` changes
-///     when its stream goes: a stale table entry or order point is harmless.
-///  8. What a shard keeps is bounded by `stream_cache_bytes` (+ 16 MiB in its queue).
+///  1. A free block is in one place: a list of a stream's cache, the central heap (large blocks'
+///     part, or slabs), a capture, or parked behind a graph.
+///  2. Work on a stream may reuse a block of the stream's cache at once: in the order of that
+///  stream
+///     the block's last use comes before its `deallocate` call.
+///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache
+///     was made for. A free does not ask for the number: a block that was freed on a new stream of
+///     an old handle lies in the old stream's cache, and goes to the heap with it when the next
+///     call sees the new number.
+///  4. A range of the heap carries points (cache, epoch). A stream that reuses the range comes
+///  after
+///     all of them: after its own frees by (2), after others by a wait for an event that was
+///     recorded after the free, or because the host knows that the work is over.
+///  5. No stream is named but by the call that was given it (unless handles are trusted).
+///  6. The lock of a cache is held for a few instructions, never together with another's and never
+///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
+///  7. The pool's mutex is never held while a call waits for work of the device.
+///  8. A cache keeps at most `stream_cache_bytes`.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>
-class pool_core {
+class pool_core : pool_parts<Backend> {
+  using parts = pool_parts<Backend>;
+  using parts::backend_, parts::captures_, parts::central_, parts::mutex_, parts::options_;
+  using parts::keep_for_graph, parts::resolve, parts::take_held, parts::wait_for_work;
+  using typename parts::turn;
+
  public:
   using stream_type = typename Backend::stream_type;
-  using shard = pool_shard<Backend>;
-  using capture_type = pool_capture<shard>;
+  using cache = stream_cache<Backend>;
+  using capture_type = pool_capture<cache>;
 
   pool_core(Backend backend, pool_options const& options)
-      : backend_(std::move(backend)),
-        options_(options),
-        plain_(!options.checked && !options.identify_always),
-        ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr),
-        central_(backend_, options_) {}
+      : parts(std::move(backend), options),
+        ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr) {}
 
-  /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, and in checked mode
-  /// `std::logic_error` with what was wrong with earlier frees.
+  /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, `std::logic_error` on a
+  /// captured stream that `begin_capture` was not told of, and in checked mode `std::logic_error`
+  /// with what was wrong with earlier frees.
   void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
+    if (ledger_ != nullptr) { ledger_->verify(); }
     auto const which = size_class::of(bytes);
-    auto* const me = this_thread_if_known();
-    auto* const mine = recent(me, stream);
-    if (mine != nullptr && which < size_class::count) [[likely]] {
-      auto const found = mine->pop_as_owner(*me, which);
-      if (found != 0) [[likely]] { return reinterpret_cast<void*>(found); }
-    }
-    if (ledger_ != nullptr) { return allocate_checked(stream, bytes, which); }
-    return reinterpret_cast<void*>(allocate_class(stream, which));
+    auto address = allocate_cached(stream, which);
+    if (address == 0) { address = allocate_slow(stream, which); }
+    if (ledger_ != nullptr) { note_opened(stream, address, bytes, which); }
+    return reinterpret_cast<void*>(address);
   }
 
   /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
   void deallocate(stream_type stream, void* block, std::size_t bytes) noexcept {
     if (block == nullptr) [[unlikely]] { return; }
     auto const address = reinterpret_cast<std::uintptr_t>(block);
-    auto const which = size_class::of(bytes);
-    auto* const me = this_thread_if_known();
-    auto* const mine = recent(me, stream);
-    if (mine != nullptr && !captures_.any_live()) [[likely]] {
-      if (mine->push_as_owner(*me, address, which, options_.stream_cache_bytes)) { return; }
-    }
-    deallocate_any(stream, address, bytes, which);
+    try {
+      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) { return; }
+      give_back(stream, address, size_class::of(bytes));
+    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
   }
 
-  /// Says that `stream` is about to be destroyed: its blocks may go to other streams, which will
-  /// wait for its work so far. Throws `std::logic_error` while the stream is being captured.
+  /// Gives the blocks of a stream that is about to be destroyed to others, which will wait for its
+  /// work so far. Throws `std::logic_error` while a hold is open for it.
   void release(stream_type stream) {
-    std::lock_guard const lock{mutex_};
-    auto& which = resolve(stream);
-    if (which.capturing()) {
+    turn const now{*this};
+    if (captures_.of(backend_.key(stream)) != nullptr) {
       throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
     }
-    central_.flush(which, 0);
-    central_.streams().close(which);
+    auto& mine = resolve(stream);
+    central_.flush(mine, 0);
+    central_.streams().close(mine);
   }
 
   /// Gathers what streams keep, waits for the device, and returns free pieces of chunks (pages,
   /// where chunks are mapped) to upstream while the initial bytes stay. Says how many bytes that
   /// was. Throws `std::logic_error` where nothing can be returned unless the device is waited for,
-  /// which a capture forbids.
+  /// which a capture forbids. Other threads are served meanwhile.
   std::size_t trim() {
-    std::lock_guard const lock{mutex_};
-    central_.flush_all();
-    central_.streams().await_events();
-    bool const waited = central_.synchronize();
-    auto const returned = central_.release_beyond(options_.initial_bytes);
-    if (returned == 0 && !waited && central_.reserved_bytes() > options_.initial_bytes) {
+    {
+      turn const now{*this};
+      central_.flush_all();
+    }
+    bool const waited = wait_for_work(false);
+    std::vector<chunk_run> runs;
+    std::size_t left = 0;
+    {
+      turn const now{*this};
+      runs = central_.take_beyond(options_.initial_bytes);
+      left = central_.reserved_bytes();
+    }
+    std::size_t returned = 0;
+    for (auto const& run : runs) {
+      backend_.deallocate(run.address, run.bytes);
+      returned += run.bytes;
+    }
+    if (returned == 0 && !waited && left > options_.initial_bytes) {
       throw std::logic_error(
           "mr::pool: trim cannot wait for the device while a stream is being captured: trim before "
           "the capture begins, or after it has ended");
@@ -121,6 +130,8 @@ class pool_core {
     std::lock_guard const lock{mutex_};
     auto all = central_.count();
     all.failures = failures_;
+    all.deallocations += frees_of_graphs_;
+    all.live_bytes -= bytes_of_graphs_;
     return all;
   }
 
@@ -140,41 +151,34 @@ class pool_core {
     if (ledger_ != nullptr) { ledger_->verify(); }
   }
 
-  /// From here to `end_capture` blocks for this stream come from the capture. Waits for the work of
-  /// other streams so far, whose blocks can serve it then; not for the device: others may capture.
+  /// From here to `end_capture` blocks for this stream come from the capture.
   std::unique_ptr<capture_type> begin_capture(stream_type stream) {
-    std::lock_guard const lock{mutex_};
-    auto& which = resolve(stream);
-    if (which.capturing()) {
+    turn const now{*this};
+    if (captures_.of(backend_.key(stream)) != nullptr) {
       throw std::logic_error("mr::pool: the stream is being captured already");
     }
     captures_.reserve_one();
     auto fresh = std::make_unique<capture_type>();
-    fresh->stream = &which;
-    central_.flush(which, 0);
-    central_.streams().await_events();
+    auto& mine = resolve(stream);
+    central_.flush(mine, 0);
+    fresh->stream = &mine;
     captures_.add(*fresh);
-    which.state.fetch_add(1, std::memory_order_relaxed);
+    set_captured(mine, true);
     return fresh;
   }
 
   void end_capture(capture_type& capture) noexcept {
     std::lock_guard const lock{mutex_};
-    if (!std::exchange(capture.open, false)) { return; }
-    capture.stream->state.fetch_sub(1, std::memory_order_relaxed);
+    if (std::exchange(capture.open, false)) { set_captured(*capture.stream, false); }
   }
 
   /// The graph is gone: its blocks may be used again once the device has been waited for, which is
-  /// now, or when memory is next needed and no stream is captured. Those still live stay so.
+  /// when memory is next needed. Those still live stay so.
   void drop_capture(capture_type& capture) noexcept {
     end_capture(capture);
     std::lock_guard const lock{mutex_};
     captures_.remove(capture);
     central_.park(capture.blocks);
-    try {
-      (void)central_.synchronize();
-    } catch (...) {  // the blocks stay parked, and the next wait tells what failed
-    }
   }
 
   /// Blocks that could not be noted as free, and stay out of use until the pool goes.
@@ -182,168 +186,162 @@ class pool_core {
     return unnoted_blocks_.load(std::memory_order_relaxed);
   }
 
-  Backend& backend() noexcept { return backend_; }
-
  private:
-  // The stream's shard if this thread, `me`, asked for it last.
-  shard* recent(thread_record const* me, stream_type stream) const noexcept {
-    return plain_ && me != nullptr ? tables_.find_recent(*me, backend_.key(stream)) : nullptr;
+  bool captured(stream_type stream) const {
+    return !options_.trust_handles && backend_.capturing(stream);
   }
 
-  shard* known(thread_record& me, stream_type stream) {
-    auto* const found = tables_.find(me, backend_.key(stream));
-    if (found != nullptr && options_.identify_always && !found->capturing()) [[unlikely]] {
-      return backend_.identify(stream).id == found->id ? found : nullptr;
+  // A block of the stream's own cache; 0 if there is none, or the cache is another stream's.
+  std::uintptr_t allocate_cached(stream_type stream, unsigned which) {
+    auto const key = backend_.key(stream);
+    auto* const mine = central_.streams().find(key);
+    if (mine == nullptr || which >= size_class::count) [[unlikely]] { return 0; }
+    std::uint64_t id = 0;
+    if (!options_.trust_handles) {
+      if (backend_.capturing(stream)) [[unlikely]] { return 0; }
+      id = backend_.identify(stream);
     }
-    return found;
-  }
-
-  [[gnu::noinline]] std::uintptr_t allocate_class(stream_type stream, unsigned which) {
-    auto& me = this_thread();
-    auto* const mine = known(me, stream);
-    if (mine != nullptr && which < size_class::count) [[likely]] {
-      if (!mine->lock.owned_by(me)) [[unlikely]] { mine->note_user(me); }
-      auto const held = mine->lock.use(me);
-      if (auto const found = mine->pop(which)) [[likely]] { return found; }
+    std::lock_guard const held{mine->lock};
+    if (!mine->serves(key) || (!options_.trust_handles && mine->id != id)) [[unlikely]] {
+      return 0;
     }
-    return allocate_slow(stream, which);
+    return mine->pop(which);
   }
 
   [[gnu::noinline]] std::uintptr_t allocate_slow(stream_type stream, unsigned which) {
-    std::lock_guard const lock{mutex_};
-    try {
-      if (which >= size_class::count) {
-        throw out_of_memory("mr::pool: no block is larger than " +
-                            describe_bytes(size_class::bytes(size_class::count - 1)));
+    bool waited = true;
+    for (bool again = false;; again = true) {
+      bool events_suffice = false;
+      {
+        turn const now{*this};
+        try {
+          if (auto const found = take(stream, which, again)) { return found; }
+          if (again) { refuse(stream, which, waited); }
+        } catch (...) {
+          ++failures_;
+          throw;
+        }
+        events_suffice = !central_.needs_device();
+      }
+      waited = wait_for_work(events_suffice);
+    }
+  }
+
+  // A block from the slow path, 0 if there is none unless work ends. Needs the mutex.
+  std::uintptr_t take(stream_type stream, unsigned which, bool after_wait) {
+    if (which >= size_class::count) {
+      throw out_of_memory("mr::pool: no block is larger than " +
+                          describe_bytes(size_class::bytes(size_class::count - 1)));
+    }
+    if (auto* const hold = captures_.of(backend_.key(stream))) { return take_held(*hold, which); }
+    if (captured(stream)) {
+      throw std::logic_error(
+          "mr::pool: allocate on a stream that is being captured, of which the pool was not told: "
+          "call capture(stream) for each stream of a capture before it begins");
+    }
+    auto& mine = resolve(stream);
+    {
+      std::lock_guard const held{mine.lock};
+      if (auto const found = mine.pop(which)) { return found; }
+    }
+    auto const found =
+        after_wait ? central_.acquire_after_wait(mine, which) : central_.acquire(mine, which);
+    if (found == 0) { return 0; }
+    std::lock_guard const held{mine.lock};
+    mine.count_allocation(size_class::sizes[which]);
+    ++mine.misses;
+    return found;
+  }
+
+  [[noreturn]] void refuse(stream_type stream, unsigned which, bool waited) {
+    auto const size = describe_bytes(size_class::bytes(which));
+    if (captures_.of(backend_.key(stream)) != nullptr) {
+      throw out_of_memory("mr::pool: no room for " + size +
+                          " under graph capture, where the device cannot be waited for: open the "
+                          "pool with more initial_bytes, or trim() before the capture: " +
+                          central_.state());
+    }
+    throw out_of_memory("mr::pool: no room for " + size + ": " + central_.state() +
+                        (waited ? "" : "; the device cannot be waited for until captures end"));
+  }
+
+  void give_back(stream_type stream, std::uintptr_t address, unsigned which) {
+    auto const key = backend_.key(stream);
+    auto* const mine = central_.streams().find(key);
+    if (mine == nullptr || captures_.any_live() || captured(stream)) [[unlikely]] {
+      return give_back_slow(stream, address, which);
+    }
+    bool pushed = false;
+    {
+      std::lock_guard const held{mine->lock};
+      if (mine->serves(key)) [[likely]] {
+        mine->push(address, which);
+        if (!is_due(*mine)) [[likely]] { return; }
+        pushed = true;
+      }
+    }
+    if (pushed) {
+      attend(stream);
+    } else {
+      give_back_slow(stream, address, which);
+    }
+  }
+
+  [[gnu::noinline]] void give_back_slow(stream_type stream, std::uintptr_t address,
+                                        unsigned which) {
+    {
+      turn const now{*this};
+      auto* const hold = captures_.of(backend_.key(stream));
+      bool const is_captured = captured(stream);
+      bool const of_graph = captures_.strike(address, hold);
+      if (of_graph || is_captured || hold != nullptr) {
+        if (!of_graph) { keep_for_graph(hold, address, which); }
+        ++frees_of_graphs_;
+        bytes_of_graphs_ += size_class::sizes[which];
+        return;
       }
       auto& mine = resolve(stream);
-      if (mine.capturing()) { return allocate_captured(mine, which); }
-      {
-        auto const held = mine.lock.take();
-        mine.drain();
-        if (auto const found = mine.pop(which)) { return found; }
-      }
-      auto const found = central_.acquire(mine, which);
-      auto const held = mine.lock.take();
-      mine.count_allocation(size_class::bytes(which));
-      ++mine.misses;
-      return found;
-    } catch (...) {
-      ++failures_;
-      throw;
-    }
-  }
-
-  [[gnu::noinline]] void* allocate_checked(stream_type stream, std::size_t bytes, unsigned which) {
-    verify();
-    auto const address = allocate_class(stream, which);
-    try {
-      ledger_->opened(live_block{address, bytes, identity(stream), this_thread().token});
-    } catch (...) {
-      deallocate_class(stream, address, which);
-      throw;
-    }
-    return reinterpret_cast<void*>(address);
-  }
-
-  [[gnu::noinline]] void deallocate_any(stream_type stream, std::uintptr_t address,
-                                        std::size_t bytes, unsigned which) noexcept {
-    try {
-      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) { return; }
-      deallocate_class(stream, address, which);
-    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
-  }
-
-  void deallocate_class(stream_type stream, std::uintptr_t address, unsigned which) {
-    auto& me = this_thread();
-    auto* const mine = known(me, stream);
-    if (mine == nullptr || captures_.any_live()) [[unlikely]] {
-      return deallocate_slow(stream, address, which);
-    }
-    bool const remote = !mine->lock.owned_by(me) && mine->used_elsewhere(me);
-    if (remote && mine->remote.push(address, which)) { return; }
-    {
-      auto const held = mine->lock.use(me);
-      mine->push(address, which);
-      if (mine->cached_bytes <= options_.stream_cache_bytes) { return; }
-    }
-    std::lock_guard const lock{mutex_};
-    central_.flush(*mine, kept_bytes());
-  }
-
-  [[gnu::noinline]] void deallocate_slow(stream_type stream, std::uintptr_t address,
-                                         unsigned which) {
-    std::lock_guard const lock{mutex_};
-    auto& mine = resolve(stream);
-    if (captures_.strike(address)) {
-      auto const held = mine.lock.take();
-      mine.count_deallocation(size_class::bytes(which));
-      return;
-    }
-    {
-      auto const held = mine.lock.take();
+      std::lock_guard const held{mine.lock};
       mine.push(address, which);
-      if (mine.cached_bytes <= options_.stream_cache_bytes) { return; }
+      if (!is_due(mine)) { return; }
     }
-    central_.flush(mine, kept_bytes());
+    attend(stream);
   }
 
-  std::uintptr_t allocate_captured(shard& mine, unsigned which) {
-    auto const bytes = size_class::bytes(which);
-    auto& capture = captures_.on(mine);
-    auto found = capture.reuse(which);
-    bool const fresh = found == 0;
-    if (fresh) {
-      found = central_.acquire_unordered(bytes);
-      try {
-        capture.blocks.emplace(found, typename capture_type::block{which, true});
-      } catch (...) {
-        central_.give_unused(found, bytes);
-        throw;
-      }
+  bool is_due(cache const& mine) const noexcept {
+    return mine.cached_bytes > options_.stream_cache_bytes || central_.streams().wants_mark(mine);
+  }
+
+  // Records the stream's event, and moves what its cache has too much. The block that was freed is
+  // in its place already, so a failure costs others a wait and no more.
+  [[gnu::noinline]] void attend(stream_type stream) noexcept {
+    try {
+      turn const now{*this};
+      auto& mine = resolve(stream);
+      if (!central_.shed(mine)) { central_.streams().mark(mine); }
+    } catch (...) { unmarked_.fetch_add(1, std::memory_order_relaxed); }
+  }
+
+  void set_captured(cache& which, bool captured) noexcept {
+    std::lock_guard const held{which.lock};
+    which.captured = captured;
+  }
+
+  void note_opened(stream_type stream, std::uintptr_t address, std::size_t bytes, unsigned which) {
+    try {
+      auto* const mine = central_.streams().find(backend_.key(stream));
+      ledger_->opened(
+          live_block{address, bytes, mine == nullptr ? 0 : mine->id, backend_.thread_token()});
+    } catch (...) {
+      give_back(stream, address, which);
+      throw;
     }
-    captures_.lived();
-    auto const held = mine.lock.take();
-    mine.count_allocation(bytes);
-    mine.misses += fresh ? 1U : 0U;
-    return found;
   }
 
-  std::uint64_t identity(stream_type stream) {
-    if (auto const* const mine = known(this_thread(), stream)) { return mine->id; }
-    std::lock_guard const lock{mutex_};
-    return resolve(stream).id;
-  }
-
-  // The shard of a stream, noted for this thread. A captured stream cannot be identified, but means
-  // what it did. A handle that means another stream tells of one destroyed without `release`.
-  shard& resolve(stream_type stream) {
-    auto const key = backend_.key(stream);
-    auto* const captured = captures_.find_open([&](shard const& each) {
-      return backend_.key(each.stream) == key && each.nameable_here();
-    });
-    auto& found = captured != nullptr ? *captured : central_.streams().resolve(stream);
-    auto* const former = tables_.find_any(this_thread(), key);
-    if (former != nullptr && former != &found && former->open && !former->capturing()) {
-      central_.streams().abandon(*former);
-      central_.flush(*former, 0);
-    }
-    tables_.set(this_thread(), key, found, found.state.load(std::memory_order_relaxed) & ~1U);
-    return found;
-  }
-
-  // So that not every free overflows.
-  std::size_t kept_bytes() const noexcept { return options_.stream_cache_bytes / 4 * 3; }
-
-  alignas(64) Backend backend_;
-  pool_options const options_;
-  bool const plain_;  // calls that need no more than a stream's list may be served from it at once
   std::unique_ptr<pool_ledger> const ledger_;
-  capture_set<shard> captures_;
-  shard_tables<shard> tables_;
-  alignas(64) std::mutex mutex_;  // apart from what every call reads
-  pool_central<Backend> central_;
   std::uint64_t failures_ = 0;
+  std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache
+  std::atomic<std::uint64_t> unmarked_{0};
   std::atomic<std::uint64_t> unnoted_blocks_{0};
 };
 

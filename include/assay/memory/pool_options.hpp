@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/units.hpp>
-#include <assay/memory/pool_order.hpp>
+#include <assay/memory/stream_registry.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -14,16 +14,19 @@
 
 namespace assay::mr {
 
-/// How a pool behaves. Bytes are whole bytes; 0 is allowed where it says so.
+/// The options of a pool. Bytes are whole bytes.
 ///
-/// Beside what is live a pool keeps: rounding up to size classes, what streams keep (below, and 16
-/// MiB each that other threads freed), slabs of up to 8 MiB for blocks up to 256 KiB, and free
-/// pieces between blocks. It reserves more as long as that is at most a sixth, or one step of
-/// growth, above the most that was ever held. Beyond it free pages whose use is over are mapped
-/// anew, side by side; then what is free in slabs and what streams keep is collected; and only then
-/// more is reserved, a quarter of a step at a time. What is smaller than a page stays. Of more than
-/// 128 MiB that were reserved at once 64ths take the place of pages. Where chunks cannot be mapped,
-/// nothing is moved, and steps are whole.
+/// Beside live blocks a pool keeps four kinds of memory: the rounding up to size classes, the
+/// caches of streams, slabs of up to 8 MiB for blocks up to 256 KiB, and free pieces between
+/// blocks.
+///
+/// The pool reserves more while it then holds at most a sixth, or one step of growth, above the
+/// most that was ever in use. Beyond that it takes these steps in turn:
+/// 1. It maps free pages anew, side by side, once their last use is over. A chunk of more than 128
+///    MiB has pieces of a 64th in place of pages.
+/// 2. It collects the free memory of slabs and of the caches of streams.
+/// 3. It reserves more, a quarter of a step at a time.
+/// Where chunks cannot be mapped, nothing is moved, and steps are whole.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
@@ -34,35 +37,38 @@ struct pool_options {
   /// Reserve more, as far as said above, before taking blocks that another stream keeps, which
   /// makes streams wait.
   bool growth_before_steal = true;
-  /// Ask for the stream's identity on every call, so that a handle that came to mean another stream
-  /// without `release` is noticed at once.
-  bool identify_always = false;
+  /// The program promises `release(stream)` before it destroys a stream that it used with the pool,
+  /// and `capture(stream)` before it captures one. Calls then ask the driver nothing.
+  bool trust_handles = false;
   /// Keep a ledger of live blocks: finds double frees, foreign pointers, wrong sizes and leaks.
   bool checked = false;
   bool operator==(pool_options const&) const = default;
 };
 
-/// What the pool's logic needs of CUDA. `key` must be cheap and free of CUDA calls: equal handles
-/// have equal keys. `allocate` returns 0 when upstream has no room, and throws for other failures;
-/// where chunks are `contiguous`, ranges may span those that are neighbours. A chunk is made of
-/// pieces of `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie
-/// side by side. `move` takes runs of pieces and returns where their memory is now, side by side;
-/// 0, or an exception, if it is back with upstream. Both put memory at the address they are given,
-/// where that is not 0 and its room not taken. `synchronize` waits for the device, or says false
-/// where a capture forbids that; nothing else may disturb a capture on another stream, `await` of
-/// an event included. `capturing` says whether the stream is captured.
+/// What the pool's logic needs of CUDA. `key` makes no call of the driver; the handles of one
+/// stream have one key. `identify` gives the number of a stream that is not captured; no other
+/// stream of the process ever has it. `require_own` throws for a stream of another device.
+/// `allocate` returns 0 when upstream has no room, and throws for other failures; where chunks are
+/// `contiguous`, ranges may span those that are neighbours. A chunk is made of pieces of
+/// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
+/// side. `move` takes runs of pieces and returns where their memory is now, side by side; 0, or an
+/// exception, if it is back with upstream. Both put memory at the address they are given, where
+/// that is not 0 and its room not taken. `synchronize` waits for the device, or says false where a
+/// capture forbids that. Nothing else may disturb a capture on another stream. `capturing` says
+/// whether the stream is captured. `thread_token` is the number of this thread, never 0.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
              std::size_t bytes, std::uintptr_t address, std::vector<chunk_run> const& runs) {
-      { backend.key(stream) } noexcept -> std::same_as<std::uintptr_t>;
-      { backend.identify(stream) } -> std::same_as<stream_identity>;
+      { backend.key(stream) } noexcept -> std::same_as<stream_key>;
+      { backend.thread_token() } noexcept -> std::same_as<std::uint64_t>;
+      { backend.identify(stream) } -> std::same_as<std::uint64_t>;
+      backend.require_own(stream);
       { backend.make_event() } -> std::same_as<typename B::event_type>;
       { backend.destroy_event(event) } noexcept;
       backend.record(event, stream);
       backend.wait(stream, event);
       { backend.query(event) } -> std::same_as<bool>;
-      backend.await(event);
       { backend.capturing(stream) } -> std::same_as<bool>;
       { backend.contiguous() } noexcept -> std::same_as<bool>;
       { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;

@@ -11,15 +11,16 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <new>
 #include <set>
 #include <utility>
 #include <vector>
 
 namespace assay::mr {
 
-/// A point in a stream's order: the frees of shard `shard` up to `epoch`.
+/// A point in a stream's order: the frees of cache number `cache` up to `epoch`.
 struct order_point {
-  std::uint32_t shard;
+  std::uint32_t cache;
   std::uint64_t epoch;
   bool operator==(order_point const&) const = default;
 };
@@ -32,7 +33,7 @@ struct chunk_run {
 
 /// Free ranges of memory, best fit, the lowest first; coalescing with their neighbours in the same
 /// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use. A
-/// `Point` has a `shard` and an `epoch`, as `order_point` has.
+/// `Point` has a `cache` and an `epoch`, as `order_point` has.
 template <class Point>
 class basic_range_heap {
  public:
@@ -40,7 +41,7 @@ class basic_range_heap {
 
   struct range {
     std::size_t bytes;
-    std::vector<Point> after;  // at most one for each shard
+    std::vector<Point> after;  // at most one for each cache
   };
   using iterator = typename std::map<std::uintptr_t, range>::iterator;
   using run = chunk_run;
@@ -106,7 +107,7 @@ class basic_range_heap {
   }
   run free_chunks(iterator in) const { return free_chunks(in, in->second.bytes, in->second.bytes); }
 
-  /// Whether no chunk lies right before or behind what `free_chunks` found, or none it could join.
+  /// True if no chunk lies right before or behind what `free_chunks` found, or none it could join.
   bool alone(run const& found) const {
     if (!join_chunks_) { return true; }
     auto const first = chunks_.find(found.address);
@@ -248,11 +249,16 @@ class basic_range_heap {
     resize(from, before);
   }
 
-  void join(iterator low, iterator high) {
-    auto merged = low->second.after;
+  // Ranges stay apart where the host has no memory for the points of both.
+  void join(iterator low, iterator high) noexcept {
+    std::vector<Point> merged;
+    try {
+      merged.reserve(low->second.after.size() + high->second.after.size());
+    } catch (std::bad_alloc const&) { return; }
+    merged.assign(low->second.after.begin(), low->second.after.end());
     for (auto const& point : high->second.after) {
       auto const same = std::find_if(merged.begin(), merged.end(),
-                                     [&](auto const& other) { return other.shard == point.shard; });
+                                     [&](auto const& other) { return other.cache == point.cache; });
       if (same == merged.end()) {
         merged.push_back(point);
       } else {

@@ -6,9 +6,12 @@
 #include <assay/memory/range_heap.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,17 +25,17 @@ class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
-  /// What the small blocks get at a time at most: a power of two and at most a 32nd of all memory,
-  /// so that a slab not yet full is little of it; where there is no room for that a page, or one
-  /// block's size.
+  /// The largest slab. A slab has a power of two of bytes, and at most a 32nd of all memory, so
+  /// that one slab that is not full is little of it. Where that has no room, a slab is a page or
+  /// one block.
   static constexpr std::size_t most_slab_bytes = std::size_t{8} << 20U;
-  /// What slabs are made of, where they can be given up in pieces.
+  /// The size of the pieces of a slab that can be given up by themselves.
   static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
   /// Free pieces that make up as much go back by themselves, fewer when they are asked for. Over
   /// the traces of tests/memory/pool_reserved.cpp slabs that give up each piece at once scatter
   /// small blocks so far that ten times as many pages are mapped anew.
   static constexpr std::size_t returned_bytes = std::size_t{512} << 10U;
-  /// What upstream can map by itself.
+  /// The unit that upstream maps.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
   using heap = basic_range_heap<Point>;
@@ -48,7 +51,7 @@ class basic_slab_heap {
     return std::max(large_.largest_range(), small_.largest_range());
   }
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
-  /// Whether slabs have more free than a slab that is not yet full explains.
+  /// True if slabs have more free than a slab that is not yet full explains.
   bool scattered() const noexcept {
     return small_.free_bytes() > slab_bytes() + (chunk_bytes() - free_bytes()) / 8;
   }
@@ -85,27 +88,51 @@ class basic_slab_heap {
   }
 
   /// Adds a chunk from upstream, of pieces that may be taken out by themselves, and cuts a block
-  /// off its front.
+  /// off its front. 0 where the host has no memory for a slab: the chunk is free then.
   std::uintptr_t add(std::uintptr_t address, std::size_t chunk, std::size_t piece_bytes,
                      std::size_t bytes) {
     auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes(), chunk);
     large_.add(address, chunk, piece_bytes, taken);
-    return bytes <= small_bytes ? first_of(address, taken, bytes, std::vector<Point>{}) : address;
+    if (bytes > small_bytes) { return address; }
+    try {
+      return first_of(address, taken, bytes, std::vector<Point>{});
+    } catch (std::bad_alloc const&) {
+      return 0;  // the chunk is in the heap
+    }
   }
 
-  /// Gives back what `take` gave, or a part of it that is small if that was. What the host has no
-  /// memory to note is lost.
-  void give(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
+  /// Gives back what `take` gave, or a part of it that is small if that was. Where the host has no
+  /// memory to note it, it is set aside.
+  void give(std::uintptr_t address, std::size_t bytes, std::optional<Point> after) noexcept {
     try {
-      (bytes > small_bytes ? large_ : small_).insert(address, bytes, std::move(after));
-    } catch (...) {
-      lost_bytes_ += bytes;
+      std::vector<Point> points;
+      if (after) { points.push_back(*after); }
+      (bytes > small_bytes ? large_ : small_).insert(address, bytes, std::move(points));
+    } catch (std::bad_alloc const&) {
+      set_aside({address, bytes});
       return;
     }
     if (bytes > small_bytes) { return; }
     try {
       (void)return_pieces(small_.around(address), returned_bytes);
-    } catch (...) {  // they stay with the slabs until `reclaim`
+    } catch (std::bad_alloc const&) {  // they stay with the slabs until `reclaim`
+    }
+  }
+
+  /// Ranges that the host had no memory to note. Their order is lost, so only a wait for the device
+  /// makes them free.
+  struct unnoted_ranges {
+    std::array<chunk_run, 256> ranges{};
+    std::size_t count = 0;
+  };
+  bool has_unnoted() const noexcept { return unnoted_.count > 0; }
+  /// Takes out what is set aside, for `give` after a wait for the device or for `set_aside`.
+  unnoted_ranges take_unnoted() noexcept { return std::exchange(unnoted_, {}); }
+  void set_aside(chunk_run range) noexcept {
+    if (unnoted_.count < unnoted_.ranges.size()) {
+      unnoted_.ranges[unnoted_.count++] = range;
+    } else {
+      lost_bytes_ += range.bytes;  // until the pool goes
     }
   }
 
@@ -122,7 +149,7 @@ class basic_slab_heap {
     return std::clamp(std::bit_floor(large_.chunk_bytes() / 32), page_bytes, most_slab_bytes);
   }
 
-  // What is no smaller than a page begins on one.
+  // A block of a page or more begins on a page.
   static constexpr std::size_t alignment(std::size_t bytes) noexcept {
     return bytes < page_bytes ? 1 : page_bytes;
   }
@@ -153,11 +180,12 @@ class basic_slab_heap {
   void give_large(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
     try {
       large_.insert(address, bytes, std::move(after));
-    } catch (...) { lost_bytes_ += bytes; }
+    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
   }
 
   heap large_;
   heap small_;
+  unnoted_ranges unnoted_;
   std::size_t lost_bytes_ = 0;
 };
 

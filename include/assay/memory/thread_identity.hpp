@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Small numbers for threads: an index to find per-thread data, a token that never comes back.
+/// Internal to memory: small numbers for threads: an index to find per-thread data, a token that
+/// never comes back.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -23,23 +24,6 @@ struct thread_identity {
   std::uint64_t token;
 };
 
-/// The record of a thread: one cache line that only this thread writes. Records are never
-/// destroyed. The next thread under the index takes over the record, with a new token and an empty
-/// `recent`.
-struct alignas(128) thread_record : thread_identity {
-  /// The `owner_lock` that this thread holds or tries as its owner; others read it.
-  std::atomic<void const*> inside{nullptr};
-
-  /// The last answer of a `shard_tables`; `tables` is a number that no other one ever has.
-  struct answer {
-    std::uint64_t tables = 0;
-    std::uintptr_t key = 0;
-    void* shard = nullptr;
-    std::uint32_t state = 0;
-  };
-  answer recent;
-};
-
 namespace detail {
 
 /// Hands out the lowest free index. It is never destroyed: threads may outlive static objects.
@@ -49,17 +33,16 @@ class thread_registry {
     static auto* const only = new thread_registry;
     return *only;
   }
-  thread_record& enter() {
+  thread_identity& enter() {
     std::lock_guard const lock{mutex_};
     if (free_.empty()) {
-      records_.push_back(std::make_unique<thread_record>());
+      records_.push_back(std::make_unique<thread_identity>());
       records_.back()->index = records_.size() - 1;
       free_.push(records_.size() - 1);
     }
     auto& record = *records_[free_.top()];
     free_.pop();
     record.token = ++tokens_;
-    record.recent = {};
     return record;
   }
   void leave(std::size_t index) {
@@ -70,12 +53,12 @@ class thread_registry {
  private:
   std::mutex mutex_;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_;
-  std::vector<std::unique_ptr<thread_record>> records_;
+  std::vector<std::unique_ptr<thread_identity>> records_;
   std::uint64_t tokens_ = 0;
 };
 
 // Constant-initialised and without a destructor, so that reading it is one load and no guard.
-inline constinit thread_local thread_record* current_thread = nullptr;
+inline constinit thread_local thread_identity* current_thread = nullptr;
 
 struct thread_exit {
   std::size_t index;
@@ -87,7 +70,7 @@ struct thread_exit {
   }
 };
 
-[[gnu::noinline, gnu::cold]] inline thread_record& enter_thread() {
+[[gnu::noinline, gnu::cold]] inline thread_identity& enter_thread() {
   current_thread = &thread_registry::instance().enter();
   thread_local thread_exit const at_exit{current_thread->index};
   (void)at_exit;
@@ -97,12 +80,9 @@ struct thread_exit {
 }  // namespace detail
 
 /// The calling thread's record.
-inline thread_record& this_thread() {
+inline thread_identity& this_thread() {
   auto* const me = detail::current_thread;
   return me != nullptr ? *me : detail::enter_thread();
 }
-
-/// The same without a call; null where the thread has none yet.
-inline thread_record* this_thread_if_known() noexcept { return detail::current_thread; }
 
 }  // namespace assay::mr

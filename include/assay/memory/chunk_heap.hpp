@@ -5,20 +5,22 @@
 
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/pool_options.hpp>
-#include <assay/memory/pool_order.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/memory/slab_heap.hpp>
+#include <assay/memory/stream_registry.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace assay::mr {
 
-/// What taking a block may do about the work that must precede it.
+/// The means by which a block may be made ready for a stream.
 enum class effort {
   none,  ///< nothing: that work is known to precede the block's
   ask,   ///< ask the device whether it is over
@@ -27,13 +29,13 @@ enum class effort {
 
 /// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
 template <pool_backend Backend>
-class pool_store {
+class chunk_heap {
  public:
-  using shard = pool_shard<Backend>;
-  using book = stream_book<Backend>;
+  using cache = stream_cache<Backend>;
+  using registry = stream_registry<Backend>;
 
   /// Throws `out_of_memory` where the initial bytes are not to be had.
-  pool_store(Backend& backend, pool_options const& options, book& streams)
+  chunk_heap(Backend& backend, pool_options const& options, registry& streams)
       : backend_(backend), options_(options), streams_(streams), heap_(backend.contiguous()) {
     if (options.initial_bytes == 0) { return; }
     auto const bytes = rounded(options.initial_bytes);
@@ -45,8 +47,8 @@ class pool_store {
                           describe_bytes(options.initial_bytes));
     }
   }
-  pool_store(pool_store const&) = delete;
-  pool_store& operator=(pool_store const&) = delete;
+  chunk_heap(chunk_heap const&) = delete;
+  chunk_heap& operator=(chunk_heap const&) = delete;
 
   /// Returns all chunks to upstream; no work uses them any more.
   void clear() noexcept {
@@ -55,18 +57,19 @@ class pool_store {
   }
 
   slab_heap const& heap() const noexcept { return heap_; }
+  slab_heap& heap() noexcept { return heap_; }
   std::size_t held_bytes() const noexcept { return heap_.chunk_bytes() - heap_.free_bytes(); }
   std::size_t peak_held_bytes() const noexcept { return peak_held_bytes_; }
   std::uint64_t upstream_calls() const noexcept { return upstream_calls_; }
-  /// Whether the last request that went upstream was refused.
+  /// True if the last request that went upstream was refused.
   bool refused() const noexcept { return refused_; }
 
-  /// Whether so much lies free, in pieces or in order behind some stream, that waiting is better
-  /// than reserving ever more.
+  /// True if more than an eighth of the memory in use lies free, in pieces or behind some stream: a
+  /// wait is better then than to reserve ever more.
   bool crowded() const noexcept { return heap_.free_bytes() > held_bytes() / 8; }
 
   /// A block for work on `to` (null: whatever stream), 0 if there is none.
-  std::uintptr_t take(shard* to, std::size_t bytes, effort how) {
+  std::uintptr_t take(cache* to, std::size_t bytes, effort how) {
     return noted(heap_.take(
         bytes, tries,
         // To ask is cheaper than another slab.
@@ -79,26 +82,26 @@ class pool_store {
   }
 
   /// Gives back a block that nobody may use before `after`.
-  void give(std::uintptr_t address, std::size_t bytes, std::vector<order_point> after) noexcept {
-    heap_.give(address, bytes, std::move(after));
+  void give(std::uintptr_t address, std::size_t bytes, std::optional<order_point> after) noexcept {
+    heap_.give(address, bytes, after);
   }
 
   /// A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block
   /// while upstream refuses. Chunks that can be joined need not be as large as a step of growth.
-  std::uintptr_t grow(shard* to, std::size_t bytes) {
+  std::uintptr_t grow(cache* to, std::size_t bytes) {
     auto const step = options_.growth_bytes / (heap_.large().joins_chunks() ? 4 : 1);
     return grow(to, bytes, options_.max_bytes, step);
   }
 
   /// The same as long as what is reserved stays near the most that was held, and by whole steps.
-  std::uintptr_t grow_within(shard* to, std::size_t bytes) {
+  std::uintptr_t grow_within(cache* to, std::size_t bytes) {
     return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)), options_.growth_bytes);
   }
 
   /// A block of free pages that lay apart and whose use has passed, mapped anew side by side, or
   /// behind a free range that lacks them; 0 if there are not enough. The longest runs go first,
   /// since each is one call of the driver.
-  std::uintptr_t gather(shard* to, std::size_t bytes) {
+  std::uintptr_t gather(cache* to, std::size_t bytes) {
     if (!backend_.contiguous() || bytes <= slab_heap::small_bytes) { return 0; }
     (void)heap_.reclaim(slab_heap::returned_bytes);
     auto& large = heap_.large();
@@ -117,18 +120,19 @@ class pool_store {
   }
 
   /// A block of what is free in slabs, down to single pieces.
-  std::uintptr_t from_slabs(shard* to, std::size_t bytes) {
+  std::uintptr_t from_slabs(cache* to, std::size_t bytes) {
     return heap_.reclaim(slab_heap::slab_piece_bytes) == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
-  /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
+  /// Takes out chunks that are wholly free, and whose last use has passed, while at least
   /// `keep_bytes` stay reserved; the largest ranges first.
-  std::size_t release_beyond(std::size_t keep_bytes) {
+  /// The caller gives the runs to `Backend::deallocate` once it has left the pool's mutex.
+  std::vector<chunk_run> take_beyond(std::size_t keep_bytes) {
     (void)heap_.reclaim(slab_heap::slab_piece_bytes);
     auto ranges = idle_ranges(effort::none);
     std::reverse(ranges.begin(), ranges.end());
     auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());
-    return release(ranges, most, most);
+    return take_chunks(ranges, most, most);
   }
 
   /// Returns to upstream what it needs to give a block of a size in one piece; nothing if it could
@@ -137,7 +141,11 @@ class pool_store {
     auto const ranges = idle_ranges(effort::ask);
     auto left = heap_.chunk_bytes();
     for (auto const each : ranges) { left -= heap_.large().free_chunks(each).bytes; }
-    if (left + rounded(bytes) <= options_.max_bytes) { (void)release(ranges, rounded(bytes), all); }
+    if (left + rounded(bytes) <= options_.max_bytes) {
+      for (auto const& run : take_chunks(ranges, rounded(bytes), all)) {
+        backend_.deallocate(run.address, run.bytes);
+      }
+    }
   }
 
  private:
@@ -153,9 +161,9 @@ class pool_store {
     return taken;
   }
 
-  bool ready(shard* to, range_heap::range const& range, effort how) {
+  bool ready(cache* to, range_heap::range const& range, effort how) {
     return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-      return how == effort::wait ? streams_.of(to, point) != book::standing::unknown
+      return how == effort::wait ? streams_.of(to, point) != registry::standing::unknown
                                  : streams_.passed(to, point, how == effort::ask);
     });
   }
@@ -170,14 +178,14 @@ class pool_store {
 
   // A range that lacks less of a block than any other, and has room for it behind; none where
   // ranges end with their chunk.
-  range_heap::iterator extensible(shard* to, std::size_t bytes) {
+  range_heap::iterator extensible(cache* to, std::size_t bytes) {
     auto& large = heap_.large();
     if (bytes <= slab_heap::small_bytes || !large.joins_chunks()) { return large.none(); }
     return large.extensible(bytes, tries,
                             [&](auto const& range) { return ready(to, range, effort::ask); });
   }
 
-  std::uintptr_t grow(shard* to, std::size_t bytes, std::size_t most_bytes,
+  std::uintptr_t grow(cache* to, std::size_t bytes, std::size_t most_bytes,
                       std::size_t step_bytes) {
     auto& large = heap_.large();
     auto const left =
@@ -272,21 +280,25 @@ class pool_store {
     return found;
   }
 
-  // Returns chunks that are wholly free to upstream until they make up `enough_bytes`.
-  std::size_t release(std::vector<range_heap::iterator> const& ranges, std::size_t enough_bytes,
-                      std::size_t most_bytes) {
+  // Takes out chunks that are wholly free until they make up `enough_bytes`.
+  std::vector<chunk_run> take_chunks(std::vector<range_heap::iterator> const& ranges,
+                                     std::size_t enough_bytes, std::size_t most_bytes) {
+    std::vector<chunk_run> found;
+    found.reserve(ranges.size());
     std::size_t released = 0;
     for (auto const each : ranges) {
       if (released >= enough_bytes) { break; }
       auto const run =
           heap_.large().free_chunks(each, enough_bytes - released, most_bytes - released);
       if (run.bytes == 0) { continue; }
-      heap_.large().remove(each, run);
-      backend_.deallocate(run.address, run.bytes);
+      try {
+        heap_.large().remove(each, run);
+      } catch (std::bad_alloc const&) { break; }  // the chunks stay in the heap
       ++upstream_calls_;
+      found.push_back(run);
       released += run.bytes;
     }
-    return released;
+    return found;
   }
 
   // Asks upstream for a chunk, at `wish` where it can, and gives it back unless `add(address)`
@@ -308,7 +320,7 @@ class pool_store {
 
   Backend& backend_;
   pool_options const& options_;
-  book& streams_;
+  registry& streams_;
   slab_heap heap_;
   std::size_t peak_held_bytes_ = 0;
   std::uint64_t upstream_calls_ = 0;

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The pool's slow path: where blocks come from when a stream has none of its own.
+#pragma once
+
+#include <assay/memory/chunk_heap.hpp>
+#include <assay/memory/concepts.hpp>
+#include <assay/memory/pool_capture.hpp>
+#include <assay/memory/pool_options.hpp>
+#include <assay/memory/request.hpp>
+#include <assay/memory/stats.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// The blocks and bytes of a pool that are out of use.
+struct pool_troubles {
+  std::size_t parked_blocks;
+  std::size_t lost_bytes;
+  std::uint64_t unmarked_events;
+  bool refused;  ///< the last request that went upstream was
+};
+
+/// One clause. Needs the pool's mutex; takes the lock of each cache.
+template <class Backend>
+std::string describe_pool(stream_registry<Backend> const& streams, slab_heap const& heap,
+                          std::size_t max_bytes, pool_troubles const& troubles) {
+  std::size_t cached = 0;
+  std::size_t open = 0;
+  for (auto const& each : streams.caches()) {
+    std::lock_guard const held{each->lock};
+    cached += each->cached_bytes;
+    open += each->open ? 1U : 0U;
+  }
+  auto const reserved = heap.chunk_bytes();
+  std::string text = describe_bytes(reserved) + " reserved";
+  if (max_bytes != std::numeric_limits<std::size_t>::max()) {
+    text += " of at most " + describe_bytes(max_bytes);
+  }
+  text += ", " + describe_bytes(reserved - heap.free_bytes() - cached) + " in use, " +
+          describe_bytes(cached) + " kept by " + std::to_string(open) + " streams, " +
+          describe_bytes(heap.free_bytes()) + " free in ranges of at most " +
+          describe_bytes(heap.largest_range());
+  if (troubles.parked_blocks != 0) {
+    text += ", " + std::to_string(troubles.parked_blocks) + " blocks of graphs that may still run";
+  }
+  if (troubles.lost_bytes != 0) {
+    text += ", " + describe_bytes(troubles.lost_bytes) + " lost track of";
+  }
+  if (troubles.unmarked_events != 0) {
+    text += ", " + std::to_string(troubles.unmarked_events) + " events not recorded";
+  }
+  return troubles.refused ? text + "; upstream has no more" : text;
+}
+
+/// The order in which a stream's cache, the store, other streams and waiting are tried. Guarded by
+/// the pool's mutex; holds the lock of at most one cache, never across a call of the backend.
+template <pool_backend Backend>
+class central_allocator {
+ public:
+  using cache = stream_cache<Backend>;
+  using registry = stream_registry<Backend>;
+  using standing = typename registry::standing;
+  using block_map = typename pool_capture<cache>::block_map;
+
+  central_allocator(Backend& backend, pool_options const& options)
+      : options_(options),
+        streams_(backend, options.trust_handles),
+        store_(backend, options, streams_) {}
+  central_allocator(central_allocator const&) = delete;
+  central_allocator& operator=(central_allocator const&) = delete;
+
+  /// Returns all memory to upstream; no work uses it any more.
+  void clear() noexcept { store_.clear(); }
+
+  slab_heap& heap() noexcept { return store_.heap(); }
+  registry& streams() noexcept { return streams_; }
+  registry const& streams() const noexcept { return streams_; }
+  /// Blocks of graphs that nobody says the end of.
+  block_map& kept_for_graphs() noexcept { return kept_for_graphs_; }
+  std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
+
+  /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
+  /// has become ready, more of upstream within the heap's bound, a wait, blocks that other streams
+  /// keep, pages mapped anew, pieces of slabs, all that streams keep, more of upstream than that.
+  /// 0 where only waiting can help.
+  std::uintptr_t acquire(cache& to, unsigned which) {
+    auto const bytes = size_class::sizes[which];
+    if (auto const found = refill(to, which)) { return found; }
+    if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
+    // Memory behind unmarked frees of other streams cannot be had now. Their next frees mark it.
+    if (streams_.unmarked_beside(&to)) { streams_.call_for_marks(); }
+    bool const crowded = store_.crowded();
+    for (bool const waits : {false, true}) {
+      if (waits) {
+        if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+        flush(to, 0);
+        if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+      }
+      if (!options_.growth_before_steal || crowded != waits) { continue; }
+      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
+    }
+    if (auto const found = steal(to, which)) { return found; }
+    if (!options_.growth_before_steal) {
+      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
+    }
+    // Before pages are mapped anew, what streams keep goes, unless it is much beside the block.
+    if (kept_bytes() / 8 <= bytes) {
+      flush_all();
+      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+    }
+    if (auto const found = store_.gather(&to, bytes)) { return found; }
+    if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
+    flush_all();
+    if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+    if (auto const found = store_.gather(&to, bytes)) { return found; }
+    return store_.grow(&to, bytes);
+  }
+
+  /// The same after a wait: chunks that fit nothing make room for one that does.
+  std::uintptr_t acquire_after_wait(cache& to, unsigned which) {
+    if (auto const found = acquire(to, which)) { return found; }
+    store_.release_for(size_class::sizes[which]);
+    return store_.grow(&to, size_class::sizes[which]);
+  }
+
+  /// A block that nothing precedes, whatever stream uses it; 0 where only waiting can help.
+  std::uintptr_t acquire_unordered(std::size_t bytes) {
+    if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
+    if (auto const found = store_.grow_within(nullptr, bytes)) { return found; }
+    if (auto const found = store_.grow(nullptr, bytes)) { return found; }
+    streams_.call_for_marks();
+    flush_all();
+    return store_.take(nullptr, bytes, effort::ask);
+  }
+
+  /// The counts of all streams, but for failures.
+  statistics count() {
+    statistics sum;
+    std::uint64_t misses = 0;
+    std::uint64_t freed = 0;
+    for (auto const& each : streams_.caches()) {
+      std::lock_guard const held{each->lock};
+      sum.allocations += each->allocations;
+      sum.deallocations += each->deallocations;
+      sum.bytes += each->allocated_bytes;
+      freed += each->deallocated_bytes;
+      misses += each->misses;
+    }
+    sum.live_bytes = sum.bytes - freed;
+    sum.peak_bytes = store_.peak_held_bytes();
+    sum.reserved_bytes = reserved_bytes();
+    sum.reused_blocks = sum.allocations - misses;
+    sum.upstream_calls = store_.upstream_calls();
+    sum.steals = steals_;
+    return sum;
+  }
+
+  /// Keeps blocks of a graph that is gone, but may still run, until the device has been waited for.
+  void park(block_map& blocks) noexcept { parked_.merge(blocks); }
+  /// The same for a block of a stream that went without an event. In the heap it would join its
+  /// neighbours, and nobody could use those either.
+  bool park(std::uintptr_t address, unsigned which) noexcept {
+    try {
+      parked_.emplace(address, typename pool_capture<cache>::block{which, false, false});
+    } catch (...) { return false; }
+    return true;
+  }
+
+  /// Parked blocks, which are the caller's to wait for and to give back by `give_unused`.
+  block_map take_parked() noexcept { return std::exchange(parked_, {}); }
+
+  /// Moves a stream's oldest and largest free blocks to the heap until it keeps at most
+  /// `keep_bytes`.
+  void flush(cache& from, std::size_t keep_bytes) {
+    moved_.clear();
+    {
+      std::lock_guard const held{from.lock};
+      if (from.cached_bytes <= keep_bytes) { return; }
+      from.shed(keep_bytes, moved_);
+    }
+    if (moved_.empty()) { return; }
+    // One event for all that moves. Whoever takes of it later finds it passed, most likely, and
+    // need neither wait nor grow; and a thread's default stream can be named by nobody else.
+    // Without the event others wait, so a failure to record costs time and no safety.
+    if (streams_.nameable(from)) {
+      try {
+        streams_.mark(from);
+      } catch (...) { ++unmarked_; }
+    }
+    for (auto const& [block, which] : moved_) {
+      if (from.open || block.epoch <= from.event_epoch || !park(block.address, which)) {
+        store_.give(block.address, size_class::bytes(which), order_point{from.index, block.epoch});
+      }
+    }
+  }
+
+  /// Moves what the cache of the present stream has too much, after an event, and a quarter more,
+  /// so that not every free does so; false where nothing was to move.
+  bool shed(cache& from) {
+    if (kept_bytes_of(from) <= options_.stream_cache_bytes) { return false; }
+    flush(from, options_.stream_cache_bytes / 4 * 3);
+    return true;
+  }
+
+  /// True if memory lies free that only a wait for the device can make ready for the present
+  /// stream.
+  bool needs_device() {
+    return !parked_.empty() || store_.heap().has_unnoted() ||
+           streams_.unmarked_beside(streams_.present());
+  }
+
+  void flush_all() {
+    for (auto const& each : streams_.caches()) { flush(*each, 0); }
+  }
+
+  /// `chunk_heap::take_beyond`.
+  std::vector<chunk_run> take_beyond(std::size_t keep_bytes) {
+    return store_.take_beyond(keep_bytes);
+  }
+
+  /// Puts a block back that nothing has used.
+  void give_unused(std::uintptr_t address, std::size_t bytes) noexcept {
+    store_.give(address, bytes, {});
+  }
+
+  /// The state as one clause, for messages.
+  std::string state() {
+    return describe_pool(streams_, store_.heap(), options_.max_bytes,
+                         {parked_.size() + kept_for_graphs_.size(), store_.heap().lost_bytes(),
+                          unmarked_, store_.refused()});
+  }
+
+ private:
+  static constexpr std::size_t refill_bytes = std::size_t{64} << 10U;
+
+  // Small blocks come several at a time, fewer where slabs are full of holes: those would be left.
+  std::uintptr_t refill(cache& to, unsigned which) {
+    auto const bytes = size_class::bytes(which);
+    auto const together = refill_bytes / (store_.heap().scattered() ? 4 : 1);
+    auto const wanted = std::clamp<std::size_t>(together / bytes, 1, 32);
+    if (wanted > 1) {
+      if (auto const first = store_.take(&to, bytes * wanted, effort::none)) {
+        std::size_t kept = 1;
+        try {
+          std::lock_guard const held{to.lock};
+          to.lists[which].reserve(to.lists[which].size() + wanted);
+          for (; kept < wanted; ++kept) {
+            to.lists[which].push_newest({first + kept * bytes, to.epoch});
+            to.cached_bytes += bytes;
+          }
+        } catch (std::bad_alloc const&) {
+          // The range was in order for this stream alone.
+          std::lock_guard const held{to.lock};
+          store_.give(first + bytes, bytes * (wanted - 1), order_point{to.index, to.epoch});
+        }
+        return first;
+      }
+    }
+    return store_.take(&to, bytes, effort::none);
+  }
+
+  static std::size_t kept_bytes_of(cache& of) {
+    std::lock_guard const held{of.lock};
+    return of.cached_bytes;
+  }
+  std::size_t kept_bytes() const {
+    std::size_t sum = 0;
+    for (auto const& each : streams_.caches()) { sum += kept_bytes_of(*each); }
+    return sum;
+  }
+
+  std::uintptr_t steal(cache& to, unsigned which) {
+    auto const& all = streams_.caches();
+    for (bool const wait : {false, true}) {
+      for (std::size_t step = 1; step < all.size(); ++step) {
+        auto& victim = *all[(to.index + step) % all.size()];
+        if (auto const found = steal_from(victim, to, which, wait)) { return found; }
+      }
+    }
+    return 0;
+  }
+
+  // Takes the older half of what a stream keeps of a class, as far as an event covers it or can.
+  std::uintptr_t steal_from(cache& victim, cache& to, unsigned which, bool wait) {
+    bool const covers_all = streams_.nameable(victim);
+    std::size_t wanted = 0;
+    std::uint64_t newest = 0;
+    {
+      std::lock_guard const held{victim.lock};
+      auto const& list = victim.lists[which];
+      wanted = (list.size() + 1) / 2;
+      auto const covered = [&](std::size_t nth) {
+        return covers_all || list.oldest(static_cast<std::uint32_t>(nth)).epoch <=
+                                 std::max(victim.event_epoch, victim.completed);
+      };
+      while (wanted > 0 && !covered(wanted - 1)) { --wanted; }
+      if (wanted == 0) { return 0; }
+      newest = list.oldest(static_cast<std::uint32_t>(wanted - 1)).epoch;
+    }
+    order_point const point{victim.index, newest};
+    auto const where = streams_.of(&to, point);
+    if (where == standing::unknown || (where == standing::waitable && !wait)) { return 0; }
+    moved_.clear();
+    moved_.reserve(wanted);
+    streams_.require(to, point);
+    auto const bytes = size_class::bytes(which);
+    {
+      std::lock_guard const held{victim.lock};
+      auto& list = victim.lists[which];
+      while (list.size() > 0 && list.oldest(0).epoch <= newest && moved_.size() < wanted) {
+        moved_.push_back({list.pop_oldest(), which});
+        victim.cached_bytes -= bytes;
+      }
+    }
+    if (moved_.empty()) { return 0; }
+    ++steals_;
+    // Blocks beyond the limit of the cache go to the heap, ordered behind the victim.
+    for (std::size_t i = 1; i < moved_.size(); ++i) {
+      auto const& block = moved_[i].first;
+      if (!to.keep(block.address, which, options_.stream_cache_bytes)) {
+        store_.give(block.address, bytes, order_point{victim.index, block.epoch});
+      }
+    }
+    return moved_.front().first.address;
+  }
+
+  pool_options const& options_;
+  registry streams_;
+  chunk_heap<Backend> store_;
+  block_map parked_;
+  block_map kept_for_graphs_;
+  std::vector<sized_block> moved_;
+  std::uint64_t steals_ = 0;
+  std::uint64_t unmarked_ = 0;
+};
+
+}  // namespace assay::mr

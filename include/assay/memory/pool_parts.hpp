@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to mr::pool: what the pool's mutex guards, and waiting for work without it.
+#pragma once
+
+#include <assay/memory/central_allocator.hpp>
+#include <assay/memory/pool_capture.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// The parts of a pool behind its mutex.
+template <pool_backend Backend>
+class pool_parts {
+ public:
+  using stream_type = typename Backend::stream_type;
+  using cache = stream_cache<Backend>;
+  using capture_type = pool_capture<cache>;
+
+  pool_parts(Backend backend, pool_options const& options)
+      : backend_(std::move(backend)), options_(options), central_(backend_, options_) {}
+  pool_parts(pool_parts const&) = delete;
+  pool_parts& operator=(pool_parts const&) = delete;
+  /// Waits for the device. Where a capture forbids the wait, the memory, which a graph may use, is
+  /// left to the end of the process.
+  ~pool_parts() {
+    try {
+      if (central_.reserved_bytes() > 0 && !backend_.synchronize()) { return; }
+    } catch (...) {  // the device has failed: nothing runs on it any more
+    }
+    central_.clear();
+  }
+
+ protected:
+  /// The pool's mutex, for one call. The stream of the call may be gone after it.
+  class turn {
+   public:
+    explicit turn(pool_parts& of) : of_(of), lock_(of.mutex_) {}
+    turn(turn const&) = delete;
+    turn& operator=(turn const&) = delete;
+    ~turn() { of_.central_.streams().leave_present(); }
+
+   private:
+    pool_parts& of_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  /// The cache of a stream that is not captured. Needs the mutex.
+  cache& resolve(stream_type stream) {
+    cache* former = nullptr;
+    auto& found = central_.streams().resolve(stream, &former);
+    if (former != nullptr) { central_.flush(*former, 0); }
+    return found;
+  }
+
+  /// Waits, without the mutex, for all work before the frees so far: for the events that were
+  /// recorded where that suffices, since a wait for the device would end a capture elsewhere. False
+  /// where it does not suffice and a capture forbids to wait for the device.
+  bool wait_for_work(bool events_suffice) {
+    std::vector<std::uint64_t> covered;
+    typename central_allocator<Backend>::block_map parked;
+    slab_heap::unnoted_ranges unnoted;
+    bool known_capture = false;
+    {
+      turn const now{*this};
+      known_capture = captures_.any_open();
+      if (!known_capture && !events_suffice) {
+        covered = central_.streams().close_epochs();
+        parked = central_.take_parked();
+        unnoted = central_.heap().take_unnoted();
+      }
+    }
+    auto const put_back = [&] {
+      central_.park(parked);
+      for (; unnoted.count > 0; --unnoted.count) {
+        central_.heap().set_aside(unnoted.ranges[unnoted.count - 1]);
+      }
+    };
+    bool waited = false;
+    try {
+      waited = !known_capture && !events_suffice && backend_.synchronize();
+    } catch (...) {
+      turn const now{*this};
+      put_back();
+      throw;
+    }
+    if (!waited) {
+      for (bool pending = true; pending; std::this_thread::yield()) {
+        turn const now{*this};
+        put_back();
+        pending = central_.streams().pending();
+      }
+      return events_suffice;
+    }
+    turn const now{*this};
+    central_.streams().complete(covered);
+    for (auto const& [address, block] : parked) {
+      central_.give_unused(address, size_class::sizes[block.which]);
+    }
+    for (std::size_t i = 0; i < unnoted.count; ++i) {
+      central_.give_unused(unnoted.ranges[i].address, unnoted.ranges[i].bytes);
+    }
+    return true;
+  }
+
+  /// A block of a graph for its captured stream; 0 if there is none unless work ends. Needs the
+  /// mutex.
+  std::uintptr_t take_held(capture_type& hold, unsigned which) {
+    auto const bytes = size_class::sizes[which];
+    auto found = hold.reuse(which);
+    bool const fresh = found == 0;
+    if (fresh) {
+      found = central_.acquire_unordered(bytes);
+      if (found == 0) { return 0; }
+      try {
+        hold.blocks.emplace(found, typename capture_type::block{which, true});
+      } catch (...) {
+        central_.give_unused(found, bytes);
+        throw;
+      }
+    }
+    captures_.lived();
+    std::lock_guard const held{hold.stream->lock};
+    hold.stream->count_allocation(bytes);
+    hold.stream->misses += fresh ? 1U : 0U;
+    return found;
+  }
+
+  /// Keeps a block from before a capture that was freed in it: the graph uses it as long as it can
+  /// replay. Where no hold tells when the graph goes, the block is kept as long as the pool.
+  void keep_for_graph(capture_type* hold, std::uintptr_t address, unsigned which) {
+    auto* const keeper = hold != nullptr ? hold : captures_.only_open();
+    auto& kept = keeper != nullptr ? keeper->blocks : central_.kept_for_graphs();
+    kept.emplace(address, typename capture_type::block{which, false, hold != nullptr});
+  }
+
+  Backend backend_;
+  pool_options const options_;
+  capture_set<cache> captures_;
+  alignas(64) std::mutex mutex_;  // apart from what every call reads
+  central_allocator<Backend> central_;
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to mr::pool: the free blocks that the pool keeps for one stream.
+#pragma once
+
+#include <assay/memory/size_class.hpp>
+#include <assay/memory/thread_identity.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// A free block, and the epoch of its stream in which it was freed.
+struct free_block {
+  std::uintptr_t address;
+  std::uint64_t epoch;
+};
+
+/// A free block and its size class.
+using sized_block = std::pair<free_block, unsigned>;
+
+/// Free blocks of one size in the order in which they were freed. The stream takes the newest,
+/// which is most likely still in a cache. Others take the oldest, whose work is most likely done.
+class block_list {
+ public:
+  std::size_t size() const noexcept { return count_; }
+
+  void push_newest(free_block block) {
+    if (count_ == capacity_) [[unlikely]] { reserve(count_ + 1); }
+    at(oldest_ + count_++) = block;
+  }
+  free_block pop_newest() noexcept { return at(oldest_ + --count_); }
+  free_block pop_oldest() noexcept {
+    auto const block = oldest(0);
+    oldest_ = (oldest_ + 1) & (capacity_ - 1);
+    --count_;
+    return block;
+  }
+  free_block oldest(std::uint32_t nth) const noexcept { return at(oldest_ + nth); }
+
+  /// Makes room, so that pushes up to `wanted` blocks in all do not throw.
+  void reserve(std::size_t wanted) {
+    if (wanted <= capacity_) { return; }
+    auto const larger = static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(wanted, 8)));
+    auto moved = std::make_unique<free_block[]>(larger);
+    for (std::uint32_t i = 0; i < count_; ++i) { moved[i] = oldest(i); }
+    blocks_ = std::move(moved);
+    capacity_ = larger;
+    oldest_ = 0;
+  }
+
+ private:
+  free_block& at(std::uint32_t place) const noexcept { return blocks_[place & (capacity_ - 1)]; }
+
+  std::unique_ptr<free_block[]> blocks_;
+  std::uint32_t capacity_ = 0;  // a power of two
+  std::uint32_t oldest_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+/// A lock that is held for a few instructions. An uncontended pair of calls takes half the time of
+/// a `std::mutex`.
+class spin_lock {
+ public:
+  void lock() noexcept {
+    while (held_.exchange(true, std::memory_order_acquire)) {
+      for (int i = 0; held_.load(std::memory_order_relaxed); ++i) {
+        if (i >= 64) { std::this_thread::yield(); }  // the holder may have lost its processor
+      }
+    }
+  }
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+/// The name of a stream in the pool's lookup. `value` is the stream's handle, or stands for the
+/// default stream of a thread. `token` is 0, or that of the thread whose default stream it is: a
+/// later thread may have the same value, and no other thread ever has the same token.
+struct stream_key {
+  std::uintptr_t value = 0;
+  std::uint64_t token = 0;
+  bool operator==(stream_key const&) const = default;
+};
+
+/// The key of the calling thread's default stream.
+inline stream_key thread_key() noexcept {
+  auto const& me = this_thread();
+  return {(std::uintptr_t{1} << 63U) | me.index, me.token};
+}
+
+/// Everything that the pool keeps for one stream. A cache whose stream has gone serves another
+/// stream later, and is never destroyed before the pool.
+template <class Backend>
+struct stream_cache {
+  using stream_type = typename Backend::stream_type;
+
+  explicit stream_cache(std::uint32_t number) : index(number) {}
+
+  std::uint32_t const index;
+
+  // Under `lock`, which is never held together with another cache's, nor across a driver call.
+  alignas(64) spin_lock lock;
+  bool open = false;      ///< serves the stream `key`
+  bool captured = false;  ///< a `capture_hold` is open for the stream
+  stream_key key;
+  std::uint64_t id = 0;        ///< of the stream, which no other stream of the process ever has
+  std::uint64_t epoch = 1;     ///< of frees that happen now
+  std::uint64_t answered = 0;  ///< the last call for marks that this cache has followed
+  std::size_t cached_bytes = 0;
+  std::size_t unmarked_bytes = 0;  ///< freed since the last event
+  std::uint64_t allocations = 0, deallocations = 0, misses = 0;
+  std::uint64_t allocated_bytes = 0, deallocated_bytes = 0;
+  std::array<block_list, size_class::count> lists;
+
+  // Under the pool's mutex.
+  alignas(64) stream_type stream{};
+  typename Backend::event_type event{};
+  bool has_event = false;
+  std::uint64_t event_epoch = 0;    ///< frees up to this epoch come before `event`
+  std::uint64_t completed = 0;      ///< frees up to this epoch come before now
+  std::vector<std::uint64_t> seen;  ///< by cache: this stream comes after its frees up to there
+
+  // The following need `lock`.
+
+  /// True if the cache is that of `who`, and no hold is open for it.
+  bool serves(stream_key const& who) const noexcept { return open && key == who && !captured; }
+
+  void count_allocation(std::size_t block_bytes) noexcept {
+    ++allocations;
+    allocated_bytes += block_bytes;
+  }
+  void count_deallocation(std::size_t block_bytes) noexcept {
+    ++deallocations;
+    deallocated_bytes += block_bytes;
+  }
+
+  /// Takes the newest free block of a class; 0 if there is none.
+  std::uintptr_t pop(unsigned which) noexcept {
+    auto& list = lists[which];
+    if (list.size() == 0) { return 0; }
+    auto const block_bytes = size_class::sizes[which];
+    cached_bytes -= block_bytes;
+    count_allocation(block_bytes);
+    return list.pop_newest().address;
+  }
+
+  /// Takes back a block that was in use.
+  void push(std::uintptr_t address, unsigned which) {
+    auto const block_bytes = size_class::sizes[which];
+    lists[which].push_newest({address, epoch});
+    cached_bytes += block_bytes;
+    unmarked_bytes += block_bytes;
+    count_deallocation(block_bytes);
+  }
+
+  /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
+  void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
+    std::size_t blocks = 0;
+    for (auto const& list : lists) { blocks += list.size(); }
+    into.reserve(blocks);
+    for (unsigned which = size_class::count; which-- > 0 && cached_bytes > keep_bytes;) {
+      auto& list = lists[which];
+      while (list.size() > 0 && cached_bytes > keep_bytes) {
+        into.push_back({list.pop_oldest(), which});
+        cached_bytes -= size_class::sizes[which];
+      }
+    }
+  }
+
+  /// Adds a block for work after now, unless more than `most_bytes` were kept then. Takes the lock.
+  bool keep(std::uintptr_t address, unsigned which, std::size_t most_bytes) noexcept {
+    std::lock_guard const held{lock};
+    auto const block_bytes = size_class::sizes[which];
+    if (cached_bytes + block_bytes > most_bytes) { return false; }
+    try {
+      lists[which].push_newest({address, epoch});
+    } catch (...) { return false; }
+    cached_bytes += block_bytes;
+    return true;
+  }
+};
+
+}  // namespace assay::mr

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to mr::pool: the streams that the pool knows, and the order among their frees.
+#pragma once
+
+#include <assay/memory/range_heap.hpp>
+#include <assay/memory/stream_cache.hpp>
+#include <assay/memory/stream_lookup.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace assay::mr {
+
+/// Caches by stream, and the order among them. Guarded by the pool's mutex, but for `find` and
+/// `wants_mark`; takes the lock of one cache at a time.
+///
+/// Each free happens in an epoch of its stream. `mark` closes an epoch and records the cache's one
+/// event on the stream, so the event comes after every free up to that epoch. A stream that waits
+/// for the event remembers the epoch, and need not wait for those frees again. Epochs never go
+/// back, not even when a cache passes to another stream, so an order that was true stays true.
+///
+/// Nobody may name a stream that could have been destroyed. So the registry names the stream of the
+/// current call alone (`present`), unless handles are trusted. Streams record events for others
+/// when others ask for it: `call_for_marks` makes every stream record one at its next free.
+template <class Backend>
+class stream_registry {
+ public:
+  using cache = stream_cache<Backend>;
+  using stream_type = typename Backend::stream_type;
+  enum class standing { passed, waitable, unknown };
+
+  stream_registry(Backend& backend, bool trust_handles)
+      : backend_(backend), trust_handles_(trust_handles) {}
+  stream_registry(stream_registry const&) = delete;
+  stream_registry& operator=(stream_registry const&) = delete;
+  ~stream_registry() {
+    for (auto const& each : caches_) {
+      if (each->has_event) { backend_.destroy_event(each->event); }
+    }
+  }
+
+  auto const& caches() const noexcept { return caches_; }
+  std::uint64_t waits() const noexcept { return waits_; }
+
+  /// The cache of a key at this moment; null if there is none. Needs no lock.
+  cache* find(stream_key const& key) const noexcept { return lookup_.find(key.value); }
+
+  /// True if an event is due at a free of `which`. Needs the lock of `which`.
+  bool wants_mark(cache const& which) const noexcept {
+    return which.answered != calls_for_marks_.load(std::memory_order_relaxed) ||
+           which.unmarked_bytes > most_unmarked_.load(std::memory_order_relaxed);
+  }
+  /// Asks all streams for an event at their next free.
+  void call_for_marks() noexcept { calls_for_marks_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Makes the cache of a stream, which is not captured, the present one. A cache of its key that
+  /// served another stream becomes `*former`; its blocks must then be moved to the heap.
+  cache& resolve(stream_type stream, cache** former) {
+    auto const key = backend_.key(stream);
+    auto const id = backend_.identify(stream);
+    auto* const found = lookup_.find(key.value);
+    *former = nullptr;
+    if (found != nullptr && found->open && found->key == key && found->id == id) {
+      present_ = found;
+      return *found;
+    }
+    lookup_.reserve_one();
+    backend_.require_own(stream);
+    auto& fresh = vacant();
+    if (found != nullptr) {
+      abandon(*found);
+      *former = found;
+    }
+    lookup_.set(key.value, &fresh);
+    fresh.stream = stream;
+    std::lock_guard const held{fresh.lock};
+    fresh.key = key;
+    fresh.id = id;
+    fresh.open = true;
+    fresh.answered = 0;
+    present_ = &fresh;
+    return fresh;
+  }
+
+  /// The call that named the present stream has ended.
+  cache const* present() const noexcept { return present_; }
+  void leave_present() noexcept { present_ = nullptr; }
+
+  /// Ends a cache's use by its stream, whose last frees an event covers.
+  void close(cache& which) {
+    mark(which);
+    lookup_.erase(which.key.value);
+    forget(which);
+  }
+
+  /// True if `point` comes before work submitted to `thief` from now on, or before now where that
+  /// is null. `ask` lets it ask the device whether an event has passed.
+  bool passed(cache const* thief, order_point point, bool ask) {
+    auto& source = *caches_[point.cache];
+    if (thief == &source || source.completed >= point.epoch) { return true; }
+    if (thief != nullptr && seen_of(*thief, point.cache) >= point.epoch) { return true; }
+    if (!ask || source.event_epoch < point.epoch || !backend_.query(source.event)) { return false; }
+    source.completed = source.event_epoch;
+    return true;
+  }
+
+  /// How far `point` is behind `thief`: passed, or to be waited for, or nobody can say.
+  standing of(cache const* thief, order_point point) {
+    if (passed(thief, point, false)) { return standing::passed; }
+    auto const& source = *caches_[point.cache];
+    bool const waitable = source.event_epoch >= point.epoch || nameable(source);
+    return waitable ? standing::waitable : standing::unknown;
+  }
+
+  /// Makes work submitted to `thief` from now on come after `point`, which is passed or waitable.
+  void require(cache& thief, order_point point) {
+    if (passed(&thief, point, false)) { return; }
+    auto& source = *caches_[point.cache];
+    if (thief.seen.size() < caches_.size()) { thief.seen.resize(caches_.size()); }
+    if (source.event_epoch < point.epoch) { mark(source); }
+    backend_.wait(thief.stream, source.event);
+    thief.seen[point.cache] = source.event_epoch;
+    ++waits_;
+  }
+
+  /// True if an event may be recorded on the cache's stream.
+  bool nameable(cache const& which) const {
+    if (&which == present_) { return true; }
+    if (!trust_handles_ || !which.open || which.captured) { return false; }
+    if (which.key.token != 0 && which.key.token != backend_.thread_token()) { return false; }
+    return !backend_.capturing(which.stream);
+  }
+
+  /// Records the cache's event, so that all frees so far come before it.
+  void mark(cache& which) {
+    if (!which.has_event) {
+      which.event = backend_.make_event();
+      which.has_event = true;
+    }
+    auto const call = calls_for_marks_.load(std::memory_order_relaxed);
+    std::uint64_t covered = 0;
+    std::size_t bytes = 0;
+    {
+      std::lock_guard const held{which.lock};
+      covered = which.epoch++;
+      bytes = std::exchange(which.unmarked_bytes, 0);
+      which.answered = call;
+    }
+    try {
+      backend_.record(which.event, which.stream);
+    } catch (...) {
+      std::lock_guard const held{which.lock};
+      which.unmarked_bytes += bytes;
+      throw;
+    }
+    which.event_epoch = covered;
+  }
+
+  /// True if an event has been recorded that has not passed. Asks the device.
+  bool pending() {
+    return std::any_of(caches_.begin(), caches_.end(), [&](auto const& each) {
+      return !passed(nullptr, {each->index, each->event_epoch}, true);
+    });
+  }
+
+  /// True if a stream but `to` has frees that no event covers.
+  bool unmarked_beside(cache const* to) {
+    return std::any_of(caches_.begin(), caches_.end(), [&](auto const& each) {
+      std::lock_guard const held{each->lock};
+      return each.get() != to && each->unmarked_bytes > 0;
+    });
+  }
+
+  /// Closes the epochs of all caches, for `complete` after a wait for the device.
+  std::vector<std::uint64_t> close_epochs() {
+    std::vector<std::uint64_t> covered(caches_.size());
+    for (auto const& each : caches_) {
+      std::lock_guard const held{each->lock};
+      covered[each->index] = each->epoch++;
+    }
+    return covered;
+  }
+  void complete(std::vector<std::uint64_t> const& covered) noexcept {
+    for (std::size_t i = 0; i < covered.size(); ++i) {
+      auto& each = *caches_[i];
+      each.completed = std::max(each.completed, covered[i]);
+      std::lock_guard const held{each.lock};
+      if (each.epoch == covered[i] + 1 && !each.open) { each.unmarked_bytes = 0; }
+    }
+  }
+
+ private:
+  /// A stream that ends without an event shows that streams end in this program. From then on
+  /// streams record an event whenever they have freed more than this since the last one.
+  static constexpr std::size_t unmarked_where_streams_end = std::size_t{1} << 20U;
+
+  static std::uint64_t seen_of(cache const& which, std::uint32_t other) noexcept {
+    return other < which.seen.size() ? which.seen[other] : 0;
+  }
+
+  /// Ends a cache's use by a stream that nobody can name any more: only a wait for the device
+  /// orders the frees that no event covers.
+  void abandon(cache& which) {
+    {
+      std::lock_guard const held{which.lock};
+      ++which.epoch;
+      if (which.unmarked_bytes > 0) {
+        most_unmarked_.store(unmarked_where_streams_end, std::memory_order_relaxed);
+      }
+    }
+    forget(which);
+  }
+
+  void forget(cache& which) noexcept {
+    {
+      std::lock_guard const held{which.lock};
+      which.open = false;
+      which.key = {};
+    }
+    closed_.push_back(&which);  // `vacant` has made room
+  }
+
+  /// A cache that serves no stream, made if there is none. Makes room in `closed_` for all caches.
+  cache& vacant() {
+    for (auto at = closed_.begin(); at != closed_.end(); ++at) {
+      auto& old = **at;
+      std::uint64_t last = 0;
+      {
+        std::lock_guard const held{old.lock};
+        if (old.cached_bytes != 0) { continue; }
+        last = old.epoch - 1;
+      }
+      // All its frees have passed, and with them all that it waited for: what it has seen stays
+      // true.
+      if (!passed(nullptr, {old.index, last}, true)) { continue; }
+      closed_.erase(at);
+      std::lock_guard const held{old.lock};
+      old.unmarked_bytes = 0;
+      return old;
+    }
+    closed_.reserve(caches_.size() + 1);
+    caches_.push_back(std::make_unique<cache>(static_cast<std::uint32_t>(caches_.size())));
+    return *caches_.back();
+  }
+
+  Backend& backend_;
+  bool const trust_handles_;
+  std::vector<std::unique_ptr<cache>> caches_;
+  std::vector<cache*> closed_;
+  stream_lookup<cache> lookup_;
+  cache const* present_ = nullptr;
+  std::atomic<std::uint64_t> calls_for_marks_{0};
+  std::atomic<std::size_t> most_unmarked_{std::numeric_limits<std::size_t>::max()};
+  std::uint64_t waits_ = 0;
+};
+
+}  // namespace assay::mr
