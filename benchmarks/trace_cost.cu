@@ -9,12 +9,13 @@
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/cupti/record_batch.hpp>
+#include <assay/cupti/recorder.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/memory/pool.hpp>
+#include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 

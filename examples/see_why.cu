@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which allocator is faster, and why? The verdict, then a traced batch of each variant.
 // assay-uses: cupti
-#include <assay/assay.cuh>
+#include <assay/core/units.hpp>
 #include <assay/cupti/explain.hpp>
+#include <assay/measure/compare_pipelines.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/memory/async.hpp>
+#include <assay/memory/pool.hpp>
 #include <assay/report/explanation.hpp>
+#include <assay/report/text.hpp>
+#include <assay/submit/threaded.hpp>
+#include <assay/workload/null_cast.cuh>
 
+#include <cstdint>
+#include <exception>
 #include <iostream>
 
 int main() try {

@@ -7,11 +7,12 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/ptx.cuh>
 #include <assay/core/stream.hpp>
-#include <assay/cupti/record_batch.hpp>
+#include <assay/cupti/recorder.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/cuda_malloc.hpp>
+#include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
@@ -170,7 +171,9 @@ TEST_CASE("One batch of a pipeline is recorded, and only that") {
   if (!can_record()) { return; }
   pipeline const what{two_launches{}, on::device{0}, mr::async{},
                       submit::concurrent{.threads = 2, .items = 9}};
-  auto const made = trace::record_batch(what);
+  rig real{what};
+  real.run();
+  auto const made = trace::record_warm({}, [&] { real.run(0); });
   CHECK(count_kernels(made, "traced_nothing") == 36);
   auto const named = [&](std::string const& name) {
     return std::count_if(made.ranges.begin(), made.ranges.end(),

@@ -41,6 +41,14 @@ TEST_CASE("a table keeps what it was given, and knows what is missing") {
   CHECK(rows.column_of("Share") == 2);
 }
 
+TEST_CASE("columns are named in a text, with their formats") {
+  using enum cell_format;
+  CHECK(parse_columns("").empty());
+  CHECK(parse_columns("Avg (ns):1, MB:3, A:2, Count, Name:t") ==
+        std::vector<column>{
+            {"Avg (ns)", one_decimal}, {"MB", three_decimals}, {"A:2"}, {"Count"}, {"Name", text}});
+}
+
 TEST_CASE("a table refuses cells that its columns cannot hold") {
   auto rows = sample();
   CHECK_THAT(message_of([&] { rows.add("a", 1); }), contains("has 3 cells, not 2"));

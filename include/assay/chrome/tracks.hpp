@@ -47,8 +47,7 @@ inline std::vector<projection> project(model const& of) {
                               .process = where.process};
         all.push_back({row, on, each.when});
       } else {
-        known->when.begin = std::min(known->when.begin, each.when.begin);
-        known->when.end = std::max(known->when.end, each.when.end);
+        known->when = around(known->when, each.when);
       }
     });
   }

@@ -39,50 +39,7 @@ class cupti_reader {
 
   /// Reads one record and frees the memory that the record owns.
   void read(CUpti_Activity const& record) {
-    switch (record.kind) {
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      case CUPTI_ACTIVITY_KIND_KERNEL:
-        add(as<cupti::kernel>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_MEMCPY:
-        filled(made_.copies, as<cupti::copy>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_MEMCPY2:
-        filled(made_.copies, as<cupti::peer_copy>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_MEMSET:
-        filled(made_.memsets, as<cupti::memset>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        filled(made_.graph_launches, as<cupti::graph>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_RUNTIME:
-        add(as<cupti::call>(record), api::runtime);
-        break;
-      case CUPTI_ACTIVITY_KIND_DRIVER:
-        add(as<cupti::call>(record), api::driver);
-        break;
-      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        filled(made_.synchronizations, as<cupti::sync>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_OVERHEAD:
-        add(as<cupti::overhead>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_MEMORY2:
-        add(as<cupti::memory>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
-        add(as<cupti::memory_pool>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_DEVICE:
-        add(as<cupti::device>(record));
-        break;
-      case CUPTI_ACTIVITY_KIND_CONTEXT:
-        add(as<cupti::context>(record));
-        break;
-      default:
-        break;
-    }
+    add(record);
     cupti::release(record);
   }
 
@@ -150,6 +107,40 @@ class cupti_reader {
   template <class Record>
   static Record const& as(CUpti_Activity const& record) noexcept {
     return reinterpret_cast<Record const&>(record);
+  }
+
+  void add(CUpti_Activity const& record) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      case CUPTI_ACTIVITY_KIND_KERNEL:
+        return add(as<cupti::kernel>(record));
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return (void)filled(made_.copies, as<cupti::copy>(record));
+      case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        return (void)filled(made_.copies, as<cupti::peer_copy>(record));
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        return (void)filled(made_.memsets, as<cupti::memset>(record));
+      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        return (void)filled(made_.graph_launches, as<cupti::graph>(record));
+      case CUPTI_ACTIVITY_KIND_RUNTIME:
+        return add(as<cupti::call>(record), api::runtime);
+      case CUPTI_ACTIVITY_KIND_DRIVER:
+        return add(as<cupti::call>(record), api::driver);
+      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        return (void)filled(made_.synchronizations, as<cupti::sync>(record));
+      case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        return add(as<cupti::overhead>(record));
+      case CUPTI_ACTIVITY_KIND_MEMORY2:
+        return add(as<cupti::memory>(record));
+      case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+        return add(as<cupti::memory_pool>(record));
+      case CUPTI_ACTIVITY_KIND_DEVICE:
+        return add(as<cupti::device>(record));
+      case CUPTI_ACTIVITY_KIND_CONTEXT:
+        return add(as<cupti::context>(record));
+      default:
+        return;
+    }
   }
 
   std::int64_t time(std::uint64_t stamp) const noexcept {

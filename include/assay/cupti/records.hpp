@@ -9,9 +9,12 @@
 #include <cupti.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace assay::trace {
 
@@ -43,28 +46,21 @@ constexpr memory_kind memory_kind_of(std::uint32_t cupti_kind) noexcept {
 
 /// The name of a kind of overhead.
 constexpr char const* overhead_name(CUpti_ActivityOverheadKind kind) noexcept {
-  switch (kind) {
-    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
-      return "Driver Compiler";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
-      return "Buffer Flush";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
-      return "Instrumentation";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
-      return "Resource";
-    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
-      return "Module Loading";
-    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
-      return "Lazy Function Loading";
-    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
-      return "Command Buffer Full";
-    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
-      return "Activity Buffer Request";
-    case CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT:
-      return "Managed Memory Start";
-    default:
-      return "Unknown";
+  constexpr std::array<std::pair<CUpti_ActivityOverheadKind, char const*>, 9> names{{
+      {CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, "Driver Compiler"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, "Buffer Flush"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION, "Instrumentation"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, "Resource"},
+      {CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING, "Module Loading"},
+      {CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, "Lazy Function Loading"},
+      {CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, "Command Buffer Full"},
+      {CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, "Activity Buffer Request"},
+      {CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, "Managed Memory Start"},
+  }};
+  for (auto const& [known, name] : names) {
+    if (known == kind) { return name; }
   }
+  return "Unknown";
 }
 
 namespace cupti {
@@ -96,7 +92,8 @@ inline void fill(kernel_run& to, kernel const& from, std::uint32_t process) noex
   to.graph = from.graphId;
 }
 
-inline void fill(memory_copy& to, copy const& from, std::uint32_t process) noexcept {
+template <class Copy>
+void fill(memory_copy& to, Copy const& from, std::uint32_t process) noexcept {
   to.where = place_of(from, process);
   to.where.graph_node = from.graphNodeId;
   to.bytes = from.bytes;
@@ -104,17 +101,11 @@ inline void fill(memory_copy& to, copy const& from, std::uint32_t process) noexc
                                                              : copy_kind::unknown;
   to.from = memory_kind_of(from.srcKind);
   to.to = memory_kind_of(from.dstKind);
-}
-
-inline void fill(memory_copy& to, peer_copy const& from, std::uint32_t process) noexcept {
-  to.where = place_of(from, process);
-  to.where.graph_node = from.graphNodeId;
-  to.bytes = from.bytes;
-  to.kind = copy_kind::peer_to_peer;
-  to.from = memory_kind_of(from.srcKind);
-  to.to = memory_kind_of(from.dstKind);
-  to.from_device = static_cast<std::int32_t>(from.srcDeviceId);
-  to.to_device = static_cast<std::int32_t>(from.dstDeviceId);
+  if constexpr (std::is_same_v<Copy, peer_copy>) {
+    to.kind = copy_kind::peer_to_peer;
+    to.from_device = static_cast<std::int32_t>(from.srcDeviceId);
+    to.to_device = static_cast<std::int32_t>(from.dstDeviceId);
+  }
 }
 
 inline void fill(memset_operation& to, memset const& from, std::uint32_t process) noexcept {

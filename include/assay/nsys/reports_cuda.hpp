@@ -15,7 +15,6 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace assay::trace {
 
@@ -67,8 +66,7 @@ inline void add_category(grouping<operation_key>& to, view const& rows, category
 inline table time_summary(view const& rows, std::string name, std::string title,
                           std::string const& count, std::initializer_list<category> what,
                           std::string const& last = "Name") {
-  std::vector<column> columns{{last, cell_format::text}};
-  if (what.size() > 1) { columns.insert(columns.begin(), {"Category", cell_format::text}); }
+  auto const columns = (what.size() > 1 ? "Category:t, " : "") + last + ":t";
   table result{std::move(name), std::move(title), time_columns(count, columns)};
   grouping<operation_key> groups;
   for (auto const each : what) { add_category(groups, rows, each); }
@@ -122,17 +120,9 @@ inline table cuda_api_gpu_sum(view const& rows) {
 
 /// Copies and memsets by direction: their sizes; 1 MB is 10^6 bytes.
 inline table cuda_gpu_mem_size_sum(view const& rows) {
-  using enum cell_format;
-  table result{"cuda_gpu_mem_size_sum",
-               "CUDA GPU MemOps Summary (by Size)",
-               {{"Total (MB)", three_decimals},
-                {"Count"},
-                {"Avg (MB)", three_decimals},
-                {"Med (MB)", three_decimals},
-                {"Min (MB)", three_decimals},
-                {"Max (MB)", three_decimals},
-                {"StdDev (MB)", three_decimals},
-                {"Operation", text}}};
+  table result{"cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)",
+               parse_columns("Total (MB):3, Count, Avg (MB):3, Med (MB):3, Min (MB):3, Max (MB):3, "
+                             "StdDev (MB):3, Operation:t")};
   grouping<std::string> groups;
   detail::each_memory_operation(rows, [&](std::string const& name, auto const& each) {
     groups.add(name, static_cast<std::int64_t>(each.bytes));

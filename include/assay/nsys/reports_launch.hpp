@@ -58,17 +58,14 @@ void each_launch(view const& rows, Visit&& visit) {
 /// the trace is left out.
 inline table cuda_kern_exec_sum(view const& rows) {
   using enum cell_format;
-  std::vector<column> columns{{"PID"}, {"TID"}, {"DevId"}, {"Count"}, {"QCount"}};
-  for (std::string const part : {"T", "A", "Q", "K"}) {
-    columns.insert(columns.end(), {{part + "Avg (ns)", one_decimal},
-                                   {part + "Med (ns)", one_decimal},
-                                   {part + "Min (ns)"},
-                                   {part + "Max (ns)"},
-                                   {part + "StdDev (ns)", one_decimal}});
+  std::string columns = "PID, TID, DevId, Count, QCount";
+  for (std::string const part : {", T", ", A", ", Q", ", K"}) {
+    columns += part + "Avg (ns):1" + part + "Med (ns):1" + part + "Min (ns)" + part + "Max (ns)" +
+               part + "StdDev (ns):1";
   }
-  columns.push_back({"API Name", text});
-  columns.push_back({"Kernel Name", text});
-  table result{"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary", columns};
+  columns += ", API Name:t, Kernel Name:t";
+  table result{"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",
+               parse_columns(columns)};
 
   auto const& of = rows.of();
   using key = std::tuple<thread_key, std::int32_t, string_id, string_id>;
@@ -110,22 +107,10 @@ inline table cuda_kern_exec_sum(view const& rows) {
 /// The launch of each kernel, in order of the calls. Kernels without a call are left out.
 inline table cuda_kern_exec_trace(view const& rows) {
   using enum cell_format;
-  table result{"cuda_kern_exec_trace",
-               "CUDA Kernel Launch & Exec Time Trace",
-               {{"API Start (ns)"},
-                {"API Dur (ns)"},
-                {"Queue Start (ns)"},
-                {"Queue Dur (ns)"},
-                {"Kernel Start (ns)"},
-                {"Kernel Dur (ns)"},
-                {"Total Dur (ns)"},
-                {"PID"},
-                {"TID"},
-                {"DevId"},
-                {"API Function", text},
-                {"GridXYZ", text},
-                {"BlockXYZ", text},
-                {"Kernel Name", text}}};
+  table result{"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
+               parse_columns("API Start (ns), API Dur (ns), Queue Start (ns), Queue Dur (ns), "
+                             "Kernel Start (ns), Kernel Dur (ns), Total Dur (ns), PID, TID, DevId, "
+                             "API Function:t, GridXYZ:t, BlockXYZ:t, Kernel Name:t")};
   auto const& of = rows.of();
   struct launch {
     kernel_run const* kernel;

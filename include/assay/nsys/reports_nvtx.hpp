@@ -38,9 +38,7 @@ inline range_key key_of(model const& of, range_record const& range) {
 /// Ranges by name: the host time between their begin and end. Marks have none and are not told.
 inline table nvtx_sum(view const& rows) {
   auto const& of = rows.of();
-  table result{
-      "nvtx_sum", "NVTX Range Summary",
-      time_columns("Instances", {{"Style", cell_format::text}, {"Range", cell_format::text}})};
+  table result{"nvtx_sum", "NVTX Range Summary", time_columns("Instances", "Style:t, Range:t")};
   grouping<detail::range_key> groups;
   for (auto const row : rows.ranges) {
     auto const& each = of.ranges[row];
@@ -56,28 +54,12 @@ inline table nvtx_sum(view const& rows) {
 /// Kernels by the ranges that they were launched in: a kernel counts for every range of the
 /// launching thread that holds its launch call. The rows are sorted by total time.
 inline table nvtx_kern_sum(view const& rows) {
-  using enum cell_format;
   auto const& of = rows.of();
-  table result{"nvtx_kern_sum",
-               "NVTX Range Kernel Summary",
-               {{"NVTX Range", text},
-                {"Style", text},
-                {"PID"},
-                {"TID"},
-                {"NVTX Inst"},
-                {"Kern Inst"},
-                {"Total Time (ns)"},
-                {"Avg (ns)", one_decimal},
-                {"Med (ns)", one_decimal},
-                {"Min (ns)"},
-                {"Max (ns)"},
-                {"StdDev (ns)", one_decimal},
-                {"Kernel Name", text}}};
-  std::vector<gpu_operation> kernels;
-  for (auto const row : rows.kernels) {
-    kernels.push_back({of.kernels[row].when, operation_kind::kernel, row});
-  }
-  operations_in_range const launched{of, kernels};
+  table result{
+      "nvtx_kern_sum", "NVTX Range Kernel Summary",
+      parse_columns("NVTX Range:t, Style:t, PID, TID, NVTX Inst, Kern Inst, Total Time (ns), "
+                    "Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, Kernel Name:t")};
+  operations_in_range const launched{of, rows.kernel_operations()};
   using thread_range = std::tuple<detail::range_key, thread_key>;
   grouping<thread_range> ranges;
   grouping<std::pair<std::uint32_t, string_id>> groups;
@@ -173,9 +155,7 @@ void each_projection(view const& rows, std::vector<nested_range> const& nested, 
     std::int64_t count = 0;
     span projection;
     launched.visit(of.ranges[row], [&](gpu_operation const& each) {
-      projection.begin = count == 0 ? each.when.begin : std::min(projection.begin, each.when.begin);
-      projection.end = count == 0 ? each.when.end : std::max(projection.end, each.when.end);
-      ++count;
+      projection = count++ == 0 ? each.when : around(projection, each.when);
     });
     if (count > 0) { visit(row, projection, count, place[row]); }
   }
@@ -187,24 +167,12 @@ void each_projection(view const& rows, std::vector<nested_range> const& nested, 
 /// that was launched inside, on any device. A range that launched nothing has no projection and is
 /// not told; nor is one that ended on another thread. Time of inner ranges is not taken off.
 inline table nvtx_gpu_proj_sum(view const& rows) {
-  using enum cell_format;
   auto const& of = rows.of();
-  table result{"nvtx_gpu_proj_sum",
-               "NVTX GPU Projection Summary",
-               {{"Range", text},
-                {"Style", text},
-                {"Total Proj Time (ns)"},
-                {"Total Range Time (ns)"},
-                {"Range Instances"},
-                {"Proj Avg (ns)", one_decimal},
-                {"Proj Med (ns)", one_decimal},
-                {"Proj Min (ns)"},
-                {"Proj Max (ns)"},
-                {"Proj StdDev (ns)", one_decimal},
-                {"Total GPU Ops"},
-                {"Avg GPU Ops", one_decimal},
-                {"Avg Range Lvl", one_decimal},
-                {"Avg Num Child", one_decimal}}};
+  table result{"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
+               parse_columns("Range:t, Style:t, Total Proj Time (ns), Total Range Time (ns), "
+                             "Range Instances, Proj Avg (ns):1, Proj Med (ns):1, Proj Min (ns), "
+                             "Proj Max (ns), Proj StdDev (ns):1, Total GPU Ops, Avg GPU Ops:1, "
+                             "Avg Range Lvl:1, Avg Num Child:1")};
   auto const nested = nest(of, rows.ranges);
   grouping<detail::range_key> groups;
   std::map<detail::range_key, detail::projected_ranges> sums;
@@ -233,23 +201,11 @@ inline table nvtx_gpu_proj_sum(view const& rows) {
 
 /// Each instance of the ranges of `nvtx_gpu_proj_sum`, in order of its projection.
 inline table nvtx_gpu_proj_trace(view const& rows) {
-  using enum cell_format;
-  table result{"nvtx_gpu_proj_trace",
-               "NVTX GPU Projection Trace",
-               {{"Name", text},
-                {"Projected Start (ns)"},
-                {"Projected Duration (ns)"},
-                {"Orig Start (ns)"},
-                {"Orig Duration (ns)"},
-                {"Style", text},
-                {"PID"},
-                {"TID"},
-                {"NumGPUOps"},
-                {"Lvl"},
-                {"NumChild"},
-                {"RangeId"},
-                {"ParentId"},
-                {"RangeStack", text}}};
+  table result{
+      "nvtx_gpu_proj_trace", "NVTX GPU Projection Trace",
+      parse_columns("Name:t, Projected Start (ns), Projected Duration (ns), Orig Start (ns), "
+                    "Orig Duration (ns), Style:t, PID, TID, NumGPUOps, Lvl, NumChild, RangeId, "
+                    "ParentId, RangeStack:t")};
   auto const& of = rows.of();
   auto const nested = nest(of, rows.ranges);
   struct line {

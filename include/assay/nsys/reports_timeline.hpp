@@ -16,12 +16,12 @@
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -30,21 +30,11 @@ namespace assay::trace {
 
 /// Busy and idle time of each device; of several devices also the time in which any was busy.
 inline table gpu_time_sum(view const& rows) {
-  using enum cell_format;
-  table result{"gpu_time_sum",
-               "Device Busy and Idle Time",
-               {{"Span (ns)"},
-                {"Busy (ns)"},
-                {"Busy (%)", one_decimal},
-                {"Kernels (ns)"},
-                {"Memory (ns)"},
-                {"Idle (ns)"},
-                {"Host Late (ns)"},
-                {"Dependency (ns)"},
-                {"Stream Order (ns)"},
-                {"Tracer (ns)"},
-                {"Other (ns)"},
-                {"Device", text}}};
+  table result{
+      "gpu_time_sum", "Device Busy and Idle Time",
+      parse_columns("Span (ns), Busy (ns), Busy (%):1, Kernels (ns), Memory (ns), Idle (ns), "
+                    "Host Late (ns), Dependency (ns), Stream Order (ns), Tracer (ns), "
+                    "Other (ns), Device:t")};
   auto const all = device_times(rows);
   for (auto const& each : all) {
     auto const length = each.extent.length();
@@ -71,22 +61,10 @@ inline table gpu_time_sum(view const& rows) {
 
 /// The gaps of each stream, with their causes.
 inline table stream_gap_sum(view const& rows) {
-  using enum cell_format;
-  table result{"stream_gap_sum",
-               "Gaps of Streams",
-               {{"Device"},
-                {"Ctx"},
-                {"Strm"},
-                {"Gaps"},
-                {"Total (ns)"},
-                {"Avg (ns)", one_decimal},
-                {"Med (ns)", one_decimal},
-                {"Max (ns)"},
-                {"Host Late (ns)"},
-                {"Dependency (ns)"},
-                {"Stream Order (ns)"},
-                {"Tracer (ns)"},
-                {"Other (ns)"}}};
+  table result{
+      "stream_gap_sum", "Gaps of Streams",
+      parse_columns("Device, Ctx, Strm, Gaps, Total (ns), Avg (ns):1, Med (ns):1, Max (ns), "
+                    "Host Late (ns), Dependency (ns), Stream Order (ns), Tracer (ns), Other (ns)")};
   std::map<stream_key, std::vector<idle_gap>> streams;
   for (auto const& gap : stream_gaps(rows)) { streams[gap.stream].push_back(gap); }
   for (auto const& [stream, gaps] : streams) {
@@ -103,18 +81,10 @@ inline table stream_gap_sum(view const& rows) {
 /// Copies of each direction, all copies, copies both ways at once, and communication: how long, how
 /// much of it beside kernels, and how fast. Rate is bytes over the time with any under way.
 inline table overlap_sum(view const& rows, glob const& communication = communication_kernels()) {
-  using enum cell_format;
-  table result{"overlap_sum",
-               "Copies and Communication beside Kernels",
-               {{"Count"},
-                {"Bytes (MB)", three_decimals},
-                {"Time (ns)"},
-                {"Hidden (ns)"},
-                {"Hidden (%)", one_decimal},
-                {"Exposed (ns)"},
-                {"Rate (GB/s)", three_decimals},
-                {"Device", text},
-                {"Operation", text}}};
+  table result{
+      "overlap_sum", "Copies and Communication beside Kernels",
+      parse_columns("Count, Bytes (MB):3, Time (ns), Hidden (ns), Hidden (%):1, Exposed (ns), "
+                    "Rate (GB/s):3, Device:t, Operation:t")};
   for (auto const& device : overlap(rows, communication)) {
     auto const where = device_label(rows.of(), device.device);
     auto const add = [&](auto count, auto bytes, std::int64_t time, std::int64_t hidden, auto rate,
@@ -141,10 +111,8 @@ inline table overlap_sum(view const& rows, glob const& communication = communica
 
 /// For how long how many kernels ran at once on each device.
 inline table concurrency_sum(view const& rows) {
-  using enum cell_format;
-  table result{"concurrency_sum",
-               "Kernels at Once",
-               {{"Time (%)", one_decimal}, {"Time (ns)"}, {"Kernels"}, {"Device", text}}};
+  table result{"concurrency_sum", "Kernels at Once",
+               parse_columns("Time (%):1, Time (ns), Kernels, Device:t")};
   for (auto const& device : overlap(rows)) {
     std::int64_t sum = 0;
     for (auto const time : device.kernels_at_once) { sum += time; }
@@ -160,22 +128,10 @@ inline table concurrency_sum(view const& rows) {
 /// Launches of each stream: the call, the delay to the start of the kernel, the queue, and how many
 /// kernels ran for less time than their launch took.
 inline table launch_sum(view const& rows) {
-  using enum cell_format;
-  table result{"launch_sum",
-               "Launches of Streams",
-               {{"Device"},
-                {"Ctx"},
-                {"Strm"},
-                {"Launches"},
-                {"Call Avg (ns)", one_decimal},
-                {"Call Med (ns)", one_decimal},
-                {"Delay Avg (ns)", one_decimal},
-                {"Delay Med (ns)", one_decimal},
-                {"Delay Min (ns)"},
-                {"Delay Max (ns)"},
-                {"Queue Avg", one_decimal},
-                {"Queue Max"},
-                {"Shorter than Call (%)", one_decimal}}};
+  table result{"launch_sum", "Launches of Streams",
+               parse_columns("Device, Ctx, Strm, Launches, Call Avg (ns):1, Call Med (ns):1, "
+                             "Delay Avg (ns):1, Delay Med (ns):1, Delay Min (ns), Delay Max (ns), "
+                             "Queue Avg:1, Queue Max, Shorter than Call (%):1")};
   for (auto const& each : launch_latencies(rows)) {
     result.add(each.stream.device, each.stream.context, each.stream.stream, each.call.count,
                each.call.mean, each.call.median, each.delay.mean, each.delay.median, each.delay.min,
@@ -187,28 +143,18 @@ inline table launch_sum(view const& rows) {
 
 namespace detail {
 
-/// The calls that wait for a device, by thread, to ask how long a range waited.
-class host_waits {
- public:
-  explicit host_waits(view const& rows) {
-    auto const& of = rows.of();
-    for (auto const row : rows.calls) {
-      auto const& each = of.calls[row];
-      if (of.strings[each.name].find("Synchronize") != std::string_view::npos) {
-        waits_[each.thread].push_back(each.when);
-      }
+/// The times in which each thread waited for a device.
+inline std::map<thread_key, interval_set> host_waits(view const& rows) {
+  auto const& of = rows.of();
+  std::map<thread_key, std::vector<span>> waits;
+  for (auto const row : rows.calls) {
+    auto const& each = of.calls[row];
+    if (of.strings[each.name].find("Synchronize") != std::string_view::npos) {
+      waits[each.thread].push_back(each.when);
     }
-    for (auto& [thread, spans] : waits_) { sets_[thread] = interval_set{std::move(spans)}; }
   }
-  std::int64_t within(range_record const& range) const {
-    auto const found = sets_.find(range.thread);
-    return found == sets_.end() ? 0 : found->second.length_within(range.when);
-  }
-
- private:
-  std::map<thread_key, std::vector<span>> waits_;
-  std::map<thread_key, interval_set> sets_;
-};
+  return sets_of(std::move(waits));
+}
 
 }  // namespace detail
 
@@ -217,25 +163,14 @@ class host_waits {
 /// without a kernel of the same instance. An instance inside another instance does not
 /// count.
 inline table range_instances(view const& rows, filter const& by) {
-  using enum cell_format;
-  table result{"range_instances",
-               "Instances of One Range",
-               {{"Start (ns)"},
-                {"Duration (ns)"},
-                {"Projection (ns)"},
-                {"Busy (ns)"},
-                {"Idle (ns)"},
-                {"Kernels"},
-                {"Kernel Time (ns)"},
-                {"Bytes (MB)", three_decimals},
-                {"Exposed Copies (ns)"},
-                {"Host Waits (ns)"},
-                {"PID"},
-                {"TID"},
-                {"Range", text}}};
+  table result{
+      "range_instances", "Instances of One Range",
+      parse_columns("Start (ns), Duration (ns), Projection (ns), Busy (ns), Idle (ns), Kernels, "
+                    "Kernel Time (ns), Bytes (MB):3, Exposed Copies (ns), Host Waits (ns), PID, "
+                    "TID, Range:t")};
   auto const& of = rows.of();
   operations_in_range const launched{of, rows.gpu_operations()};
-  detail::host_waits const waits{rows};
+  auto waits = detail::host_waits(rows);
   auto found = detail::outermost_ranges(of, rows.ranges, by);
   std::sort(found.begin(), found.end(), [&](row_index a, row_index b) {
     return std::tuple{of.ranges[a].when.begin, a} < std::tuple{of.ranges[b].when.begin, b};
@@ -263,8 +198,8 @@ inline table range_instances(view const& rows, filter const& by) {
     auto const exposed = (moved - interval_set{std::move(kernels)}).length();
     result.add(range.when.begin, range.when.length(), projection, busy.length(),
                projection - busy.length(), count, kernel_ns, static_cast<double>(bytes) / 1e6,
-               exposed, waits.within(range), range.thread.process, range.thread.thread,
-               range_label(of, range));
+               exposed, waits[range.thread].length_within(range.when), range.thread.process,
+               range.thread.thread, range_label(of, range));
   }
   return result;
 }

@@ -17,8 +17,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {
@@ -107,36 +105,14 @@ class gpu_trace_rows {
 
 /// Every kernel, copy and set in order of its start.
 inline table cuda_gpu_trace(view const& rows) {
-  using enum cell_format;
-  table result{"cuda_gpu_trace",
-               "CUDA GPU Trace",
-               {{"Start (ns)"},
-                {"Duration (ns)"},
-                {"CorrId"},
-                {"GrdX"},
-                {"GrdY"},
-                {"GrdZ"},
-                {"BlkX"},
-                {"BlkY"},
-                {"BlkZ"},
-                {"Reg/Trd"},
-                {"StcSMem (MB)", three_decimals},
-                {"DymSMem (MB)", three_decimals},
-                {"Bytes (MB)", three_decimals},
-                {"Throughput (MB/s)", three_decimals},
-                {"SrcMemKd", text},
-                {"DstMemKd", text},
-                {"Device", text},
-                {"Ctx"},
-                {"GreenCtx"},
-                {"Strm"},
-                {"Name", text}}};
+  table result{
+      "cuda_gpu_trace", "CUDA GPU Trace",
+      parse_columns("Start (ns), Duration (ns), CorrId, GrdX, GrdY, GrdZ, BlkX, BlkY, BlkZ, "
+                    "Reg/Trd, StcSMem (MB):3, DymSMem (MB):3, Bytes (MB):3, Throughput (MB/s):3, "
+                    "SrcMemKd:t, DstMemKd:t, Device:t, Ctx, GreenCtx, Strm, Name:t")};
   auto const& of = rows.of();
   auto all = rows.gpu_operations();
-  std::sort(all.begin(), all.end(), [](gpu_operation const& a, gpu_operation const& b) {
-    return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
-           std::tuple{b.when.begin, b.when.end, b.kind, b.row};
-  });
+  std::sort(all.begin(), all.end());
   detail::gpu_trace_rows out{of, result};
   for (auto const& each : all) {
     switch (each.kind) {
@@ -159,23 +135,10 @@ inline table cuda_gpu_trace(view const& rows) {
 /// Every push/pop range in order of start, with its place in the nest of its thread. RangeId
 /// counts from 1 in that order.
 inline table nvtx_pushpop_trace(view const& rows) {
-  using enum cell_format;
-  table result{"nvtx_pushpop_trace",
-               "NVTX Push/Pop Range Trace",
-               {{"Start (ns)"},
-                {"End (ns)"},
-                {"Duration (ns)"},
-                {"DurChild (ns)"},
-                {"DurNonChild (ns)"},
-                {"Name", text},
-                {"PID"},
-                {"TID"},
-                {"Lvl"},
-                {"NumChild"},
-                {"RangeId"},
-                {"ParentId"},
-                {"RangeStack", text},
-                {"NameTree", text}}};
+  table result{"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
+               parse_columns(
+                   "Start (ns), End (ns), Duration (ns), DurChild (ns), DurNonChild (ns), "
+                   "Name:t, PID, TID, Lvl, NumChild, RangeId, ParentId, RangeStack:t, NameTree:t")};
   auto const& of = rows.of();
   auto const all = nest(of, rows.ranges);
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -10,7 +10,6 @@
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -153,33 +152,11 @@ inline std::string share_text(double share) {
 }
 
 inline std::string change_text(trace::change const& each) {
-  auto text = short_name(each.name);
-  switch (each.what) {
-    case trace::entry_kind::kernel:
-      text = "kernel " + text;
-      break;
-    case trace::entry_kind::copy:
-      text = "copies " + text;
-      break;
-    case trace::entry_kind::memset:
-      text = "sets " + text;
-      break;
-    case trace::entry_kind::idle:
-      text = "devices idle, " + text;
-      break;
-    case trace::entry_kind::edge:
-      text = "time " + text;
-      break;
-    case trace::entry_kind::lock:
-      text = "waiting for a lock, " + text;
-      break;
-    case trace::entry_kind::host_code:
-      text = "host code " + text;
-      break;
-    default:
-      break;
-  }
-  text += ": " + signed_time(each.delta_ns()) + share_text(each.share);
+  constexpr std::array<std::string_view, 10> before{
+      "kernel ", "copies ",   "sets ", "devices idle, ", "time ", "", "", "waiting for a lock, ",
+      "",        "host code "};
+  auto text = std::string{before[static_cast<std::size_t>(each.what)]} + short_name(each.name) +
+              ": " + signed_time(each.delta_ns()) + share_text(each.share);
   if (each.control.count != each.variant.count) {
     text += ", " + fixed(each.control.count, 0) + " -> " + fixed(each.variant.count, 0) + " times";
   }

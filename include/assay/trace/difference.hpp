@@ -85,12 +85,15 @@ namespace detail {
 
 inline time_breakdown per_run(time_breakdown all, double runs) {
   for (auto& [key, sum] : all) {
-    for (auto const member : {&breakdown_entry::ns, &breakdown_entry::total,
-                              &breakdown_entry::count, &breakdown_entry::bytes}) {
-      sum.*member /= runs;
-    }
+    sum = {sum.ns / runs, sum.total / runs, sum.count / runs, sum.bytes / runs};
   }
   return all;
+}
+
+inline void largest_first(std::vector<change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(), [](change const& a, change const& b) {
+    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
+  });
 }
 
 /// Adds the entries that differ between two breakdowns.
@@ -167,10 +170,7 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   }
   result.explained_ns = result.device_ns + result.host_ns;
   result.unexplained_ns = result.traced_ns() - result.explained_ns;
-  std::stable_sort(result.changes.begin(), result.changes.end(),
-                   [](change const& a, change const& b) {
-                     return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
-                   });
+  detail::largest_first(result.changes);
   return result;
 }
 
@@ -178,25 +178,17 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
 /// calls and so on, the largest first.
 inline std::vector<change> by_kind(trace_difference const& of) {
   std::map<std::pair<perspective, entry_kind>, change> sums;
-  auto const add = [](breakdown_entry& to, breakdown_entry const& more) {
-    for (auto const member : {&breakdown_entry::ns, &breakdown_entry::total,
-                              &breakdown_entry::count, &breakdown_entry::bytes}) {
-      to.*member += more.*member;
-    }
-  };
   for (auto const& each : of.changes) {
     auto& sum = sums[{each.seen_by, each.what}];
     sum.seen_by = each.seen_by;
     sum.what = each.what;
     sum.share += each.share;
-    add(sum.control, each.control);
-    add(sum.variant, each.variant);
+    sum.control += each.control;
+    sum.variant += each.variant;
   }
   std::vector<change> result;
   for (auto const& [key, sum] : sums) { result.push_back(sum); }
-  std::stable_sort(result.begin(), result.end(), [](change const& a, change const& b) {
-    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
-  });
+  detail::largest_first(result);
   return result;
 }
 
@@ -209,23 +201,14 @@ inline table difference_table(trace_difference const& of, std::size_t most = 20)
       return each.control.*member == std::trunc(each.control.*member) &&
              each.variant.*member == std::trunc(each.variant.*member);
     };
-    return std::all_of(of.changes.begin(), of.changes.end(), whole) ? integer : one_decimal;
+    return std::string{std::ranges::all_of(of.changes, whole) ? ", " : ":1, "};
   };
   auto const times = format_of(&breakdown_entry::ns);
   auto const counts = format_of(&breakdown_entry::count);
-  table result{"difference",
-               "What Changed",
-               {{"Share (%)", one_decimal},
-                {"Delta (ns)", times},
-                {"Control (ns)", times},
-                {"Variant (ns)", times},
-                {"Control Count", counts},
-                {"Variant Count", counts},
-                {"Control (MB)", three_decimals},
-                {"Variant (MB)", three_decimals},
-                {"Seen by", text},
-                {"Kind", text},
-                {"Name", text}}};
+  table result{"difference", "What Changed",
+               parse_columns("Share (%):1, Delta (ns)" + times + "Control (ns)" + times +
+                             "Variant (ns)" + times + "Control Count" + counts + "Variant Count" +
+                             counts + "Control (MB):3, Variant (MB):3, Seen by:t, Kind:t, Name:t")};
   for (auto const& each : of.changes) {
     if (most != 0 && result.rows() == most) { break; }
     result.add(100 * each.share, each.delta_ns(), each.control.ns, each.variant.ns,

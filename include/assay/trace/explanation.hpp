@@ -175,7 +175,7 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
     all.push_back({name, unit, value, ceilings::unknown});
   };
   auto const unknown = ceilings::unknown;
-  auto const from = [&](bool is_known, auto&& value) { return is_known ? value() : unknown; };
+  auto const told = [&](double value) { return traced ? value : unknown; };
   add("batch, untraced", seconds, of.seconds);
   view const rows{of.trace};
   auto const devices = traced ? overlap(rows) : std::vector<device_overlap>{};
@@ -186,37 +186,31 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
     at_once += each.mean_kernels_at_once * static_cast<double>(each.kernels_ns);
   }
   auto const size = [](auto const& rows_of) { return static_cast<double>(rows_of.size()); };
-  add("batch, traced", seconds,
-      from(traced, [&] { return static_cast<double>(run_extent(rows).length()) * 1e-9; }));
-  add("while a kernel ran", seconds,
-      from(traced, [&] { return static_cast<double>(busy) * 1e-9; }));
-  add("kernels at once, mean", number,
-      from(busy > 0, [&] { return at_once / static_cast<double>(busy); }));
-  add("kernels", count, from(traced, [&] { return size(of.trace.kernels); }));
-  add("copies", count, from(traced, [&] { return size(of.trace.copies); }));
-  add("calls", count, from(traced, [&] { return size(of.trace.calls); }));
-  auto const item = [&](std::string_view name,
-                        measure::latency measure::submission_profile::*part) {
-    add(name, seconds,
-        from(of.submission.has_value(), [&] { return ((*of.submission).*part).mean * 1e-9; }));
+  add("batch, traced", seconds, told(static_cast<double>(run_extent(rows).length()) * 1e-9));
+  add("while a kernel ran", seconds, told(static_cast<double>(busy) * 1e-9));
+  add("kernels at once, mean", number, busy > 0 ? at_once / static_cast<double>(busy) : unknown);
+  add("kernels", count, told(size(of.trace.kernels)));
+  add("copies", count, told(size(of.trace.copies)));
+  add("calls", count, told(size(of.trace.calls)));
+  using profile = measure::submission_profile;
+  auto const item = [&](std::string_view name, measure::latency profile::*part) {
+    add(name, seconds, of.submission ? ((*of.submission).*part).mean * 1e-9 : unknown);
   };
-  item("host time of an item", &measure::submission_profile::total);
-  item("of it allocation", &measure::submission_profile::allocation);
-  item("of it lock waiting", &measure::submission_profile::lock_wait);
-  item("of it launching", &measure::submission_profile::launching);
+  item("host time of an item", &profile::total);
+  item("of it allocation", &profile::allocation);
+  item("of it lock waiting", &profile::lock_wait);
+  item("of it launching", &profile::launching);
   add("calls of the allocator to the driver", count,
-      from(of.memory && of.memory->upstream_calls,
-           [&] { return static_cast<double>(*of.memory->upstream_calls); }));
-  auto const limit = [&](std::string_view name, metric_pair::unit unit, auto&& value) {
-    add(name, unit, from(of.limits.has_value(), [&] { return value(*of.limits); }));
-  };
-  limit("DRAM traffic", bytes, [](roofline const& at) { return at.dram.bytes; });
-  limit("DRAM rate", bytes_per_second, [](roofline const& at) { return at.dram.bytes_per_second; });
-  limit("DRAM rate, of its limit", share, [](roofline const& at) { return at.dram.share; });
-  limit("achieved occupancy", share, [](roofline const& at) { return at.occupancy; });
-  limit("SMs active", share, [](roofline const& at) { return at.sm_active; });
-  limit("instructions a cycle", number, [](roofline const& at) { return at.ipc; });
-  limit("tensor pipe", share, [](roofline const& at) { return at.tensor; });
+      of.memory && of.memory->upstream_calls ? static_cast<double>(*of.memory->upstream_calls)
+                                             : unknown);
+  auto const at = of.limits.value_or(roofline{});  // its numbers are unknown by default
+  add("DRAM traffic", bytes, at.dram.bytes);
+  add("DRAM rate", bytes_per_second, at.dram.bytes_per_second);
+  add("DRAM rate, of its limit", share, at.dram.share);
+  add("achieved occupancy", share, at.occupancy);
+  add("SMs active", share, at.sm_active);
+  add("instructions a cycle", number, at.ipc);
+  add("tensor pipe", share, at.tensor);
   return all;
 }
 

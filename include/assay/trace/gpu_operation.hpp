@@ -29,8 +29,13 @@ struct gpu_operation {
   span when;
   operation_kind kind = operation_kind::kernel;
   row_index row = 0;
-  bool operator==(gpu_operation const&) const = default;
+  auto operator<=>(gpu_operation const&) const = default;
 };
+
+/// True for a copy or a memset.
+constexpr bool is_memory(operation_kind kind) noexcept {
+  return kind == operation_kind::copy || kind == operation_kind::memset;
+}
 
 /// The device and stream in which an operation ran.
 inline device_place const& place_of(model const& of, gpu_operation const& which) {

@@ -195,7 +195,7 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
     for (auto const& each : all) { reach = std::max(reach, each.when.end); }
   }
   auto const overheads = overheads_of(of);
-  for (auto const& gap : gaps(rows, all, [](gpu_operation const&) { return 0; })) {
+  for (auto const& gap : gaps(rows, all, gap_scope::all_devices)) {
     if (gap.cause != idle_cause::host_bound) { continue; }
     interval_set when{{gap.when}};
     auto const at = overheads.find(of.calls[gap.call].thread);

@@ -14,7 +14,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace assay::trace {
@@ -54,13 +54,17 @@ struct idle_gap {
 
 namespace detail {
 
+inline std::map<thread_key, interval_set> sets_of(std::map<thread_key, std::vector<span>> spans) {
+  std::map<thread_key, interval_set> result;
+  for (auto& [thread, all] : spans) { result[thread] = interval_set{std::move(all)}; }
+  return result;
+}
+
 /// The times in which the tracing delayed each thread.
 inline std::map<thread_key, interval_set> overheads_of(model const& of) {
   std::map<thread_key, std::vector<span>> spans;
   for (auto const& each : of.overheads) { spans[each.thread].push_back(each.when); }
-  std::map<thread_key, interval_set> result;
-  for (auto& [thread, all] : spans) { result[thread] = interval_set{std::move(all)}; }
-  return result;
+  return sets_of(std::move(spans));
 }
 
 /// Finds the cause of a gap from the calls, waits and overheads around the gap.
@@ -120,8 +124,7 @@ class idle_classifier {
   /// after the copy, so such a call is late only if it began or returned inside the gap.
   static bool late(span call, span gap, gpu_operation const& next) noexcept {
     if (call.begin >= gap.begin) { return true; }
-    auto const is_copy = next.kind == operation_kind::copy || next.kind == operation_kind::memset;
-    return call.end > gap.begin && (!is_copy || call.end <= next.when.begin);
+    return call.end > gap.begin && (!is_memory(next.kind) || call.end <= next.when.begin);
   }
 
   /// The call of the same thread that covers most of the gap. Only the last few calls are compared:
@@ -156,16 +159,22 @@ class idle_classifier {
   std::map<thread_key, std::vector<row_index>> by_thread_;
 };
 
-/// The gaps between operations of the same `group`, group by group.
-template <class Group>
-std::vector<idle_gap> gaps(view const& rows, std::vector<gpu_operation> all, Group&& group) {
+/// The operations between which gaps are looked for.
+enum class gap_scope : std::uint8_t { all_devices, device, stream };
+
+/// The gaps between operations of the same device or stream, one after the other.
+inline std::vector<idle_gap> gaps(view const& rows, std::vector<gpu_operation> all,
+                                  gap_scope scope) {
   auto const& of = rows.of();
-  std::sort(all.begin(), all.end(), [](gpu_operation const& a, gpu_operation const& b) {
-    return std::tuple{a.when.begin, a.when.end, a.kind, a.row} <
-           std::tuple{b.when.begin, b.when.end, b.kind, b.row};
-  });
-  std::map<decltype(group(all.front())), std::vector<gpu_operation>> groups;
-  for (auto const& each : all) { groups[group(each)].push_back(each); }
+  std::sort(all.begin(), all.end());
+  std::map<stream_key, std::vector<gpu_operation>> groups;
+  for (auto const& each : all) {
+    auto const& where = place_of(of, each);
+    groups[scope == gap_scope::stream   ? stream_of(where)
+           : scope == gap_scope::device ? stream_key{.device = where.device}
+                                        : stream_key{}]
+        .push_back(each);
+  }
   idle_classifier const classifier{rows};
   std::vector<idle_gap> result;
   for (auto const& [key, members] : groups) {
@@ -188,15 +197,12 @@ std::vector<idle_gap> gaps(view const& rows, std::vector<gpu_operation> all, Gro
 
 /// The gaps of each device between its first and last operation, in order. O(n log n).
 inline std::vector<idle_gap> device_gaps(view const& rows) {
-  return detail::gaps(rows, rows.gpu_operations(),
-                      [&](gpu_operation const& each) { return place_of(rows.of(), each).device; });
+  return detail::gaps(rows, rows.gpu_operations(), detail::gap_scope::device);
 }
 
 /// The gaps of each stream between its first and last operation, stream by stream in order.
 inline std::vector<idle_gap> stream_gaps(view const& rows) {
-  return detail::gaps(rows, rows.gpu_operations(), [&](gpu_operation const& each) {
-    return stream_of(place_of(rows.of(), each));
-  });
+  return detail::gaps(rows, rows.gpu_operations(), detail::gap_scope::stream);
 }
 
 /// The busy and idle time of a device.
@@ -234,8 +240,7 @@ inline std::vector<device_time> device_times(view const& rows) {
   for (auto const& each : rows.gpu_operations()) {
     auto& of = devices[place_of(rows.of(), each).device];
     of.all.push_back(each.when);
-    auto const is_memory = each.kind == operation_kind::copy || each.kind == operation_kind::memset;
-    (is_memory ? of.memory : of.kernels).push_back(each.when);
+    (is_memory(each.kind) ? of.memory : of.kernels).push_back(each.when);
   }
   std::map<std::int32_t, std::vector<idle_gap>> gaps;
   for (auto& gap : device_gaps(rows)) { gaps[gap.stream.device].push_back(gap); }
@@ -244,10 +249,7 @@ inline std::vector<device_time> device_times(view const& rows) {
     device_time time;
     time.device = device;
     time.extent = of.all.front();
-    for (auto const& each : of.all) {
-      time.extent.begin = std::min(time.extent.begin, each.begin);
-      time.extent.end = std::max(time.extent.end, each.end);
-    }
+    for (auto const& each : of.all) { time.extent = around(time.extent, each); }
     time.busy_ns = interval_set{std::move(of.all)}.length();
     time.kernels_ns = interval_set{std::move(of.kernels)}.length();
     time.memory_ns = interval_set{std::move(of.memory)}.length();

@@ -70,12 +70,12 @@ inline kernel_totals totals_of(counter_range const& range) {
 inline totals_by_kernel name_totals(counter_values const& counted, model const& of) {
   totals_by_kernel all;
   if (counted.ranges_lost > 0 || counted.ranges.size() != of.kernels.size()) { return all; }
-  std::vector<kernel_run const*> runs;
-  for (auto const& each : of.kernels) { runs.push_back(&each); }
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](auto* a, auto* b) { return a->when.begin < b->when.begin; });
+  std::vector<std::pair<std::int64_t, std::size_t>> runs;  // begin and row
+  for (auto const& each : of.kernels) { runs.emplace_back(each.when.begin, runs.size()); }
+  std::sort(runs.begin(), runs.end());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    all[std::string{of.strings[runs[i]->name]}].add(totals_of(counted.ranges[i]));
+    auto const& run = of.kernels[runs[i].second];
+    all[std::string{of.strings[run.name]}].add(totals_of(counted.ranges[i]));
   }
   return all;
 }
@@ -133,6 +133,8 @@ struct kernel_side {
   double ns = 0;
   double launches = 0;
   kernel_totals amounts;
+  /// Amounts are told per launch, or of all launches where kernels of several names are pooled.
+  double items = 1;
 };
 
 inline double share_of_whole(double ns, double whole) {
@@ -172,19 +174,18 @@ inline kernel_change split_change(std::string name, kernel_side const& control,
     if (ns != 0) { made.causes.push_back({what, ns, share_of_whole(ns, whole), before, after}); }
   };
   using side = kernel_side const&;
-  auto const grows_with = [&](kernel_cause what, auto&& value) {
-    add(what, effect(value(control), value(variant)), value(control), value(variant));
+  using value_of = double (*)(kernel_side const&);
+  auto const effect_of = [&](value_of value) { return effect(value(control), value(variant)); };
+  auto const grows_with = [&](kernel_cause what, value_of value) {
+    add(what, effect_of(value), value(control), value(variant));
   };
-  auto const shrinks_with = [&](kernel_cause what, auto&& value) {
+  auto const shrinks_with = [&](kernel_cause what, value_of value) {
     add(what, effect(value(variant), value(control)), value(control), value(variant));
   };
-  auto const effect_of = [&](auto&& value) { return effect(value(control), value(variant)); };
   if (!made.name.empty()) {
     grows_with(kernel_cause::launches, [](side of) { return of.launches; });
   }
   if (control.amounts.ns > 0 && variant.amounts.ns > 0) {
-    // Amounts are per launch, or of all launches where kernels of several names are pooled.
-    auto const times = [&](side of) { return made.name.empty() ? 1 : of.amounts.launches; };
     made.by_memory = needs_memory(control, variant);
     grows_with(kernel_cause::contention, [](side of) { return of.ns / of.amounts.ns; });
     shrinks_with(kernel_cause::sms_active,
@@ -192,18 +193,17 @@ inline kernel_change split_change(std::string name, kernel_side const& control,
     auto pace = 0.0;
     if (made.by_memory) {
       if (control.amounts.l2_bytes > 0 && variant.amounts.l2_bytes > 0) {
-        grows_with(kernel_cause::l2_bytes,
-                   [&](side of) { return of.amounts.l2_bytes / times(of); });
+        grows_with(kernel_cause::l2_bytes, [](side of) { return of.amounts.l2_bytes / of.items; });
         grows_with(kernel_cause::l2_misses,
                    [](side of) { return of.amounts.dram_bytes / of.amounts.l2_bytes; });
       } else {
         grows_with(kernel_cause::dram_bytes,
-                   [&](side of) { return of.amounts.dram_bytes / times(of); });
+                   [](side of) { return of.amounts.dram_bytes / of.items; });
       }
       pace = effect_of([](side of) { return of.amounts.active_ns / of.amounts.dram_bytes; });
     } else {
       grows_with(kernel_cause::instructions,
-                 [&](side of) { return of.amounts.instructions / times(of); });
+                 [](side of) { return of.amounts.instructions / of.items; });
       shrinks_with(kernel_cause::sm_clock,
                    [](side of) { return of.amounts.cycles / of.amounts.active_ns * 1e9; });
       pace = effect_of([](side of) { return of.amounts.cycles / of.amounts.instructions; });
@@ -255,6 +255,7 @@ inline std::vector<kernel_change> explain_kernels(trace_difference const& found,
         // The totals of one run are the totals per launch times the launches of the run.
         auto const scaled = [](detail::kernel_side side) {
           side.amounts = kernel_totals{}.add(side.amounts, side.launches / side.amounts.launches);
+          side.items = side.amounts.launches;
           return side;
         };
         all.push_back(

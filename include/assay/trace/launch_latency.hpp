@@ -59,8 +59,7 @@ inline std::vector<launch_latency> launch_latencies(view const& rows) {
       auto when = all[i].when;
       std::int64_t ran = 0;
       for (auto const first = all[i].call; i < all.size() && all[i].call == first; ++i) {
-        when.begin = std::min(when.begin, all[i].when.begin);
-        when.end = std::max(when.end, all[i].when.end);
+        when = around(when, all[i].when);
         ran += all[i].when.length();
       }
       taken.push_back(call.length());

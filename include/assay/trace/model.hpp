@@ -6,7 +6,9 @@
 
 #include <assay/trace/strings.hpp>
 
+#include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,8 +22,13 @@ struct span {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   constexpr std::int64_t length() const noexcept { return end - begin; }
-  bool operator==(span const&) const = default;
+  auto operator<=>(span const&) const = default;
 };
+
+/// The shortest span around two.
+constexpr span around(span const& a, span const& b) noexcept {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
 
 /// A host thread: the operating system's numbers.
 struct thread_key {

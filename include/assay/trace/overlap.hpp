@@ -39,27 +39,12 @@ constexpr std::string_view to_string(copy_direction direction) noexcept {
 }
 
 constexpr copy_direction direction_of(copy_kind kind) noexcept {
-  switch (kind) {
-    case copy_kind::host_to_device:
-    case copy_kind::host_to_array:
-      return copy_direction::to_device;
-    case copy_kind::device_to_host:
-    case copy_kind::array_to_host:
-      return copy_direction::to_host;
-    case copy_kind::array_to_array:
-    case copy_kind::array_to_device:
-    case copy_kind::device_to_array:
-    case copy_kind::device_to_device:
-      return copy_direction::within_device;
-    case copy_kind::peer_to_peer:
-      return copy_direction::peer;
-    case copy_kind::unified_host_to_device:
-    case copy_kind::unified_device_to_host:
-    case copy_kind::unified_device_to_device:
-      return copy_direction::migration;
-    default:
-      return copy_direction::other;
-  }
+  using enum copy_direction;
+  constexpr std::array by_kind{other,         to_device,     to_host,       to_device,     to_host,
+                               within_device, within_device, within_device, within_device, other,
+                               peer,          migration,     migration,     migration};
+  auto const at = static_cast<std::size_t>(kind);
+  return at < by_kind.size() ? by_kind[at] : other;
 }
 
 /// The names of communication kernels: NCCL's, NVSHMEM's and all-reduces.

@@ -112,13 +112,9 @@ constexpr double percent_of(std::int64_t part, std::int64_t whole) noexcept {
 }
 
 /// The first columns of every summary of times, followed by `last`. `count` names the count.
-inline std::vector<column> time_columns(std::string const& count, std::vector<column> const& last) {
-  using enum cell_format;
-  std::vector<column> all{
-      {"Time (%)", one_decimal}, {"Total Time (ns)"}, {count},      {"Avg (ns)", one_decimal},
-      {"Med (ns)", one_decimal}, {"Min (ns)"},        {"Max (ns)"}, {"StdDev (ns)", one_decimal}};
-  all.insert(all.end(), last.begin(), last.end());
-  return all;
+inline std::vector<column> time_columns(std::string const& count, std::string const& last) {
+  return parse_columns("Time (%):1, Total Time (ns), " + count +
+                       ", Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, " + last);
 }
 
 /// Adds a row for each group; `last_cells(key)` gives the tuple of its last cells.

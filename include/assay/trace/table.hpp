@@ -30,6 +30,27 @@ struct column {
   bool operator==(column const&) const = default;
 };
 
+/// The columns that a text names, with commas between them. A name may end in its format: `:t` for
+/// text, `:1` and `:3` for numbers of decimals; other columns hold integers.
+inline std::vector<column> parse_columns(std::string_view text) {
+  std::vector<column> all;
+  while (!text.empty()) {
+    auto const comma = text.find(", ");
+    auto name = text.substr(0, comma);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 2);
+    auto format = cell_format::integer;
+    for (auto const& [end, meant] :
+         {std::pair{":t", cell_format::text}, std::pair{":1", cell_format::one_decimal},
+          std::pair{":3", cell_format::three_decimals}}) {
+      if (!name.ends_with(end)) { continue; }
+      name.remove_suffix(2);
+      format = meant;
+    }
+    all.push_back({std::string{name}, format});
+  }
+  return all;
+}
+
 /// A name that a table already keeps.
 struct table_text {
   string_id number = 0;

@@ -49,6 +49,14 @@ struct breakdown_entry {
   double count = 0;
   double bytes = 0;
   bool operator==(breakdown_entry const&) const = default;
+
+  breakdown_entry& operator+=(breakdown_entry const& more) noexcept {
+    ns += more.ns;
+    total += more.total;
+    count += more.count;
+    bytes += more.bytes;
+    return *this;
+  }
 };
 
 using breakdown_key = std::pair<entry_kind, std::string>;
@@ -65,8 +73,7 @@ inline span run_extent(view const& rows) {
   span all;
   bool any = false;
   auto const widen = [&](span when) {
-    all.begin = any ? std::min(all.begin, when.begin) : when.begin;
-    all.end = any ? std::max(all.end, when.end) : when.end;
+    all = any ? around(all, when) : when;
     any = true;
   };
   for (auto const& each : rows.gpu_operations()) { widen(each.when); }
@@ -104,9 +111,7 @@ inline std::vector<double> even_shares(std::vector<gpu_operation> const& all) {
       auto const turn = open[0] > 0 ? 0U : 1U;
       if (open[turn] > 0) { gained[turn] += passed / static_cast<double>(open[turn]); }
     }
-    auto const is_kernel =
-        all[which].kind == operation_kind::kernel || all[which].kind == operation_kind::graph;
-    auto const side = is_kernel ? 0U : 1U;
+    auto const side = is_memory(all[which].kind) ? 1U : 0U;
     open[side] += change;
     shares[which] += change > 0 ? -gained[side] : gained[side];
   }
@@ -164,10 +169,9 @@ inline time_breakdown device_time_breakdown(view const& rows) {
     sum->total += static_cast<double>(each.when.length());
     sum->count += 1;
     sum->bytes += detail::bytes_of(of, each);
-    first.begin = std::min(first.begin, each.when.begin);
-    first.end = std::max(first.end, each.when.end);
+    first = around(first, each.when);
   }
-  auto const gaps = detail::gaps(rows, all, [](gpu_operation const&) { return 0; });
+  auto const gaps = detail::gaps(rows, all, detail::gap_scope::all_devices);
   auto const idle = by_cause(gaps);
   for (std::size_t i = 0; i < idle_causes; ++i) {
     auto& sum = result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}];

@@ -15,8 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,15 +58,9 @@ inline grouping<std::string> operations_by_class(view const& rows,
 /// The `most` kernels that take the most time (0: all), with their shares of all kernels' time. A
 /// view of a range gives the kernels inside that range.
 inline table top_kernels(view const& rows, std::size_t most = 10) {
-  using enum cell_format;
-  table result{"top_kernels",
-               "Top Kernels",
-               {{"Share (%)", one_decimal},
-                {"Sum of Shares (%)", one_decimal},
-                {"Total Time (ns)"},
-                {"Calls"},
-                {"Avg (ns)", one_decimal},
-                {"Name", text}}};
+  table result{"top_kernels", "Top Kernels",
+               parse_columns(
+                   "Share (%):1, Sum of Shares (%):1, Total Time (ns), Calls, Avg (ns):1, Name:t")};
   auto const all = detail::kernels_by_name(rows).by_total();
   auto const sum = total_of(all);
   std::int64_t so_far = 0;
@@ -86,24 +78,11 @@ inline table top_kernels(view const& rows, std::size_t most = 10) {
 /// Instances that launched no kernel do not count. If instances nest, only the outermost counts.
 /// Shares are parts of the time of all kernels inside the range.
 inline table range_kernels(view const& rows, filter const& by, std::size_t most = 10) {
-  using enum cell_format;
-  table result{"range_kernels",
-               "Kernels of One Range",
-               {{"Share (%)", one_decimal},
-                {"Total Time (ns)"},
-                {"Instances"},
-                {"Calls"},
-                {"Calls/Inst", one_decimal},
-                {"Time/Inst (ns)", one_decimal},
-                {"Min/Inst (ns)"},
-                {"Max/Inst (ns)"},
-                {"Name", text}}};
+  table result{"range_kernels", "Kernels of One Range",
+               parse_columns("Share (%):1, Total Time (ns), Instances, Calls, Calls/Inst:1, "
+                             "Time/Inst (ns):1, Min/Inst (ns), Max/Inst (ns), Name:t")};
   auto const& of = rows.of();
-  std::vector<gpu_operation> kernels;
-  for (auto const row : rows.kernels) {
-    kernels.push_back({of.kernels[row].when, operation_kind::kernel, row});
-  }
-  operations_in_range const launched{of, kernels};
+  operations_in_range const launched{of, rows.kernel_operations()};
   std::map<string_id, std::vector<std::int64_t>> per_instance;
   std::map<string_id, std::int64_t> calls;
   std::int64_t instances = 0;
@@ -140,14 +119,8 @@ inline table range_kernels(view const& rows, filter const& by, std::size_t most 
 
 /// The operations of devices by class, with shares of their whole time.
 inline table class_shares(view const& rows, kernel_classifier const& classes = default_classes()) {
-  using enum cell_format;
-  table result{"class_shares",
-               "Device Time by Class",
-               {{"Share (%)", one_decimal},
-                {"Total Time (ns)"},
-                {"Calls"},
-                {"Avg (ns)", one_decimal},
-                {"Class", text}}};
+  table result{"class_shares", "Device Time by Class",
+               parse_columns("Share (%):1, Total Time (ns), Calls, Avg (ns):1, Class:t")};
   auto const all = detail::operations_by_class(rows, classes).by_total();
   auto const sum = total_of(all);
   for (auto const& [name, each] : all) {

@@ -59,14 +59,20 @@ class view {
 
   model const& of() const noexcept { return of_; }
 
-  /// The operations of devices, in no order. A graph launch is left out if the trace has nodes of
-  /// the launch, since their time would count twice.
-  std::vector<gpu_operation> gpu_operations() const {
+  std::vector<gpu_operation> kernel_operations() const {
     std::vector<gpu_operation> all;
-    all.reserve(kernels.size() + copies.size() + memsets.size() + graph_launches.size());
+    all.reserve(kernels.size());
     for (auto const row : kernels) {
       all.push_back({of().kernels[row].when, operation_kind::kernel, row});
     }
+    return all;
+  }
+
+  /// The operations of devices, in no order. A graph launch is left out if the trace has nodes of
+  /// the launch, since their time would count twice.
+  std::vector<gpu_operation> gpu_operations() const {
+    auto all = kernel_operations();
+    all.reserve(kernels.size() + copies.size() + memsets.size() + graph_launches.size());
     for (auto const row : copies) {
       all.push_back({of().copies[row].when, operation_kind::copy, row});
     }
