@@ -172,6 +172,7 @@ class fake_device {
     return !captured_.empty();
   }
   std::function<void()> while_waiting;   ///< runs while the host waits for the device
+  std::atomic<std::uint64_t> events{0};  ///< that were made
   std::set<int> foreign;                 ///< streams of another device
   std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
   std::atomic<std::uint64_t> waits{0};   ///< for the device
@@ -317,6 +318,7 @@ struct fake_backend {
   }
   event_type make_event() const {
     device->called("make_event");
+    ++device->events;
     return std::make_shared<order>();
   }
   void destroy_event(event_type const&) const noexcept {}

@@ -89,10 +89,13 @@ class central_allocator {
   block_map& kept_for_graphs() noexcept { return kept_for_graphs_; }
   std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
 
-  /// A block of a class for work on `to`, by what it costs: memory that nothing must precede, that
-  /// has become ready, more of upstream within the heap's bound, a wait, blocks that other streams
-  /// keep, pages mapped anew, pieces of slabs, all that streams keep, more of upstream than that.
-  /// 0 where only waiting can help.
+  /// A block of a class for work on `to`; 0 where only waiting can help. The sources, cheapest
+  /// first:
+  /// 1. memory in order for `to`, then memory whose events have passed
+  /// 2. more of upstream within the heap's bound
+  /// 3. memory that `to` waits for on the device, then blocks that other streams keep
+  /// 4. pages mapped anew, pieces of slabs, all that streams keep
+  /// 5. more of upstream beyond the bound
   std::uintptr_t acquire(cache& to, unsigned which) {
     auto const bytes = size_class::sizes[which];
     if (auto const found = refill(to, which)) { return found; }
@@ -189,9 +192,8 @@ class central_allocator {
       from.shed(keep_bytes, moved_);
     }
     if (moved_.empty()) { return; }
-    // One event for all that moves. Whoever takes of it later finds it passed, most likely, and
-    // need neither wait nor grow; and a thread's default stream can be named by nobody else.
-    // Without the event others wait, so a failure to record costs time and no safety.
+    // One event for all blocks that move. A stream that takes one later finds the event passed most
+    // likely, and need not wait. A failure to record costs time and no safety.
     if (streams_.nameable(from)) {
       try {
         streams_.mark(from);

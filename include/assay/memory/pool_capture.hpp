@@ -50,7 +50,6 @@ class capture_set {
   /// True if a block that belongs to a graph may be given back: frees look for it here then.
   bool any_live() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
 
-  bool empty() const noexcept { return all_.empty(); }
   void reserve_one() { all_.reserve(all_.size() + 1); }
   void add(capture& one) noexcept { all_.push_back(&one); }
 

@@ -29,17 +29,18 @@ namespace assay::mr {
 ///  stream
 ///     the block's last use comes before its `deallocate` call.
 ///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache
-///     was made for. A free does not ask for the number: a block that was freed on a new stream of
-///     an old handle lies in the old stream's cache, and goes to the heap with it when the next
-///     call sees the new number.
+///     was made for. A free does not ask for the number. So a block that was freed on a new stream
+///     of an old handle lies in the old stream's cache. Both leave when the next call sees the new
+///     number.
 ///  4. A range of the heap carries points (cache, epoch). A stream that reuses the range comes
 ///  after
-///     all of them: after its own frees by (2), after others by a wait for an event that was
-///     recorded after the free, or because the host knows that the work is over.
+///     all of them: after its own frees by (2), after others by an event that was recorded after
+///     the free, or because the host knows that the work is over.
 ///  5. No stream is named but by the call that was given it (unless handles are trusted).
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
-///  7. The pool's mutex is never held while a call waits for work of the device.
+///  7. The pool's mutex is never held while a call waits for work of the device, but where chunks
+///     from `cudaMalloc` make room for another.
 ///  8. A cache keeps at most `stream_cache_bytes`.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>

@@ -17,9 +17,9 @@
 
 namespace assay::mr {
 
-/// Two heaps of free ranges. Small blocks come from slabs, which are cut from the heap of large
-/// ones, so that a small block that lives long holds a slab and not the space between large blocks;
-/// what is wholly free of a slab goes back. Not safe for concurrent use.
+/// Two heaps of free ranges: one for large blocks, and one for small blocks, whose slabs are cut
+/// from the first. A small block that lives long so holds a slab, and not the space between large
+/// blocks. Free pieces of slabs go back. Not safe for concurrent use.
 template <class Point>
 class basic_slab_heap {
  public:

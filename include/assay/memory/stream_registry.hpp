@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -56,7 +55,7 @@ class stream_registry {
   /// True if an event is due at a free of `which`. Needs the lock of `which`.
   bool wants_mark(cache const& which) const noexcept {
     return which.answered != calls_for_marks_.load(std::memory_order_relaxed) ||
-           which.unmarked_bytes > most_unmarked_.load(std::memory_order_relaxed);
+           streams_end_.load(std::memory_order_relaxed);
   }
   /// Asks all streams for an event at their next free.
   void call_for_marks() noexcept { calls_for_marks_.fetch_add(1, std::memory_order_relaxed); }
@@ -90,8 +89,9 @@ class stream_registry {
     return fresh;
   }
 
-  /// The call that named the present stream has ended.
+  /// The cache of the stream that the current call was given; null where none is resolved.
   cache const* present() const noexcept { return present_; }
+  /// Ends the call that named the present stream.
   void leave_present() noexcept { present_ = nullptr; }
 
   /// Ends a cache's use by its stream, whose last frees an event covers.
@@ -112,7 +112,7 @@ class stream_registry {
     return true;
   }
 
-  /// How far `point` is behind `thief`: passed, or to be waited for, or nobody can say.
+  /// The standing of `point` for `thief`: passed, waitable by an event, or unknown.
   standing of(cache const* thief, order_point point) {
     if (passed(thief, point, false)) { return standing::passed; }
     auto const& source = *caches_[point.cache];
@@ -198,24 +198,21 @@ class stream_registry {
   }
 
  private:
-  /// A stream that ends without an event shows that streams end in this program. From then on
-  /// streams record an event whenever they have freed more than this since the last one.
-  static constexpr std::size_t unmarked_where_streams_end = std::size_t{1} << 20U;
-
   static std::uint64_t seen_of(cache const& which, std::uint32_t other) noexcept {
     return other < which.seen.size() ? which.seen[other] : 0;
   }
 
-  /// Ends a cache's use by a stream that nobody can name any more: only a wait for the device
-  /// orders the frees that no event covers.
+  /// Ends a cache's use by a stream that nobody can name any more. Only a wait for the device
+  /// orders the frees that no event covers. Such a free shows that streams end in this program, and
+  /// from then on every free records an event.
   void abandon(cache& which) {
+    bool unmarked = false;
     {
       std::lock_guard const held{which.lock};
-      ++which.epoch;
-      if (which.unmarked_bytes > 0) {
-        most_unmarked_.store(unmarked_where_streams_end, std::memory_order_relaxed);
-      }
+      unmarked = which.unmarked_bytes > 0;
+      which.epoch += unmarked ? 1 : 0;
     }
+    if (unmarked) { streams_end_.store(true, std::memory_order_relaxed); }
     forget(which);
   }
 
@@ -238,12 +235,11 @@ class stream_registry {
         if (old.cached_bytes != 0) { continue; }
         last = old.epoch - 1;
       }
-      // All its frees have passed, and with them all that it waited for: what it has seen stays
-      // true.
       if (!passed(nullptr, {old.index, last}, true)) { continue; }
       closed_.erase(at);
       std::lock_guard const held{old.lock};
       old.unmarked_bytes = 0;
+      old.seen.clear();  // the next stream has waited for nobody
       return old;
     }
     closed_.reserve(caches_.size() + 1);
@@ -258,7 +254,7 @@ class stream_registry {
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
   std::atomic<std::uint64_t> calls_for_marks_{0};
-  std::atomic<std::size_t> most_unmarked_{std::numeric_limits<std::size_t>::max()};
+  std::atomic<bool> streams_end_{false};
   std::uint64_t waits_ = 0;
 };
 
