@@ -25,17 +25,15 @@ namespace assay::mr {
 /// Invariants:
 ///  1. A free block is in one place: a list of a stream's cache, the central heap (large blocks'
 ///     part, or slabs), a capture, or parked behind a graph.
-///  2. Work on a stream may reuse a block of the stream's cache at once: in the order of that
-///  stream
-///     the block's last use comes before its `deallocate` call.
+///  2. Work on a stream may reuse a block of the stream's cache at once: in stream order the last
+///     use of the block comes before its `deallocate` call.
 ///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache
 ///     was made for. A free does not ask for the number. So a block that was freed on a new stream
 ///     of an old handle lies in the old stream's cache. Both leave when the next call sees the new
 ///     number.
 ///  4. A range of the heap carries points (cache, epoch). A stream that reuses the range comes
-///  after
-///     all of them: after its own frees by (2), after others by an event that was recorded after
-///     the free, or because the host knows that the work is over.
+///     after all of them: after its own frees by (2), after others by an event that was recorded
+///     after the free, or because the host knows that the work is over.
 ///  5. No stream is named but by the call that was given it (unless handles are trusted).
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
