@@ -49,6 +49,8 @@ struct thread_state {
   stream on;
   event marked;
   PFN_cuCtxRecordEvent_v12050 record_context = nullptr;
+  PFN_cuStreamGetId_v12000 driver_id = nullptr;
+  PFN_cuStreamIsCapturing_v10000 driver_capturing = nullptr;
   CUcontext context = nullptr;
 };
 
@@ -65,9 +67,12 @@ void find_driver_call(char const* name, unsigned since, F& into) {
   into = status == cudaDriverEntryPointSuccess ? reinterpret_cast<F>(entry) : nullptr;
 }
 
-/// The driver's entry for an event of the whole context, null before CUDA 12.5, and the context.
+/// The driver's entries (that for an event of the whole context is null before CUDA 12.5), and the
+/// context.
 void find_context(thread_state& here) {
   find_driver_call("cuCtxRecordEvent", 12050, here.record_context);
+  find_driver_call("cuStreamGetId", 12000, here.driver_id);
+  find_driver_call("cuStreamIsCapturing", 10000, here.driver_capturing);
   PFN_cuCtxGetCurrent_v4000 current = nullptr;
   find_driver_call("cuCtxGetCurrent", 4000, current);
   if (current != nullptr) { check(static_cast<cudaError_t>(current(&here.context))); }
@@ -88,6 +93,14 @@ std::vector<timed_call> all_calls() {
                      auto status = cudaStreamCaptureStatusNone;
                      check(cudaStreamIsCapturing(here.on.get(), &status));
                      check(cudaStreamGetId(here.on.get(), &id));
+                   }});
+  calls.push_back({"cuStreamGetId", [](thread_state& here) {
+                     unsigned long long id = 0;
+                     check(static_cast<cudaError_t>(here.driver_id(here.on.get(), &id)));
+                   }});
+  calls.push_back({"cuStreamIsCapturing", [](thread_state& here) {
+                     auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+                     check(static_cast<cudaError_t>(here.driver_capturing(here.on.get(), &status)));
                    }});
   calls.push_back({"cudaEventRecord", [](thread_state& here) { here.marked.record(here.on); }});
   calls.push_back({"cudaEventQuery", [](thread_state& here) {
@@ -163,6 +176,41 @@ bool covers_destroyed_streams(on::device place) {
   check(cudaDeviceSynchronize());
   check(cudaFreeHost(done));
   return covered;
+}
+
+/// Whether `cudaFree`, on a thread in the relaxed mode and beside a capture, waits for the kernel
+/// of a stream that was destroyed with work pending, and what that does to the capture.
+report::document free_beside_capture(on::device place) {
+  device_guard const guard{place};
+  int* done = nullptr;
+  check(cudaMallocHost(&done, sizeof *done));
+  *done = 0;
+  void* block = nullptr;
+  check(cudaMalloc(&block, 1 << 20));
+  stream const captured{place};
+  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
+  auto mode = cudaStreamCaptureModeRelaxed;
+  check(cudaThreadExchangeStreamCaptureMode(&mode));
+  {
+    stream const gone{place};
+    kernel::launch(kernel::set_late<int>, 1, 1, 0, gone, done, 50'000'000LL);
+  }
+  auto const code = cudaFree(block);
+  bool const waited = *static_cast<int volatile*>(done) == 1;
+  check(cudaThreadExchangeStreamCaptureMode(&mode));
+  (void)cudaGetLastError();
+  cudaGraph_t graph = nullptr;
+  auto const end = cudaStreamEndCapture(captured.get(), &graph);
+  if (graph != nullptr) { (void)cudaGraphDestroy(graph); }
+  (void)cudaGetLastError();
+  check(cudaDeviceSynchronize());
+  check(cudaFreeHost(done));
+  std::printf("cudaFree beside a capture %s the work of a destroyed stream: %s, capture: %s\n",
+              waited ? "waits for" : "does not wait for", cudaGetErrorName(code),
+              cudaGetErrorName(end));
+  return {{"waits_for_destroyed_streams", waited},
+          {"returns", cudaGetErrorName(code)},
+          {"capture_ends_with", cudaGetErrorName(end)}};
 }
 
 /// A call of the runtime beside a capture. `captured` is the stream of the capture, `other` is not
@@ -320,6 +368,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   }
   if (here.record_context == nullptr) { return; }
   call_all_beside_captures(chosen.place, figures);
+  figures["free_beside_capture"] = free_beside_capture(chosen.place);
   bool const covered = covers_destroyed_streams(chosen.place);
   std::printf("the event of a context %s the work of a destroyed stream\n",
               covered ? "waits for" : "does not wait for");

@@ -67,8 +67,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// was wrong with earlier frees.
   void* allocate(::cuda::stream_ref stream, std::size_t bytes,
                  std::size_t alignment = default_alignment) {
+    if (!std::has_single_bit(alignment)) [[unlikely]] { require_alignment(alignment); }
     if (alignment <= default_alignment) { return core_->allocate(stream, bytes); }
-    if (!std::has_single_bit(alignment)) { require_alignment(alignment); }
     return aligned_->allocate(*core_, stream, bytes, alignment);
   }
   void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
