@@ -8,6 +8,7 @@
 
 #include "support/result.hpp"
 
+#include <assay/core/driver_call.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/stats/summary.hpp>
@@ -59,23 +60,15 @@ struct timed_call {
   std::function<void(thread_state&)> make;
 };
 
-template <class F>
-void find_driver_call(char const* name, unsigned since, F& into) {
-  void* entry = nullptr;
-  auto status = cudaDriverEntryPointSymbolNotFound;
-  check(cudaGetDriverEntryPointByVersion(name, &entry, since, cudaEnableDefault, &status));
-  into = status == cudaDriverEntryPointSuccess ? reinterpret_cast<F>(entry) : nullptr;
-}
-
 /// The driver's entries (that for an event of the whole context is null before CUDA 12.5), and the
 /// context.
 void find_context(thread_state& here) {
-  find_driver_call("cuCtxRecordEvent", 12050, here.record_context);
-  find_driver_call("cuStreamGetId", 12000, here.driver_id);
-  find_driver_call("cuStreamIsCapturing", 10000, here.driver_capturing);
-  PFN_cuCtxGetCurrent_v4000 current = nullptr;
-  find_driver_call("cuCtxGetCurrent", 4000, current);
-  if (current != nullptr) { check(static_cast<cudaError_t>(current(&here.context))); }
+  here.record_context =
+      driver_call_or_null<decltype(here.record_context)>("cuCtxRecordEvent", 12050);
+  here.driver_id = driver_call<decltype(here.driver_id)>("cuStreamGetId", 12000);
+  here.driver_capturing =
+      driver_call<decltype(here.driver_capturing)>("cuStreamIsCapturing", 10000);
+  check(driver_call<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000)(&here.context));
 }
 
 std::vector<timed_call> all_calls() {
@@ -96,11 +89,11 @@ std::vector<timed_call> all_calls() {
                    }});
   calls.push_back({"cuStreamGetId", [](thread_state& here) {
                      unsigned long long id = 0;
-                     check(static_cast<cudaError_t>(here.driver_id(here.on.get(), &id)));
+                     check(here.driver_id(here.on.get(), &id));
                    }});
   calls.push_back({"cuStreamIsCapturing", [](thread_state& here) {
                      auto status = CU_STREAM_CAPTURE_STATUS_NONE;
-                     check(static_cast<cudaError_t>(here.driver_capturing(here.on.get(), &status)));
+                     check(here.driver_capturing(here.on.get(), &status));
                    }});
   calls.push_back({"cudaEventRecord", [](thread_state& here) { here.marked.record(here.on); }});
   calls.push_back({"cudaEventQuery", [](thread_state& here) {
@@ -113,10 +106,9 @@ std::vector<timed_call> all_calls() {
                    }});
   calls.push_back(
       {"cudaEventCreate and cudaEventDestroy", [](thread_state&) { event const made; }});
-  calls.push_back(
-      {"cuCtxRecordEvent", [](thread_state& here) {
-         check(static_cast<cudaError_t>(here.record_context(here.context, here.marked.get())));
-       }});
+  calls.push_back({"cuCtxRecordEvent", [](thread_state& here) {
+                     check(here.record_context(here.context, here.marked.get()));
+                   }});
   calls.push_back({"cudaMallocAsync and cudaFreeAsync, 4 KiB", [](thread_state& here) {
                      void* block = nullptr;
                      check(cudaMallocAsync(&block, 4096, here.on.get()));
@@ -170,7 +162,7 @@ bool covers_destroyed_streams(on::device place) {
     stream const gone{place};
     kernel::launch(kernel::set_late<int>, 1, 1, 0, gone, done, 50'000'000LL);
   }
-  check(static_cast<cudaError_t>(here.record_context(here.context, mark.get())));
+  check(here.record_context(here.context, mark.get()));
   mark.synchronize();
   bool const covered = *static_cast<int volatile*>(done) == 1;
   check(cudaDeviceSynchronize());
@@ -224,10 +216,8 @@ cudaError_t map_and_unmap(on::device place) {
   CUmemAllocationProp property{};
   property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   property.location = {CU_MEM_LOCATION_TYPE_DEVICE, place.id};
-  PFN_cuMemCreate_v10020 create = nullptr;
-  PFN_cuMemRelease_v10020 release = nullptr;
-  find_driver_call("cuMemCreate", 10020, create);
-  find_driver_call("cuMemRelease", 10020, release);
+  auto const create = driver_call<PFN_cuMemCreate_v10020>("cuMemCreate", 10020);
+  auto const release = driver_call<PFN_cuMemRelease_v10020>("cuMemRelease", 10020);
   CUmemGenericAllocationHandle made = 0;
   auto const code = create(&made, std::size_t{2} << 20U, &property, 0);
   if (code == CUDA_SUCCESS) { release(made); }

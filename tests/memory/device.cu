@@ -18,6 +18,7 @@
 #include <assay/memory/pool.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -485,34 +486,64 @@ TEST_CASE("mapped chunks side by side hold blocks that none of them could, and c
   CHECK(wrong.value() == 0);
 }
 
-TEST_CASE("pages mapped anew are one block, and what lay beside them stays") {
+TEST_CASE("at the pool's limit chunks that lie apart make room, and what lay beside them stays") {
   wrong_count const wrong;
   stream const lane{place};
-  auto pool = mr::pool{.growth_bytes = 2_MiB, .stream_cache_bytes = 0}.open(place);
+  auto pool =
+      readable({.max_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0}).open(place);
   for (unsigned round = 0; round < (test::small() ? 1U : 10U); ++round) {
-    std::vector<void*> blocks(32);
+    std::vector<void*> blocks(8);
     for (auto& block : blocks) {
       block = pool.allocate(lane, 2_MiB);
-      if (!test::small()) { write(lane, block, 2_MiB, static_cast<unsigned>(&block - &blocks[0])); }
+      write(lane, block, 2_MiB, static_cast<unsigned>(&block - &blocks[0]));
     }
-    for (std::size_t i = 0; i < 32; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
-    lane.synchronize();
-    auto const before = *pool.stats().reserved_bytes;
-    void* const large = pool.allocate(lane, 24_MiB);
-    CHECK(*pool.stats().reserved_bytes == before);
-    if (test::small()) {  // as `readable` says
-      check(cudaMemsetAsync(large, 0, 24_MiB, lane.get()));
-    } else {
-      write(lane, large, 24_MiB, 1000 + round);
-      expect(lane, large, 24_MiB, 1000 + round, wrong);
-      for (unsigned i = 1; i < 32; i += 2) { expect(lane, blocks[i], 2_MiB, i, wrong); }
-    }
-    pool.deallocate(lane, large, 24_MiB);
-    for (std::size_t i = 1; i < 32; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
+    for (std::size_t i = 0; i < 8; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
+    void* const large = pool.allocate(lane, 8_MiB);
+    CHECK(*pool.stats().reserved_bytes == 16_MiB);
+    write(lane, large, 8_MiB, 1000 + round);
+    expect(lane, large, 8_MiB, 1000 + round, wrong);
+    for (unsigned i = 1; i < 8; i += 2) { expect(lane, blocks[i], 2_MiB, i, wrong); }
+    pool.deallocate(lane, large, 8_MiB);
+    for (std::size_t i = 1; i < 8; i += 2) { pool.deallocate(lane, blocks[i], 2_MiB); }
     CHECK(wrong.value() == 0);
-    CHECK(pool.trim() == before);
+    CHECK(pool.trim() == 16_MiB);
     CHECK(*pool.stats().reserved_bytes == 0);
   }
+}
+
+TEST_CASE("a wait for the device comes after streams that have ended, and ends no capture") {
+  stream const captured{place};
+  auto gone = std::make_optional<stream>(place);
+  mr::cuda_pool_backend const backend{place};
+  auto pool = mr::pool{.max_bytes = 8_MiB}.open(place);
+  std::atomic<bool> over{false};
+  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
+  std::thread{[&] {
+    check(cudaSetDevice(place.id));
+    check(cudaLaunchHostFunc(
+        gone->get(),
+        [](void* told) {
+          std::this_thread::sleep_for(std::chrono::milliseconds{50});
+          static_cast<std::atomic<bool>*>(told)->store(true);
+        },
+        &over));
+    {
+      mr::relaxed_capture_guard const relaxed;
+      gone.reset();
+    }
+    backend.synchronize();
+    CHECK(over);
+    stream const lane{[] {
+      mr::relaxed_capture_guard const relaxed;
+      return stream{place};
+    }()};
+    auto mine = pool;
+    CHECK_THROWS_AS(mine.allocate(lane, 16_MiB), mr::out_of_memory);  // after a wait
+    CHECK(mine.trim() == 0);
+  }}.join();
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(captured.get(), &graph));
+  check(cudaGraphDestroy(graph));
 }
 
 TEST_CASE("the driver's pool can be captured too") {

@@ -213,8 +213,6 @@ class fake_device {
     return reserved_;
   }
 
-  std::atomic<std::uint64_t> moves{0};        ///< runs of pages that were mapped anew at once
-  std::atomic<std::uint64_t> moved_pages{0};  ///< and what they were made of
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_at{0};  ///< the call that throws; 0 is none
   std::atomic<std::uint64_t> records{0};
@@ -346,17 +344,6 @@ struct fake_backend {
     device->called("allocate");
     return device->reserve(bytes, wish);
   }
-  std::uintptr_t move(std::vector<mr::chunk_run> const& runs, std::uintptr_t wish) const {
-    std::size_t bytes = 0;
-    for (auto const& run : runs) {
-      device->unreserve(run.address, run.bytes);
-      bytes += run.bytes;
-    }
-    device->called("move");
-    ++device->moves;
-    device->moved_pages += bytes / fake_device::page;
-    return device->reserve(bytes, wish);
-  }
   void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
     device->unreserve(address, bytes);
   }
@@ -368,14 +355,11 @@ struct fake_backend {
   std::size_t piece_bytes(std::size_t bytes) const noexcept {
     return joins_chunks ? fake_device::page : bytes;
   }
-  /// As CUDA does: refused while anything is captured, and it ends all captures.
-  bool synchronize() const {
+  void synchronize() const {
     device->called("synchronize");
-    if (device->spoil_captures()) { return false; }
     if (device->while_waiting) { device->while_waiting(); }
     device->waits.fetch_add(1);
     device->host_knows_all();
-    return true;
   }
 };
 

@@ -17,13 +17,6 @@ using namespace assay::literals;
 
 namespace {
 
-/// Calls that a driver would get, one for each page that it maps and each run that it unmaps.
-struct page_operations {
-  std::uint64_t reserved = 0;  ///< pages from upstream
-  std::uint64_t moved = 0;     ///< pages mapped anew
-  std::uint64_t unmapped = 0;  ///< runs
-};
-
 /// Chunks side by side in an address space without end; an event passes `latency` operations after
 /// it was recorded.
 struct idle_backend {
@@ -32,7 +25,7 @@ struct idle_backend {
 
   std::uint64_t const* now;
   std::uint64_t latency;
-  page_operations* seen;
+  std::uint64_t* chunks;
   std::shared_ptr<std::uintptr_t> next = std::make_shared<std::uintptr_t>(std::uintptr_t{1} << 40U);
 
   mr::stream_key key(int stream) const noexcept {
@@ -50,24 +43,13 @@ struct idle_backend {
   bool contiguous() const noexcept { return true; }
   std::size_t piece_bytes(std::size_t) const noexcept { return 2_MiB; }
   std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
-    seen->reserved += bytes / 2_MiB;
-    return place(bytes, wish);
-  }
-  std::uintptr_t move(std::vector<mr::chunk_run> const& runs, std::uintptr_t wish) const {
-    std::size_t bytes = 0;
-    for (auto const& run : runs) { bytes += run.bytes; }
-    seen->moved += bytes / 2_MiB;
-    seen->unmapped += runs.size();
-    return place(bytes, wish);
-  }
-  // The pool wishes for addresses that none of its chunks has.
-  std::uintptr_t place(std::size_t bytes, std::uintptr_t wish) const {
+    ++*chunks;
     auto const at = wish != 0 ? wish : *next;
     *next = std::max(*next, at + bytes);
     return at;
   }
-  void deallocate(std::uintptr_t, std::size_t) const noexcept { ++seen->unmapped; }
-  bool synchronize() const { return true; }
+  void deallocate(std::uintptr_t, std::size_t) const noexcept {}
+  void synchronize() const {}
 };
 
 struct block {
@@ -89,17 +71,17 @@ constexpr std::size_t cache_bytes = 64_MiB;
 
 struct outcome {
   double share;  ///< reserved bytes beyond what streams may keep, by the peak of what was live
-  double calls;  ///< to map pages anew, of 1000 allocations
+  std::uint64_t chunks;
   auto operator<=>(outcome const&) const = default;
 };
 
 outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
   constexpr std::uint64_t longest_turn = 64;
   std::uint64_t now = 0;
-  page_operations seen;
+  std::uint64_t chunks = 0;
   mr::pool_options options;
   options.stream_cache_bytes = cache_bytes;
-  mr::pool_core<idle_backend> pool{idle_backend{&now, latency, &seen}, options};
+  mr::pool_core<idle_backend> pool{idle_backend{&now, latency, &chunks}, options};
   std::vector<actor> all(actors);
   std::mt19937_64 turns{seed};
   for (auto& each : all) {
@@ -141,44 +123,35 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
   CHECK(live == 0);
   auto const stats = pool.stats();
   auto const reserved = static_cast<double>(*stats.reserved_bytes);
-  CHECK(seen.reserved * 2_MiB == *stats.reserved_bytes);  // what is mapped anew costs no memory
   auto const kept = static_cast<double>(actors * cache_bytes);
-  return {(reserved - kept) / static_cast<double>(peak),
-          1e3 * static_cast<double>(seen.moved + seen.unmapped) /
-              static_cast<double>(stats.allocations)};
+  return {(reserved - kept) / static_cast<double>(peak), chunks};
 }
 
 }  // namespace
 
-// Of 302 orders of turns with uneven threads none took more than 1.23, of 80 with even ones none
-// more than 1.19; plain best fit without streams takes up to 1.35. Calls of 1000 allocations were
-// 0.9 and 0.5 (with latency) on average with even threads; with uneven ones 13 and 4, and of single
-// orders, whose live memory stays near its peak for long, up to 98. The mean of all twenty is 4.7.
-// Without the collecting before the pool grows beyond its bound one order took 1.36; an eighth in
-// place of a sixth in that bound makes the calls 18, and to map pages anew before the pool grows
-// within it 72.
-TEST_CASE("over the benchmark's trace the pool reserves at most 1.25x the live peak and its caps") {
+// Of 180 orders of turns none took more than 1.39, and half of them no more than 1.22; plain best fit
+// without streams takes up to 1.35. Memory came in at most 337 chunks, of which each costs some 60 us
+// (H100). To map free pages anew, side by side, would keep all orders below 1.25, and made programs
+// with blocks of up to 1 GiB wait for 7 s where they now wait for milliseconds.
+TEST_CASE("over the benchmark's trace the pool reserves near the live peak and its caps") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   constexpr std::uint64_t orders = 5;
-  double calls = 0;
   std::uint64_t next = seed;
   for (bool const even : {true, false}) {
     for (std::uint64_t const latency : {0, 16}) {
       std::vector<outcome> all;
-      double here = 0;
-      for (std::uint64_t i = 0; i < orders; ++i) {
-        all.push_back(replay(next++, even, latency));
-        here += all.back().calls / orders;
-      }
+      for (std::uint64_t i = 0; i < orders; ++i) { all.push_back(replay(next++, even, latency)); }
       std::sort(all.begin(), all.end());
+      auto const most = std::max_element(all.begin(), all.end(), [](auto& a, auto& b) {
+                          return a.chunks < b.chunks;
+                        })->chunks;
       INFO("even " << even << " latency " << latency << ": median " << all[2].share << " worst "
-                   << all[4].share << ", " << here << " calls of 1000 allocations");
+                   << all[4].share << ", at most " << most << " chunks");
       CHECK(all[0].share >= 1.0);
-      CHECK(all[4].share <= 1.25);
-      if (even) { CHECK(here <= 12); }
-      calls += here / 4;
+      CHECK(all[2].share <= 1.3);
+      CHECK(all[4].share <= 1.5);
+      CHECK(most <= 1'000);
     }
   }
-  CHECK(calls <= 12);
 }

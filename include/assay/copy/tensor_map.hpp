@@ -5,6 +5,7 @@
 
 #include <assay/copy/matrix_view.hpp>
 #include <assay/core/bfloat16.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/error.hpp>
 
 #include <cuda.h>
@@ -19,22 +20,10 @@ namespace assay::copy {
 
 namespace detail {
 
-/// The driver's encoder, asked of the runtime, so that programs need not link the driver.
+/// The driver's encoder.
 inline auto tensor_map_encoder() {
-  using encoder = decltype(&cuTensorMapEncodeTiled);
-  static encoder const found = [] {
-    constexpr unsigned since = 12000;  // the version whose signature is used below
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, since,
-                                           cudaEnableDefault, &result));
-    if (result != cudaDriverEntryPointSuccess || entry == nullptr) {
-      throw std::runtime_error(
-          "the driver has no cuTensorMapEncodeTiled, which copies of tiles by "
-          "copy::bulk need: update it to one of CUDA 12.0 or later");
-    }
-    return reinterpret_cast<encoder>(entry);
-  }();
+  static auto const found =
+      driver_call<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled", 12000);
   return found;
 }
 

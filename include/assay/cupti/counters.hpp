@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/device.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/counter_session.hpp>
 
@@ -101,16 +102,8 @@ class counters {
 
   static CUcontext current_context() {
     check(cudaFree(nullptr));  // makes the runtime's context, if nothing did
-    void* function = nullptr;
-    auto found = cudaDriverEntryPointSymbolNotFound;
-    constexpr unsigned since = 4000;  // cuCtxGetCurrent is as old as that
-    check(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &function, since, cudaEnableDefault,
-                                           &found));
     CUcontext context = nullptr;
-    if (found != cudaDriverEntryPointSuccess ||
-        reinterpret_cast<CUresult (*)(CUcontext*)>(function)(&context) != CUDA_SUCCESS) {
-      throw std::runtime_error("the driver does not tell which context is current");
-    }
+    check(driver_call<CUresult (*)(CUcontext*)>("cuCtxGetCurrent", 4000)(&context));
     return context;
   }
 

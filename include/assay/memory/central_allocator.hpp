@@ -94,7 +94,7 @@ class central_allocator {
   /// 1. memory in order for `to`, then memory whose events have passed
   /// 2. more of upstream within the heap's bound
   /// 3. memory that `to` waits for on the device, then blocks that other streams keep
-  /// 4. pages mapped anew, pieces of slabs, all that streams keep
+  /// 4. all that streams keep, pieces of slabs
   /// 5. more of upstream beyond the bound
   std::uintptr_t acquire(cache& to, unsigned which) {
     auto const bytes = size_class::sizes[which];
@@ -116,16 +116,9 @@ class central_allocator {
     if (!options_.growth_before_steal) {
       if (auto const found = store_.grow_within(&to, bytes)) { return found; }
     }
-    // Before pages are mapped anew, what streams keep goes, unless it is much beside the block.
-    if (kept_bytes() / 8 <= bytes) {
-      flush_all();
-      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-    }
-    if (auto const found = store_.gather(&to, bytes)) { return found; }
-    if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-    if (auto const found = store_.gather(&to, bytes)) { return found; }
+    if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
     return store_.grow(&to, bytes);
   }
 
@@ -214,11 +207,21 @@ class central_allocator {
     return true;
   }
 
-  /// True if memory lies free that only a wait for the device can make ready for the present
-  /// stream.
-  bool needs_device() {
-    return !parked_.empty() || store_.heap().has_unnoted() ||
-           streams_.unmarked_beside(streams_.present());
+  /// Takes back a large block from the present stream. An event is recorded for each, which is a
+  /// small part of the time that programs use such a block.
+  void give_large(cache& from, std::uintptr_t address, unsigned which) noexcept {
+    auto const bytes = size_class::sizes[which];
+    std::uint64_t epoch = 0;
+    {
+      std::lock_guard const held{from.lock};
+      from.count_deallocation(bytes);
+      from.unmarked_bytes += bytes;
+      epoch = from.epoch;
+    }
+    store_.give(address, bytes, order_point{from.index, epoch});
+    try {
+      streams_.mark(from);
+    } catch (...) { ++unmarked_; }
   }
 
   void flush_all() {
@@ -256,10 +259,7 @@ class central_allocator {
         try {
           std::lock_guard const held{to.lock};
           to.lists[which].reserve(to.lists[which].size() + wanted);
-          for (; kept < wanted; ++kept) {
-            to.lists[which].push_newest({first + kept * bytes, to.epoch});
-            to.cached_bytes += bytes;
-          }
+          for (; kept < wanted; ++kept) { to.put(first + kept * bytes, which); }
         } catch (std::bad_alloc const&) {
           // The range was in order for this stream alone.
           std::lock_guard const held{to.lock};
@@ -274,11 +274,6 @@ class central_allocator {
   static std::size_t kept_bytes_of(cache& of) {
     std::lock_guard const held{of.lock};
     return of.cached_bytes;
-  }
-  std::size_t kept_bytes() const {
-    std::size_t sum = 0;
-    for (auto const& each : streams_.caches()) { sum += kept_bytes_of(*each); }
-    return sum;
   }
 
   std::uintptr_t steal(cache& to, unsigned which) {

@@ -86,37 +86,17 @@ class chunk_heap {
     heap_.give(address, bytes, after);
   }
 
-  /// A block from a new chunk, 0 if there can be none. Asks for less and less beyond the block
-  /// while upstream refuses. Chunks that can be joined need not be as large as a step of growth.
+  /// A block from a new chunk of at least a quarter of a step of growth; 0 if there can be none.
+  /// Asks for less and less beyond the block while upstream refuses.
   std::uintptr_t grow(cache* to, std::size_t bytes) {
-    auto const step = options_.growth_bytes / (heap_.large().joins_chunks() ? 4 : 1);
-    return grow(to, bytes, options_.max_bytes, step);
+    return grow(to, bytes, options_.max_bytes, options_.growth_bytes / 4);
   }
 
-  /// The same as long as what is reserved stays near the most that was held, and by whole steps.
+  /// The same as long as what is reserved stays near the most that was held. The chunk has a step
+  /// of growth or an eighth of what is reserved, so that there are few chunks.
   std::uintptr_t grow_within(cache* to, std::size_t bytes) {
-    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)), options_.growth_bytes);
-  }
-
-  /// A block of free pages that lay apart and whose use has passed, mapped anew side by side, or
-  /// behind a free range that lacks them; 0 if there are not enough. The longest runs go first,
-  /// since each is one call of the driver.
-  std::uintptr_t gather(cache* to, std::size_t bytes) {
-    if (!backend_.contiguous() || bytes <= slab_heap::small_bytes) { return 0; }
-    (void)heap_.reclaim(slab_heap::returned_bytes);
-    auto& large = heap_.large();
-    for (auto base = extensible(to, bytes);; base = large.none()) {
-      bool const extends = base != large.none();
-      auto const runs = idle_runs(base, rounded(extends ? bytes - base->second.bytes : bytes));
-      if (runs.empty()) { return 0; }
-      std::size_t gathered = 0;
-      for (auto const& run : runs) { gathered += run.bytes; }
-      if (extends && large.room_behind(base) < gathered) { continue; }
-      auto const wish = extends ? base->first + base->second.bytes : 0;
-      auto const address = move(runs, wish, extends ? 0 : bytes);
-      if (!extends || address == 0) { return noted(address); }
-      return take(to, bytes, effort::ask);
-    }
+    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)),
+                std::max(options_.growth_bytes, heap_.chunk_bytes() / 8));
   }
 
   /// A block of what is free in slabs, down to single pieces.
@@ -150,7 +130,7 @@ class chunk_heap {
 
  private:
   static constexpr std::size_t page_bytes = slab_heap::page_bytes;
-  static constexpr int tries = 32;
+  static constexpr int tries = 256;
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
   static std::size_t rounded(std::size_t bytes) noexcept {
@@ -168,9 +148,8 @@ class chunk_heap {
     });
   }
 
-  // How much may be reserved before pages are mapped anew for a block. Of the quarter beyond the
-  // peak of what is live that the pool promises, the rest is for rounding up to size classes, and
-  // for pages that hold live blocks. An eighth needs five times as many pages mapped anew.
+  // How much may be reserved before other means are tried. Of the quarter beyond the peak of what
+  // is live that the pool aims at, the rest is for rounding up to size classes and for holes.
   std::size_t bound(std::size_t bytes) const noexcept {
     auto const peak = std::max(peak_held_bytes_, held_bytes() + bytes);
     return peak + std::max(peak / 6, rounded(options_.growth_bytes));
@@ -205,72 +184,19 @@ class chunk_heap {
       bool const added = reserve(wanted, wish, [&](std::uintptr_t chunk) {
         if (extends) {
           large.add(chunk, wanted, piece);
+          found = chunk;
         } else {
           found = heap_.add(chunk, wanted, piece, bytes);
         }
       });
-      if (added) { return extends ? take(to, bytes, effort::ask) : noted(found); }
+      if (added && extends) {
+        auto const joined = large.around(found);
+        return joined->second.bytes < bytes ? 0 : noted(large.take_front(joined, bytes));
+      }
+      if (added) { return noted(found); }
       if (wanted == least) { return 0; }
       wanted = std::max(least, rounded(wanted / 2));
     }
-  }
-
-  // Free runs whose use has passed that make up `enough_bytes`, the longest first, and none of
-  // `without`; empty if there are not enough.
-  std::vector<chunk_run> idle_runs(range_heap::iterator without, std::size_t enough_bytes) {
-    auto& large = heap_.large();
-    std::vector<chunk_run> found;
-    for (auto const each : idle_ranges(effort::ask)) {
-      auto const run = each == without ? chunk_run{0, 0} : large.free_chunks(each);
-      if (run.bytes > 0) { found.push_back(run); }
-    }
-    std::stable_sort(found.begin(), found.end(),
-                     [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
-    std::size_t count = 0;
-    auto lacking = enough_bytes;
-    for (; count < found.size() && lacking > 0; ++count) {
-      auto& run = found[count];
-      if (run.bytes > lacking) {
-        run = large.free_chunks(large.around(run.address), lacking, run.bytes);
-      }
-      lacking -= std::min(lacking, run.bytes);
-    }
-    found.resize(lacking > 0 ? 0 : count);
-    return found;
-  }
-
-  // Maps free runs side by side, at `wish` where that is not 0, free but for the first `taken`
-  // bytes. What fails gives them back to upstream.
-  std::uintptr_t move(std::vector<chunk_run> const& runs, std::uintptr_t wish, std::size_t taken) {
-    auto& large = heap_.large();
-    std::vector<std::size_t> chunks;
-    std::size_t bytes = 0;
-    for (auto const& run : runs) {
-      large.each_chunk(run, [&](std::uintptr_t, std::size_t chunk) { chunks.push_back(chunk); });
-      bytes += run.bytes;
-    }
-    auto removed = runs.begin();
-    try {
-      for (; removed != runs.end(); ++removed) {
-        large.remove(large.around(removed->address), *removed);
-      }
-    } catch (...) {
-      for (auto each = runs.begin(); each != removed; ++each) {
-        backend_.deallocate(each->address, each->bytes);
-      }
-      throw;
-    }
-    ++upstream_calls_;
-    auto const address = backend_.move(runs, wish);
-    refused_ = address == 0;
-    if (refused_) { return 0; }
-    try {
-      large.add(address, chunks, taken);
-    } catch (...) {
-      backend_.deallocate(address, bytes);
-      throw;
-    }
-    return address;
   }
 
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.

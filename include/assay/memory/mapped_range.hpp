@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/device.hpp>
-#include <assay/core/error.hpp>
+#include <assay/core/driver_call.hpp>
 
 #include <cudaTypedefs.h>
 
@@ -13,8 +13,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <stdexcept>
-#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,7 @@ namespace assay::mr {
 
 namespace detail {
 
-/// The driver's calls for mapped memory, found at run time: nothing links to the driver.
+/// The driver's calls for mapped memory, which are of CUDA 10.2.
 struct mapping_calls {
   PFN_cuMemAddressReserve_v10020 reserve = nullptr;
   PFN_cuMemAddressFree_v10020 release_addresses = nullptr;
@@ -37,30 +36,20 @@ struct mapping_calls {
   static mapping_calls const& instance() {
     static mapping_calls const found = [] {
       mapping_calls calls;
-      find("cuMemAddressReserve", calls.reserve);
-      find("cuMemAddressFree", calls.release_addresses);
-      find("cuMemCreate", calls.create);
-      find("cuMemRelease", calls.release);
-      find("cuMemMap", calls.map);
-      find("cuMemUnmap", calls.unmap);
-      find("cuMemSetAccess", calls.set_access);
-      find("cuMemGetAllocationGranularity", calls.granularity);
+      auto const find = [](auto& into, char const* name) {
+        into = driver_call<std::remove_reference_t<decltype(into)>>(name, 10020);
+      };
+      find(calls.reserve, "cuMemAddressReserve");
+      find(calls.release_addresses, "cuMemAddressFree");
+      find(calls.create, "cuMemCreate");
+      find(calls.release, "cuMemRelease");
+      find(calls.map, "cuMemMap");
+      find(calls.unmap, "cuMemUnmap");
+      find(calls.set_access, "cuMemSetAccess");
+      find(calls.granularity, "cuMemGetAllocationGranularity");
       return calls;
     }();
     return found;
-  }
-
- private:
-  template <class F>
-  static void find(char const* name, F& into) {
-    void* entry = nullptr;
-    auto status = cudaDriverEntryPointSymbolNotFound;
-    constexpr unsigned since = 10020;  // CUDA 10.2 has all of them
-    check(cudaGetDriverEntryPointByVersion(name, &entry, since, cudaEnableDefault, &status));
-    if (status != cudaDriverEntryPointSuccess || entry == nullptr) {
-      throw std::runtime_error("the CUDA driver has no " + std::string{name});
-    }
-    into = reinterpret_cast<F>(entry);
   }
 };
 
@@ -82,7 +71,7 @@ class basic_mapped_range {
     if (driver_attribute(place) == 0) { return false; }
     auto const wanted = properties(place);
     std::size_t least = 0;
-    check_driver(Calls::instance().granularity(&least, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    check(Calls::instance().granularity(&least, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     return least != 0 && page_bytes % least == 0;
   }
 
@@ -102,7 +91,7 @@ class basic_mapped_range {
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
     // Holes between what stays mapped cost addresses only, of which there are plenty.
     bytes_ = (4 * total_bytes + page_bytes - 1) / page_bytes * page_bytes;
-    check_driver(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
+    check(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
   }
   basic_mapped_range(basic_mapped_range const&) = delete;
   basic_mapped_range& operator=(basic_mapped_range const&) = delete;
@@ -111,12 +100,11 @@ class basic_mapped_range {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
-  /// How much of `bytes` that are mapped together can be unmapped by itself: a page, or more where
-  /// that would be more than 64 pieces, each of which costs calls of the driver. (With two pages
-  /// for 64 MiB too, the trace of tests/memory/pool_reserved.cpp takes up to 1.29 of its peak in
-  /// place of 1.19: fewer pieces are wholly free.)
+  /// How much of `bytes` that are mapped together can be unmapped by itself. A piece takes some 60
+  /// us to map whatever its size (H100, driver 580), so there are at most eight.
   static constexpr std::size_t piece_bytes(std::size_t bytes) noexcept {
-    return bytes / (64 * page_bytes + 1) * page_bytes + page_bytes;
+    auto const eighth = (bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
+    return std::max(eighth, std::size_t{64} << 20U);
   }
 
   /// Address of `bytes` (a multiple of `page_bytes`) of new memory, in pieces of
@@ -145,47 +133,7 @@ class basic_mapped_range {
     detach(at, bytes, [&](auto&& gone) { release(gone.mapped()); });
   }
 
-  /// Maps the memory of runs of pieces side by side, in their order, and elsewhere than it is: no
-  /// memory is made or freed. No work uses them any more. Returns the address, `wish` if there is
-  /// room; where that fails, 0, and the runs are unmapped.
-  template <class Runs>
-  std::uintptr_t move(Runs const& runs, std::uintptr_t wish = 0) {
-    std::size_t bytes = 0;
-    std::size_t count = 0;
-    for (auto const& run : runs) {
-      bytes += run.bytes;
-      count += static_cast<std::size_t>(std::distance(
-          pieces_.lower_bound(run.address), pieces_.lower_bound(run.address + run.bytes)));
-    }
-    std::vector<typename pieces::node_type> loose;
-    try {
-      loose.reserve(count);
-    } catch (...) {
-      for (auto const& run : runs) { unmap(run.address, run.bytes); }
-      throw;
-    }
-    auto const at = room_for(bytes, wish);
-    for (auto const& run : runs) {
-      detach(run.address, run.bytes, [&](auto&& gone) { loose.push_back(std::move(gone)); });
-    }
-    auto to = at;
-    auto mapped = loose.begin();
-    for (; at != 0 && loose.size() == count && mapped != loose.end(); ++mapped) {
-      auto const& memory = mapped->mapped();
-      auto const code = calls_.map(to, memory.bytes, 0, memory.handle, 0);
-      if (!check_noexcept(as_runtime(code))) { break; }
-      mapped->key() = to;
-      to += memory.bytes;
-      pieces_.insert(std::move(*mapped));
-    }
-    if (mapped == loose.end() && at != 0) { return opened(at, bytes) ? at : 0; }
-    for (; mapped != loose.end(); ++mapped) { release(mapped->mapped()); }
-    unmap(at, to - at);
-    return 0;
-  }
-
  private:
-  /// Memory of the driver, which is kept to map it elsewhere.
   struct piece {
     std::size_t bytes;
     CUmemGenericAllocationHandle handle;
@@ -195,17 +143,13 @@ class basic_mapped_range {
   static cudaError_t as_runtime(CUresult code) noexcept {
     return static_cast<cudaError_t>(code);  // the runtime took over the driver's numbers
   }
-  static void check_driver(CUresult code) { check(as_runtime(code)); }
 
   static int driver_attribute(on::device place) {
-    void* entry = nullptr;
-    auto status = cudaDriverEntryPointSymbolNotFound;
-    check(cudaGetDriverEntryPointByVersion("cuDeviceGetAttribute", &entry, 2000, cudaEnableDefault,
-                                           &status));
-    if (status != cudaDriverEntryPointSuccess || entry == nullptr) { return 0; }
+    auto const attribute =
+        driver_call_or_null<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute", 2000);
+    if (attribute == nullptr) { return 0; }
     int value = 0;
-    check_driver(reinterpret_cast<PFN_cuDeviceGetAttribute_v2000>(entry)(
-        &value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, place.id));
+    check(attribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, place.id));
     return value;
   }
 
@@ -223,10 +167,10 @@ class basic_mapped_range {
     CUmemGenericAllocationHandle memory = 0;
     auto const code = calls_.create(&memory, bytes, &wanted, 0);
     if (code == CUDA_ERROR_OUT_OF_MEMORY) { return false; }
-    check_driver(code);
+    check(code);
     try {
       pieces_.emplace(at, piece{bytes, memory});
-      check_driver(calls_.map(at, bytes, 0, memory, 0));
+      check(calls_.map(at, bytes, 0, memory, 0));
     } catch (...) {
       pieces_.erase(at);
       check_noexcept(as_runtime(calls_.release(memory)));
@@ -241,7 +185,7 @@ class basic_mapped_range {
     auto const allowed = calls_.set_access(at, bytes, access_.data(), access_.size());
     if (allowed == CUDA_SUCCESS) { return true; }
     unmap(at, bytes);
-    if (allowed != CUDA_ERROR_OUT_OF_MEMORY) { check_driver(allowed); }
+    if (allowed != CUDA_ERROR_OUT_OF_MEMORY) { check(allowed); }
     return false;
   }
 

@@ -17,13 +17,12 @@
 namespace assay::mr {
 
 /// A handle to a pool on one device. Copies share the pool, which goes with the last of them after
-/// a wait for the device. While a capture forbids that wait, the memory is left to the end of the
-/// process.
+/// a wait for the device.
 ///
 /// Streams may be destroyed at any time, with work pending, and their handles may come back. So
 /// every call asks the driver for the stream's capture status. `allocate` also asks for the
-/// stream's number, which no other stream ever has. These calls sum up to 0.3 us from one thread
-/// and 3 us from 16 (H100). `release(stream)` before a stream ends is a courtesy: its blocks can
+/// stream's number, which no other stream ever has. These calls sum up to 0.1 us, from one thread
+/// and from 16 (H100). `release(stream)` before a stream ends is a courtesy: its blocks can
 /// serve others at once. With `pool::trust_handles` the program promises that call for each stream,
 /// and `capture` before each capture; the pool then asks the driver nothing for what a stream had
 /// before.
@@ -84,9 +83,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// other thread may use the stream with this pool meanwhile.
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
-  /// Returns free pages (without `mapped`: whole chunks) beyond the initial bytes to the driver;
-  /// says how many bytes. Waits for the device; throws `std::logic_error` if a capture forbids that
-  /// and nothing is free without.
+  /// Returns chunks, or pieces of them where they are mapped, that are wholly free beyond the
+  /// initial bytes to the driver; says how many bytes. Waits for the device.
   std::size_t trim() { return core_->trim(); }
 
   /// Call it for each stream of a capture before the capture begins: `allocate` on a captured

@@ -3,12 +3,16 @@
 /// The pool's backend on a CUDA device.
 #pragma once
 
+#include <assay/core/driver_call.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pool_options.hpp>
 #include <assay/memory/thread_identity.hpp>
 
+#include <cudaTypedefs.h>
+
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -30,8 +34,26 @@ class relaxed_capture_guard {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
+namespace detail {
+
+/// The driver's calls about a stream, found at run time. From 16 threads at once they take 0.05 us
+/// each where the runtime's take 1 us, since the runtime takes a lock (H100,
+/// benchmarks/driver_calls.cu). They know a stream by its handle and need no current context, which
+/// default streams do.
+struct stream_calls {
+  PFN_cuStreamGetId_v12000 get_id = nullptr;
+  PFN_cuStreamIsCapturing_v10000 is_capturing = nullptr;
+
+  static stream_calls find() {
+    return {driver_call<PFN_cuStreamGetId_v12000>("cuStreamGetId", 12000),
+            driver_call<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000)};
+  }
+};
+
+}  // namespace detail
+
 /// Chunks mapped side by side, or from `cudaMalloc` where the device cannot map; events without
-/// timing; `cudaStreamGetId` for identities.
+/// timing; the driver's numbers of streams for identities.
 template <class Range>
 class basic_cuda_pool_backend {
  public:
@@ -44,6 +66,7 @@ class basic_cuda_pool_backend {
       : place_(place) {
     device_guard const guard{place_};
     null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
+    token_->store(make_token());
     if (mapped && Range::supported(place)) { range_ = std::make_shared<Range>(place, peer_access); }
   }
 
@@ -64,19 +87,19 @@ class basic_cuda_pool_backend {
   /// capture.
   std::uint64_t identify(stream_type stream) const {
     auto const handle = stream.get();
-    bool const is_default =
-        handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
-    if (!is_default) [[likely]] { return id_of(handle); }
-    device_guard const guard{place_};  // every device has its own
-    return id_of(handle);
+    if (is_default(handle)) [[unlikely]] {
+      device_guard const guard{place_};  // every device has its own
+      return id_of(handle);
+    }
+    unsigned long long id = 0;
+    check(calls_.get_id(handle, &id));
+    return id;
   }
 
   /// Throws `std::invalid_argument` for a stream of another device.
   void require_own(stream_type stream) const {
     auto const handle = stream.get();
-    if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
-      return;
-    }
+    if (is_default(handle)) { return; }
     int device = 0;
     check(cudaStreamGetDevice(handle, &device));
     if (device == place_.id) { return; }
@@ -111,6 +134,11 @@ class basic_cuda_pool_backend {
   }
 
   bool capturing(stream_type stream) const {
+    if (!is_default(stream.get())) [[likely]] {
+      auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+      check(calls_.is_capturing(stream.get(), &status));
+      return status != CU_STREAM_CAPTURE_STATUS_NONE;
+    }
     auto status = cudaStreamCaptureStatusNone;
     auto const code = cudaStreamIsCapturing(stream.get(), &status);
     if (code == cudaErrorStreamCaptureImplicit) {  // the legacy stream, which another one captures
@@ -140,13 +168,6 @@ class basic_cuda_pool_backend {
     check(code);
     return reinterpret_cast<std::uintptr_t>(chunk);
   }
-  /// No work uses these pieces any more; they are mapped.
-  std::uintptr_t move(std::vector<chunk_run> const& runs, std::uintptr_t wish) const {
-    nvtx_range const here{"mr::pool map anew", category::allocation};
-    device_guard const guard{place_};
-    relaxed_capture_guard const relaxed;
-    return range_->move(runs, wish);
-  }
   /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
     nvtx_range const here{"mr::pool give back", category::allocation, bytes};
@@ -160,19 +181,29 @@ class basic_cuda_pool_backend {
     if (relaxed) { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode)); }
   }
 
-  /// False while a stream of the device is captured.
-  bool synchronize() const {
+  /// Waits for all work of the device, of destroyed streams too. `cudaDeviceSynchronize` would end
+  /// the captures of other threads. `cudaFree` waits as well and, in the relaxed mode, ends none
+  /// (benchmarks/driver_calls.cu; a test keeps it).
+  void synchronize() const {
     device_guard const guard{place_};
-    auto const code = cudaDeviceSynchronize();
-    if (code == cudaErrorStreamCaptureUnsupported || code == cudaErrorStreamCaptureImplicit) {
-      (void)cudaGetLastError();
-      return false;
-    }
-    check(code);
-    return true;
+    relaxed_capture_guard const relaxed;
+    void* token = token_->exchange(nullptr);
+    if (token == nullptr) { token = make_token(); }
+    check(token != nullptr ? cudaFree(token) : cudaDeviceSynchronize());
+    token = token_->exchange(make_token());
+    if (token != nullptr) { check(cudaFree(token)); }  // another thread waited meanwhile
   }
 
  private:
+  static bool is_default(cudaStream_t handle) noexcept {
+    return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+  }
+  // A small block to wait by, kept for a time when the card is full; null if it is full now.
+  static void* make_token() {
+    void* token = nullptr;
+    if (cudaMalloc(&token, 1) != cudaSuccess) { (void)cudaGetLastError(); }
+    return token;
+  }
   static std::uint64_t id_of(cudaStream_t handle) {
     unsigned long long id = 0;
     check(cudaStreamGetId(handle, &id));
@@ -180,8 +211,14 @@ class basic_cuda_pool_backend {
   }
 
   on::device place_;
+  detail::stream_calls calls_ = detail::stream_calls::find();
   bool null_per_thread_ = false;
   std::shared_ptr<Range> range_;
+  std::shared_ptr<std::atomic<void*>> token_{new std::atomic<void*>{nullptr},
+                                             [](std::atomic<void*>* kept) {
+                                               check_noexcept(cudaFree(kept->load()));
+                                               delete kept;
+                                             }};
 };
 
 /// The backend of `mr::pool`.

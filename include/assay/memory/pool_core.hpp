@@ -8,6 +8,7 @@
 #include <assay/memory/pool_parts.hpp>
 #include <assay/memory/stats.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@ namespace assay::mr {
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
 ///  7. The pool's mutex is never held while a call waits for work of the device, but where chunks
-///     from `cudaMalloc` make room for another.
+///     make room for another.
 ///  8. A cache keeps at most `stream_cache_bytes`.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>
@@ -94,30 +95,22 @@ class pool_core : pool_parts<Backend> {
 
   /// Gathers what streams keep, waits for the device, and returns free pieces of chunks (pages,
   /// where chunks are mapped) to upstream while the initial bytes stay. Says how many bytes that
-  /// was. Throws `std::logic_error` where nothing can be returned unless the device is waited for,
-  /// which a capture forbids. Other threads are served meanwhile.
+  /// was. Other threads are served meanwhile.
   std::size_t trim() {
     {
       turn const now{*this};
       central_.flush_all();
     }
-    bool const waited = wait_for_work(false);
+    wait_for_work();
     std::vector<chunk_run> runs;
-    std::size_t left = 0;
     {
       turn const now{*this};
       runs = central_.take_beyond(options_.initial_bytes);
-      left = central_.reserved_bytes();
     }
     std::size_t returned = 0;
     for (auto const& run : runs) {
       backend_.deallocate(run.address, run.bytes);
       returned += run.bytes;
-    }
-    if (returned == 0 && !waited && left > options_.initial_bytes) {
-      throw std::logic_error(
-          "mr::pool: trim cannot wait for the device while a stream is being captured: trim before "
-          "the capture begins, or after it has ended");
     }
     return returned;
   }
@@ -194,7 +187,7 @@ class pool_core : pool_parts<Backend> {
   std::uintptr_t allocate_cached(stream_type stream, unsigned which) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
-    if (mine == nullptr || which >= size_class::count) [[unlikely]] { return 0; }
+    if (mine == nullptr || which >= first_large_) [[unlikely]] { return 0; }
     std::uint64_t id = 0;
     if (!options_.trust_handles) {
       if (backend_.capturing(stream)) [[unlikely]] { return 0; }
@@ -208,21 +201,21 @@ class pool_core : pool_parts<Backend> {
   }
 
   [[gnu::noinline]] std::uintptr_t allocate_slow(stream_type stream, unsigned which) {
-    bool waited = true;
     for (bool again = false;; again = true) {
-      bool events_suffice = false;
       {
         turn const now{*this};
         try {
           if (auto const found = take(stream, which, again)) { return found; }
-          if (again) { refuse(stream, which, waited); }
+          if (again) {
+            throw out_of_memory("mr::pool: no room for " +
+                                describe_bytes(size_class::bytes(which)) + ": " + central_.state());
+          }
         } catch (...) {
           ++failures_;
           throw;
         }
-        events_suffice = !central_.needs_device();
       }
-      waited = wait_for_work(events_suffice);
+      wait_for_work();
     }
   }
 
@@ -252,22 +245,11 @@ class pool_core : pool_parts<Backend> {
     return found;
   }
 
-  [[noreturn]] void refuse(stream_type stream, unsigned which, bool waited) {
-    auto const size = describe_bytes(size_class::bytes(which));
-    if (captures_.of(backend_.key(stream)) != nullptr) {
-      throw out_of_memory("mr::pool: no room for " + size +
-                          " under graph capture, where the device cannot be waited for: open the "
-                          "pool with more initial_bytes, or trim() before the capture: " +
-                          central_.state());
-    }
-    throw out_of_memory("mr::pool: no room for " + size + ": " + central_.state() +
-                        (waited ? "" : "; the device cannot be waited for until captures end"));
-  }
-
   void give_back(stream_type stream, std::uintptr_t address, unsigned which) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
-    if (mine == nullptr || captures_.any_live() || captured(stream)) [[unlikely]] {
+    if (mine == nullptr || which >= first_large_ || captures_.any_live() || captured(stream))
+        [[unlikely]] {
       return give_back_slow(stream, address, which);
     }
     bool pushed = false;
@@ -300,6 +282,7 @@ class pool_core : pool_parts<Backend> {
         return;
       }
       auto& mine = resolve(stream);
+      if (which >= first_large_) { return central_.give_large(mine, address, which); }
       std::lock_guard const held{mine.lock};
       mine.push(address, which);
       if (!is_due(mine)) { return; }
@@ -337,6 +320,9 @@ class pool_core : pool_parts<Backend> {
     }
   }
 
+  // Blocks from this class on never lie in the cache of a stream.
+  unsigned const first_large_ =
+      std::min(size_class::of(options_.stream_cache_bytes / 8 + 1), size_class::count);
   std::unique_ptr<pool_ledger> const ledger_;
   std::uint64_t failures_ = 0;
   std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache

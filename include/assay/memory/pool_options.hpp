@@ -21,18 +21,15 @@ namespace assay::mr {
 /// blocks.
 ///
 /// The pool reserves more while it then holds at most a sixth, or one step of growth, above the
-/// most that was ever in use. Beyond that it takes these steps in turn:
-/// 1. It maps free pages anew, side by side, once their last use is over. A chunk of more than 128
-///    MiB has pieces of a 64th in place of pages.
-/// 2. It collects the free memory of slabs and of the caches of streams.
-/// 3. It reserves more, a quarter of a step at a time.
-/// Where chunks cannot be mapped, nothing is moved, and steps are whole.
+/// most that was ever in use. Beyond that it first takes memory that its stream must wait for, and
+/// collects the free memory of slabs and of the caches of streams; then it reserves a quarter of a
+/// step. A step of growth is an eighth of what is reserved where that is more than `growth_bytes`.
 struct pool_options {
   std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
   std::size_t growth_bytes = std::size_t{64} << 20U;                ///< a step of growth
   /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
-  /// central heap.
+  /// central heap. Blocks of more than an eighth of it go there at once.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;
   /// Reserve more, as far as said above, before taking blocks that another stream keeps, which
   /// makes streams wait.
@@ -51,15 +48,14 @@ struct pool_options {
 /// `allocate` returns 0 when upstream has no room, and throws for other failures; where chunks are
 /// `contiguous`, ranges may span those that are neighbours. A chunk is made of pieces of
 /// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
-/// side. `move` takes runs of pieces and returns where their memory is now, side by side; 0, or an
-/// exception, if it is back with upstream. Both put memory at the address they are given, where
-/// that is not 0 and its room not taken. `synchronize` waits for the device, or says false where a
-/// capture forbids that. Nothing else may disturb a capture on another stream. `capturing` says
+/// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
+/// not taken. `synchronize` waits for all work of the device. No call may
+/// disturb a capture. `capturing` says
 /// whether the stream is captured. `thread_token` is the number of this thread, never 0.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
-             std::size_t bytes, std::uintptr_t address, std::vector<chunk_run> const& runs) {
+             std::size_t bytes, std::uintptr_t address) {
       { backend.key(stream) } noexcept -> std::same_as<stream_key>;
       { backend.thread_token() } noexcept -> std::same_as<std::uint64_t>;
       { backend.identify(stream) } -> std::same_as<std::uint64_t>;
@@ -73,9 +69,8 @@ concept pool_backend =
       { backend.contiguous() } noexcept -> std::same_as<bool>;
       { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
       { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
-      { backend.move(runs, address) } -> std::same_as<std::uintptr_t>;
       { backend.deallocate(address, bytes) } noexcept;
-      { backend.synchronize() } -> std::same_as<bool>;
+      backend.synchronize();
     };
 
 }  // namespace assay::mr

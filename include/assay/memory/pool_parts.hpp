@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,11 +26,10 @@ class pool_parts {
       : backend_(std::move(backend)), options_(options), central_(backend_, options_) {}
   pool_parts(pool_parts const&) = delete;
   pool_parts& operator=(pool_parts const&) = delete;
-  /// Waits for the device. Where a capture forbids the wait, the memory, which a graph may use, is
-  /// left to the end of the process.
+  /// Waits for the device.
   ~pool_parts() {
     try {
-      if (central_.reserved_bytes() > 0 && !backend_.synchronize()) { return; }
+      if (central_.reserved_bytes() > 0) { backend_.synchronize(); }
     } catch (...) {  // the device has failed: nothing runs on it any more
     }
     central_.clear();
@@ -59,44 +57,26 @@ class pool_parts {
     return found;
   }
 
-  /// Waits, without the mutex, for all work before the frees so far: for the events that were
-  /// recorded where that suffices, since a wait for the device would end a capture elsewhere. False
-  /// where it does not suffice and a capture forbids to wait for the device.
-  bool wait_for_work(bool events_suffice) {
+  /// Waits, without the mutex, for all work before the frees so far.
+  void wait_for_work() {
     std::vector<std::uint64_t> covered;
     typename central_allocator<Backend>::block_map parked;
     slab_heap::unnoted_ranges unnoted;
-    bool known_capture = false;
     {
       turn const now{*this};
-      known_capture = captures_.any_open();
-      if (!known_capture && !events_suffice) {
-        covered = central_.streams().close_epochs();
-        parked = central_.take_parked();
-        unnoted = central_.heap().take_unnoted();
-      }
+      covered = central_.streams().close_epochs();
+      parked = central_.take_parked();
+      unnoted = central_.heap().take_unnoted();
     }
-    auto const put_back = [&] {
-      central_.park(parked);
-      for (; unnoted.count > 0; --unnoted.count) {
-        central_.heap().set_aside(unnoted.ranges[unnoted.count - 1]);
-      }
-    };
-    bool waited = false;
     try {
-      waited = !known_capture && !events_suffice && backend_.synchronize();
+      backend_.synchronize();
     } catch (...) {
       turn const now{*this};
-      put_back();
-      throw;
-    }
-    if (!waited) {
-      for (bool pending = true; pending; std::this_thread::yield()) {
-        turn const now{*this};
-        put_back();
-        pending = central_.streams().pending();
+      central_.park(parked);
+      for (std::size_t i = 0; i < unnoted.count; ++i) {
+        central_.heap().set_aside(unnoted.ranges[i]);
       }
-      return events_suffice;
+      throw;
     }
     turn const now{*this};
     central_.streams().complete(covered);
@@ -106,7 +86,6 @@ class pool_parts {
     for (std::size_t i = 0; i < unnoted.count; ++i) {
       central_.give_unused(unnoted.ranges[i].address, unnoted.ranges[i].bytes);
     }
-    return true;
   }
 
   /// A block of a graph for its captured stream; 0 if there is none unless work ends. Needs the

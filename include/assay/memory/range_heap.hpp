@@ -71,24 +71,6 @@ class basic_range_heap {
     least_chunk_ = std::min(least_chunk_, rest == 0 ? piece_bytes : rest);
   }
 
-  /// Adds memory that nothing must precede, free but for its first `taken` bytes, as chunks of
-  /// these sizes.
-  void add(std::uintptr_t address, std::vector<std::size_t> const& chunks, std::size_t taken) {
-    auto end = address;
-    try {
-      for (auto const bytes : chunks) {
-        chunks_.emplace(end, bytes);
-        end += bytes;
-      }
-      if (address + taken < end) { insert(address + taken, end - address - taken, {}); }
-    } catch (...) {
-      forget_chunks(address, end - address);
-      throw;
-    }
-    chunk_bytes_ += end - address;
-    for (auto const bytes : chunks) { least_chunk_ = std::min(least_chunk_, bytes); }
-  }
-
   /// The first chunks that are wholly free in a range: of at most `most_bytes` together, and no
   /// more of them than make up `enough_bytes`.
   run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {

@@ -124,6 +124,7 @@ struct stream_cache {
   std::uint64_t allocations = 0, deallocations = 0, misses = 0;
   std::uint64_t allocated_bytes = 0, deallocated_bytes = 0;
   std::array<block_list, size_class::count> lists;
+  unsigned lists_used = 0;  ///< all lists from here on are empty
 
   // Under the pool's mutex.
   alignas(64) stream_type stream{};
@@ -131,6 +132,7 @@ struct stream_cache {
   bool has_event = false;
   std::uint64_t event_epoch = 0;    ///< frees up to this epoch come before `event`
   std::uint64_t completed = 0;      ///< frees up to this epoch come before now
+  std::uint64_t asked_in = 0;       ///< the last turn in which the device was asked for `event`
   std::vector<std::uint64_t> seen;  ///< by cache: this stream comes after its frees up to there
 
   // The following need `lock`.
@@ -160,18 +162,28 @@ struct stream_cache {
   /// Takes back a block that was in use.
   void push(std::uintptr_t address, unsigned which) {
     auto const block_bytes = size_class::sizes[which];
-    lists[which].push_newest({address, epoch});
-    cached_bytes += block_bytes;
+    put(address, which);
     unmarked_bytes += block_bytes;
     count_deallocation(block_bytes);
+  }
+
+  /// Adds a block for work after now.
+  void put(std::uintptr_t address, unsigned which) {
+    lists[which].push_newest({address, epoch});
+    lists_used = std::max(lists_used, which + 1);
+    cached_bytes += size_class::sizes[which];
   }
 
   /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
   void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
     std::size_t blocks = 0;
-    for (auto const& list : lists) { blocks += list.size(); }
+    auto left = cached_bytes;
+    for (unsigned which = lists_used; which-- > 0 && left > keep_bytes;) {
+      blocks += lists[which].size();
+      left -= lists[which].size() * size_class::sizes[which];
+    }
     into.reserve(blocks);
-    for (unsigned which = size_class::count; which-- > 0 && cached_bytes > keep_bytes;) {
+    for (unsigned which = lists_used; which-- > 0 && cached_bytes > keep_bytes;) {
       auto& list = lists[which];
       while (list.size() > 0 && cached_bytes > keep_bytes) {
         into.push_back({list.pop_oldest(), which});
@@ -180,15 +192,14 @@ struct stream_cache {
     }
   }
 
-  /// Adds a block for work after now, unless more than `most_bytes` were kept then. Takes the lock.
+  /// Adds a block for work after now, unless more than `most_bytes` would be kept then. Takes the
+  /// lock.
   bool keep(std::uintptr_t address, unsigned which, std::size_t most_bytes) noexcept {
     std::lock_guard const held{lock};
-    auto const block_bytes = size_class::sizes[which];
-    if (cached_bytes + block_bytes > most_bytes) { return false; }
+    if (cached_bytes + size_class::sizes[which] > most_bytes) { return false; }
     try {
-      lists[which].push_newest({address, epoch});
+      put(address, which);
     } catch (...) { return false; }
-    cached_bytes += block_bytes;
     return true;
   }
 };

@@ -92,7 +92,10 @@ class stream_registry {
   /// The cache of the stream that the current call was given; null where none is resolved.
   cache const* present() const noexcept { return present_; }
   /// Ends the call that named the present stream.
-  void leave_present() noexcept { present_ = nullptr; }
+  void leave_present() noexcept {
+    present_ = nullptr;
+    ++turn_;
+  }
 
   /// Ends a cache's use by its stream, whose last frees an event covers.
   void close(cache& which) {
@@ -102,12 +105,14 @@ class stream_registry {
   }
 
   /// True if `point` comes before work submitted to `thief` from now on, or before now where that
-  /// is null. `ask` lets it ask the device whether an event has passed.
+  /// is null. `ask` lets it ask the device, once in a call, whether an event has passed.
   bool passed(cache const* thief, order_point point, bool ask) {
     auto& source = *caches_[point.cache];
     if (thief == &source || source.completed >= point.epoch) { return true; }
     if (thief != nullptr && seen_of(*thief, point.cache) >= point.epoch) { return true; }
-    if (!ask || source.event_epoch < point.epoch || !backend_.query(source.event)) { return false; }
+    if (!ask || source.event_epoch < point.epoch) { return false; }
+    if (std::exchange(source.asked_in, turn_) == turn_) { return false; }
+    if (!backend_.query(source.event)) { return false; }
     source.completed = source.event_epoch;
     return true;
   }
@@ -162,13 +167,6 @@ class stream_registry {
       throw;
     }
     which.event_epoch = covered;
-  }
-
-  /// True if an event has been recorded that has not passed. Asks the device.
-  bool pending() {
-    return std::any_of(caches_.begin(), caches_.end(), [&](auto const& each) {
-      return !passed(nullptr, {each->index, each->event_epoch}, true);
-    });
   }
 
   /// True if a stream but `to` has frees that no event covers.
@@ -253,6 +251,7 @@ class stream_registry {
   std::vector<cache*> closed_;
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
+  std::uint64_t turn_ = 1;
   std::atomic<std::uint64_t> calls_for_marks_{0};
   std::atomic<bool> streams_end_{false};
   std::uint64_t waits_ = 0;
