@@ -15,6 +15,7 @@
 #include <assay/copy/tile_layout.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/memory_type_cuda.hpp>
 #include <assay/core/stream.hpp>
