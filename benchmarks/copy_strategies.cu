@@ -14,15 +14,15 @@
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/machine/littles_law.cuh>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/workload/device_array.hpp>
+#include <assay/workload/concepts.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
-#include <assay/workload/why_unsupported.hpp>
 
 #include <cub/device/device_reduce.cuh>
 
@@ -121,10 +121,10 @@ auto prepared(on::device place, Work const& work) {
 
 /// CUB's sum of the same array.
 contender cub_sum(float const* x, std::int64_t count) {
-  auto const out = std::make_shared<workloads::device_array<float>>(1);
+  auto const out = std::make_shared<machine::device_array<float>>(1);
   std::size_t bytes = 0;
   check(cub::DeviceReduce::Sum(nullptr, bytes, x, out->get(), count));
-  auto const room = std::make_shared<workloads::device_array<std::byte>>(bytes);
+  auto const room = std::make_shared<machine::device_array<std::byte>>(bytes);
   return {"cub::DeviceReduce::Sum", [=](stream const& where) {
             auto size = bytes;
             check(cub::DeviceReduce::Sum(room->get(), size, x, out->get(), count, where.get()));

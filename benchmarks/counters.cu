@@ -16,10 +16,10 @@
 #include "support/result.hpp"
 
 #include <assay/cupti/counters.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/report/counters.hpp>
 #include <assay/report/counters_json.hpp>
-#include <assay/workload/device_array.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -150,9 +150,9 @@ class kernels {
   on::device place_;
   std::int64_t elements_;
   stream on_{place_};
-  workloads::device_array<uint4> from_;
-  workloads::device_array<uint4> to_;
-  workloads::device_array<std::uint32_t> table_;
+  machine::device_array<uint4> from_;
+  machine::device_array<uint4> to_;
+  machine::device_array<std::uint32_t> table_;
   std::int64_t rows_;
   buffer_sets<std::int32_t> columns_;
   event begin_{event::kind::timed};

@@ -16,10 +16,10 @@
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/workload/device_array.hpp>
+#include <assay/workload/concepts.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/why_unsupported.hpp>
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -176,7 +176,7 @@ class cublaslt_peer {
   }
 
   cudaStream_t where_;
-  workloads::device_array<std::byte> workspace_;
+  machine::device_array<std::byte> workspace_;
   cublasLtHandle_t handle_ = nullptr;
   cublasLtMatmulDesc_t what_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;

@@ -22,8 +22,8 @@
 #include <assay/report/format.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
+#include <assay/workload/concepts.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/why_unsupported.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <assay/core/stream.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/workload/device_array.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -88,8 +88,8 @@ class copy_peer {
  private:
   cudaStream_t where_;
   std::size_t bytes_;
-  workloads::device_array<std::byte> from_;
-  workloads::device_array<std::byte> to_;
+  machine::device_array<std::byte> from_;
+  machine::device_array<std::byte> to_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
 };
@@ -101,9 +101,9 @@ struct temporaries {
       : bools(static_cast<std::size_t>(rows)),
         data(static_cast<std::size_t>(rows)),
         mask(workloads::mask_bytes(rows) / 4) {}
-  workloads::device_array<std::uint8_t> bools;
-  workloads::device_array<T> data;
-  workloads::device_array<std::uint32_t> mask;
+  machine::device_array<std::uint8_t> bools;
+  machine::device_array<T> data;
+  machine::device_array<std::uint32_t> mask;
 };
 
 /// Inputs, temporaries and outputs that are used in turn, so that none of them is found in a cache.

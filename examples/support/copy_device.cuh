@@ -21,11 +21,11 @@
 #include <assay/memory/async.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
+#include <assay/workload/concepts.hpp>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
-#include <assay/workload/why_unsupported.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -15,9 +15,7 @@
 #include <assay/comm/exact_inputs.cuh>
 #include <assay/comm/fifo_reducer.cuh>
 #include <assay/comm/fifo_sender.cuh>
-#include <assay/comm/fifo_tiles.cuh>
 #include <assay/comm/flow_control.cuh>
-#include <assay/comm/launch.cuh>
 #include <assay/comm/peer_probe.cuh>
 #include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_threads.cuh>
@@ -57,7 +55,6 @@
 #include <assay/workload/matmul_simt.cuh>
 #include <assay/workload/matmul_tensor.cuh>
 #include <assay/workload/null_cast.cuh>
-#include <assay/workload/null_cast_kernels.cuh>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>

@@ -8,7 +8,6 @@
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/norm_buffers.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/workspace.hpp>
 #include <assay/copy/tensor_map.hpp>
@@ -20,6 +19,7 @@
 #include <assay/core/memory_type_cuda.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/link_ceilings.hpp>
@@ -44,6 +44,4 @@
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/workload/device_array.hpp>
-#include <assay/workload/matmul_threads.hpp>
-#include <assay/workload/tile_rasterization.hpp>
+#include <assay/workload/matmul_tiles.hpp>

@@ -121,8 +121,6 @@
 #include <assay/workload/nullable_column.hpp>
 #include <assay/workload/row_gather.hpp>
 #include <assay/workload/scale_add.hpp>
-#include <assay/workload/scratch.hpp>
 #include <assay/workload/streaming_sum.hpp>
 #include <assay/workload/transpose.hpp>
 #include <assay/workload/vector_add.hpp>
-#include <assay/workload/why_unsupported.hpp>

@@ -13,8 +13,12 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,7 +35,12 @@ struct default_memory<on::host> {
 
 namespace detail {
 
+/// The axes of the library; `none` stands for the workload and its own axes.
 enum class axis { none, place, memory, submission, transfer, copy };
+
+/// The names of the axes in reports, in the order of `axis`.
+inline constexpr std::array<std::string_view, 6> axis_names{"workload",   "place",    "memory",
+                                                            "submission", "transfer", "copy"};
 
 /// The axis on which `P` is a choice for pipelines at `Place`.
 template <class P, class Place>
@@ -53,6 +62,26 @@ consteval axis axis_of() {
   } else {
     return axis::none;
   }
+}
+
+/// The name in reports of the axis on which `P` is a choice.
+template <class P, class Place>
+consteval std::string_view axis_name() {
+  if constexpr (constexpr auto known = axis_of<P, Place>(); known != axis::none) {
+    return axis_names[static_cast<std::size_t>(known)];
+  } else if constexpr (workload_policy<P>) {
+    return P::axis;
+  } else {
+    return axis_names[0];
+  }
+}
+
+/// Whether the axes that a workload brings have names of their own.
+template <class... P>
+consteval bool are_new_axes(std::tuple<P...> const*) {
+  bool all = true;
+  for ([[maybe_unused]] auto const known : axis_names) { all = all && ((known != P::axis) && ...); }
+  return all;
 }
 
 template <class Place>
@@ -155,7 +184,8 @@ concept any_workload = policy<W> && requires(W const& work) {
 };
 
 /// The reason why `pipeline::with` refuses a type. The type is no choice on an axis of the
-/// pipeline: a memory policy needs a const `open(place)`. Nor is it an `any_workload`.
+/// pipeline or of its workload: a memory policy needs a const `open(place)`, a choice of a workload
+/// needs the name of its `axis`. Nor is it an `any_workload`.
 struct neither_policy_nor_workload;
 
 /// A workload and one policy on each axis; a value that can be compared, copied and changed in one
@@ -171,6 +201,10 @@ struct neither_policy_nor_workload;
 template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit,
           policy Transfer = no_transfer, policy Copy = no_copy>
 struct pipeline {
+  static_assert(detail::are_new_axes(
+                    static_cast<decltype(workloads::own_choices(std::declval<Work>()))*>(nullptr)),
+                "an axis that a workload brings needs a name that no other axis has");
+
   Work work;
   Place place;
   Memory memory;
@@ -193,9 +227,10 @@ struct pipeline {
                   "this workload takes no copy strategy: its kernels have no tiles to bring in");
   }
 
-  /// A copy that differs in one axis: the one on which `choice` is a choice, else the workload.
+  /// A copy that differs in one axis: the one on which `choice` is a choice, else one that the
+  /// workload brings, else the workload.
   template <class Choice>
-  requires(pipeline_policy<Choice, Place> || any_workload<Choice>)
+  requires(pipeline_policy<Choice, Place> || takes_policy<Work, Choice> || any_workload<Choice>)
   auto with(Choice const& choice) const {
     constexpr auto axis = detail::axis_of<Choice, Place>();
     if constexpr (axis == detail::axis::place) {
@@ -211,6 +246,8 @@ struct pipeline {
       return detail::make_pipeline(work, place, memory, submit, choice, copy);
     } else if constexpr (axis == detail::axis::copy) {
       return detail::make_pipeline(work, place, memory, submit, transfer, choice);
+    } else if constexpr (takes_policy<Work, Choice>) {
+      return with(work.with(choice));
     } else if constexpr (takes_copy_strategy<Choice>) {
       return detail::make_pipeline(choice, place, memory, submit, transfer, copy);
     } else {
@@ -220,7 +257,7 @@ struct pipeline {
 
   /// Refuses all else. The compiler's message names the type and, by the return type, the reason.
   template <class Choice>
-  requires(!pipeline_policy<Choice, Place> && !any_workload<Choice>)
+  requires(!pipeline_policy<Choice, Place> && !takes_policy<Work, Choice> && !any_workload<Choice>)
   neither_policy_nor_workload with(Choice const&) const = delete;
 
   /// What one batch must move and do.
@@ -233,15 +270,27 @@ struct pipeline {
   /// Whether its kernels bring in tiles by its copy strategy.
   static constexpr bool copies_tiles = std::same_as<Place, on::device> && takes_copy_strategy<Work>;
 
-  /// Each axis with the choice on it, as a report calls them; the transfer and the copy strategy
-  /// only if there is one.
+  /// Calls `visit(name, choice, counts)` for each axis, by its name in reports; those of the
+  /// workload come last. `counts` is false where the place or the workload does not use the axis.
+  template <class Visit>
+  void for_each_axis(Visit&& visit) const {
+    auto const& names = detail::axis_names;
+    visit(names[0], work, true);
+    visit(names[1], place, true);
+    visit(names[2], memory, true);
+    visit(names[3], submit, true);
+    visit(names[4], transfer, crosses_link);
+    visit(names[5], copy, copies_tiles);
+    std::apply([&]<class... P>(P const&... own) { (visit(P::axis, own, true), ...); },
+               workloads::own_choices(work));
+  }
+
+  /// Each axis that counts, with the choice on it, as a report calls them.
   std::vector<std::pair<std::string, std::string>> axes() const {
-    std::vector<std::pair<std::string, std::string>> all{{"workload", describe(work)},
-                                                         {"place", describe(place)},
-                                                         {"memory", describe(memory)},
-                                                         {"submission", describe(submit)}};
-    if constexpr (crosses_link) { all.emplace_back("transfer", describe(transfer)); }
-    if constexpr (copies_tiles) { all.emplace_back("copy", describe(copy)); }
+    std::vector<std::pair<std::string, std::string>> all;
+    for_each_axis([&](std::string_view name, auto const& choice, bool counts) {
+      if (counts) { all.emplace_back(name, describe(choice)); }
+    });
     return all;
   }
 

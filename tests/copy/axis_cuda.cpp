@@ -10,7 +10,7 @@
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/pipeline.hpp>
-#include <assay/workload/why_unsupported.hpp>
+#include <assay/workload/concepts.hpp>
 
 #include <concepts>
 #include <stdexcept>

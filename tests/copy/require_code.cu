@@ -8,12 +8,12 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
+#include <assay/workload/concepts.hpp>
 #include <assay/workload/matmul.cuh>
 #include <assay/workload/row_gather.cuh>
 #include <assay/workload/scale_add.cuh>
 #include <assay/workload/streaming_sum.cuh>
 #include <assay/workload/transpose.cuh>
-#include <assay/workload/why_unsupported.hpp>
 
 #include <string>
 

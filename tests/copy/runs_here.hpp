@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 
-#include <assay/workload/why_unsupported.hpp>
+#include <assay/workload/concepts.hpp>
 
 namespace assay::test {
 

@@ -6,8 +6,7 @@
 
 #include <assay/copy/tile_layout.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
-#include <assay/workload/matmul_threads.hpp>
-#include <assay/workload/tile_rasterization.hpp>
+#include <assay/workload/matmul_tiles.hpp>
 
 #include <cstdint>
 #include <map>

@@ -7,9 +7,9 @@
 
 #include <assay/core/stream.hpp>
 #include <assay/cupti/counters.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/trace/roofline.hpp>
-#include <assay/workload/device_array.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -80,8 +80,8 @@ class large_copy {
     return (assay::test::small() ? std::size_t{1} << 16U : times_the_cache * l2) / sizeof(uint4);
   }
   stream on_{place};
-  workloads::device_array<uint4> from_;
-  workloads::device_array<uint4> to_;
+  machine::device_array<uint4> from_;
+  machine::device_array<uint4> to_;
 };
 
 trace::counter_values measured(trace::counters& with, auto const& run) {
@@ -322,7 +322,7 @@ TEST_CASE("metrics that nobody has are named, and the others are counted") {
 TEST_CASE("bytes over the link are counted beside the others, or it is said why not") {
   if (!readable()) { return; }
   constexpr std::size_t bytes = std::size_t{64} << 20U;
-  workloads::device_array<std::byte> to{bytes};
+  machine::device_array<std::byte> to{bytes};
   void* from = nullptr;
   check(cudaMallocHost(&from, bytes));
   trace::counters counters{{.metrics = trace::metric_sets::core() + trace::metric_sets::links()}};

@@ -7,9 +7,9 @@
 #include "change_device_value.hpp"
 #include "workload/matmul_battery.cuh"
 
+#include <assay/machine/device_array.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/rig.hpp>
-#include <assay/workload/device_array.hpp>
 
 #include <iostream>
 
@@ -111,7 +111,7 @@ TEST_CASE("a pipeline runs matmul by the strategy that it names", "[workload][gp
 }
 
 TEST_CASE("what matmul cannot do on a device is refused", "[workload][gpu]") {
-  workloads::device_array<float> const memory{1 << 12};
+  machine::device_array<float> const memory{1 << 12};
   auto const view = [&](int offset, int rows, int cols, std::int64_t pitch) {
     return copy::matrix_view<float>{memory.get() + offset, rows, cols, pitch};
   };

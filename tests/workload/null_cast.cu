@@ -3,10 +3,10 @@
 #include "workload/null_cast_battery.hpp"
 
 #include <assay/core/stream.hpp>
+#include <assay/machine/device_array.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/workload/device_array.hpp>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class fenced {
 
  private:
   std::size_t used_;
-  workloads::device_array<T> memory_;
+  machine::device_array<T> memory_;
 };
 
 template <class T>

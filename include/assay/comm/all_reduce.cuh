@@ -8,7 +8,6 @@
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/launch.cuh>
 #include <assay/comm/peer_probe.cuh>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/tuning.hpp>

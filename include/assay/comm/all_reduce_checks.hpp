@@ -4,9 +4,9 @@
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_error.hpp>
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/norm_buffers.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/tuning.hpp>

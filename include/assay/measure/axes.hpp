@@ -5,11 +5,14 @@
 
 #include <assay/core/distinct.hpp>
 #include <assay/core/policy.hpp>
+#include <assay/workload/concepts.hpp>
 
 #include <algorithm>
 #include <any>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,52 +52,68 @@ class axis_choice {
 /// The choices of one pipeline, axis by axis, in the order of `pipeline::axes()`.
 using axis_choices = std::vector<axis_choice>;
 
-/// All six choices of a pipeline, with the unused ones.
-template <class Pipeline>
-axis_choices choices_of(Pipeline const& what) {
+namespace detail {
+
+/// A workload with these choices on its own axes, as far as it has such axes.
+template <class Work>
+Work with_choices(Work const& work) {
+  return work;
+}
+template <class Work, class First, class... Rest>
+auto with_choices(Work const& work, First const& first, Rest const&... rest) {
+  if constexpr (takes_policy<Work, First>) {
+    return with_choices(work.with(first), rest...);
+  } else {
+    return with_choices(work, rest...);
+  }
+}
+
+}  // namespace detail
+
+/// All choices of a pipeline, with the unused ones.
+///
+/// The choice of the workload is without its own axes, which have choices themselves: it is what
+/// the workload would be with the control's choices there.
+template <class Pipeline, class Control>
+axis_choices choices_of(Pipeline const& what, Control const& control) {
   axis_choices all;  // no braced list: nvcc 13.0 keeps only the last element of one here
-  all.emplace_back("workload", what.work);
-  all.emplace_back("place", what.place);
-  all.emplace_back("memory", what.memory);
-  all.emplace_back("submission", what.submit);
-  all.emplace_back("transfer", what.transfer, Pipeline::crosses_link, "resident");
-  all.emplace_back("copy", what.copy, Pipeline::copies_tiles);
+  auto const alike =
+      std::apply([&](auto const&... own) { return detail::with_choices(what.work, own...); },
+                 workloads::own_choices(control.work));
+  all.emplace_back("workload", alike);
+  what.for_each_axis([&](std::string_view name, auto const& choice, bool counts) {
+    if (name == "workload") { return; }
+    all.emplace_back(std::string{name}, choice, counts, name == "transfer" ? "resident" : "");
+  });
   return all;
 }
 
 namespace detail {
 
-/// The positions of the axes on which at least two pipelines differ, and which count in at least
-/// one of them.
-inline std::vector<std::size_t> differing(std::vector<axis_choices> const& variants) {
-  std::vector<std::size_t> found;
-  for (std::size_t axis = 0; !variants.empty() && axis < variants[0].size(); ++axis) {
-    auto const differs = [&](axis_choices const& each) { return each[axis] != variants[0][axis]; };
-    auto const counts = [&](axis_choices const& each) { return each[axis].counts(); };
-    if (std::ranges::any_of(variants, differs) && std::ranges::any_of(variants, counts)) {
-      found.push_back(axis);
-    }
-  }
-  return found;
+/// The choice on an axis, found by name; null for a pipeline whose workload has no such axis.
+inline axis_choice const* choice_on(std::string const& axis, axis_choices const& of) {
+  auto const found = std::ranges::find(of, axis, &axis_choice::axis);
+  return found == of.end() ? nullptr : &*found;
 }
 
-/// The texts of the choices on one axis, a text for each variant. Different choices with one text
-/// get numbers: `mine`, `mine (2)`.
+/// The texts of the choices on one axis, a text for each variant, empty where there is no choice.
+/// Different choices with one text get numbers: `mine`, `mine (2)`.
 inline std::vector<std::string> texts_on(std::vector<axis_choices> const& variants,
-                                         std::size_t axis) {
+                                         std::string const& axis) {
   std::vector<std::string> texts;
   std::vector<axis_choice const*> kinds;  // each differs from all before it
   for (auto const& each : variants) {
-    auto const& mine = each[axis];
+    auto const* const mine = choice_on(axis, each);
+    auto& text = texts.emplace_back(mine == nullptr ? "" : mine->text());
+    if (mine == nullptr) { continue; }
     int same_text = 1;
     auto const known = std::ranges::find_if(kinds, [&](axis_choice const* other) {
-      if (*other == mine) { return true; }
-      same_text += other->text() == mine.text() ? 1 : 0;
+      if (*other == *mine) { return true; }
+      same_text += other->text() == text ? 1 : 0;
       return false;
     });
-    if (known == kinds.end()) { kinds.push_back(&mine); }
-    texts.push_back(mine.text());
-    if (same_text > 1 && mine.counts()) { texts.back() += " (" + std::to_string(same_text) + ")"; }
+    if (known == kinds.end()) { kinds.push_back(mine); }
+    if (same_text > 1 && mine->counts()) { text += " (" + std::to_string(same_text) + ")"; }
   }
   return texts;
 }
@@ -116,18 +135,32 @@ inline std::vector<std::string> numbered(std::vector<std::string> const& texts) 
 
 }  // namespace detail
 
-/// The names of the axes on which not all pipelines are equal, in the order of `pipeline::axes()`.
+/// The names of the axes on which at least two pipelines differ, and which count in at least one
+/// of them, in the order of `pipeline::axes()`. Where only some pipelines have an axis, their
+/// workloads differ, and the axis is named only if those that have it differ.
 inline std::vector<std::string> changed_axes(std::vector<axis_choices> const& variants) {
-  std::vector<std::string> names;
-  for (auto const axis : detail::differing(variants)) { names.push_back(variants[0][axis].axis()); }
-  return names;
+  std::vector<std::string> names, changed;
+  for (auto const& each : variants) {
+    for (auto const& choice : each) { add_distinct(names, choice.axis()); }
+  }
+  for (auto const& name : names) {
+    std::vector<axis_choice> on;
+    for (auto const& each : variants) {
+      if (auto const* mine = detail::choice_on(name, each)) { on.push_back(*mine); }
+    }
+    auto const differs = [&](axis_choice const& each) { return each != on.front(); };
+    if (std::ranges::any_of(on, differs) && std::ranges::any_of(on, &axis_choice::counts)) {
+      changed.push_back(name);
+    }
+  }
+  return changed;
 }
 
 /// A unique label for each pipeline: its choices on the axes on which not all are equal. A choice
 /// is shown by its name where the names differ, else with its parameters.
 inline std::vector<std::string> labels_of(std::vector<axis_choices> const& variants) {
   std::vector<std::string> labels(variants.size());
-  for (auto const axis : detail::differing(variants)) {
+  for (auto const& axis : changed_axes(variants)) {
     auto const texts = detail::texts_on(variants, axis);
     std::vector<std::string> choices, names;
     for (auto const& text : texts) {
@@ -149,12 +182,14 @@ inline std::vector<std::string> labels_of(std::vector<axis_choices> const& varia
 template <class Control, class... Variants>
 requires requires { Control::crosses_link; }
 std::vector<std::string> changed_axes(Control const& control, Variants const&... variants) {
-  return changed_axes(std::vector<axis_choices>{choices_of(control), choices_of(variants)...});
+  return changed_axes(
+      std::vector<axis_choices>{choices_of(control, control), choices_of(variants, control)...});
 }
 template <class Control, class... Variants>
 requires requires { Control::crosses_link; }
 std::vector<std::string> labels_of(Control const& control, Variants const&... variants) {
-  return labels_of(std::vector<axis_choices>{choices_of(control), choices_of(variants)...});
+  return labels_of(
+      std::vector<axis_choices>{choices_of(control, control), choices_of(variants, control)...});
 }
 
 }  // namespace assay::measure

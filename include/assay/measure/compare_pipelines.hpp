@@ -81,18 +81,20 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
   using place = decltype(Control::place);
   using first_row = std::tuple_element_t<0, std::tuple<Rows...>>;
   using first_column = std::tuple_element_t<0, std::tuple<Columns...>>;
-  static_assert(detail::axis_of<first_row, place>() != detail::axis_of<first_column, place>(),
-                "a factorial crosses two different axes");
-  static_assert(
-      ((detail::axis_of<Rows, place>() == detail::axis_of<first_row, place>()) && ...) &&
-          ((detail::axis_of<Columns, place>() == detail::axis_of<first_column, place>()) && ...),
-      "all levels of a factor must be choices on one axis");
+  constexpr auto row_axis = detail::axis_name<first_row, place>();
+  constexpr auto column_axis = detail::axis_name<first_column, place>();
+  static_assert(row_axis != column_axis, "a factorial crosses two different axes");
+  static_assert(((detail::axis_name<Rows, place>() == row_axis) && ...) &&
+                    ((detail::axis_name<Columns, place>() == column_axis) && ...),
+                "all levels of a factor must be choices on one axis");
+  static_assert(!workload_policy<first_row> || column_axis != "workload",
+                "a workload brings its own axes: let the workloads be the rows");
 
   auto const pipelines = measure::detail::crossed(control, rows.choices, columns.choices);
   auto const choices = std::apply(
-      [](auto const&... each) {
+      [&control](auto const&... each) {
         std::vector<measure::axis_choices> all;
-        (all.push_back(measure::choices_of(each)), ...);
+        (all.push_back(measure::choices_of(each, control)), ...);
         return all;
       },
       pipelines);

@@ -4,13 +4,18 @@
 /// result.
 #pragma once
 
+#include <assay/copy/concepts.hpp>
+#include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/submit/lane.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,7 +46,31 @@ struct traffic {
 /// when the result is right.
 using mismatch = std::optional<std::string>;
 
+/// A choice on an axis that a workload brings, such as a precision: a policy that also has
+/// `static constexpr std::string_view axis`, the name of that axis in reports.
+template <class P>
+concept workload_policy = policy<P> && requires {
+  { P::axis } -> std::convertible_to<std::string_view>;
+};
+
+/// A workload with an axis of its own, on which `P` is a choice: `work.with(choice)` returns a copy
+/// that differs in that choice alone.
+template <class W, class P>
+concept takes_policy = workload_policy<P> && requires(W const& work, P const& choice) {
+  { work.with(choice) } -> policy;
+};
+
 namespace workloads {
+
+/// The choices of a workload on its own axes, as a tuple: what its `axes()` returns, else empty.
+template <class Work>
+auto own_choices(Work const& work) {
+  if constexpr (requires { work.axes(); }) {
+    return work.axes();
+  } else {
+    return std::tuple<>{};
+  }
+}
 
 /// The declared arrays that `Work::arrays(setup&)` returns and `run_on` takes.
 template <class Work>
@@ -120,6 +149,19 @@ bool has_state(State const& state) {
   }
 }
 
+/// The reason why `work` cannot run with a copy strategy on a device, in one line that names the
+/// strategy. Nothing if device and compiled code have the instructions and enough shared memory.
+///
+/// The `require_on(place, work, strategy)` of a workload throws `std::invalid_argument` with that
+/// reason. A rig with such a pipeline throws the same.
+template <class Work, copy_strategy Strategy>
+std::optional<std::string> why_unsupported(on::device place, Work const& work, Strategy how) {
+  try {
+    require_on(place, work, how);
+  } catch (std::invalid_argument const& error) { return error.what(); }
+  return {};
+}
+
 }  // namespace workloads
 
 /// The state that `workloads::prepare` returns. (Not spelled inside the concept: nvcc 13.0 aborts
@@ -136,6 +178,9 @@ using prepared_state =
 /// (seeded); their addresses need not be. An item reads the inputs and writes the output of
 /// `lane.index`. It takes temporaries from `lane.memory`, and gives them back before `enqueue`
 /// returns. `item_traffic()` counts one item.
+///
+/// A workload may bring axes of its own: `axes()` returns its choices as a tuple of
+/// `workload_policy`, and it has `with(choice)` for each of them. Its `describe()` leaves them out.
 template <class W, class Lane>
 concept workload_on = policy<W> && requires(W const& work, Lane& where) {
   workloads::prepare(work, where, 1);

@@ -10,7 +10,7 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/workload/matmul_simt.cuh>
 #include <assay/workload/matmul_tensor.cuh>
-#include <assay/workload/tile_rasterization.hpp>
+#include <assay/workload/matmul_tiles.hpp>
 
 #include <algorithm>
 #include <cstddef>

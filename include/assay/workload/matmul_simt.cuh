@@ -5,8 +5,7 @@
 
 #include <assay/copy/tile_producer.cuh>
 #include <assay/kernel/wgmma.cuh>
-#include <assay/workload/matmul_threads.hpp>
-#include <assay/workload/tile_rasterization.hpp>
+#include <assay/workload/matmul_tiles.hpp>
 
 #include <cuda_runtime.h>
 

@@ -7,7 +7,7 @@
 #include <assay/core/bfloat16.hpp>
 #include <assay/kernel/mma.cuh>
 #include <assay/kernel/wgmma.cuh>
-#include <assay/workload/tile_rasterization.hpp>
+#include <assay/workload/matmul_tiles.hpp>
 
 #include <cuda_runtime.h>
 

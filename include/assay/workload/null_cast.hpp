@@ -5,14 +5,16 @@
 /// This header is the workload itself and its host half; `workload/null_cast.cuh` adds the device.
 #pragma once
 
+#include <assay/memory/concepts.hpp>
+#include <assay/submit/lane.hpp>
 #include <assay/workload/array_workload.hpp>
 #include <assay/workload/null_cast_host.hpp>
 #include <assay/workload/nullable_column.hpp>
-#include <assay/workload/scratch.hpp>
 
 #include <algorithm>
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -24,6 +26,34 @@
 #include <vector>
 
 namespace assay::workloads {
+
+/// Uninitialised room for `count` elements from a lane's memory, in the order of the lane's stream.
+/// The destructor gives the room back; work that was submitted in between may outlive the object.
+///
+/// The object refers to the lane; a `buffer` holds a copy of the resource. A copy counts references
+/// in a place that all lanes share, and costs more than a pool's allocation.
+template <class T, any_lane Lane>
+class scratch {
+ public:
+  scratch(Lane& where, std::size_t count)
+      : where_(where),
+        bytes_(count * sizeof(T)),
+        first_(
+            static_cast<T*>(where.memory.allocate(where.stream, bytes_, mr::default_alignment))) {}
+  scratch(scratch const&) = delete;
+  scratch& operator=(scratch const&) = delete;
+  ~scratch() {
+    where_.memory.deallocate(where_.stream, static_cast<void*>(first_), bytes_,
+                             mr::default_alignment);
+  }
+
+  T* get() const noexcept { return first_; }
+
+ private:
+  Lane& where_;
+  std::size_t bytes_;
+  T* first_;
+};
 
 /// One kernel of a workload, and its least traffic.
 struct kernel_traffic {
