@@ -154,3 +154,41 @@ TEST_CASE("chunks are taken out of a free range by pieces, and blocks cut to an 
   CHECK(heap.around(base) == heap.none());
   CHECK(heap.take(heap.around(base + 4_MiB), 6_MiB) == base + 4_MiB);
 }
+
+TEST_CASE("of free chunks the larger one behind is taken out where all are too many") {
+  mr::range_heap heap{true};
+  heap.add(base, 6_MiB, 2_MiB);
+  heap.add(base + 6_MiB, 8_MiB, 8_MiB);
+  auto const in = heap.around(base);
+  CHECK(heap.free_chunks(in, 14_MiB, 8_MiB).address == base + 6_MiB);
+  CHECK(heap.free_chunks(in, 14_MiB, 8_MiB).bytes == 8_MiB);
+  CHECK(heap.free_chunks(in, 14_MiB, 7_MiB).bytes == 6_MiB);
+  CHECK(heap.free_chunks(in).bytes == 14_MiB);
+}
+
+TEST_CASE("a range that comes back joins both neighbours, and waits for all that they wait for") {
+  mr::range_heap heap{true};
+  heap.add(base, 8_MiB, 8_MiB);
+  auto const all = heap.take_front(heap.around(base), 8_MiB);
+  heap.insert(all, 2_MiB, {{0, 5}});
+  heap.insert(all + 4_MiB, 4_MiB, {{0, 3}, {1, 7}});
+  heap.insert(all + 2_MiB, 1_MiB, {{0, 4}});  // joins the low one
+  CHECK(heap.around(all)->second.bytes == 3_MiB);
+  heap.insert(all + 3_MiB, 1_MiB, {{2, 1}});  // joins both
+  auto const in = heap.around(all);
+  CHECK(in->second.bytes == 8_MiB);
+  CHECK(heap.largest_range() == 8_MiB);
+  CHECK(heap.free_bytes() == 8_MiB);
+  CHECK(in->second.after == std::vector<mr::order_point>{{0, 5}, {2, 1}, {1, 7}});
+  // From the front, the middle and the end: the rest keeps what must precede it.
+  CHECK(heap.take_front(in, 1_MiB) == all);
+  CHECK(heap.take(heap.around(all + 1_MiB), 1_MiB) == all + 7_MiB);
+  CHECK(heap.take(heap.around(all + 1_MiB), 1_MiB, 4_MiB) == all + 4_MiB);
+  CHECK(heap.around(all + 1_MiB)->second.bytes == 3_MiB);
+  CHECK(heap.around(all + 5_MiB)->second.bytes == 2_MiB);
+  CHECK(heap.around(all + 5_MiB)->second.after.size() == 3);
+  CHECK(heap.free_bytes() == 5_MiB);
+  heap.insert(all, 1_MiB, {{3, 2}});  // joins the high one
+  CHECK(heap.around(all)->second.bytes == 4_MiB);
+  CHECK(heap.around(all)->second.after.size() == 4);
+}

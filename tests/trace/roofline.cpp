@@ -27,7 +27,7 @@ trace::counter_range range_of(values const& all) {
 }
 
 /// A copy of 2 GiB as an H200 runs it: DRAM at 88 % of its peak, nothing else busy.
-values copy() {
+values copy_kernel() {
   using namespace trace::metric;
   return {{gpu_time, 1e6},     {sm_clock, 1.98e9}, {dram_share, 88},  {dram_read, 2e9},
           {dram_write, 2.1e9}, {sm_active, 99},    {occupancy, 85},   {ipc, 0.6},
@@ -53,7 +53,7 @@ TEST_CASE("rates, shares and hits are those of the counters") {
       .required = {.bytes_read = 2e9, .bytes_written = 2e9, .flops = 8.2e9}};
   trace::ceilings const limits{.dram_bytes = 4.1e12 / 0.9, .l2_bytes = 8.8e12, .flops = 60e12};
   auto const of =
-      trace::roofline_of(range_of(with(copy(), {{trace::metric::l2_hit, 25}})), facts, limits);
+      trace::roofline_of(range_of(with(copy_kernel(), {{trace::metric::l2_hit, 25}})), facts, limits);
   CHECK(of.seconds == Approx(1e-3));
   CHECK(of.sm_hertz == Approx(1.98e9));
   CHECK(of.occupancy == Approx(0.85));
@@ -78,13 +78,13 @@ TEST_CASE("rates, shares and hits are those of the counters") {
 TEST_CASE("right of the ridge the roof is the FLOP limit") {
   trace::workload_facts const facts{.required = {.flops = 410e9}};
   auto const of =
-      trace::roofline_of(range_of(copy()), facts, {.dram_bytes = 4.1e12, .flops = 60e12});
+      trace::roofline_of(range_of(copy_kernel()), facts, {.dram_bytes = 4.1e12, .flops = 60e12});
   CHECK(of.intensity == Approx(100));
   CHECK(of.roof == Approx(60e12));
 }
 
 TEST_CASE("times taken without counters go before those of the counters") {
-  auto const of = trace::roofline_of(range_of(copy()), {.seconds = 2e-3});
+  auto const of = trace::roofline_of(range_of(copy_kernel()), {.seconds = 2e-3});
   CHECK(of.seconds == 2e-3);
   CHECK(of.counted_seconds == Approx(1e-3));
   CHECK(of.dram.bytes_per_second == Approx(4.1e9 / 2e-3));
@@ -103,7 +103,7 @@ TEST_CASE("without limits and facts nothing is made up") {
 }
 
 TEST_CASE("chips that count DRAM's bytes only together have them too") {
-  auto all = copy();
+  auto all = copy_kernel();
   all.of.erase(std::string{trace::metric::dram_read});
   all.of[std::string{trace::metric::dram_bytes}] = 5e9;
   CHECK(trace::roofline_of(range_of(all)).dram.bytes == 5e9);
@@ -112,8 +112,8 @@ TEST_CASE("chips that count DRAM's bytes only together have them too") {
 TEST_CASE("each bound is told from the numbers that show it") {
   using trace::bound;
   using namespace trace::metric;
-  auto const quiet = with(copy(), {{dram_share, 30}});
-  CHECK(bound_of(copy()) == bound::memory);
+  auto const quiet = with(copy_kernel(), {{dram_share, 30}});
+  CHECK(bound_of(copy_kernel()) == bound::memory);
   CHECK(bound_of(with(quiet, {{tensor_pipe, 85}})) == bound::compute);
   CHECK(bound_of(with(quiet, {{fma_pipe, 93}})) == bound::compute);
   CHECK(bound_of(with(quiet, {{ipc, 3.7}})) == bound::compute);
@@ -127,7 +127,7 @@ TEST_CASE("each bound is told from the numbers that show it") {
 TEST_CASE("a kernel is launch bound by its own time, not by that of many") {
   using trace::bound;
   auto const idle =
-      with(copy(), {{trace::metric::gpu_time, 50e3}, {trace::metric::dram_share, 30}});
+      with(copy_kernel(), {{trace::metric::gpu_time, 50e3}, {trace::metric::dram_share, 30}});
   CHECK(bound_of(idle) == bound::latency);  // 50 us
   CHECK(bound_of(idle, {.launches = 10}) == bound::launch);
   CHECK(bound_of(idle, {.seconds = 4e-6}) == bound::launch);
@@ -137,15 +137,15 @@ TEST_CASE("a kernel is launch bound by its own time, not by that of many") {
 TEST_CASE("what is used up bounds the work, however many launches it comes in") {
   using trace::bound;
   trace::workload_facts const many{.launches = 10'000};  // of 0.1 us each
-  CHECK(bound_of(copy(), many) == bound::memory);
-  auto const idle = with(copy(), {{trace::metric::dram_share, 30}});
+  CHECK(bound_of(copy_kernel(), many) == bound::memory);
+  auto const idle = with(copy_kernel(), {{trace::metric::dram_share, 30}});
   CHECK(bound_of(idle, many) == bound::launch);
   CHECK(bound_of(with(idle, {{trace::metric::fma_pipe, 90}}), many) == bound::compute);
 }
 
 TEST_CASE("a trace that shows how long the device waited for the host goes before a guess") {
   using trace::bound;
-  auto const idle = with(copy(), {{trace::metric::dram_share, 30}});
+  auto const idle = with(copy_kernel(), {{trace::metric::dram_share, 30}});
   CHECK(bound_of(idle, {.launches = 10'000, .host_bound = 0.1}) == bound::latency);
   auto const of = trace::roofline_of(range_of(idle), {.host_bound = 0.2});
   CHECK(of.limit == bound::launch);
@@ -156,7 +156,7 @@ TEST_CASE("a trace that shows how long the device waited for the host goes befor
 TEST_CASE(
     "work is transfer bound where copies take most of its time, unless something is used up") {
   using trace::bound;
-  auto const idle = with(copy(), {{trace::metric::dram_share, 3}, {trace::metric::sm_active, 1}});
+  auto const idle = with(copy_kernel(), {{trace::metric::dram_share, 3}, {trace::metric::sm_active, 1}});
   CHECK(bound_of(idle) == bound::tail);
   auto const of = trace::roofline_of(range_of(idle), {.host_bound = 0.3, .copies_exposed = 0.6});
   CHECK(of.limit == bound::transfer);
@@ -165,11 +165,11 @@ TEST_CASE(
   CHECK(to_string(of.limit) == "transfer");
   CHECK(to_string(of.because[0].asked.of) == "copies without a kernel");
   CHECK(bound_of(idle, {.host_bound = 0.3, .copies_exposed = 0.4}) == bound::launch);
-  CHECK(bound_of(copy(), {.copies_exposed = 0.6}) == bound::memory);
+  CHECK(bound_of(copy_kernel(), {.copies_exposed = 0.6}) == bound::memory);
 }
 
 TEST_CASE("bytes that must move count where a cache serves them, at the limit that was measured") {
-  auto const cached = with(copy(), {{trace::metric::dram_share, 30}});
+  auto const cached = with(copy_kernel(), {{trace::metric::dram_share, 30}});
   trace::workload_facts const facts{.required = {.bytes_read = 2e9, .bytes_written = 2e9}};
   CHECK(bound_of(cached, facts, {.dram_bytes = 5e12}) == trace::bound::memory);
   auto half = facts;
@@ -180,22 +180,22 @@ TEST_CASE("bytes that must move count where a cache serves them, at the limit th
 
 TEST_CASE("a level between the caches and DRAM can be the memory that bounds") {
   using namespace trace::metric;
-  auto const hot = with(copy(), {{dram_share, 3}, {l2_hit, 97}});
+  auto const hot = with(copy_kernel(), {{dram_share, 3}, {l2_hit, 97}});
   CHECK(bound_of(hot, {}, {.l2_bytes = 5e12}) == trace::bound::memory);  // 88 % of it
   CHECK(bound_of(hot, {}, {.l2_bytes = 10e12}) == trace::bound::latency);
   CHECK(bound_of(hot) == trace::bound::latency);
 }
 
 TEST_CASE("a measured limit goes before a peak on paper") {
-  auto const slow = with(copy(), {{trace::metric::dram_share, 70}});
+  auto const slow = with(copy_kernel(), {{trace::metric::dram_share, 70}});
   CHECK(bound_of(slow) == trace::bound::unclear);
   CHECK(bound_of(slow, {}, {.dram_bytes = 4.5e12}) == trace::bound::memory);
-  auto const quiet = with(copy(), {{trace::metric::dram_share, 30}});
+  auto const quiet = with(copy_kernel(), {{trace::metric::dram_share, 30}});
   CHECK(bound_of(quiet, {.required = {.flops = 55e9}}, {.flops = 60e12}) == trace::bound::compute);
 }
 
 TEST_CASE("waves tell a tail where SM activity was not counted") {
-  auto all = with(copy(), {{trace::metric::dram_share, 30}});
+  auto all = with(copy_kernel(), {{trace::metric::dram_share, 30}});
   all.of.erase(std::string{trace::metric::sm_active});
   CHECK(bound_of(all, {.waves = 1.1}) == trace::bound::tail);  // 45 % of two waves is empty
   CHECK(bound_of(all, {.waves = 0.5}) == trace::bound::tail);
@@ -207,7 +207,7 @@ TEST_CASE("waves tell a tail where SM activity was not counted") {
 TEST_CASE(
     "waiting for memory counts from a third of all known waiting on, of three reasons or more") {
   using namespace trace::metric;
-  auto const quiet = with(copy(), {{dram_share, 30}, {ipc, 2.6}});
+  auto const quiet = with(copy_kernel(), {{dram_share, 30}, {ipc, 2.6}});
   auto const waiting =
       with(quiet, {{stall("long_scoreboard"), 6}, {stall("barrier"), 1}, {stall("wait"), 2}});
   auto const of = trace::roofline_of(range_of(waiting));
@@ -224,15 +224,15 @@ TEST_CASE(
 
 TEST_CASE("thresholds belong to the side that the rule is about") {
   using namespace trace::metric;
-  CHECK(bound_of(with(copy(), {{dram_share, 100 * trace::saturated}})) == trace::bound::memory);
-  CHECK(bound_of(with(copy(), {{dram_share, 100 * trace::saturated - 0.01}})) !=
+  CHECK(bound_of(with(copy_kernel(), {{dram_share, 100 * trace::saturated}})) == trace::bound::memory);
+  CHECK(bound_of(with(copy_kernel(), {{dram_share, 100 * trace::saturated - 0.01}})) !=
         trace::bound::memory);
-  auto const edge = with(copy(), {{dram_share, 100 * trace::unsaturated}});
+  auto const edge = with(copy_kernel(), {{dram_share, 100 * trace::unsaturated}});
   CHECK(bound_of(edge) == trace::bound::latency);
 }
 
 TEST_CASE("the evidence is what the rule asked, with the numbers that were there") {
-  auto const of = trace::roofline_of(range_of(copy()));
+  auto const of = trace::roofline_of(range_of(copy_kernel()));
   REQUIRE(of.because.size() == 1);
   CHECK(of.because[0].asked.of == trace::quantity::dram);
   CHECK(of.because[0].asked.threshold == trace::saturated);

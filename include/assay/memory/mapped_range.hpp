@@ -100,11 +100,11 @@ class basic_mapped_range {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
-  /// How much of `bytes` that are mapped together can be unmapped by itself. A piece takes some 60
-  /// us to map whatever its size (H100, driver 580), so there are at most eight.
+  /// How much of `bytes` that are mapped together can be unmapped by itself: an eighth, at least 1
+  /// GiB. A piece takes some 60 us to map whatever its size (H100, driver 580), so there are few.
   static constexpr std::size_t piece_bytes(std::size_t bytes) noexcept {
     auto const eighth = (bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
-    return std::max(eighth, std::size_t{64} << 20U);
+    return std::max(eighth, std::size_t{1} << 30U);
   }
 
   /// Address of `bytes` (a multiple of `page_bytes`) of new memory, in pieces of

@@ -71,16 +71,20 @@ class basic_range_heap {
     least_chunk_ = std::min(least_chunk_, rest == 0 ? piece_bytes : rest);
   }
 
-  /// The first chunks that are wholly free in a range: of at most `most_bytes` together, and no
-  /// more of them than make up `enough_bytes`.
+  /// Chunks side by side that are wholly free in a range: of at most `most_bytes` together, and no
+  /// more of them than make up `enough_bytes`. The first ones, unless one behind them is larger
+  /// than they are together.
   run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {
     auto const end = in->first + in->second.bytes;
     run found{0, 0};
     for (auto at = chunks_.lower_bound(in->first);
          at != chunks_.end() && at->first + at->second <= end && found.bytes < enough_bytes; ++at) {
       if (found.bytes + at->second > most_bytes) {
-        if (found.bytes == 0) { continue; }
-        break;
+        if (at->second > most_bytes || at->second <= found.bytes) {
+          if (found.bytes == 0) { continue; }
+          break;
+        }
+        found.bytes = 0;
       }
       if (found.bytes == 0) { found.address = at->first; }
       found.bytes += at->second;
@@ -149,21 +153,26 @@ class basic_range_heap {
     for (auto at = chunks_.lower_bound(in.address); at != end; ++at) { f(at->first, at->second); }
   }
 
-  /// Gives back a range that may be reused once all of `after` has passed.
+  /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host
+  /// only for a range without neighbours, or whose neighbours wait for other caches.
   void insert(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
-    auto const [at, is_new] = by_address_.try_emplace(address, range{bytes, std::move(after)});
-    (void)is_new;
-    try {
-      by_size_.emplace(bytes, address);
-    } catch (...) {
-      by_address_.erase(at);
-      throw;
+    auto const high = by_address_.lower_bound(address);
+    auto const low = high == by_address_.begin() ? by_address_.end() : std::prev(high);
+    bool const joins_high = high != by_address_.end() && joins(address + bytes, high->first);
+    bool const joins_low =
+        low != by_address_.end() && joins(low->first + low->second.bytes, address);
+    if (joins_low && absorb(low->second.after, after)) {
+      auto joined = low->second.bytes + bytes;
+      if (joins_high && absorb(low->second.after, high->second.after)) {
+        joined += high->second.bytes;
+        erase(high);
+      }
+      return change(low, low->first, joined);
     }
-    free_bytes_ += bytes;
-    if (auto const next = std::next(at); next != by_address_.end() && joins(at, next)) {
-      join(at, next);
+    if (joins_high && absorb(high->second.after, after)) {
+      return change(high, address, high->second.bytes + bytes);
     }
-    if (at != by_address_.begin() && joins(std::prev(at), at)) { join(std::prev(at), at); }
+    emplace(address, bytes, std::move(after));
   }
 
   /// The first range of at least `bytes`, from the smallest up, that `accept` takes among `tries`.
@@ -203,62 +212,70 @@ class basic_range_heap {
   }
 
  private:
-  bool joins(iterator low, iterator high) const {
-    return low->first + low->second.bytes == high->first &&
-           (join_chunks_ || !chunks_.contains(high->first));
+  bool joins(std::uintptr_t low_end, std::uintptr_t high_begin) const {
+    return low_end == high_begin && (join_chunks_ || !chunks_.contains(high_begin));
   }
 
   void forget_chunks(std::uintptr_t address, std::size_t bytes) noexcept {
     chunks_.erase(chunks_.lower_bound(address), chunks_.lower_bound(address + bytes));
   }
 
-  // Removes a piece from the range around it. Makes its one node before it changes anything.
+  // Removes a piece from the range around it. Throws, if it does, before it changes anything.
   void carve(iterator from, std::uintptr_t address, std::size_t bytes) {
     auto const before = address - from->first;
     auto const behind = from->second.bytes - before - bytes;
-    if (behind > 0) {
-      auto const high = by_address_.emplace(address + bytes, range{behind, from->second.after});
-      try {
-        by_size_.emplace(behind, address + bytes);
-      } catch (...) {
-        by_address_.erase(high.first);
-        throw;
-      }
-      free_bytes_ += behind;
-    }
-    if (before == 0) { return erase(from); }
-    free_bytes_ -= from->second.bytes - before;
-    resize(from, before);
+    if (before == 0 && behind == 0) { return erase(from); }
+    if (before == 0) { return change(from, address + bytes, behind); }
+    if (behind > 0) { emplace(address + bytes, behind, from->second.after); }
+    change(from, from->first, before);
   }
 
-  // Ranges stay apart where the host has no memory for the points of both.
-  void join(iterator low, iterator high) noexcept {
-    std::vector<Point> merged;
+  // Adds `more` to `points`; false where the host has no memory for both, so ranges stay apart.
+  static bool absorb(std::vector<Point>& points, std::vector<Point> const& more) noexcept {
+    auto const same_cache = [&](Point const& point) {
+      return std::find_if(points.begin(), points.end(),
+                          [&](auto const& other) { return other.cache == point.cache; });
+    };
+    auto const fresh = std::count_if(more.begin(), more.end(), [&](auto const& point) {
+      return same_cache(point) == points.end();
+    });
     try {
-      merged.reserve(low->second.after.size() + high->second.after.size());
-    } catch (std::bad_alloc const&) { return; }
-    merged.assign(low->second.after.begin(), low->second.after.end());
-    for (auto const& point : high->second.after) {
-      auto const same = std::find_if(merged.begin(), merged.end(),
-                                     [&](auto const& other) { return other.cache == point.cache; });
-      if (same == merged.end()) {
-        merged.push_back(point);
+      points.reserve(points.size() + static_cast<std::size_t>(fresh));
+    } catch (std::bad_alloc const&) { return false; }
+    for (auto const& point : more) {
+      auto const same = same_cache(point);
+      if (same == points.end()) {
+        points.push_back(point);
       } else {
         same->epoch = std::max(same->epoch, point.epoch);
       }
     }
-    low->second.after = std::move(merged);
-    auto const added = high->second.bytes;
-    erase(high);
-    resize(low, low->second.bytes + added);
-    free_bytes_ += added;
+    return true;
   }
 
-  void resize(iterator which, std::size_t bytes) noexcept {
-    auto node = by_size_.extract({which->second.bytes, which->first});
-    node.value().first = bytes;
-    by_size_.insert(std::move(node));
+  void emplace(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
+    auto const fresh = by_address_.emplace(address, range{bytes, std::move(after)}).first;
+    try {
+      by_size_.emplace(bytes, address);
+    } catch (...) {
+      by_address_.erase(fresh);
+      throw;
+    }
+    free_bytes_ += bytes;
+  }
+
+  // Moves the begin of a range, within the gap to its neighbours, and sets its size.
+  void change(iterator which, std::uintptr_t address, std::size_t bytes) noexcept {
+    free_bytes_ += bytes - which->second.bytes;
+    auto by_size = by_size_.extract({which->second.bytes, which->first});
+    by_size.value() = {bytes, address};
+    by_size_.insert(std::move(by_size));
     which->second.bytes = bytes;
+    if (which->first == address) { return; }
+    auto const behind = std::next(which);
+    auto by_address = by_address_.extract(which);
+    by_address.key() = address;
+    by_address_.insert(behind, std::move(by_address));
   }
 
   void erase(iterator which) noexcept {
