@@ -81,7 +81,6 @@
 #include <assay/memory/request.hpp>
 #include <assay/memory/size_class.hpp>
 #include <assay/memory/slab_heap.hpp>
-#include <assay/memory/stats.hpp>
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/report/csv.hpp>

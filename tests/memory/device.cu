@@ -111,6 +111,13 @@ struct out_of_order {
   void deallocate(::cuda::stream_ref, void* block, std::size_t) { kept = block; }
 };
 
+/// A pool over managed memory as a policy.
+struct over_managed {
+  static constexpr std::string_view name = "over_managed";
+  auto open(on::device on) const { return mr::pool{}.open(on, mr::managed{}.open(on)); }
+  bool operator==(over_managed const&) const = default;
+};
+
 bool contains(std::string const& text, std::string const& part) {
   INFO(text);
   return text.find(part) != std::string::npos;
@@ -132,6 +139,7 @@ TEST_CASE("every device resource keeps the contract") {
   test::check_contract(mr::pool{.mapped = false}, place, where, touch);
   test::check_contract(mr::pool{.peer_access = true}, place, where, touch);
   test::check_contract(mr::managed{}, place, where, touch);
+  test::check_contract(over_managed{}, place, where, touch);
   test::check_contract(mr::pinned{}, place, where,
                        [](void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); });
   test::check_contract(mr::counted{mr::pool{}}, place, where, touch);
@@ -168,6 +176,37 @@ TEST_CASE("a pool that is full says so, and works on") {
   void* const whole = pool.allocate(lane, 8_MiB);
   CHECK(whole != nullptr);
   pool.deallocate(lane, whole, 8_MiB);
+}
+
+TEST_CASE("a pool is made in one step, and can have its memory from another resource") {
+  stream const lane{place};
+  mr::pool_resource made{place, 8_MiB};
+  CHECK(made.stats().reserved_bytes == 8_MiB);
+  made.deallocate(lane, made.allocate(lane, 1_MiB), 1_MiB);
+
+  auto below = mr::counted{mr::limited{mr::managed{}, 100_MiB}}.open(place);
+  {
+    auto pool = mr::pool{}.open(place, below);
+    auto* const numbers = static_cast<unsigned*>(pool.allocate(lane, 4_MiB));
+    CHECK(below.stats().live_bytes == 64_MiB);
+    wrong_count const wrong;
+    write(lane, numbers, 4_MiB, 7);
+    expect(lane, numbers, 4_MiB, 7, wrong);
+    lane.synchronize();
+    CHECK(wrong.value() == 0);
+    static_assert(mr::is_host_accessible<decltype(pool)>);
+    CHECK(numbers[4_MiB / sizeof(unsigned) - 1] == 7);
+    CHECK(contains(test::message_of([&] { pool.allocate(lane, 101_MiB); }),
+                   "no room for 104 MiB: 64 MiB reserved"));
+    pool.deallocate(lane, numbers, 4_MiB);
+    void* const large = pool.allocate(lane, 80_MiB);  // the chunk of 64 MiB makes room
+    CHECK(below.stats().live_bytes == 80_MiB);
+    pool.deallocate(lane, large, 80_MiB);
+    CHECK(pool.trim() == 80_MiB);
+    CHECK(below.stats().live_bytes == 0);
+    pool.deallocate(lane, pool.allocate(lane, 1_MiB), 1_MiB);
+  }
+  CHECK(below.stats().live_bytes == 0);  // the pool has given all back
 }
 
 TEST_CASE("poisoned device memory reads as NaN") {

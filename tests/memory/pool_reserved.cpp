@@ -129,10 +129,10 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
 
 }  // namespace
 
-// Of 180 orders of turns none took more than 1.39, and half of them no more than 1.22; plain best fit
-// without streams takes up to 1.35. Memory came in at most 337 chunks, of which each costs some 60 us
-// (H100). To map free pages anew, side by side, would keep all orders below 1.25, and made programs
-// with blocks of up to 1 GiB wait for 7 s where they now wait for milliseconds.
+// Of 180 orders of turns none took more than 1.39, and half of them no more than 1.22; plain best
+// fit without streams takes up to 1.35. Memory came in at most 337 chunks, of which each costs some
+// 60 us (H100). To map free pages anew, side by side, would keep all orders below 1.25, and made
+// programs with blocks of up to 1 GiB wait for 7 s where they now wait for milliseconds.
 TEST_CASE("over the benchmark's trace the pool reserves near the live peak and its caps") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);

@@ -7,8 +7,8 @@
 #include "transfer/fake_link.hpp"
 #include "transfer/jobs.hpp"
 
+#include <assay/memory/concepts.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/stats.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>

@@ -5,7 +5,6 @@
 
 #include <assay/core/nvtx_range.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/stats.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -8,7 +8,6 @@
 #include <assay/memory/pool_capture.hpp>
 #include <assay/memory/pool_options.hpp>
 #include <assay/memory/request.hpp>
-#include <assay/memory/stats.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The concepts of a memory resource and a memory policy.
+/// The concepts of a memory resource and a memory policy; what resources throw and count.
 #pragma once
 
 #include <assay/core/place.hpp>
@@ -8,7 +8,9 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -68,6 +70,22 @@ class out_of_memory : public std::bad_alloc {
 
  private:
   std::string what_;
+};
+
+/// Counts since a resource was opened or was last reset. Only some resources know the optional
+/// members.
+struct statistics {
+  std::uint64_t allocations = 0;
+  std::uint64_t deallocations = 0;
+  std::uint64_t failures = 0;    ///< requests that threw
+  std::uint64_t bytes = 0;       ///< total asked for
+  std::uint64_t live_bytes = 0;  ///< asked for and not yet given back
+  std::uint64_t peak_bytes = 0;  ///< most live bytes at one time; each `stats()` states its bound
+  std::optional<std::uint64_t> reserved_bytes;  ///< held from upstream now
+  std::optional<std::uint64_t> reused_blocks;   ///< requests met without going upstream
+  std::optional<std::uint64_t> upstream_calls;  ///< allocations and frees that went upstream
+  std::optional<std::uint64_t> steals;          ///< times a stream took blocks of another
+  bool operator==(statistics const&) const = default;
 };
 
 /// A caller's own live resource as a policy: every `open` is a copy of the same handle, so its

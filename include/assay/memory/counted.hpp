@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/memory/request.hpp>
-#include <assay/memory/stats.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -60,7 +60,8 @@ struct mapping_calls {
 /// may span what was mapped at different times. Not safe for concurrent use.
 ///
 /// Only the device itself may use the memory; with `peer_access` all that can reach it, which
-/// `cudaDeviceEnablePeerAccess` does not change either way. `Calls` are the driver's.
+/// `cudaDeviceEnablePeerAccess` does not change either way. Network cards may use it where the
+/// device has GPUDirect RDMA for such memory. `Calls` are the driver's.
 template <class Calls>
 class basic_mapped_range {
  public:
@@ -68,7 +69,7 @@ class basic_mapped_range {
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
   static bool supported(on::device place) {
-    if (driver_attribute(place) == 0) { return false; }
+    if (!has(place, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) { return false; }
     auto const wanted = properties(place);
     std::size_t least = 0;
     check(Calls::instance().granularity(&least, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
@@ -76,7 +77,8 @@ class basic_mapped_range {
   }
 
   /// The device must be current here and in `map`.
-  explicit basic_mapped_range(on::device place, bool peer_access = false) : place_(place) {
+  explicit basic_mapped_range(on::device place, bool peer_access = false)
+      : properties_(properties(place)) {
     int devices = 0;
     check(cudaGetDeviceCount(&devices));
     for (int id = 0; id < devices; ++id) {
@@ -144,28 +146,29 @@ class basic_mapped_range {
     return static_cast<cudaError_t>(code);  // the runtime took over the driver's numbers
   }
 
-  static int driver_attribute(on::device place) {
+  static bool has(on::device place, CUdevice_attribute which) {
     auto const attribute =
         driver_call_or_null<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute", 2000);
-    if (attribute == nullptr) { return 0; }
+    if (attribute == nullptr) { return false; }
     int value = 0;
-    check(attribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, place.id));
-    return value;
+    check(attribute(&value, which, place.id));
+    return value != 0;
   }
 
-  static CUmemAllocationProp properties(on::device place) noexcept {
+  static CUmemAllocationProp properties(on::device place) {
     CUmemAllocationProp wanted{};
     wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     wanted.location.id = place.id;
+    bool const shares = has(place, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+    wanted.allocFlags.gpuDirectRDMACapable = shares ? 1 : 0;
     return wanted;
   }
 
   // False where there is no more memory.
   bool map_piece(std::uintptr_t at, std::size_t bytes) {
-    auto const wanted = properties(place_);
     CUmemGenericAllocationHandle memory = 0;
-    auto const code = calls_.create(&memory, bytes, &wanted, 0);
+    auto const code = calls_.create(&memory, bytes, &properties_, 0);
     if (code == CUDA_ERROR_OUT_OF_MEMORY) { return false; }
     check(code);
     try {
@@ -227,7 +230,7 @@ class basic_mapped_range {
   }
 
   Calls const& calls_ = Calls::instance();
-  on::device place_;
+  CUmemAllocationProp properties_;
   std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
   std::size_t bytes_ = 0;

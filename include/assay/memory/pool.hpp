@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <concepts>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,7 @@ template <pool_backend Backend>
 class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
  public:
   using core = pool_core<Backend>;
+  static constexpr bool host_accessible = Backend::host_accessible;
 
   /// Keeps the blocks that a captured graph uses. Once the hold has gone they are free, after a
   /// wait for the device that comes when memory is next needed.
@@ -58,6 +60,10 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
     std::shared_ptr<core> owner_;
     std::unique_ptr<typename core::capture_type> blocks_;
   };
+
+  /// A pool with the usual options; `pool{initial_bytes}.open(place)` is the same.
+  explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0)
+  requires std::same_as<Backend, cuda_pool_backend>;
 
   basic_pool_resource(Backend backend, pool_options const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
@@ -157,14 +163,29 @@ struct pool {
       check(cudaMemGetInfo(&free_bytes, &total_bytes));
     }
     require_fit(total_bytes, place);
-    return pool_resource{cuda_pool_backend{place, mapped, peer_access},
-                         {.initial_bytes = initial_bytes,
-                          .max_bytes = max_bytes == 0 ? total_bytes : max_bytes,
-                          .growth_bytes = growth_bytes,
-                          .stream_cache_bytes = stream_cache_bytes,
-                          .growth_before_steal = growth_before_steal,
-                          .trust_handles = trust_handles,
-                          .checked = checked}};
+    return pool_resource{cuda_pool_backend{place, mapped, peer_access}, options(total_bytes)};
+  }
+
+  /// A pool of another resource's memory for streams of the device. Any that has CCCL's calls
+  /// without a stream will do, such as `mr::managed`'s or one of RMM's. Growth makes these calls
+  /// under the pool's mutex, and captures stay valid if they disturb none. `mapped` and
+  /// `peer_access` have no effect; `max_bytes` 0 is what the other resource gives.
+  template <std::same_as<on::device> Place, pool_upstream Upstream>
+  basic_pool_resource<upstream_pool_backend<Upstream>> open(Place place, Upstream upstream) const {
+    require_device(place);
+    return {upstream_pool_backend<Upstream>{place, std::move(upstream)},
+            options(std::numeric_limits<std::size_t>::max())};
+  }
+
+  /// What the pool's logic is told, where upstream has `most_bytes`.
+  pool_options options(std::size_t most_bytes) const noexcept {
+    return {.initial_bytes = initial_bytes,
+            .max_bytes = max_bytes == 0 ? most_bytes : max_bytes,
+            .growth_bytes = growth_bytes,
+            .stream_cache_bytes = stream_cache_bytes,
+            .growth_before_steal = growth_before_steal,
+            .trust_handles = trust_handles,
+            .checked = checked};
   }
 
   /// Throws `std::invalid_argument`, naming both sizes, unless this pool fits a card of
@@ -185,6 +206,11 @@ struct pool {
 
   bool operator==(pool const&) const = default;
 };
+
+template <pool_backend Backend>
+basic_pool_resource<Backend>::basic_pool_resource(on::device place, std::size_t initial_bytes)
+requires std::same_as<Backend, cuda_pool_backend>
+    : basic_pool_resource(pool{initial_bytes}.open(place)) {}
 
 static_assert(capturable_memory<pool_resource, ::cuda::stream_ref>);
 static_assert(memory_policy<pool, on::device>);

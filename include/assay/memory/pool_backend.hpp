@@ -13,11 +13,14 @@
 #include <cudaTypedefs.h>
 
 #include <atomic>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace assay::mr {
 
@@ -25,12 +28,15 @@ namespace assay::mr {
 /// (`cudaMalloc`, event queries): the pool makes none of them on a captured stream.
 class relaxed_capture_guard {
  public:
-  relaxed_capture_guard() { check(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  relaxed_capture_guard() noexcept { exchange(); }
   relaxed_capture_guard(relaxed_capture_guard const&) = delete;
   relaxed_capture_guard& operator=(relaxed_capture_guard const&) = delete;
-  ~relaxed_capture_guard() { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~relaxed_capture_guard() { exchange(); }
 
  private:
+  // Fails only for a mode that does not exist.
+  void exchange() noexcept { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
@@ -59,6 +65,7 @@ class basic_cuda_pool_backend {
  public:
   using stream_type = ::cuda::stream_ref;
   using event_type = cudaEvent_t;
+  static constexpr bool host_accessible = false;
 
   /// With `mapped` chunks come from one `mapped_range`, where the device has them; `peer_access`
   /// is that range's.
@@ -171,14 +178,12 @@ class basic_cuda_pool_backend {
   /// No work uses these pieces any more.
   void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
     nvtx_range const here{"mr::pool give back", category::allocation, bytes};
-    auto mode = cudaStreamCaptureModeRelaxed;
-    bool const relaxed = check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode));
+    relaxed_capture_guard const relaxed;
     if (range_ != nullptr) {
       range_->unmap(chunk, bytes);
     } else {
       check_noexcept(cudaFree(reinterpret_cast<void*>(chunk)));
     }
-    if (relaxed) { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode)); }
   }
 
   /// Waits for all work of the device, of destroyed streams too. `cudaDeviceSynchronize` would end
@@ -225,5 +230,39 @@ class basic_cuda_pool_backend {
 using cuda_pool_backend = basic_cuda_pool_backend<mapped_range>;
 
 static_assert(pool_backend<cuda_pool_backend>);
+
+/// A resource that a pool can take its chunks from.
+template <class R>
+concept pool_upstream = std::copyable<R> && requires(R& resource, void* block, std::size_t bytes) {
+  { resource.allocate_sync(bytes, default_alignment) } -> std::same_as<void*>;
+  resource.deallocate_sync(block, bytes, default_alignment);
+};
+
+/// Chunks from another resource. Its `std::bad_alloc` means that there is no more.
+template <pool_upstream Upstream>
+class upstream_pool_backend : public cuda_pool_backend {
+ public:
+  static constexpr bool host_accessible = is_host_accessible<Upstream>;
+
+  upstream_pool_backend(on::device place, Upstream upstream)
+      : cuda_pool_backend(place, false), upstream_(std::move(upstream)) {}
+
+  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t) {
+    nvtx_range const here{"mr::pool reserve", category::allocation, bytes};
+    device_guard const guard{place()};
+    relaxed_capture_guard const relaxed;
+    try {
+      return reinterpret_cast<std::uintptr_t>(upstream_.allocate_sync(bytes, default_alignment));
+    } catch (std::bad_alloc const&) { return 0; }
+  }
+  void deallocate(std::uintptr_t chunk, std::size_t bytes) noexcept {
+    nvtx_range const here{"mr::pool give back", category::allocation, bytes};
+    relaxed_capture_guard const relaxed;
+    upstream_.deallocate_sync(reinterpret_cast<void*>(chunk), bytes, default_alignment);
+  }
+
+ private:
+  Upstream upstream_;
+};
 
 }  // namespace assay::mr

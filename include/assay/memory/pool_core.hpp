@@ -6,7 +6,6 @@
 
 #include <assay/memory/pool_ledger.hpp>
 #include <assay/memory/pool_parts.hpp>
-#include <assay/memory/stats.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -127,9 +128,8 @@ struct stream_cache {
   unsigned lists_used = 0;  ///< all lists from here on are empty
 
   // Under the pool's mutex.
-  alignas(64) stream_type stream{};
-  typename Backend::event_type event{};
-  bool has_event = false;
+  alignas(64) std::optional<stream_type> stream;  ///< none before the first one
+  std::optional<typename Backend::event_type> event;
   std::uint64_t event_epoch = 0;    ///< frees up to this epoch come before `event`
   std::uint64_t completed = 0;      ///< frees up to this epoch come before now
   std::uint64_t asked_in = 0;       ///< the last turn in which the device was asked for `event`

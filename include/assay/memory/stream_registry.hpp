@@ -42,7 +42,7 @@ class stream_registry {
   stream_registry& operator=(stream_registry const&) = delete;
   ~stream_registry() {
     for (auto const& each : caches_) {
-      if (each->has_event) { backend_.destroy_event(each->event); }
+      if (each->event) { backend_.destroy_event(*each->event); }
     }
   }
 
@@ -112,7 +112,7 @@ class stream_registry {
     if (thief != nullptr && seen_of(*thief, point.cache) >= point.epoch) { return true; }
     if (!ask || source.event_epoch < point.epoch) { return false; }
     if (std::exchange(source.asked_in, turn_) == turn_) { return false; }
-    if (!backend_.query(source.event)) { return false; }
+    if (!backend_.query(*source.event)) { return false; }
     source.completed = source.event_epoch;
     return true;
   }
@@ -131,7 +131,7 @@ class stream_registry {
     auto& source = *caches_[point.cache];
     if (thief.seen.size() < caches_.size()) { thief.seen.resize(caches_.size()); }
     if (source.event_epoch < point.epoch) { mark(source); }
-    backend_.wait(thief.stream, source.event);
+    backend_.wait(*thief.stream, *source.event);
     thief.seen[point.cache] = source.event_epoch;
     ++waits_;
   }
@@ -141,15 +141,12 @@ class stream_registry {
     if (&which == present_) { return true; }
     if (!trust_handles_ || !which.open || which.captured) { return false; }
     if (which.key.token != 0 && which.key.token != backend_.thread_token()) { return false; }
-    return !backend_.capturing(which.stream);
+    return !backend_.capturing(*which.stream);
   }
 
   /// Records the cache's event, so that all frees so far come before it.
   void mark(cache& which) {
-    if (!which.has_event) {
-      which.event = backend_.make_event();
-      which.has_event = true;
-    }
+    if (!which.event) { which.event = backend_.make_event(); }
     auto const call = calls_for_marks_.load(std::memory_order_relaxed);
     std::uint64_t covered = 0;
     std::size_t bytes = 0;
@@ -160,7 +157,7 @@ class stream_registry {
       which.answered = call;
     }
     try {
-      backend_.record(which.event, which.stream);
+      backend_.record(*which.event, *which.stream);
     } catch (...) {
       std::lock_guard const held{which.lock};
       which.unmarked_bytes += bytes;
