@@ -75,9 +75,10 @@ def source(results, folder, name, part=None):
     return "```c++\n" + textwrap.dedent("\n".join(lines)) + "```\n"
 
 
-def over_one_thread(pair, figures):
-    alone = record(figures, ["pairs", {**{key: pair[key] for key in ("resource", "bytes")}, "threads": 1}])
-    return f"{pair['p50_ns']:.0f} ns, {pair['p99_ns']:.0f} ns: {pair['p50_ns'] / alone['p50_ns']:.2f}x"
+def beside_rmm(pair, figures):
+    peer = record(figures, ["pairs", {**{key: pair[key] for key in ("bytes", "threads")}, "resource": "rmm pool"}])
+    return (f"p50 {pair['p50_ns']:,.0f} ns; RMM's pool {peer['p50_ns']:,.0f} ns: "
+            f"{pair['p50_ns'] / peer['p50_ns']:.3f}x")
 
 
 # The table of figures: what, target, result file, which record of it, how its value reads: a format for the record, or a
@@ -118,21 +119,38 @@ FIGURES = [
     *((f"real slow-down of {name} found, with `run_until_sign`", ">= 90 %", "detection", ["slow_downs", "found", {"name": kind}],
        "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict")
       for kind, name in (("copy_40us", "0.3 % of a copy of 40 us"), ("copy_200us", "0.2 % of a copy of 200 us"))),
-    *((f"`mr::pool`, pair, {name}, 1 thread", "p50 <= 30 ns, p99 <= 150 ns", "memory_pool",
-       ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 1}],
-       "{p50_ns:.0f} ns, {p99_ns:.0f} ns") for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
-    *((f"the same from 16 threads, {name}", "<= 1.2x its 1-thread figure", "memory_pool",
-       ["pairs", {"resource": "mr::pool", "bytes": size, "threads": 16}], over_one_thread)
+    *((f"`mr::pool`, pair, {name}, {threads} thread{'s' * (threads > 1)}", target, "memory_pool",
+       ["pairs", {"resource": "mr::pool", "bytes": size, "threads": threads}], beside_rmm)
+      for threads, target in ((1, "<= 1.0x RMM's pool"), (16, "<= 0.1x RMM's pool"))
+      for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
+    *((f"the same with `trust_handles`, {name}, {threads} thread{'s' * (threads > 1)}", target, "memory_pool",
+       ["pairs", {"resource": "mr::pool, trust_handles", "bytes": size, "threads": threads}],
+       "{p50_ns:.0f} ns, p99 {p99_ns:.0f} ns")
+      for threads, target in ((1, "<= 40 ns"), (16, "<= 60 ns"))
       for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
     *((f"{peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "(peer)",
        "memory_pool",
        ["pairs", {"resource": peer, "bytes": 21474832, "threads": threads}],
        "p50 {p50_ns:,.0f} ns, mean {mean_ns:,.0f} ns")
-      for peer in ("mr::async", "rmm pool", "rmm arena") for threads in (1, 16)),
+      for peer in ("mr::async", "rmm arena") for threads in (1, 16)),
     ("block taken from another stream", "<= 2 us", "memory_pool", ["steal_with_event"],
      "{p50_ns:,.0f} ns"),
     ("reserved over peak live beyond stated caps, mixed trace", "<= 1.25x", "memory_pool",
-     ["traces", {"resource": "mr::pool{0 bytes}"}], "{ratio_beyond_kept:.2f}x"),
+     ["traces", {"resource": "mr::pool{0 bytes, stream_cache_bytes=64 MiB}"}], "{ratio_beyond_kept:.2f}x"),
+    *((f"{what}, {parameters}, {state}", f"<= {target}x the best peer", "memory_workloads",
+       ["rows", {"program": program, "parameters": parameters, "state": state}],
+       "{to_best_peer:.2f}x: {ms[mr::pool]:,.2f} ms; best is {best_peer}")
+      for what, program, target, all_parameters in (
+          ("random sizes", "random_allocations", "1.00",
+           [f"{number} of at most {size}" for number in (1000, 10000) for size in ("1 MiB", "64 MiB", "1 GiB", "4 GiB")]),
+          ("vectors", "vectors", "1.02", [f"{4 * 10**power} bytes, 20 times" for power in range(3, 10)]),
+          ("streams", "streams", "1.00", [f"512 kernels on {count}" for count in (1, 2, 4)]),
+          ("replay", "replay", "1.00", ["12000 events, 4 threads"]))
+      for state in (("reserved",) if program == "streams" else ("reserved", "empty")) for parameters in all_parameters),
+    ("reserved over live, 1,500 threads with one pair of 32 MiB each", "<= 2x", "memory_workloads", ["thread_churn"],
+     "{to_live:.2f}x"),
+    ("longest allocation from the heap beside trims of another thread", "<= 100 us", "memory_workloads",
+     ["beside_trim"], "{longest_us:,.0f} us; p50 {p50_us:.2f} us, p99.9 {p999_us:.1f} us"),
     *((f"`transfer::overlapped`, {name} each way", f">= {share} % of the bound", "overlap",
        ["overlapped", {"mib_to_host": mib}],
        "{share_of_bound:.1%}; T(N) allows {closed_form_share:.1%}")
@@ -252,8 +270,8 @@ HEADLINE = [
      "{false_alarms} of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN"),
     ("detection", "real slow-down of 0.3 % of a copy of 40 us found, with `run_until_sign`",
      "a slow-down of 0.3 % of a copy of 40 us, found", "{found} of {trials}, {median_seconds_per_verdict:.2f} s each"),
-    ("memory_pool", "the same from 16 threads, 21 MB", "`mr::pool`, trusted handles, allocate and free 21 MB, 16 threads",
-     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+    ("memory_pool", "`mr::pool`, pair, 21 MB, 16 threads", "`mr::pool`, allocate and free 21 MB, 16 threads",
+     beside_rmm),
     ("overlap", "`transfer::overlapped`, 512 MiB each way", "`transfer::overlapped`, 512 MiB each way",
      "{share_of_bound:.1%} of the link"),
     ("all_reduce", "all-reduce of 1 MiB, 2 GPUs", "all-reduce of 1 MiB between 2 GPUs",

@@ -150,15 +150,15 @@ TEST_CASE("a program that spills upon RMM's exception spills with our pool") {
   auto const pool = mr::pool{.initial_bytes = 64_MiB, .max_bytes = 64_MiB}.open(place);
   spilling state{pool, where, nullptr};
   state.spare = state.pool.allocate(where, 48_MiB);
-  rmm::mr::failure_callback_resource_adaptor<> spills{mr::rmm_errors{pool},
-                                                      [](std::size_t, void* of) {
-                                                        auto& now = *static_cast<spilling*>(of);
-                                                        if (++now.calls > 1) { return false; }
-                                                        now.pool.deallocate(now.where, now.spare,
-                                                                            48_MiB);
-                                                        return true;
-                                                      },
-                                                      &state};
+  auto const spill = [](std::size_t, void* of) {
+    auto& now = *static_cast<spilling*>(of);
+    if (++now.calls > 1) { return false; }
+    now.pool.deallocate(now.where, now.spare, 48_MiB);
+    return true;
+  };
+  // docs: spill
+  rmm::mr::failure_callback_resource_adaptor<> spills{assay::mr::rmm_errors{pool}, spill, &state};
+  // docs: end
   void* const block = spills.allocate(where, 32_MiB, 256);
   CHECK(block != nullptr);
   CHECK(state.calls == 1);
