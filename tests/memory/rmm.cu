@@ -91,8 +91,10 @@ TEST_CASE("our pool serves RMM's buffers and feeds RMM's adaptors") {
 
 TEST_CASE("our pool is the current resource of a program of RMM's") {
   stream const lane{on::device{0}};
+  // docs: current
   auto const former =
-      rmm::mr::set_current_device_resource(mr::pool_resource{on::device{0}, 64_MiB});
+      rmm::mr::set_current_device_resource(assay::mr::pool_resource{assay::on::device{0}, 1_GiB});
+  // docs: end
   {
     rmm::device_uvector<int> const numbers{1'000, ::cuda::stream_ref{lane}};
     CHECK(numbers.data() != nullptr);
