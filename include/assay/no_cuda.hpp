@@ -35,6 +35,7 @@
 #include <assay/core/units.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/streaming_copy.hpp>
+#include <assay/host/worker_team.hpp>
 #include <assay/machine/ceiling.hpp>
 #include <assay/machine/environment.hpp>
 #include <assay/machine/host_ceilings.hpp>

@@ -3,9 +3,16 @@
 
 #include <assay/host/parallel_for.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 using namespace assay;
 
@@ -63,4 +70,23 @@ TEST_CASE("what a part throws is rethrown once all have stopped", "[host]") {
     CHECK_THROWS_WITH(host::parallel_for(4, 256, 64, body), "part");
     CHECK(done == 3);
   }
+}
+
+TEST_CASE("a forked process has threads of its own", "[host]") {
+  std::atomic<int> parts{0};
+  auto const count_parts = [&] {
+    host::parallel_for(3, 192, 64, [&](std::int64_t, std::int64_t) { ++parts; });
+  };
+  count_parts();  // starts the threads, which the child does not have
+  auto const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(10);
+    parts = 0;
+    count_parts();
+    ::_exit(parts == 3 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

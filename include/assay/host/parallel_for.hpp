@@ -3,23 +3,23 @@
 /// `parallel_for`: a range of indices, split over threads.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/host/worker_team.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace assay::host {
 
 /// Calls `body(begin, end)` for disjoint parts that together are [0, count), on the calling thread
-/// and on at most `threads - 1` threads started for this call; returns when all are done.
+/// and on at most `threads - 1` threads of its `worker_team`; returns when all are done.
 ///
 /// Parts begin at multiples of `grain` and have at least that length, except for the last. A range
-/// of less than two grains starts no thread. The first exception is rethrown when all threads have
-/// stopped.
+/// of less than two grains wakes no thread. The first exception is rethrown when all parts have
+/// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started.
+/// Must not be called by destructors of static objects.
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body const& body) {
   if (count <= 0) { return; }
@@ -29,20 +29,14 @@ void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body cons
 
   std::mutex failing;
   std::exception_ptr failure;
-  auto const run = [&](std::int64_t part) noexcept {
+  worker_team::of_this_thread().run(static_cast<int>(parts), [&](int part) noexcept {
     try {
       body(grains * part / parts * grain, std::min(grains * (part + 1) / parts * grain, count));
     } catch (...) {
       std::lock_guard const lock{failing};
       if (!failure) { failure = std::current_exception(); }
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    others.reserve(static_cast<std::size_t>(parts) - 1);
-    for (std::int64_t part = 1; part < parts; ++part) { others.emplace_back(run, part); }
-    run(0);
-  }
+  });
   if (failure) { std::rethrow_exception(failure); }
 }
 
