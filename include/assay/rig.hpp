@@ -69,7 +69,7 @@ class rig {
       : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
 
   /// With buffer sets from `sets_from(make)`, which returns what `make()` does, or what it returned
-  /// for a rig of equal workload, place and lane count.
+  /// for a rig of equal workload, place and lane count, whose transfer wants the same host memory.
   template <class SetsFrom>
   rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)) {

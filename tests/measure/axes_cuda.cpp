@@ -9,6 +9,7 @@
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/units.hpp>
 #include <assay/measure/axes.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/cuda_malloc.hpp>
@@ -17,6 +18,7 @@
 #include <assay/memory/pool.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/submit/threaded.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
@@ -132,4 +134,19 @@ TEST_CASE("an axis that follows from another one is no second change", "[axes]")
   CHECK(changed_axes(tiles.with(copy::bulk<>{}), host) == strings{"place", "memory", "copy"});
   CHECK(labels_of(tiles.with(copy::bulk<>{}), host) ==
         strings{"on::device, mr::pool, copy::bulk<4>", "on::host, mr::heap"});
+}
+
+TEST_CASE("variants share buffer sets only in memory of one kind", "[axes]") {
+  auto const key = [](auto const& what) { return measure::buffer_set_key_of(what); };
+  auto const resident = key(streams);
+  auto const mapped = key(streams.with(transfer::mapped{}));
+  CHECK(mapped == key(streams.with(transfer::pinned{})));  // both want page-locked memory
+  CHECK(mapped == key(streams.with(transfer::mapped{}).with(mr::async{})));
+  CHECK_FALSE(mapped == key(streams.with(transfer::pageable{})));
+  CHECK_FALSE(mapped == resident);
+  CHECK_FALSE(resident == key(streams.with(transfer::pageable{})));
+  CHECK(resident == key(streams.with(submit::sequential{.items = 7})));
+  CHECK_FALSE(resident == key(streams.with(submit::concurrent{.threads = 2})));
+  CHECK_FALSE(resident == key(streams.with(on::device{1})));
+  CHECK_FALSE(resident == key(streams.with(workloads::vector_add<float>{.seed = 99})));
 }

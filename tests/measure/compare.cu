@@ -89,3 +89,13 @@ TEST_CASE("a variant whose memory runs out ends the comparison with its reason",
   CHECK_THAT(found.failure, assay::test::contains("1024") || assay::test::contains("1 KiB") ||
                                 assay::test::contains("memory"));
 }
+
+TEST_CASE("transfers that want other host memory do not share their arrays", "[compare]") {
+  pipeline const control{workloads::vector_add<float>{.elements = rows()}, transfer::mapped{}};
+  auto chosen = quick();
+  chosen.max_epochs = 12;  // the first analysis of three contrasts
+  chosen.profiled_batches = 0;
+  auto const found = compare_all(chosen, control, control.with(transfer::pageable{}),
+                                 control.with(transfer::pinned{}), control.with(no_transfer{}));
+  CHECK(found.failure == "");
+}

@@ -6,25 +6,38 @@
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/profile.hpp>
+#include <assay/transfer/concepts.hpp>
 
 #include <any>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
 
-/// The key of shared buffer sets: variants with this workload, place and lane count share them.
-template <class Work, class Place, class State>
-struct shared_buffer_sets {
+/// All that the buffer sets of a pipeline depend on. Variants with equal keys share their buffer
+/// sets.
+template <class Work, class Place>
+struct buffer_set_key {
   Work work;
   Place place;
   int lanes;
-  std::shared_ptr<buffer_set_cache<State>> cache;
+  /// The kind of host memory that a transfer wants; nothing where the arrays are in the place.
+  std::optional<transfer::host_memory> host_arrays;
+  bool operator==(buffer_set_key const&) const = default;
 };
+
+template <class Pipeline>
+auto buffer_set_key_of(Pipeline const& what) {
+  buffer_set_key<decltype(what.work), decltype(what.place)> key{
+      what.work, what.place, what.submit.lanes(), {}};
+  if constexpr (Pipeline::crosses_link) { key.host_arrays = decltype(what.transfer)::wants; }
+  return key;
+}
 
 /// Collects the variants of one experiment, measures them and profiles them.
 class experiment {
@@ -65,7 +78,7 @@ class experiment {
  private:
   template <class Pipeline>
   auto builder(Pipeline const& what) {
-    return [what, cache = cache_for<rig<Pipeline>>(what)](epoch const& now) {
+    return [what, cache = cache_for(what)](epoch const& now) {
       place_traits<decltype(Pipeline::place)>::require(what.place);
       auto made =
           std::make_unique<rig<Pipeline>>(what, what.memory.open(what.place),
@@ -74,27 +87,24 @@ class experiment {
     };
   }
 
-  template <class Rig, class Pipeline>
+  template <class Pipeline>
   auto cache_for(Pipeline const& what) {
-    using state = typename Rig::state_type;
-    using entry = shared_buffer_sets<typename Rig::work_type, typename Rig::place_type, state>;
+    auto const key = buffer_set_key_of(what);
+    using cache = buffer_set_cache<typename rig<Pipeline>::state_type>;
+    using entry = std::pair<decltype(buffer_set_key_of(what)), std::shared_ptr<cache>>;
     for (auto const& each : shared_) {
       auto const* known = std::any_cast<entry>(&each);
-      if (known != nullptr && known->work == what.work && known->place == what.place &&
-          known->lanes == what.submit.lanes()) {
-        return known->cache;
-      }
+      if (known != nullptr && known->first == key) { return known->second; }
     }
-    auto cache = std::make_shared<buffer_set_cache<state>>();
-    shared_.emplace_back(entry{what.work, what.place, what.submit.lanes(), cache});
-    return cache;
+    shared_.emplace_back(entry{key, std::make_shared<cache>()});
+    return std::any_cast<entry const&>(shared_.back()).second;
   }
 
   std::vector<variant> variants_;
   std::vector<std::function<profiled(int)>> profilers_;
   std::function<std::vector<ceiling>()> ceilings_;
   std::function<environment_watch()> watch_;
-  std::vector<std::any> shared_;
+  std::vector<std::any> shared_;  ///< pairs of a key and its cache
 };
 
 }  // namespace assay::measure
