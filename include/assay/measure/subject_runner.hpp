@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to procedure.hpp: runs the code of subjects, and turns each failure into an
+/// interruption.
+#pragma once
+
+#include <assay/measure/cell_size.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/subject.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
+#include <assay/stats/randomised_blocks.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay::measure::detail {
+
+/// The cause of an early end; `variant` is -1 where no variant caused it.
+struct interruption {
+  verdict outcome = verdict::unproven;
+  std::string reason;
+  int variant = -1;
+};
+
+/// The subjects of an epoch, by instance. The control's second instance comes after all variants.
+using subjects = std::vector<std::unique_ptr<subject>>;
+
+/// Builds, verifies, warms up and times the subjects of one comparison, in orders that are drawn
+/// anew each time, so that exchanged labels are just as probable.
+class subject_runner {
+ public:
+  subject_runner(std::vector<variant> const& variants, options const& chosen)
+      : variants_(variants),
+        options_(chosen),
+        instances_(variants.size() + (chosen.hidden_control ? 1 : 0)),
+        primary_(chosen.clock.value_or(clock::wall)) {}
+
+  std::size_t instances() const noexcept { return instances_; }
+  /// The label of an instance's variant.
+  std::string const& label(std::size_t instance) const {
+    return variants_[variant_of(instance)].label;
+  }
+
+  /// Builds the subjects of an epoch, in random order because the first subject gets other memory
+  /// than the last.
+  subjects build(epoch const& now, stats::random_source& from) {
+    now_ = now;
+    tell("building");
+    subjects built(instances_);
+    for (auto const i : stats::draw_order(instances_, from)) {
+      stop_if_cancelled();
+      auto own = now;
+      own.instance = i < variants_.size() ? 0 : 1;
+      built[i] = guarded(i, "building", [&] {
+        auto made = variants_[variant_of(i)].build(own);
+        if (!made) { throw std::runtime_error("its build function returned no subject"); }
+        return made;
+      });
+    }
+    return built;
+  }
+
+  /// The control's second instance has the code of the first, and is not verified again.
+  void verify(subjects const& built, char const* when, stats::random_source& from) {
+    tell("verifying");
+    for_each_set(from, [&](std::size_t i, int set) {
+      if (i >= variants_.size()) { return; }
+      auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
+      if (!wrong) { return; }
+      throw interruption{
+          verdict::wrong_answer,
+          where(i) + ", " + when + ", buffer set " + std::to_string(set) + ": " + *wrong,
+          static_cast<int>(variant_of(i))};
+    });
+  }
+
+  /// Runs two launches in every buffer set of new subjects. The first grows pools, loads modules
+  /// and uploads graphs; the second runs like all later ones.
+  void settle(subjects const& built, stats::random_source& from) {
+    for_each_set(from, [&](std::size_t i, int set) {
+      guarded(i, "warming up", [&] { built[i]->warm(set, 2); });
+    });
+  }
+
+  /// Runs all instances in rounds until `is_steady` or `options::warm_up_seconds`, because clocks
+  /// need tens of milliseconds to ramp up. Returns the size of cells.
+  cell_size warm_up(subjects const& built, stats::random_source& from) {
+    tell("warming up");
+    cell_size size{0, 1};
+    std::vector<std::vector<double>> rounds;
+    double spent = 0;
+    do {
+      std::vector<double> round(instances_);
+      for_each_set(from, [&](std::size_t i, int set) {
+        auto const timed = guarded(
+            i, "warming up", [&] { return longest_clock(built[i]->time(set, size.launches)); });
+        round[i] += timed / 2;
+        spent += timed * size.launches;
+      });
+      auto const [low, high] = std::minmax_element(round.begin(), round.end());
+      int const most = options_.most_launches.value_or(200);
+      size = size_cells(*low, *high, options_.cell_seconds, most);
+      rounds.push_back(std::move(round));
+    } while (!is_steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
+    return size;
+  }
+
+  /// Runs one more launch of every instance after the preparations, in random order.
+  void touch(subjects const& built, stats::random_source& from) {
+    tell("timing");
+    for (auto const i : stats::draw_order(instances_, from)) {
+      guarded(i, "warming up", [&] { built[i]->warm(from.flip() ? 1 : 0, 1); });
+    }
+  }
+
+  /// Runs and times one cell. The primary clock must have a time for it.
+  cell time(subject& timed, stats::slot const& slot, cell_size size) {
+    stop_if_cancelled();
+    auto const i = static_cast<std::size_t>(slot.variant);
+    auto const measured = guarded(i, "timing", [&] {
+      timed.warm(slot.buffer_set, size.wash_out);
+      return timed.time(slot.buffer_set, size.launches);
+    });
+    double const seconds = measured[primary_];
+    if (seconds > 0 && std::isfinite(seconds)) { return measured; }
+    throw interruption{verdict::unproven,
+                       where(i) + ": the " + std::string{to_string(primary_)} + " clock gave " +
+                           stats::number_text(seconds) +
+                           " s per launch; choose another clock or longer launches",
+                       static_cast<int>(variant_of(i))};
+  }
+
+  std::vector<std::string> caveats(subject const& of, std::size_t instance) const {
+    return guarded(instance, "timing", [&] { return of.caveats(); });
+  }
+
+ private:
+  /// Calls `body(instance, buffer set)` for each pair of them in a random order.
+  template <class Body>
+  void for_each_set(stats::random_source& from, Body&& body) {
+    for (auto const i : stats::draw_order(2 * instances_, from)) {
+      stop_if_cancelled();
+      body(i / 2, static_cast<int>(i % 2));
+    }
+  }
+
+  /// Runs a subject's code. An exception ends the comparison, and its text is reported.
+  template <class Call>
+  std::invoke_result_t<Call> guarded(std::size_t instance, char const* doing, Call&& call) const {
+    auto const ended = [&](std::string const& why) {
+      return interruption{verdict::unproven, where(instance) + ", " + doing + ": " + why,
+                          static_cast<int>(variant_of(instance))};
+    };
+    try {
+      return call();
+    } catch (std::exception const& cause) { throw ended(cause.what()); } catch (...) {
+      throw ended("an exception of unknown type");
+    }
+  }
+
+  void stop_if_cancelled() const {
+    if (options_.cancelled && options_.cancelled()) {
+      throw interruption{verdict::unproven, "cancelled in " + epoch_text()};
+    }
+  }
+
+  void tell(std::string_view what) const {
+    if (options_.progress) { options_.progress(now_.number + 1, options_.max_epochs, what); }
+  }
+
+  /// The variant of an instance: the control's second instance is of variant 0.
+  std::size_t variant_of(std::size_t instance) const noexcept {
+    return instance < variants_.size() ? instance : 0;
+  }
+
+  std::string epoch_text() const { return "epoch " + std::to_string(now_.number + 1); }
+  std::string where(std::size_t instance) const {
+    return "variant \"" + label(instance) + "\", " + epoch_text();
+  }
+
+  std::vector<variant> const& variants_;
+  options const& options_;
+  std::size_t instances_;
+  clock primary_;
+  epoch now_;
+};
+
+}  // namespace assay::measure::detail
