@@ -325,6 +325,49 @@ TEST_CASE("a factory that runs out of memory names the bytes", "[compare]") {
   CHECK_THAT(found.reason(), test::contains("no room for 1024 TiB"));
 }
 
+TEST_CASE("variants that do not fit into memory together run one at a time", "[compare]") {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  // Two buffer sets of a fifth of the free memory each: two subjects fit, and the third does not.
+  auto const holding = [bytes = free / 5](int steps) {
+    return [bytes, steps](setup& make) {
+      (void)make.scratch<std::byte>(bytes);
+      auto const y = make.output<float>(threads);
+      return [=](cudaStream_t on) { chain<<<1, threads, 0, on>>>(y.data(), steps); };
+    };
+  };
+  auto const found = compare("short", holding(1'000), "long", holding(4'000), brief());
+  INFO(found);
+  CHECK(found.failure.empty());
+  CHECK((test::small() || found.effect("short", "long").ratio > 1.5));
+  REQUIRE(found.caveats.size() == 1);
+  CHECK_THAT(found.caveats.front(), test::contains("do not fit into memory together") &&
+                                        test::contains("from epoch 1 on"));
+}
+
+TEST_CASE("memory that a callable asks of the CUDA runtime counts too", "[compare]") {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  auto const holding = [bytes = free / 5](int steps) {
+    return [bytes, steps](setup& make) {
+      void* block = nullptr;
+      check(cudaMalloc(&block, bytes));
+      std::shared_ptr<void> const held{block, [](void* old) { check_noexcept(cudaFree(old)); }};
+      auto const y = make.output<float>(threads);
+      return [=](cudaStream_t on) {
+        (void)held;
+        chain<<<1, threads, 0, on>>>(y.data(), steps);
+      };
+    };
+  };
+  auto const found = compare("short", holding(1'000), "long", holding(4'000), brief());
+  CHECK(found.failure.empty());
+  REQUIRE(found.caveats.size() == 1);
+  CHECK_THAT(found.caveats.front(), test::contains("cudaErrorMemoryAllocation"));
+}
+
 TEST_CASE("an invalid comparison is refused before anything runs", "[compare]") {
   auto const refused = [](auto const&... words) -> std::string {
     try {

@@ -132,6 +132,26 @@ TEST_CASE("independent cells have no carry-over") {
   CHECK(effects.effects(clock::wall, 0).at(0) == Approx(std::log(3.0)));
 }
 
+TEST_CASE("cells that were not timed in the order of their block have no carry-over") {
+  stats::random_source from{1};
+  epoch_effects effects{2, {b_against_a}, false};
+  auto const add_epoch = [&](bool in_order) {
+    auto const block = stats::draw_epoch(2, 1, from).front();
+    std::vector<cell> cells(block.slots.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      bool const first_of_pair = i == block.repeat_pair(0) || i == block.repeat_pair(1);
+      bool const b = block.slots[i].variant == 1;
+      cells[i][clock::wall] = std::exp(first_of_pair && b ? 0.03 : 0);
+    }
+    effects.add_block(block, cells, in_order);
+    effects.close_epoch();
+    return effects.carry_over(clock::wall, 0).back();
+  };
+  CHECK(add_epoch(false) == 0);
+  CHECK(add_epoch(true) == Approx(0.03));
+  CHECK(add_epoch(false) == 0);
+}
+
 TEST_CASE("the rule for blocks sees variances and no labels") {
   // The two blocks of each epoch differ by 2 `within`, and epochs by 2 `between`.
   auto const filled = [](int epochs, double within, double between, bool exchanged) {

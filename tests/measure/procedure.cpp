@@ -3,6 +3,7 @@
 /// The engine with scripted subjects: verdicts, guards, wrong answers, failures, order of calls.
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
 
@@ -11,10 +12,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -301,6 +304,159 @@ TEST_CASE("an exception of a subject becomes the reason, with variant, epoch and
     CHECK(result.variants.size() == 2);
     CHECK(result.variants[0].on(clock::wall).count >= 2 * 2 * 4);
   }
+}
+
+TEST_CASE("variants that do not fit into memory together run one at a time from that epoch on") {
+  for (int const epoch : {0, 1}) {  // both have two blocks
+    for (char const step : {'b', 'w', 't', 'v'}) {
+      auto on = two(1e-3, 1.05e-3);
+      int calls = 0;
+      on.before = [&](bench::call const& made) {
+        int const others = on.alive - (made.what == 'b' ? 0 : 1);
+        if (made.epoch < epoch || made.what != step || others == 0) { return; }
+        // The second subject is not built; a cell of the second block fails, if not one before.
+        if (++calls >= (step == 'b' ? 1 : step == 't' ? 14 : 3)) { throw std::bad_alloc{}; }
+      };
+      on.jitter = 0;
+      on.measured = [&](bench::call const& made, measure::cell cell) {
+        // Cells that do not count: those of a subject with others beside it.
+        if (made.label == "b" && made.epoch >= epoch && on.alive > 1) {
+          cell[clock::wall] *= 1.001;
+        }
+        return cell;
+      };
+      auto chosen = seeded();
+      chosen.verify = measure::verification::every_epoch;
+      std::vector<int> at_begin, at_end;
+      chosen.at_epoch_begin = [&](measure::epoch const&) { at_begin.push_back(on.alive); };
+      chosen.at_epoch_end = [&](measure::epoch const& now) {
+        if (now.number >= epoch) { at_end.push_back(on.alive); }
+        return std::vector<std::string>{};
+      };
+      auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+      INFO("seed " << chosen.seed << ", epoch " << epoch << ", step " << step << ", "
+                   << report::short_text(result));
+      REQUIRE(result.failure.empty());
+      for (double const each : result.findings.at(0).epoch_effects) {
+        CHECK(each == Approx(std::log(1.05)).epsilon(1e-9));
+      }
+      CHECK(result.epochs == 8);
+      CHECK(result.epoch_records.size() == 8);  // the epoch is repeated, and not dropped
+      CHECK(on.alive == 0);
+      CHECK(at_begin == std::vector<int>(at_begin.size(), 0));
+      CHECK(std::count(at_end.begin(), at_end.end(), 1) == 3 * (8 - epoch));
+
+      REQUIRE(result.caveats.size() == 1);
+      auto const& caveat = result.caveats.front();
+      CHECK_THAT(caveat, assay::test::contains("do not fit into memory together") &&
+                             assay::test::contains("from epoch " + std::to_string(epoch + 1)) &&
+                             assay::test::contains("std::bad_alloc") &&
+                             assay::test::contains("Not guarded: carry-over"));
+      CHECK(report::short_text(result).find("do not fit into memory") != std::string::npos);
+
+      // One subject after the other has all its cells of an epoch, in both buffer sets.
+      std::map<std::pair<int, int>, std::array<int, 2>> cells;  // by epoch and instance
+      std::vector<std::pair<int, int>> turns;
+      std::map<int, int> next;
+      for (auto const& each : result.cells) {
+        if (each.epoch < epoch) { continue; }
+        CHECK(each.position == next[each.epoch]++);
+        ++cells[{each.epoch, each.variant}].at(static_cast<std::size_t>(each.buffer_set));
+        std::pair const turn{each.epoch, each.variant};
+        if (turns.empty() || turns.back() != turn) { turns.push_back(turn); }
+      }
+      CHECK(cells.size() == static_cast<std::size_t>(3 * (8 - epoch)));
+      CHECK(turns.size() == cells.size());
+      for (auto const& [turn, by_set] : cells) {
+        int const blocks = result.epoch_records.at(static_cast<std::size_t>(turn.first)).blocks;
+        CHECK(by_set == std::array{2 * blocks, 2 * blocks});
+      }
+    }
+  }
+}
+
+TEST_CASE("one at a time, the order is random and each variant is verified after its cells") {
+  std::set<std::string> orders;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    auto on = two(1e-3, 1.05e-3);
+    on.before = [&](bench::call const& made) {
+      if (made.what == 'b' && on.alive > 0) { throw std::bad_alloc{}; }
+    };
+    measure::options chosen;
+    chosen.seed = seed;
+    auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+    REQUIRE(result.failure.empty());
+    CHECK(on.most_alive == 1);
+    std::string order;
+    std::map<int, std::string> steps;  // of the variants in the last epoch, by instance
+    for (auto const& each : on.calls) {
+      if (each.epoch != result.epochs - 1) { continue; }
+      auto const instance = each.label == "b" ? 1 : 2 * each.instance;
+      if (each.what == 'b') { order += std::to_string(instance); }
+      steps[instance] += each.what;
+    }
+    orders.insert(order);
+    for (int const variant : {0, 1}) {
+      auto const& of = steps.at(variant);
+      CHECK(of.front() == 'b');
+      CHECK(of.substr(of.size() - 3) == "tvv");
+    }
+    CHECK(steps.at(2).back() == 't');  // the code of the second instance is verified already
+  }
+  CHECK(orders.size() == 6);
+}
+
+TEST_CASE("one at a time, cells that follow their own variant show no carry-over") {
+  auto on = two(1e-3, 1e-3);
+  int since_build = 0;
+  on.before = [&](bench::call const& made) {
+    if (made.what != 'b') { return; }
+    if (on.alive > 0) { throw std::bad_alloc{}; }
+    since_build = 0;
+  };
+  on.measured = [&](bench::call const& made, measure::cell cell) {
+    // As if b's cells were slow after another variant: in order, every second one is.
+    if (since_build++ % 2 == 0 && made.label == "b") { cell[clock::wall] *= 1.002; }
+    return cell;
+  };
+  auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+  CHECK(result.failure.empty());
+  CHECK(result.findings.at(0).effect.ratio == Approx(1.001).epsilon(3e-4));
+  CHECK(result.findings.at(0).reason.find("carry-over") == std::string::npos);
+}
+
+TEST_CASE("a variant that does not fit into memory alone is named") {
+  auto on = two(1e-3, 1e-3);
+  on.before = [](bench::call const& made) {
+    if (made.what == 'b' && made.label == "b") { throw std::bad_alloc{}; }
+  };
+  auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+  CHECK(result.failure ==
+        "variant \"b\", epoch 1, building: std::bad_alloc; no other variant was in memory: make "
+        "this variant smaller");
+  CHECK(result.findings.at(0).outcome == verdict::unproven);
+  CHECK(result.cells.empty());
+  CHECK(on.alive == 0);
+}
+
+TEST_CASE("exceptions that tell of too little memory are known, with the causes nested in them") {
+  struct unrelated : std::exception {};
+  auto const told = [](auto const& thrown) { return measure::detail::is_memory_shortage(thrown); };
+  auto const nested = [&](auto const& cause) {
+    try {
+      try {
+        throw cause;
+      } catch (...) { std::throw_with_nested(std::runtime_error("item 3 failed")); }
+    } catch (std::exception const& outer) { return told(outer); }
+  };
+  CHECK(told(std::bad_alloc{}));
+  CHECK(told(mr::out_of_memory("no room for 8 GiB")));
+  CHECK(told(std::runtime_error("x.cu:7: cudaErrorMemoryAllocation: out of memory")));
+  CHECK_FALSE(told(std::runtime_error("x.cu:7: cudaErrorIllegalAddress: illegal")));
+  CHECK_FALSE(told(unrelated{}));
+  CHECK(nested(mr::out_of_memory("no room for 8 GiB")));
+  CHECK_FALSE(nested(unrelated{}));
+  CHECK_FALSE(nested(42));
 }
 
 TEST_CASE("an exception of unknown type and a missing subject become the reason") {
@@ -891,7 +1047,8 @@ TEST_CASE("the blocks of an epoch follow from the variances, and from the time o
     auto on = two(1e-3, 1e-3);
     on.jitter = jitter;
     on.cell_costs = cell_costs;
-    auto chosen = seeded();
+    measure::options chosen;
+    chosen.seed = 5;  // no false sign ends these comparisons early
     chosen.max_epochs = 12;
     chosen.run_until_sign = true;
     chosen.max_seconds = 1e9;

@@ -98,7 +98,7 @@ class array_store {
     } catch (mr::out_of_memory const& failed) {
       throw mr::out_of_memory(std::string{failed.what()} +
                               "; use smaller arrays: each variant of a comparison has two buffer "
-                              "sets, and the control runs twice");
+                              "sets");
     }
   }
 

@@ -49,8 +49,9 @@ class epoch_effects {
     }
   }
 
-  /// Adds a block; `cells[i]` belongs to `of.slots[i]`.
-  void add_block(stats::block const& of, std::vector<cell> const& cells) {
+  /// Adds a block; `cells[i]` belongs to `of.slots[i]`. Cells that were not timed in the order of
+  /// the slots show no carry-over.
+  void add_block(stats::block const& of, std::vector<cell> const& cells, bool in_order = true) {
     for (std::size_t k = 0; k < clocks_.size(); ++k) {
       auto& into = clocks_[k];
       std::vector<std::vector<double>> passes(4, std::vector<double>(instances_));
@@ -61,7 +62,7 @@ class epoch_effects {
         passes[i / instances_][static_cast<std::size_t>(of.slots[i].variant)] = value;
       }
       into.blocks.push_back(std::move(passes));
-      for (std::size_t half = 0; half < 2; ++half) {
+      for (std::size_t half = 0; in_order && half < 2; ++half) {
         auto const at = of.repeat_pair(half);
         auto const instance = static_cast<std::size_t>(of.slots[at].variant);
         into.repeats[instance < variants_ ? instance : 0].add(log_of(cells[at].seconds[k]) -
@@ -99,7 +100,7 @@ class epoch_effects {
   /// A bound on the carry-over from the cell before, as a log ratio of the contrast. The second
   /// cell of a repeat pair follows a cell of its own variant, so the pair's difference bounds the
   /// carry-over of that variant. A variant without a repeat pair in an epoch has its median of the
-  /// epochs before.
+  /// epochs before. An epoch without any repeat pair has no carry-over.
   std::vector<double> const& carry_over(clock on, std::size_t contrast) const {
     return at(on).carry_over[contrast];
   }
@@ -195,6 +196,7 @@ class epoch_effects {
       common.sum += each.sum;
       common.count += each.count;
     }
+    if (common.count == 0) { return 0; }
     double sum = 0;
     for (std::size_t v = 0; v < variants_; ++v) {
       if (by.weights[v] == 0) { continue; }

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,8 @@ class procedure {
         effects_(variants.size(), contrasts, chosen.hidden_control),
         runner_(variants, chosen) {
     record_.seed = chosen.seed == 0 ? stats::draw_seed() : chosen.seed;
+    end_.bytes.resize(variants.size());
+    end_.flops.resize(variants.size());
   }
 
   comparison run() {
@@ -56,7 +59,7 @@ class procedure {
         record_.epoch_records.back().dropped = "the comparison ended in this epoch";
       }
     }
-    conclude(variants_, contrasts_, options_, effects_, size_, end_, record_);
+    conclude(variants_, contrasts_, options_, effects_, size_.value_or(cell_size{}), end_, record_);
     record_.seconds = elapsed();
     return std::move(record_);
   }
@@ -65,8 +68,7 @@ class procedure {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   /// Builds everything anew, times it, and analyses where an analysis is due; true when the
-  /// comparison is decided. The subjects live to the end of the epoch, so that the timed ones can
-  /// be verified.
+  /// comparison is decided.
   bool run_epoch(epoch const& now) {
     stats::random_source from{stats::derive_seed(now.seed, 1)};
     auto& record = record_.epoch_records.emplace_back();
@@ -74,25 +76,36 @@ class procedure {
     record.number = now.number;
     record.start_seconds = elapsed();
     position_ = 0;
-    if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
-    auto const built = runner_.build(now, from);
-    bool const every = options_.verify == verification::every_epoch;
-    if (now.number == 0 || every) { runner_.verify(built, "before timing", from); }
-    runner_.settle(built, from);
-    if (now.number == 0) {
-      size_ = runner_.warm_up(built, from);
-      for (std::size_t v = 0; v < variants_.size(); ++v) {
-        end_.bytes.push_back(built[v]->bytes());
-        end_.flops.push_back(built[v]->flops());
+    bool decided = false;
+    if (!one_at_a_time_) {
+      try {
+        decided = run_together(now, from, record);
+      } catch (memory_shortage const& cause) {
+        if (!open_) { throw; }  // the cells of the epoch count already
+        separate(cause, record);
       }
     }
-    double const set_up = elapsed() - record.start_seconds;
+    if (one_at_a_time_) {
+      try {
+        decided = run_one_at_a_time(now, from, record);
+      } catch (memory_shortage& cause) {
+        cause.reason += "; no other variant was in memory: make this variant smaller";
+        throw;
+      }
+    }
+    record.seconds = elapsed() - record.start_seconds;
+    return decided;
+  }
+
+  /// The subjects live to the end of the epoch, so that the timed ones can be verified.
+  bool run_together(epoch const& now, stats::random_source& from, epoch_record& record) {
+    auto const built = prepare(now, stats::draw_order(runner_.instances(), from), from);
+    if (!size_) { size_ = runner_.size_for(warm_up_first(built, from)); }
+    set_up_seconds_ = elapsed() - record.start_seconds;
     runner_.touch(built, from);
-    record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
-                               std::max(0.05, 2 * set_up) / block_seconds_);
+    auto const blocks = draw_blocks(from, record);
     auto const timed_from = elapsed();
-    int const instances = static_cast<int>(runner_.instances());
-    for (auto const& block : stats::draw_epoch(instances, record.blocks, from)) {
+    for (auto const& block : blocks) {
       std::vector<cell> cells;
       for (auto const& slot : block.slots) {
         cells.push_back(time(*built[static_cast<std::size_t>(slot.variant)], slot, record));
@@ -100,30 +113,112 @@ class procedure {
       effects_.add_block(block, cells);
     }
     block_seconds_ = (elapsed() - timed_from) / record.blocks;
-    for (std::size_t v = 0; v < variants_.size(); ++v) {  // in each epoch: they may change
-      for (auto const& each : runner_.caveats(*built[v], v)) { add_distinct(end_.caveats, each); }
-    }
-    bool const decided = close_epoch(now, record);
-    if (decided || every) { runner_.verify(built, "after timing", from); }
-    record.seconds = elapsed() - record.start_seconds;
+    end_cells(now, built, record);
+    bool const decided = close_epoch(record);
+    if (decided || verifies_every_epoch()) { runner_.verify(built, "after timing", from); }
     return decided;
   }
 
-  /// Counts the epoch, or drops a disturbed one; true when it was the last.
-  bool close_epoch(epoch const& now, epoch_record& record) {
-    if (options_.throttle_bits) { record.throttle = options_.throttle_bits(); }
-    if (options_.at_epoch_end) {
-      for (auto const& reason : options_.at_epoch_end(now)) {
-        record.dropped += (record.dropped.empty() ? "" : "; ") + reason;
+  /// Builds, times, verifies and destroys one subject after the other, in random order. Each
+  /// subject runs its own cells of the epoch's blocks, in their order and with their buffer sets.
+  bool run_one_at_a_time(epoch const& now, stats::random_source& from, epoch_record& record) {
+    if (!size_) {
+      std::vector<double> launches;
+      for (auto const v : stats::draw_order(variants_.size(), from)) {
+        launches.push_back(warm_up_first(prepare(now, {v}, from), from).front());
       }
+      size_ = runner_.size_for(launches);
     }
+    auto const blocks = draw_blocks(from, record);
+    std::vector cells(blocks.size(), std::vector<cell>(blocks.front().slots.size()));
+    double timing = 0;
+    for (auto const i : stats::draw_order(runner_.instances(), from)) {
+      auto const built = prepare(now, {i}, from);
+      (void)runner_.warm_up(built, from);  // clocks fell while the subject was built
+      auto const timed_from = elapsed();
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (std::size_t s = 0; s < cells[b].size(); ++s) {
+          auto const& slot = blocks[b].slots[s];
+          if (slot.variant == static_cast<int>(i)) { cells[b][s] = time(*built[i], slot, record); }
+        }
+      }
+      timing += elapsed() - timed_from;
+      end_cells(now, built, record);
+      runner_.verify(built, "after timing", from);
+    }
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      effects_.add_block(blocks[b], cells[b], false);
+    }
+    block_seconds_ = timing / record.blocks;
+    set_up_seconds_ = elapsed() - record.start_seconds - timing;
+    return close_epoch(record);
+  }
+
+  /// Forgets the cells of the epoch. This epoch and all later ones have one subject at a time.
+  void separate(memory_shortage const& cause, epoch_record& record) {
+    one_at_a_time_ = true;
+    effects_.drop_epoch();
+    std::erase_if(record_.cells, [&](auto const& each) { return each.epoch == record.number; });
+    record.dropped.clear();
+    position_ = 0;
+    end_.caveats.push_back(
+        "the variants do not fit into memory together, so from epoch " +
+        std::to_string(record.number + 1) +
+        " on each is built, timed and destroyed alone, in random order (" + cause.reason +
+        "). Not guarded: carry-over, and placement by shared buffer sets. Drift within an epoch is "
+        "not balanced but random");
+  }
+
+  /// Builds subjects, verifies them where that is due, and settles them.
+  subjects prepare(epoch const& now, std::vector<std::size_t> const& order,
+                   stats::random_source& from) {
+    if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
+    auto built = runner_.build(now, order);
+    if (!size_ || verifies_every_epoch()) { runner_.verify(built, "before timing", from); }
+    runner_.settle(built, from);
+    return built;
+  }
+
+  /// Warms up subjects before the first cell, and asks what they declare. Returns the seconds of a
+  /// launch of each.
+  std::vector<double> warm_up_first(subjects const& built, stats::random_source& from) {
+    auto launches = runner_.warm_up(built, from);
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (!built[v]) { continue; }
+      end_.bytes[v] = built[v]->bytes();
+      end_.flops[v] = built[v]->flops();
+    }
+    return launches;
+  }
+
+  std::vector<stats::block> draw_blocks(stats::random_source& from, epoch_record& record) {
+    record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
+                               std::max(0.05, 2 * set_up_seconds_) / block_seconds_);
+    return stats::draw_epoch(static_cast<int>(runner_.instances()), record.blocks, from);
+  }
+
+  /// Asks subjects and hooks about the cells that were timed, while the subjects still live.
+  void end_cells(epoch const& now, subjects const& built, epoch_record& record) {
+    for (std::size_t v = 0; v < variants_.size(); ++v) {  // in each epoch: they may change
+      if (!built[v]) { continue; }
+      for (auto const& each : runner_.caveats(*built[v], v)) { add_distinct(end_.caveats, each); }
+    }
+    if (options_.throttle_bits) { record.throttle |= options_.throttle_bits(); }
+    if (!options_.at_epoch_end) { return; }
+    for (auto const& reason : options_.at_epoch_end(now)) {
+      record.dropped += (record.dropped.empty() ? "" : "; ") + reason;
+    }
+  }
+
+  /// Counts the epoch, or drops a disturbed one; true when it was the last.
+  bool close_epoch(epoch_record const& record) {
     if (!record.dropped.empty()) {
       effects_.drop_epoch();
-      int const dropped = now.number + 1 - effects_.epochs();
+      int const dropped = record.number + 1 - effects_.epochs();
       // Half of the epochs may be disturbed; beyond that the machine is not fit to measure on.
       if (dropped >= 8 && dropped > effects_.epochs()) {
         throw interruption{verdict::unproven,
-                           std::to_string(dropped) + " of " + std::to_string(now.number + 1) +
+                           std::to_string(dropped) + " of " + std::to_string(record.number + 1) +
                                " epochs were disturbed, the last by: " + record.dropped};
       }
       return false;
@@ -133,10 +228,14 @@ class procedure {
     return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
   }
 
+  bool verifies_every_epoch() const noexcept {
+    return options_.verify == verification::every_epoch;
+  }
+
   /// Times one cell and records it.
   cell time(subject& timed, stats::slot const& slot, epoch_record& record) {
     double const start = elapsed();
-    auto const made = runner_.time(timed, slot, size_);
+    auto const made = runner_.time(timed, slot, *size_);
     if (!made.disturbance.empty() && record.dropped.empty()) {
       record.dropped =
           "\"" + runner_.label(static_cast<std::size_t>(slot.variant)) + "\": " + made.disturbance;
@@ -180,11 +279,12 @@ class procedure {
   std::vector<stats::interim_analysis> analyses_;
   epoch_effects effects_;
   subject_runner runner_;
-  cell_size size_;
+  std::optional<cell_size> size_;  ///< none before the first warm-up
   run_outcome end_;
   comparison record_;
   typename Clock::time_point begin_;
-  double block_seconds_ = 0;
+  double set_up_seconds_ = 0, block_seconds_ = 0;  ///< of an epoch, of a block
+  bool one_at_a_time_ = false;                     ///< the variants do not fit into memory together
   bool open_ = false;              ///< the cells of the current epoch do not count yet
   int number_ = 0, position_ = 0;  ///< the current epoch, its next cell
 };
@@ -193,13 +293,15 @@ class procedure {
 
 /// Measures the variants and classifies each contrast on every clock that all variants have.
 ///
-/// Builds all variants in each epoch, and a second instance of the first one, so memory for one
-/// more is needed. Verifies all buffer sets before anything is timed and again at the end. Times in
-/// randomised blocks (`stats/randomised_blocks.hpp`). Stops at the first interim analysis at which
-/// all contrasts are settled on the primary clock, or when the time is spent. An epoch that
-/// `options::at_epoch_end` or a cell calls disturbed is dropped and repeated. Blocks until the end.
-/// An exception of a subject becomes the reason of UNPROVEN findings. Throws
-/// `std::invalid_argument` for variants, contrasts or options that `validate` refuses.
+/// Builds all variants in each epoch, and a second instance of the first one. Where a variant runs
+/// out of memory while others live, that epoch is repeated and all variants run one at a time from
+/// then on; a caveat says so, and says which guards that costs. Verifies all buffer sets before
+/// anything is timed and again at the end. Times in randomised blocks
+/// (`stats/randomised_blocks.hpp`). Stops at the first interim analysis at which all contrasts are
+/// settled on the primary clock, or when the time is spent. An epoch that `options::at_epoch_end`
+/// or a cell calls disturbed is dropped and repeated. Blocks until the end. An exception of a
+/// subject becomes the reason of UNPROVEN findings. Throws `std::invalid_argument` for variants,
+/// contrasts or options that `validate` refuses.
 ///
 /// All random choices follow from `options::seed`. The number of blocks in an epoch also depends on
 /// times, so a seed repeats the order of cells only where that number is the same. `Clock` measures

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,7 +33,27 @@ struct interruption {
   int variant = -1;
 };
 
-/// The subjects of an epoch, by instance. The control's second instance comes after all variants.
+/// A call that ran out of memory.
+struct memory_shortage : interruption {};
+
+/// True if an exception, or the cause nested in it, tells of too little memory. Exceptions of this
+/// library, of CCCL and of Thrust have no common base, but all of them contain the name of the CUDA
+/// code.
+inline bool is_memory_shortage(std::exception const& cause) {
+  std::string_view const text{cause.what()};
+  if (dynamic_cast<std::bad_alloc const*>(&cause) != nullptr ||
+      text.find("cudaErrorMemoryAllocation") != std::string_view::npos) {
+    return true;
+  }
+  try {
+    std::rethrow_if_nested(cause);
+  } catch (std::exception const& nested) { return is_memory_shortage(nested); } catch (...) {
+  }
+  return false;
+}
+
+/// The subjects of an epoch, by instance; null where an instance is not built. The control's second
+/// instance comes after all variants.
 using subjects = std::vector<std::unique_ptr<subject>>;
 
 /// Builds, verifies, warms up and times the subjects of one comparison, in orders that are drawn
@@ -51,13 +72,13 @@ class subject_runner {
     return variants_[variant_of(instance)].label;
   }
 
-  /// Builds the subjects of an epoch, in random order because the first subject gets other memory
+  /// Builds the subjects of an epoch. The order is random where the first subject gets other memory
   /// than the last.
-  subjects build(epoch const& now, stats::random_source& from) {
+  subjects build(epoch const& now, std::vector<std::size_t> const& order) {
     now_ = now;
     tell("building");
     subjects built(instances_);
-    for (auto const i : stats::draw_order(instances_, from)) {
+    for (auto const i : order) {
       stop_if_cancelled();
       auto own = now;
       own.instance = i < variants_.size() ? 0 : 1;
@@ -73,7 +94,7 @@ class subject_runner {
   /// The control's second instance has the code of the first, and is not verified again.
   void verify(subjects const& built, char const* when, stats::random_source& from) {
     tell("verifying");
-    for_each_set(from, [&](std::size_t i, int set) {
+    for_each_set(built, from, [&](std::size_t i, int set) {
       if (i >= variants_.size()) { return; }
       auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
       if (!wrong) { return; }
@@ -87,32 +108,40 @@ class subject_runner {
   /// Runs two launches in every buffer set of new subjects. The first grows pools, loads modules
   /// and uploads graphs; the second runs like all later ones.
   void settle(subjects const& built, stats::random_source& from) {
-    for_each_set(from, [&](std::size_t i, int set) {
+    for_each_set(built, from, [&](std::size_t i, int set) {
       guarded(i, "warming up", [&] { built[i]->warm(set, 2); });
     });
   }
 
-  /// Runs all instances in rounds until `is_steady` or `options::warm_up_seconds`, because clocks
-  /// need tens of milliseconds to ramp up. Returns the size of cells.
-  cell_size warm_up(subjects const& built, stats::random_source& from) {
+  /// Runs all subjects in rounds until `is_steady` or `options::warm_up_seconds`, because clocks
+  /// need tens of milliseconds to ramp up. Returns the seconds of a launch of each subject.
+  std::vector<double> warm_up(subjects const& built, stats::random_source& from) {
     tell("warming up");
     cell_size size{0, 1};
     std::vector<std::vector<double>> rounds;
     double spent = 0;
     do {
-      std::vector<double> round(instances_);
-      for_each_set(from, [&](std::size_t i, int set) {
+      std::vector<double> seconds(instances_);
+      for_each_set(built, from, [&](std::size_t i, int set) {
         auto const timed = guarded(
             i, "warming up", [&] { return longest_clock(built[i]->time(set, size.launches)); });
-        round[i] += timed / 2;
+        seconds[i] += timed / 2;
         spent += timed * size.launches;
       });
-      auto const [low, high] = std::minmax_element(round.begin(), round.end());
-      int const most = options_.most_launches.value_or(200);
-      size = size_cells(*low, *high, options_.cell_seconds, most);
+      std::vector<double> round;
+      for (std::size_t i = 0; i < instances_; ++i) {
+        if (built[i]) { round.push_back(seconds[i]); }
+      }
+      size = size_for(round);
       rounds.push_back(std::move(round));
     } while (!is_steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
-    return size;
+    return rounds.back();
+  }
+
+  /// The size of cells for launches of so many seconds.
+  cell_size size_for(std::vector<double> const& seconds) const {
+    auto const [low, high] = std::minmax_element(seconds.begin(), seconds.end());
+    return size_cells(*low, *high, options_.cell_seconds, options_.most_launches.value_or(200));
   }
 
   /// Runs one more launch of every instance after the preparations, in random order.
@@ -145,10 +174,11 @@ class subject_runner {
   }
 
  private:
-  /// Calls `body(instance, buffer set)` for each pair of them in a random order.
+  /// Calls `body(instance, buffer set)` for each buffer set of each subject in a random order.
   template <class Body>
-  void for_each_set(stats::random_source& from, Body&& body) {
+  void for_each_set(subjects const& built, stats::random_source& from, Body&& body) {
     for (auto const i : stats::draw_order(2 * instances_, from)) {
+      if (!built[i / 2]) { continue; }
       stop_if_cancelled();
       body(i / 2, static_cast<int>(i % 2));
     }
@@ -163,9 +193,10 @@ class subject_runner {
     };
     try {
       return call();
-    } catch (std::exception const& cause) { throw ended(cause.what()); } catch (...) {
-      throw ended("an exception of unknown type");
-    }
+    } catch (std::exception const& cause) {
+      if (is_memory_shortage(cause)) { throw memory_shortage{ended(cause.what())}; }
+      throw ended(cause.what());
+    } catch (...) { throw ended("an exception of unknown type"); }
   }
 
   void stop_if_cancelled() const {
