@@ -16,8 +16,8 @@ namespace assay::copy {
 /// Call this before a launch. Code for an older device, which a newer device also runs, leaves a
 /// strategy's instructions out (`ptx::architecture`). Such a kernel would trap, wait for ever, or
 /// copy in another way than its name says.
-template <copy_strategy Strategy, class... Parameters>
-void require_code(void (*kernel)(Parameters...), on::device place) {
+template <copy_strategy Strategy>
+void require_code(kernel::any_kernel kernel, on::device place) {
   int const built = kernel::kernel_attributes(kernel, place).capability;
   if (built >= Strategy::capability) { return; }
   require_capability(Strategy{}, place_traits<on::device>::capability(place), place.describe());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -20,8 +21,8 @@ namespace assay::host {
 /// of less than two grains wakes no thread. The first exception is rethrown when all parts have
 /// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started.
 /// Must not be called by destructors of static objects.
-template <class Body>
-void parallel_for(int threads, std::int64_t count, std::int64_t grain, Body const& body) {
+inline void parallel_for(int threads, std::int64_t count, std::int64_t grain,
+                         std::function<void(std::int64_t, std::int64_t)> const& body) {
   if (count <= 0) { return; }
   auto const grains = (count - 1) / grain + 1;
   auto const parts = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count / grain, 1));

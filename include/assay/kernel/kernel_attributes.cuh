@@ -13,6 +13,13 @@
 
 namespace assay::kernel {
 
+/// Any kernel by its address, for functions that do not depend on its parameters.
+struct any_kernel {
+  void const* address;
+  template <class... Parameters>
+  any_kernel(void (*kernel)(Parameters...)) : address(reinterpret_cast<void const*>(kernel)) {}
+};
+
 /// The attributes of a kernel's code on a device.
 struct compiled_kernel {
   /// The compute capability of the code, times ten. A program built for 8.0 has 80 on a device
@@ -24,16 +31,15 @@ struct compiled_kernel {
 
 /// The attributes of a kernel on a device, from the driver once per thread and pair. Loads the
 /// kernel. Throws `cuda_error` if the program has no code for the device.
-template <class... Parameters>
-compiled_kernel const& kernel_attributes(void (*kernel)(Parameters...), on::device place) {
+inline compiled_kernel const& kernel_attributes(any_kernel kernel, on::device place) {
   using key = std::tuple<void const*, int>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
   thread_local std::map<key, compiled_kernel> known;
-  key const asked{reinterpret_cast<void const*>(kernel), place.id};
+  key const asked{kernel.address, place.id};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }
   device_guard const guard{place};
   cudaFuncAttributes seen{};
-  check(cudaFuncGetAttributes(&seen, reinterpret_cast<void const*>(kernel)));
+  check(cudaFuncGetAttributes(&seen, kernel.address));
   compiled_kernel const made{seen.ptxVersion, seen.sharedSizeBytes,
                              static_cast<unsigned>(seen.maxThreadsPerBlock)};
   return known.emplace(asked, made).first->second;

@@ -77,13 +77,12 @@ struct launch_shape {
 /// The blocks of a kernel that are resident on a whole device at once, 0 if no SM can hold a block.
 /// The driver is asked once per thread and combination, so each launch may call this. Loads the
 /// kernel and calls `set_max_dynamic_shared_memory`.
-template <class... Parameters>
-unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsigned threads,
-                         std::size_t shared_bytes = 0) {
+inline unsigned resident_blocks(any_kernel kernel, on::device place, unsigned threads,
+                                std::size_t shared_bytes = 0) {
   using key = std::tuple<void const*, int, unsigned, std::size_t>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
   thread_local std::map<key, unsigned> known;
-  auto const entry = reinterpret_cast<void const*>(kernel);
+  auto const* const entry = kernel.address;
   key const asked{entry, place.id, threads, shared_bytes};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }
   set_max_dynamic_shared_memory(kernel, place, shared_bytes);
@@ -97,9 +96,8 @@ unsigned resident_blocks(void (*kernel)(Parameters...), on::device place, unsign
 
 /// As many blocks as are resident on the whole device at once. If no SM can hold a block, the grid
 /// has a block for each SM, and the launch itself reports the error.
-template <class... Parameters>
-launch_shape resident_shape(void (*kernel)(Parameters...), on::device place, unsigned threads,
-                            std::size_t shared_bytes = 0) {
+inline launch_shape resident_shape(any_kernel kernel, on::device place, unsigned threads,
+                                   std::size_t shared_bytes = 0) {
   auto const held = resident_blocks(kernel, place, threads, shared_bytes);
   if (held > 0) { return {held, threads}; }
   return {static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount)), threads};
@@ -107,9 +105,8 @@ launch_shape resident_shape(void (*kernel)(Parameters...), on::device place, uns
 
 /// The shape for a grid-stride loop over `count` indices: one thread for each, but no more blocks
 /// than are resident at once, and at least one.
-template <class... Parameters>
-launch_shape stride_shape(void (*kernel)(Parameters...), on::device place, std::uint64_t count,
-                          unsigned threads, std::size_t shared_bytes = 0) {
+inline launch_shape stride_shape(any_kernel kernel, on::device place, std::uint64_t count,
+                                 unsigned threads, std::size_t shared_bytes = 0) {
   auto shape = resident_shape(kernel, place, threads, shared_bytes);
   auto const wanted = std::max<std::uint64_t>(1, (count + threads - 1) / threads);
   shape.blocks = static_cast<unsigned>(std::min<std::uint64_t>(wanted, shape.blocks));

@@ -32,14 +32,12 @@ __device__ inline std::byte* dynamic_shared() {
 ///
 /// The call must come before a query of the occupancy of such a launch. A kernel with up to 48 KiB,
 /// static shared memory included, needs no permission.
-template <class... Parameters>
-void set_max_dynamic_shared_memory(void (*kernel)(Parameters...), on::device place,
-                                   std::size_t bytes) {
+inline void set_max_dynamic_shared_memory(any_kernel kernel, on::device place, std::size_t bytes) {
   if (bytes == 0) { return; }
   constexpr std::size_t always_allowed = std::size_t{48} << 10U;
   auto const own = kernel_attributes(kernel, place).static_shared_bytes;
   if (own + bytes <= always_allowed) { return; }
-  auto const entry = reinterpret_cast<void const*>(kernel);
+  auto const* const entry = kernel.address;
   // Per thread, so that threads which submit at once share no lock. The limit never falls.
   thread_local std::map<std::pair<void const*, int>, std::size_t> known;
   auto& limit = known[{entry, place.id}];
