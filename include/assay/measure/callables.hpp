@@ -40,13 +40,14 @@ inline constexpr bool is_named<named_callable<Kind, F>> = true;
 /// True if F has exactly one signature: a function, or an object with one `operator()` that is no
 /// template. The kind of any other F is unknown until its body is compiled for other arguments.
 template <class F>
-inline constexpr bool has_one_signature =
-    std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
+inline constexpr bool has_one_signature = std::is_function_v<std::remove_pointer_t<F>> || requires {
+  &F::operator();
+};
 
 template <class F>
-inline constexpr int kinds_of =
-    (std::is_invocable_v<F&> ? 1 : 0) + (std::is_invocable_v<F&, CUstream_st*> ? 1 : 0) +
-    (std::is_invocable_v<F&, setup&> ? 1 : 0);
+inline constexpr int kinds_of = (std::is_invocable_v<F&> ? 1 : 0) +
+                                (std::is_invocable_v<F&, CUstream_st*> ? 1 : 0) +
+                                (std::is_invocable_v<F&, setup&> ? 1 : 0);
 
 template <class F>
 consteval callable_kind kind_of() {
@@ -97,6 +98,17 @@ void call_and_keep(F& callable) {
   }
 }
 
+/// Work that calls a callable, which all copies of the work share.
+template <class Signature, class F>
+std::function<Signature> as_work(F from) {
+  auto const shared = std::make_shared<F>(std::move(from));
+  if constexpr (std::is_same_v<Signature, void()>) {
+    return [shared] { call_and_keep(*shared); };
+  } else {
+    return [shared](CUstream_st* on) { (void)(*shared)(on); };
+  }
+}
+
 /// The `named_callable` of a callable of type F.
 template <class F>
 using named_type = decltype(named(std::declval<F>()));
@@ -129,28 +141,17 @@ work_factory<Signature> as_factory(std::string const& label, named_callable<Kind
   if (detail::is_null(from.callable)) {
     throw std::invalid_argument("\"" + label + "\" is a null callable: pass a function to time");
   }
-  auto const shared = std::make_shared<F>(std::move(from.callable));
   if constexpr (Kind == callable_kind::factory) {
-    return [shared, label](setup& make) -> std::function<Signature> {
+    auto const shared = std::make_shared<F>(std::move(from.callable));
+    return [shared](setup& make) {
       auto made = detail::named((*shared)(make)).callable;
       if (detail::is_null(made)) {
         throw std::invalid_argument("its factory returned a null callable");
       }
-      auto const kept = std::make_shared<decltype(made)>(std::move(made));
-      if constexpr (std::is_invocable_v<decltype(made)&>) {
-        return [kept] { detail::call_and_keep(*kept); };
-      } else {
-        return [kept](CUstream_st* on) { (void)(*kept)(on); };
-      }
-    };
-  } else if constexpr (Kind == callable_kind::host_call) {
-    return [shared](setup&) -> std::function<Signature> {
-      return [shared] { detail::call_and_keep(*shared); };
+      return detail::as_work<Signature>(std::move(made));
     };
   } else {
-    return [shared](setup&) -> std::function<Signature> {
-      return [shared](CUstream_st* on) { (void)(*shared)(on); };
-    };
+    return [work = detail::as_work<Signature>(std::move(from.callable))](setup&) { return work; };
   }
 }
 

@@ -49,28 +49,17 @@ inline std::string changed_text(std::vector<std::string> const& axes, bool cross
 /// among the contrasts shows that axes were crossed.
 inline std::string changed_axes(std::vector<variant> const& variants,
                                 std::vector<contrast> const& contrasts) {
-  std::vector<std::string> names;
-  for (auto const& each : variants) {
-    for (auto const& [axis, choice] : each.axes) { add_distinct(names, axis); }
-  }
-  auto const choice_of = [](variant const& of, std::string const& axis) {
-    for (auto const& [name, choice] : of.axes) {
-      if (name == axis) { return choice; }
-    }
-    return std::string{};
-  };
   std::vector<std::string> changed;
-  for (auto const& axis : names) {
-    for (auto const& each : variants) {
-      if (choice_of(each, axis) != choice_of(variants.front(), axis)) {
-        add_distinct(changed, axis);
-      }
+  for (auto const& each : variants) {
+    for (auto const& choice : each.axes) {
+      bool const shared = std::ranges::all_of(variants, [&](variant const& other) {
+        return std::ranges::find(other.axes, choice) != other.axes.end();
+      });
+      if (!shared) { add_distinct(changed, choice.first); }
     }
   }
-  bool crossed = false;
-  for (auto const& each : contrasts) {
-    crossed = crossed || each.what != contrast::kind::difference;
-  }
+  bool const crossed = std::ranges::any_of(
+      contrasts, [](contrast const& each) { return each.what != contrast::kind::difference; });
   return changed_text(changed, crossed);
 }
 
@@ -109,11 +98,8 @@ class result_builder {
       variant_result measured;
       measured.label = variants_[v].label;
       measured.axes = variants_[v].axes;
-      auto const declared = [&](double own, std::vector<double> const& by_subject) {
-        return own != 0 || v >= by_subject.size() ? own : by_subject[v];
-      };
-      measured.bytes = declared(variants_[v].bytes, end_.bytes);
-      measured.flops = declared(variants_[v].flops, end_.flops);
+      measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
+      measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
       std::vector<double> hertz;
       for (auto const& each : result_.cells) {
         if (each.variant != static_cast<int>(v) || is_dropped(each.epoch)) { continue; }

@@ -176,14 +176,7 @@ class epoch_effects {
       }
       of.effects[k].push_back(location(all));
       of.carry_over[k].push_back(carried(of, contrasts_[k]));
-      if (each_block.size() < 2) { continue; }
-      double mean = 0;
-      for (double const each : each_block) {
-        mean += each / static_cast<double>(each_block.size());
-      }
-      double squares = 0;
-      for (double const each : each_block) { squares += (each - mean) * (each - mean); }
-      of.block_variance[k] += squares / static_cast<double>(each_block.size() - 1);
+      of.block_variance[k] += stats::variance(each_block);
     }
     for (std::size_t v = 0; v < variants_; ++v) {
       if (of.repeats[v].count > 0) { of.repeats_before[v].push_back(of.repeats[v].mean()); }

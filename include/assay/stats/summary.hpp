@@ -72,15 +72,25 @@ inline double mean_without_outliers(std::vector<double> const& values, double al
   return median + (above + below) / count;
 }
 
-/// The sample standard deviation, with n - 1 in its denominator; 0 for fewer than 2 values.
-inline double standard_deviation(std::span<double const> values) {
+/// The mean; 0 of no values.
+inline double mean(std::span<double const> values) {
+  double sum = 0;
+  for (double const each : values) { sum += each / static_cast<double>(values.size()); }
+  return sum;
+}
+
+/// The sample variance, with n - 1 in its denominator; 0 for fewer than 2 values.
+inline double variance(std::span<double const> values) {
   if (values.size() < 2) { return 0; }
-  auto const count = static_cast<double>(values.size());
-  double mean = 0;
-  for (double const each : values) { mean += each / count; }
+  double const middle = mean(values);
   double squares = 0;
-  for (double const each : values) { squares += (each - mean) * (each - mean); }
-  return std::sqrt(squares / (count - 1));
+  for (double const each : values) { squares += (each - middle) * (each - middle); }
+  return squares / static_cast<double>(values.size() - 1);
+}
+
+/// The square root of `variance`.
+inline double standard_deviation(std::span<double const> values) {
+  return std::sqrt(variance(values));
 }
 
 /// Correlates each value with the one before it. The result is in [-1, 1], and NaN for fewer than 4
@@ -89,16 +99,15 @@ inline double standard_deviation(std::span<double const> values) {
 /// Independent values give a result within 2 / sqrt(count) of 0 in 19 samples of 20.
 inline double lag_one_autocorrelation(std::span<double const> values) {
   if (values.size() < 4) { return std::numeric_limits<double>::quiet_NaN(); }
-  double mean = 0;
-  for (double const each : values) { mean += each / static_cast<double>(values.size()); }
-  double variance = 0;
-  double covariance = 0;
+  double const middle = mean(values);
+  double squares = 0;
+  double products = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    double const here = values[i] - mean;
-    variance += here * here;
-    if (i > 0) { covariance += here * (values[i - 1] - mean); }
+    double const here = values[i] - middle;
+    squares += here * here;
+    if (i > 0) { products += here * (values[i - 1] - middle); }
   }
-  return variance > 0 ? covariance / variance : std::numeric_limits<double>::quiet_NaN();
+  return squares > 0 ? products / squares : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace assay::stats
