@@ -406,6 +406,28 @@ TEST_CASE("one at a time, the order is random and each variant is verified after
   CHECK(orders.size() == 6);
 }
 
+TEST_CASE("one at a time, each subject can disturb its epoch, and a reason is told once") {
+  auto on = two(1e-3, 1.05e-3);
+  on.before = [&](bench::call const& made) {
+    if (made.what == 'b' && on.alive > 0) { throw std::bad_alloc{}; }
+  };
+  auto chosen = seeded();
+  int asked = 0;
+  chosen.at_epoch_end = [&](measure::epoch const& now) {
+    ++asked;  // three subjects an epoch
+    return now.number == 2      ? std::vector<std::string>{"hot"}
+           : asked == 3 * 4 + 2 ? std::vector<std::string>{"hot", "SW power cap"}
+                                : std::vector<std::string>{};
+  };
+  auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+  CHECK(result.failure.empty());
+  CHECK(result.epochs == 8);
+  REQUIRE(result.epoch_records.size() == 10);
+  for (auto const& each : result.epoch_records) {
+    CHECK(each.dropped == (each.number == 2 ? "hot" : each.number == 4 ? "hot; SW power cap" : ""));
+  }
+}
+
 TEST_CASE("one at a time, cells that follow their own variant show no carry-over") {
   auto on = two(1e-3, 1e-3);
   int since_build = 0;

@@ -46,9 +46,9 @@ auto crossed(Pipeline const& control, std::tuple<Rows...> const& rows, Columns c
 ///
 /// Takes all pipelines of which a `rig` can be made. Times whole batches, with their allocations,
 /// launches, copies and frees. Then measures the ceilings of the place, and profiles each pipeline
-/// in batches of its own (`options::profiled_batches`). Blocks until done. Pipelines of which not
-/// all fit into memory together, with one more of the first, run one at a time. `measure::run`
-/// describes verification, guards and exceptions.
+/// in batches of its own (`options::profiled_batches`). Blocks until done. Pipelines that do not
+/// fit into memory together run one at a time. `measure::run` describes this, verification, guards
+/// and exceptions.
 template <class Control, class... Variants>
 requires(sizeof...(Variants) >= 1) measure::comparison
     compare_all(measure::options chosen, Control const& control, Variants const&... variants) {

@@ -154,7 +154,8 @@ class procedure {
     return close_epoch(record);
   }
 
-  /// Forgets the cells of the epoch. This epoch and all later ones have one subject at a time.
+  /// Forgets the cells of the epoch, so that this epoch and all later ones run one subject at a
+  /// time.
   void separate(memory_shortage const& cause, epoch_record& record) {
     one_at_a_time_ = true;
     effects_.drop_epoch();
@@ -179,8 +180,8 @@ class procedure {
     return built;
   }
 
-  /// Warms up subjects before the first cell, and asks what they declare. Returns the seconds of a
-  /// launch of each.
+  /// Warms up subjects before the first cell, and records their bytes and FLOPs. Returns the
+  /// seconds of a launch of each.
   std::vector<double> warm_up_first(subjects const& built, stats::random_source& from) {
     auto launches = runner_.warm_up(built, from);
     for (std::size_t v = 0; v < variants_.size(); ++v) {
@@ -206,6 +207,7 @@ class procedure {
     if (options_.throttle_bits) { record.throttle |= options_.throttle_bits(); }
     if (!options_.at_epoch_end) { return; }
     for (auto const& reason : options_.at_epoch_end(now)) {
+      if (record.dropped.find(reason) != std::string::npos) { continue; }  // of another subject
       record.dropped += (record.dropped.empty() ? "" : "; ") + reason;
     }
   }
@@ -283,8 +285,9 @@ class procedure {
   run_outcome end_;
   comparison record_;
   typename Clock::time_point begin_;
-  double set_up_seconds_ = 0, block_seconds_ = 0;  ///< of an epoch, of a block
-  bool one_at_a_time_ = false;                     ///< the variants do not fit into memory together
+  double set_up_seconds_ = 0;      ///< the last epoch took so long, without its blocks
+  double block_seconds_ = 0;       ///< a block of the last epoch took so long
+  bool one_at_a_time_ = false;     ///< the variants do not fit into memory together
   bool open_ = false;              ///< the cells of the current epoch do not count yet
   int number_ = 0, position_ = 0;  ///< the current epoch, its next cell
 };
@@ -293,15 +296,17 @@ class procedure {
 
 /// Measures the variants and classifies each contrast on every clock that all variants have.
 ///
-/// Builds all variants in each epoch, and a second instance of the first one. Where a variant runs
-/// out of memory while others live, that epoch is repeated and all variants run one at a time from
-/// then on; a caveat says so, and says which guards that costs. Verifies all buffer sets before
-/// anything is timed and again at the end. Times in randomised blocks
+/// Builds all variants in each epoch, and a second instance of the first one. Verifies all buffer
+/// sets before anything is timed and again at the end. Times in randomised blocks
 /// (`stats/randomised_blocks.hpp`). Stops at the first interim analysis at which all contrasts are
 /// settled on the primary clock, or when the time is spent. An epoch that `options::at_epoch_end`
 /// or a cell calls disturbed is dropped and repeated. Blocks until the end. An exception of a
 /// subject becomes the reason of UNPROVEN findings. Throws `std::invalid_argument` for variants,
 /// contrasts or options that `validate` refuses.
+///
+/// Variants that do not fit into memory together run one at a time: each is built, timed, verified
+/// and destroyed alone. This begins with the epoch in which a call first runs out of memory. A
+/// caveat names the reason, and the guards that are missing from then on.
 ///
 /// All random choices follow from `options::seed`. The number of blocks in an epoch also depends on
 /// times, so a seed repeats the order of cells only where that number is the same. `Clock` measures

@@ -72,8 +72,8 @@ class subject_runner {
     return variants_[variant_of(instance)].label;
   }
 
-  /// Builds the subjects of an epoch. The order is random where the first subject gets other memory
-  /// than the last.
+  /// Builds subjects of an epoch in this order. The caller draws the order, because the first
+  /// subject gets other memory than the last.
   subjects build(epoch const& now, std::vector<std::size_t> const& order) {
     now_ = now;
     tell("building");
@@ -144,7 +144,8 @@ class subject_runner {
     return size_cells(*low, *high, options_.cell_seconds, options_.most_launches.value_or(200));
   }
 
-  /// Runs one more launch of every instance after the preparations, in random order.
+  /// Runs one more launch of every instance in random order, so that no instance is always the last
+  /// before the first cell.
   void touch(subjects const& built, stats::random_source& from) {
     tell("timing");
     for (auto const i : stats::draw_order(instances_, from)) {
