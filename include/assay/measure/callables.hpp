@@ -40,14 +40,13 @@ inline constexpr bool is_named<named_callable<Kind, F>> = true;
 /// True if F has exactly one signature: a function, or an object with one `operator()` that is no
 /// template. The kind of any other F is unknown until its body is compiled for other arguments.
 template <class F>
-inline constexpr bool has_one_signature = std::is_function_v<std::remove_pointer_t<F>> || requires {
-  &F::operator();
-};
+inline constexpr bool has_one_signature =
+    std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
 
 template <class F>
-inline constexpr int kinds_of = (std::is_invocable_v<F&> ? 1 : 0) +
-                                (std::is_invocable_v<F&, CUstream_st*> ? 1 : 0) +
-                                (std::is_invocable_v<F&, setup&> ? 1 : 0);
+inline constexpr int kinds_of =
+    (std::is_invocable_v<F&> ? 1 : 0) + (std::is_invocable_v<F&, CUstream_st*> ? 1 : 0) +
+    (std::is_invocable_v<F&, setup&> ? 1 : 0);
 
 template <class F>
 consteval callable_kind kind_of() {

@@ -50,8 +50,9 @@ auto crossed(Pipeline const& control, std::tuple<Rows...> const& rows, Columns c
 /// fit into memory together run one at a time. `measure::run` describes this, verification, guards
 /// and exceptions.
 template <class Control, class... Variants>
-requires(sizeof...(Variants) >= 1) measure::comparison
-    compare_all(measure::options chosen, Control const& control, Variants const&... variants) {
+requires(sizeof...(Variants) >= 1)
+measure::comparison compare_all(measure::options chosen, Control const& control,
+                                Variants const&... variants) {
   auto const labels = measure::labels_of(control, variants...);
   if (chosen.changed.empty()) {
     chosen.changed = measure::changed_text(measure::changed_axes(control, variants...), false);

@@ -61,8 +61,8 @@ struct options {
   std::string changed{};     ///< the axes that differ; empty: found from the variants
 
   std::function<bool()> cancelled{};  ///< asked before every cell
-  /// Called between the end of one epoch's subjects and the building of the next. Both hooks are
-  /// called for each subject of an epoch where subjects run one at a time.
+  /// Called between the end of one epoch's subjects and the building of the next. Where
+  /// subjects run one at a time, each of them is an epoch to this hook and to the next one.
   std::function<void(epoch const&)> at_epoch_begin{};
   /// Called at the end of every epoch; returns why its times cannot be trusted (throttling). The
   /// epoch is then dropped and repeated. A hook that looks at the times would bias the verdict.
