@@ -22,6 +22,7 @@ LAYERS = [
     {"chrome", "nsys", "cupti"},
     {"report"},
     {"compare"},
+    {"cli"},
 ]
 # Headers of a high room that stand lower: they know no CUDA and no policy.
 LOWERED = {

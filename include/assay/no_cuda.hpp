@@ -57,6 +57,7 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/guards.hpp>
 #include <assay/measure/host_subject.hpp>
+#include <assay/measure/join.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>

@@ -46,7 +46,7 @@ def broken_links(document, text):
 
 def main():
     names = words_of("include/assay/**/*.hpp", "include/assay/**/*.cuh", "tests/*.hpp")
-    options = words_of("examples/**/*.[hc]pp", "examples/**/*.cu*", "cmake/*", "benchmarks/*")
+    options = words_of("examples/**/*.[hc]pp", "examples/**/*.cu*", "cmake/*", "benchmarks/*", "include/assay/cli/*.hpp")
     wrong = 0
     for document in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
         whole = document.read_text()

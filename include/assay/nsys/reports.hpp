@@ -13,9 +13,11 @@
 #include <assay/trace/view.hpp>
 
 #include <array>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay::trace {
 
@@ -55,6 +57,16 @@ inline constexpr std::array own_reports{
     report{"concurrency_sum", &concurrency_sum},
     report{"launch_sum", &launch_sum},
 };
+
+/// The names of the reports that `nsys stats` prints by default, and of all reports that it has
+/// not.
+inline std::vector<std::string_view> default_reports() {
+  constexpr std::size_t printed_by_nsys = 6;  // among `reports`
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < printed_by_nsys; ++i) { names.push_back(reports[i].name); }
+  for (auto const& each : own_reports) { names.push_back(each.name); }
+  return names;
+}
 
 /// Makes the report with this name. Throws `std::invalid_argument` that names those there are.
 inline table make_report(std::string_view name, view const& rows) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The options that all experiments share, as values and as options of a comparison.
+#pragma once
+
+#include <assay/core/place.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/report/progress.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+/// The options of a command line; members hold the defaults of options that it does not name.
+struct options {
+  double margin = 0.01;
+  double alpha = 0.05;
+  std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
+  int epochs = 96;              ///< at most
+  double max_seconds = 60;      ///< after the first interim analysis
+  bool run_until_sign = false;  ///< runs on for a sign where equivalence is already shown
+  bool quick = false;           ///< smaller and shorter, to see that it works
+  measure::clock clock = measure::clock::wall;
+
+  /// The files that are asked for, by their options, such as "--json".
+  std::map<std::string, std::filesystem::path, std::less<>> files;
+  std::vector<std::string> fail_if;
+  int device = 0;
+  bool device_named = false;  ///< by --device: then a missing one is an error
+  bool host = false;          ///< the host half, also where there is a GPU
+  bool list = false;          ///< name the variants and do nothing else
+  bool quiet = false;
+
+  machine::environment where;  ///< host, compiler, commit and command line, for the report
+  std::shared_ptr<report::progress_line> progress;
+
+  /// Shows a step of an experiment in the progress line.
+  void say(int step, int of, std::string const& what) const {
+    if (progress) { (*progress)(step, of, what); }
+  }
+
+  /// The options of the comparison. The program sets its own on top, such as the title.
+  measure::options measuring() const;
+  /// The options of a comparison on one place. Throws `std::invalid_argument` for a clock that the
+  /// place lacks.
+  measure::options measuring(on::device) const { return measuring(); }
+  measure::options measuring(on::host) const {
+    if (clock == measure::clock::gpu) {
+      throw std::invalid_argument("--clock gpu: this runs on the host, which has wall and submit");
+    }
+    return measuring();
+  }
+};
+
+namespace detail {
+
+inline std::sig_atomic_t volatile interrupted = 0;
+
+/// Turns the first Ctrl-C into the end of the comparison, with its report. It also removes the
+/// handler, so that the second Ctrl-C ends the process.
+inline void on_interrupt(int) {
+  interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+/// Installs the handler for Ctrl-C, and removes it at the end of its life.
+class interrupt_guard {
+ public:
+  interrupt_guard() {
+    interrupted = 0;
+    std::signal(SIGINT, on_interrupt);
+  }
+  interrupt_guard(interrupt_guard const&) = delete;
+  interrupt_guard& operator=(interrupt_guard const&) = delete;
+  ~interrupt_guard() { std::signal(SIGINT, SIG_DFL); }
+};
+
+}  // namespace detail
+
+inline measure::options options::measuring() const {
+  measure::options chosen;
+  chosen.clock = clock;
+  chosen.margin = margin;
+  chosen.alpha = alpha;
+  chosen.seed = seed;
+  chosen.max_epochs = epochs;
+  chosen.max_seconds = max_seconds;
+  chosen.run_until_sign = run_until_sign;
+  chosen.cancelled = [] { return detail::interrupted != 0; };
+  if (progress) {
+    chosen.progress = [line = progress](int epoch, int of, std::string_view what) {
+      (*line)(epoch, of, what);
+    };
+  }
+  return chosen;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `tracing`: the functions that record and write traces, as a value. Needs neither CUPTI nor
+/// SQLite, so that files with kernels can take it.
+#pragma once
+
+#include <assay/cupti/variant_runs.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/trace/model.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+
+namespace assay::trace {
+struct explanation;
+}  // namespace assay::trace
+
+namespace assay::cli {
+
+/// The functions that record and write traces. Without CUPTI all functions are null;
+/// `cupti_tracing` makes one with CUPTI.
+struct tracing {
+  /// Records `work()`, which is called twice: the first call loads what the recorder needs.
+  trace::model (*record)(std::function<void()> const& work) = nullptr;
+  /// Explains the difference of two variants of a comparison; reads counters if `count`.
+  trace::explanation (*explain)(measure::comparison const& found,
+                                trace::compared_runs const& control,
+                                trace::compared_runs const& variant, bool count) = nullptr;
+  /// Writes a trace in the schema of nsys; null in a build without SQLite 3.
+  void (*write_sqlite)(trace::model const& of, std::filesystem::path const& path) = nullptr;
+};
+
+}  // namespace assay::cli

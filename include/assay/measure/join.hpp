@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `join`: several comparisons as one, for one report.
+#pragma once
+
+#include <assay/core/distinct.hpp>
+#include <assay/measure/comparison.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+/// A comparison and its name among others.
+using named_comparison = std::pair<std::string, comparison>;
+
+/// Joins comparisons: variants and findings of all, each after the name of its comparison.
+///
+/// Each comparison was tested at its share of `alpha`, so that all findings together hold at
+/// `alpha`. Single cells are kept by variant; the records of epochs and analyses are dropped.
+inline comparison join(std::vector<named_comparison> const& parts, double alpha) {
+  comparison all;
+  if (!parts.empty()) { all = parts.front().second; }
+  all.alpha = alpha;
+  all.seconds = 0;
+  all.hidden_control.reset();
+  all.variants.clear();
+  all.findings.clear();
+  all.reasons.clear();
+  all.cells.clear();
+  all.epoch_records.clear();
+  all.analyses.clear();
+  std::size_t count = 0;
+  for (auto const& part : parts) { count += part.second.variants.size(); }
+  for (auto const& [name, found] : parts) {
+    auto const prefix = name + ": ";
+    auto const first = all.variants.size();
+    for (auto variant : found.variants) {
+      variant.label.insert(0, prefix);
+      all.variants.push_back(std::move(variant));
+    }
+    for (auto finding : found.findings) {
+      finding.contrast_name.insert(0, prefix);
+      finding.effect.confidence = 1 - alpha;
+      finding.weights.insert(finding.weights.begin(), first, 0.0);
+      finding.weights.resize(count, 0.0);
+      all.findings.push_back(std::move(finding));
+    }
+    for (auto const& why : found.reasons) {
+      all.reasons.push_back({prefix + why.question, why.lines});
+    }
+    for (auto const& note : found.notes) { add_distinct(all.notes, note); }
+    for (auto const& note : found.caveats) { add_distinct(all.caveats, note); }
+    for (auto const& why : found.where.throttle_reasons) {
+      add_distinct(all.where.throttle_reasons, why);
+    }
+    if (all.failure.empty() && !found.failure.empty()) { all.failure = prefix + found.failure; }
+    all.epochs = std::max(all.epochs, found.epochs);
+    all.seconds += found.seconds;
+  }
+  return all;
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "cli/outcome.hpp"
+#include "folder.hpp"
+#include "report/sample.hpp"
+
+#include <assay/cli/run.hpp>
+#include <assay/core/atomic_file.hpp>
+#include <assay/report/json.hpp>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+
+using namespace assay;
+using assay::test::contains;
+namespace fs = std::filesystem;
+
+using assay::test::content;
+using assay::test::folder;
+
+namespace {
+
+/// The outcome of a run, and the options that its body saw.
+struct outcome : test::outcome {
+  bool ran = false;
+  cli::options chosen;
+};
+
+using body = std::function<std::optional<measure::comparison>(cli::options const&)>;
+
+outcome run(
+    std::vector<std::string> const& words,
+    body const& inside = [](auto const&) { return std::optional{test::sample()}; }) {
+  outcome result;
+  static_cast<test::outcome&>(result) =
+      test::outcome_of(words, [&](int argc, auto argv, std::ostream& out, std::ostream& err) {
+        int rows = 10;
+        return cli::run(
+            argc, argv, {"What is tested?", "a commit"},
+            [&](CLI::App& app) { app.add_option("--rows", rows, "rows of the column"); },
+            [&](cli::options const& chosen) {
+              result.ran = true;
+              result.chosen = chosen;
+              cli::require_count("--rows", rows);
+              return inside(chosen);
+            },
+            out, err);
+      });
+  return result;
+}
+
+/// One line on stderr that begins with `error: `, nothing on stdout.
+void refused(outcome const& what, int code, std::vector<std::string> const& with) {
+  INFO(what.err);
+  CHECK(what.code == code);
+  CHECK(what.out.empty());
+  CHECK(what.err.rfind("error: ", 0) == 0);
+  CHECK(std::ranges::count(what.err, '\n') == 1);
+  CHECK(what.err.ends_with('\n'));
+  for (auto const& part : with) { CHECK_THAT(what.err, contains(part)); }
+}
+
+}  // namespace
+
+TEST_CASE("a run prints its report and returns 0") {
+  auto const what = run({});
+  CHECK(what.code == cli::ok);
+  CHECK(what.err.empty());
+  CHECK_THAT(what.out, contains("null_cast: which allocator") && contains("repeat      program"));
+}
+
+TEST_CASE("what is not named has its default, and a seed is drawn") {
+  auto const first = run({}).chosen;
+  CHECK(first.margin == 0.01);
+  CHECK(first.alpha == 0.05);
+  CHECK(first.clock == measure::clock::wall);
+  CHECK(first.seed != 0);
+  CHECK(first.seed != run({}).chosen.seed);
+}
+
+TEST_CASE("options reach the body, and what measures") {
+  auto const chosen = run({"--margin", "0.5%", "--alpha=0.01", "--seed", "7", "--epochs", "16",
+                           "--resolve", "--clock", "gpu", "--device", "3"})
+                          .chosen;
+  CHECK(chosen.device == 3);
+  auto const measuring = chosen.measuring();
+  CHECK(measuring.margin == 0.005);
+  CHECK(measuring.alpha == 0.01);
+  CHECK(measuring.seed == 7);
+  CHECK(measuring.max_epochs == 16);
+  CHECK(measuring.run_until_sign);
+  CHECK(measuring.clock == measure::clock::gpu);
+  CHECK(chosen.measuring(on::device{3}).clock == measure::clock::gpu);
+  CHECK_THROWS_WITH(chosen.measuring(on::host{2}), contains("--clock gpu") && contains("wall"));
+  CHECK(run({"--clock", "submit"}).chosen.measuring(on::host{2}).seed != 0);
+  CHECK(!measuring.cancelled());
+}
+
+TEST_CASE("quick shortens a run that --epochs does not") {
+  CHECK(run({"--quick"}).chosen.epochs < run({}).chosen.epochs);
+  CHECK(run({"--quick", "--epochs", "20"}).chosen.epochs == 20);
+}
+
+TEST_CASE("help tells every exit code and does not run") {
+  auto const what = run({"--help"});
+  CHECK(what.code == 0);
+  CHECK(!what.ran);
+  for (auto const* part : {"What is tested?", "--rows", "--fail-if", "0 done", "1 a variant",
+                           "2 bad input", "3 a condition", "4 the run failed", "5 --fail-if"}) {
+    CHECK_THAT(what.out, contains(part));
+  }
+}
+
+TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run") {
+  struct bad {
+    std::vector<std::string> words, says;
+  };
+  for (auto const& [words, says] : std::vector<bad>{
+           {{"--margin", "5"}, {"--margin", "'5'", "1%"}},
+           {{"--margin", "0"}, {"--margin 0", "such as 1%"}},
+           {{"--margin", "x"}, {"--margin", "'x'", "1%"}},
+           {{"--alpha", "100%"}, {"--alpha 100%"}},
+           {{"--seed", "0"}, {"--seed", "'0'", "from 1"}},
+           {{"--seed", "-1"}, {"--seed", "'-1'"}},
+           {{"--epochs", "0"}, {"--epochs 0", "at least 1"}},
+           {{"--epochs", "-8"}, {"--epochs -8", "at least 1"}},
+           {{"--epochs", "many"}, {"--epochs: 'many' is not a number", "--help"}},
+           {{"--epochs", "99999999999999"}, {"--epochs", "99999999999999"}},
+           {{"--clock", "sun"}, {"--clock", "'sun'", "wall, gpu, submit"}},
+           {{"--device", "-1"}, {"--device -1", "at least 0"}},
+           {{"--device", "1", "--host"}, {"--device", "--host"}},
+           {{"--fail-if", "slow"}, {"'slow'", "slower, faster"}},
+           {{"--fail-if", "slower,later"}, {"'later'"}},
+           {{"--json", "/no/such/folder/x.json"}, {"/no/such/folder/x.json", "another path"}},
+           {{"--text", "/"}, {"/", "directory"}},
+           {{"--json", ""}, {"--json"}},
+           {{"--json", "--quick"}, {"--json", "--quick looks like an option", "./--quick"}},
+           {{"--text", "-x"}, {"--text", "-x looks like an option"}},
+           {{"--frobnicate"}, {"--frobnicate", "--help"}},
+           {{"stray"}, {"stray", "--help"}}}) {
+    auto const what = run(words);
+    refused(what, cli::bad_input, says);
+    CHECK(!what.ran);
+  }
+}
+
+TEST_CASE("an example refuses its own parameters in the same way") {
+  refused(run({"--rows", "0"}), cli::bad_input, {"--rows 0", "at least 1"});
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                throw std::invalid_argument("device 9 does not exist");
+              }),
+          cli::bad_input, {"device 9 does not exist"});
+}
+
+TEST_CASE("a failure of the run is one line, exit code 4") {
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                throw std::runtime_error("the device\nfell off\n");
+              }),
+          cli::failed, {"error: the device fell off\n"});
+  refused(
+      run({}, [](auto const&) -> std::optional<measure::comparison> { throw std::bad_alloc{}; }),
+      cli::failed, {"out of memory"});
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                try {
+                  throw std::runtime_error("cause");
+                } catch (...) { std::throw_with_nested(std::runtime_error("item 3 failed")); }
+              }),
+          cli::failed, {"item 3 failed: cause"});
+}
+
+TEST_CASE("a comparison that failed is reported, its reason told again, and leaves exit code 4") {
+  auto const what = run({}, [](auto const&) {
+    measure::comparison all;
+    all.failure = "variant \"a\": out of memory";
+    return std::optional{all};
+  });
+  CHECK(what.code == cli::failed);
+  CHECK_THAT(what.out, contains("Ended early: variant \"a\": out of memory"));
+  CHECK(what.err == "error: variant \"a\": out of memory\n");
+}
+
+TEST_CASE("a condition decides the exit code; the report is printed all the same") {
+  body const slower = [](auto const&) {
+    auto all = test::sample();
+    all.findings = {test::found("c", measure::verdict::slower, {1.1, 1.05, 1.2}, {-1, 1, 0, 0})};
+    return std::optional{all};
+  };
+  CHECK(run({}, slower).code == cli::ok);
+  auto const what = run({"--fail-if", "inconclusive,slower"}, slower);
+  CHECK(what.code == cli::gate_holds);
+  CHECK_THAT(what.out, contains("SLOWER"));
+}
+
+TEST_CASE("outputs are written whole, each to its path, quiet or not") {
+  folder const here;
+  auto const what = run({"--quiet", "--seed", "5", "--json", here / "r.json", "--csv",
+                         here / "r.csv", "--text", here / "r.txt"});
+  CHECK(what.code == 0);
+  CHECK(what.out.empty());
+  CHECK(what.err.empty());
+  CHECK(here.entries() == 5);
+  auto const back = report::parse_json(content(here / "r.json"));
+  CHECK(back.variants.size() == 4);
+  CHECK_THAT(back.where.command_line, contains("program --quiet --seed 5"));
+  CHECK(!back.where.started_at.empty());
+  CHECK(back.where.commit == "a commit");
+  CHECK_THAT(content(here / "r.csv"), Catch::Matchers::StartsWith("contrast,clock"));
+  CHECK_THAT(content(here / "r.variants.csv"), contains("pool{10 GiB} + concurrent,wall,"));
+  CHECK_THAT(content(here / "r.cells.csv"), contains("async + serialized,gpu,1,"));
+  CHECK_THAT(content(here / "r.txt"), contains("Environment"));
+}
+
+TEST_CASE("the files are written before the terminal, which may be a closed pipe") {
+  folder const here;
+  auto const path = here / "r.json";
+  struct pipe : std::stringbuf {
+    explicit pipe(fs::path file) : file_(std::move(file)) {}
+    std::streamsize xsputn(char const*, std::streamsize count) override {
+      if (!fs::exists(file_)) { early = true; }
+      return count;
+    }
+    fs::path file_;
+    bool early = false;
+  } closed{path};
+  std::ostream out{&closed};
+  std::ostringstream err;
+  std::array const argv{"program", "--json", path.c_str()};
+  cli::run(
+      static_cast<int>(argv.size()), argv.data(), {"What is tested?", "a commit"}, [](auto&) {},
+      [](auto const&) { return std::optional{test::sample()}; }, out, err);
+  CHECK(fs::exists(path));
+  CHECK(!closed.early);
+}
+
+TEST_CASE("two outputs on one path are refused") {
+  folder const here;
+  auto const path = here / "same";
+  refused(run({"--json", path, "--text", path}), cli::bad_input, {path, "its own path"});
+  CHECK(here.entries() == 0);
+}
+
+TEST_CASE("a run that fails leaves an old report as it was") {
+  folder const here;
+  assay::write_atomically(here / "r.json", "old");
+  run({"--json", here / "r.json"}, [](auto const&) -> std::optional<measure::comparison> {
+    throw std::runtime_error("failed");
+  });
+  CHECK(content(here / "r.json") == "old");
+  CHECK(here.entries() == 1);
+}
+
+TEST_CASE("a file that cannot be written after the run is a failure of the run") {
+  auto const what = run({"--quiet", "--text", "/dev/full"});
+  refused(what, cli::failed, {"/dev/full", "No space left"});
+  CHECK(what.ran);
+}
+
+TEST_CASE("a body with nothing to compare ends well and prints no report") {
+  auto const what = run({"--list"}, [](cli::options const& chosen) {
+    CHECK(chosen.list);
+    return std::optional<measure::comparison>{};
+  });
+  CHECK(what.code == 0);
+  CHECK(what.out.empty());
+}
+
+TEST_CASE("what the body knows of the environment is kept, the rest is filled in") {
+  folder const here;
+  run({"--json", here / "r.json"}, [](auto const&) {
+    auto all = test::sample();
+    all.where.device = "a device";
+    all.where.started_at = "then";
+    return std::optional{all};
+  });
+  auto const where = report::parse_json(content(here / "r.json")).where;
+  CHECK(where.device == "a device");
+  CHECK(where.started_at == "then");
+  CHECK(where.host_threads > 0);
+}
+
+TEST_CASE("the first interrupt ends the comparison, not the process") {
+  auto const what = run({}, [](cli::options const& chosen) {
+    auto const measuring = chosen.measuring();
+    CHECK(!measuring.cancelled());
+    std::raise(SIGINT);
+    CHECK(measuring.cancelled());
+    return std::optional{test::sample()};
+  });
+  CHECK(what.code == 0);
+  CHECK(!run({}).chosen.measuring().cancelled());
+}
