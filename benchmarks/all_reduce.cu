@@ -12,8 +12,8 @@
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
-#include "../examples/support/contender.cuh"
-#include <nccl_contenders.cuh>
+#include "../examples/all_reduce/contender.cuh"
+#include <nccl_contender.cuh>
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/report/format.hpp>

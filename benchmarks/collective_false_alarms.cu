@@ -11,7 +11,7 @@
 #include "support/result.hpp"
 #include "support/trials.hpp"
 
-#include "../examples/support/strategy_variants.cuh"
+#include "../examples/all_reduce/strategy_variants.cuh"
 
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Did my change make the program faster? Two builds of a program that calls assay::serve, or two
 // whole commands, judged by the same engine as two kernels in one program.
+// assay-uses: cli
 // assay-test-args: --help
 
-#include "support/cli.hpp"
-#include "support/compare_request.hpp"
-#include "support/trace_choice.hpp"
-
+#include <assay/cli/run.hpp>
+#include <assay/cli/traces.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/command_subject.hpp>
 #include <assay/measure/factorial.hpp>
@@ -27,9 +26,86 @@
 #include <vector>
 
 using namespace assay;
-using examples::compare_request;
 
 namespace {
+
+/// The program and its statistics, in three lines.
+constexpr auto compare_description =
+    "Compares two builds of a program that calls assay::serve, or two commands. Each program "
+    "starts anew in every epoch; the programs work in turn, in random order.\n"
+    "The verdict comes from the Hodges-Lehmann estimate and the exact signed-rank interval over "
+    "epochs, with several interim analyses.\n"
+    "All false verdicts together, over all cases, have at most the chance --alpha. A second "
+    "instance of OLD shows how much two equal programs differ.";
+
+/// The values of the command line of assay_compare.
+struct compare_request {
+  std::vector<std::string> programs, commands, given_labels;
+  std::string one_case, margin = "1%", alpha = "5%", clock, seed;
+  double max_seconds = 10, timeout = 60;
+  cli::options chosen;
+
+  bool of_commands() const { return !commands.empty(); }
+  std::vector<std::string> labels() const {
+    auto names = !given_labels.empty() ? given_labels : of_commands() ? commands : programs;
+    if (names[0] == names[1]) { names[1] += " (again)"; }
+    return names;
+  }
+  measure::remote_options remote() const {
+    return {.timeout = std::chrono::duration<double>{timeout}};
+  }
+};
+
+/// Adds all options to the parser.
+void declare(CLI::App& app, compare_request& into) {
+  auto const shown = [](CLI::Option* made) { return made->capture_default_str(); };
+  app.set_help_flag("--help,-h", "print this text");
+  auto* const programs = app.add_option("PROGRAM", into.programs, "OLD and NEW, as ./old ./new");
+  auto* const one = app.add_option("--case", into.one_case, "this case; else each that both have");
+  app.add_option("--command", into.commands, "a shell command; give the option twice")
+      ->allow_extra_args(false)
+      ->excludes(programs)
+      ->excludes(one);
+  app.add_option("--labels", into.given_labels, "two names for the report")
+      ->delimiter(',')
+      ->expected(2)
+      ->allow_extra_args(false);
+  app.add_flag("--list", into.chosen.list, "name the cases that both have and do nothing else");
+  shown(app.add_option("--margin", into.margin, "a difference smaller than this does not matter"));
+  shown(app.add_option("--alpha", into.alpha, "chance of any false difference"));
+  app.add_option("--clock", into.clock, "the clock that decides; else as the program says")
+      ->check(CLI::IsMember({"wall", "gpu", "submit"}));
+  shown(app.add_option("--epochs", into.chosen.epochs, "at most so many epochs per case"))
+      ->check(CLI::Range(1, 1000000));
+  shown(app.add_option("--max-seconds", into.max_seconds, "time limit per case"))
+      ->check(CLI::Range(1e-3, 1e6));
+  shown(app.add_option("--timeout", into.timeout, "seconds until a silent program is killed"))
+      ->check(CLI::Range(1e-3, 1e6));
+  app.add_option("--seed", into.seed, "repeats the inputs and the order of a run");
+  app.add_option("--json", into.chosen.files["--json"],
+                 "write everything; several cases: to X.CASE.json")
+      ->check(cli::no_option);
+  app.add_option("--fail-if", into.chosen.fail_if, "exit with 3 if any of these holds")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(cli::gate_names()));
+  app.add_flag("--quiet", into.chosen.quiet, "no report and no progress");
+  app.footer(cli::exit_code_help);
+}
+
+/// Throws `std::invalid_argument` for what the parser cannot know.
+void settle(compare_request& of) {
+  auto const refuse = [](std::string const& why) { throw std::invalid_argument(why); };
+  if (of.of_commands() && of.commands.size() != 2) { refuse("--command: give it twice"); }
+  if (!of.of_commands() && of.programs.size() != 2) { refuse("PROGRAM: name two; see --help"); }
+  using cli::value_of;
+  of.chosen.margin = cli::read_share("--margin", of.margin);
+  of.chosen.alpha = cli::read_share("--alpha", of.alpha);
+  if (!of.seed.empty()) {
+    of.chosen.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
+  }
+  cli::require_outputs(of.chosen);
+}
 
 /// The cases to compare: those that both programs have, or the one that was asked for.
 std::vector<measure::remote_case> cases(compare_request const& of) {
@@ -38,8 +114,7 @@ std::vector<measure::remote_case> cases(compare_request const& of) {
   if (of.one_case.empty()) { return both; }
   std::vector<std::string> names;
   for (auto const& each : both) { names.push_back(each.name); }
-  return {both[cli::detail::value_of("--case",
-                                     [&] { return cli::choose("case", of.one_case, names); })]};
+  return {both[cli::value_of("--case", [&] { return cli::choose("case", of.one_case, names); })]};
 }
 
 measure::comparison judged(compare_request const& of, measure::remote_case const& which,
@@ -70,8 +145,8 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
 void tell(compare_request const& of, std::string const& name, measure::comparison const& found,
           bool single) {
   auto chosen = of.chosen;
-  if (!single && !chosen.json.empty()) {
-    chosen.json = cli::trace_choice::path(chosen.json, name, ".json");
+  if (auto& json = chosen.files["--json"]; !single && !json.empty()) {
+    json = cli::variant_path(json, name, ".json");
   }
   auto const one_line = [](std::string const& text) {
     return cli::detail::one_line(std::runtime_error{text});
@@ -122,21 +197,11 @@ int main(int argc, char** argv) {
   compare_request of;
   of.chosen.epochs = measure::options{}.max_epochs;
   of.chosen.where = machine::host_environment({}, machine::command_line(argc, argv));
-  CLI::App app{examples::compare_description, "assay_compare"};
-  examples::declare(app, of);
-  try {
-    app.parse(argc, argv);
-    examples::settle(of);
+  CLI::App app{compare_description, "assay_compare"};
+  declare(app, of);
+  auto const body = [&] {
+    settle(of);
     return compare(of);
-  } catch (CLI::CallForHelp const&) {
-    std::cout << app.help();
-    return cli::ok;
-  } catch (CLI::ParseError const& error) {
-    std::cerr << "error: " << cli::detail::one_line(std::runtime_error{cli::explained(error)})
-              << "; see --help\n";
-    return cli::bad_input;
-  } catch (std::exception const& error) {
-    std::cerr << "error: " << cli::detail::one_line(error) << '\n';
-    return cli::detail::is_bad_input(error) ? cli::bad_input : cli::failed;
-  }
+  };
+  return cli::guarded(app, argc, argv, body, std::cout, std::cerr);
 }

@@ -1,14 +1,13 @@
 // assay-uses: sqlite
 
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/support/trace_stats.hpp"
-
-#include "../../examples/support/gate.hpp"
-
+#include "trace_stats/trace_stats.hpp"
 #include "catch.hpp"
+#include "cli/outcome.hpp"
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
+#include <assay/cli/gate.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 
@@ -23,24 +22,13 @@ using namespace assay::test::golden;
 using assay::test::contains;
 using assay::test::content;
 using assay::test::folder;
+using assay::test::outcome;
 namespace cli = assay::cli;
 
 namespace {
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
-
-outcome run(std::vector<std::string> words) {
-  words.insert(words.begin(), "trace_stats");
-  std::vector<char const*> argv;
-  for (auto const& word : words) { argv.push_back(word.c_str()); }
-  std::ostringstream out;
-  std::ostringstream err;
-  auto const code =
-      assay::examples::trace_stats(static_cast<int>(argv.size()), argv.data(), out, err);
-  return {code, out.str(), err.str()};
+outcome run(std::vector<std::string> const& words) {
+  return assay::test::outcome_of(words, assay::examples::trace_stats);
 }
 
 /// Two steps, each a forward with a product and, in the step alone, an optimiser.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A published A/B test of cp.async double buffering in an all-reduce of two GPUs found 0.0 %, at
+// 3.6 GB/s: a hundredth of the link, where nothing but the time of flight can matter. Does the copy
+// strategy matter at the link's limit, and against NCCL? Predicts: with all SMs within 1 % at any
+// size, as 16-byte loads already keep the link full; with 2 to 8 SMs bulk copies reach twice the
+// busbw of plain loads or more, and the link from 16 SMs on. 64 KiB to 16 MiB 1.4x to 2x NCCL.
+// Measured on two H200: bulk<4> is 6 to 25 % slower up to 4 MiB, and carries 0.69 to 0.91 of plain
+// loads on 2 to 8 SMs.
+// assay-uses: cli
+// assay-test-args: --quick --same-device 2 --epochs 12 -n 5
+
+#include "../tracing/tracing.hpp"
+#include "options.hpp"
+#include "table.hpp"
+
+#include <assay/cli/outputs.hpp>
+#include <assay/cli/run.hpp>
+#include <assay/cli/traces.hpp>
+#include <assay/core/device.hpp>
+
+#include <CLI/CLI.hpp>
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+
+namespace {
+
+/// The lines of the table's parameters and of its ranks.
+std::vector<std::string> heading(std::string parameters, comm::peers const& peers) {
+  std::array<char, 256> machine{};
+  (void)gethostname(machine.data(), machine.size() - 1);
+  std::string const name{machine.data()};
+  std::vector<std::string> lines{std::move(parameters), "#", "# Using devices"};
+  for (int rank = 0; rank < peers.ranks(); ++rank) {
+    auto const device = peers.device(rank).id;
+    cudaDeviceProp seen{};
+    check(cudaGetDeviceProperties(&seen, device));
+    lines.push_back(examples::detail::formatted(
+        "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s", rank, 0,
+        static_cast<int>(getpid()), name.substr(0, name.find('.')).c_str(), device,
+        static_cast<unsigned>(seen.pciDomainID), static_cast<unsigned>(seen.pciBusID),
+        static_cast<unsigned>(seen.pciDeviceID), seen.name));
+  }
+  return lines;
+}
+
+/// The comparison of the strategies.
+measure::comparison compared(examples::all_reduce_parameters const& given, comm::peers const& peers,
+                             cli::options const& chosen, bool clock) {
+  auto all = measure::join(examples::compare_strategies(given, peers, chosen,
+                                                        clock ? chosen.clock : measure::clock::gpu),
+                           chosen.alpha);
+  all.title = "All-reduce over " + std::to_string(peers.ranks()) +
+              " ranks: what do copy strategies change?";
+  all.changed = "strategy";
+  all.notes.emplace_back(
+      "each size is a comparison of its own, and together they have the confidence above: each is "
+      "tested at its share of alpha; times are of one graph launch, the slowest rank's");
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Ranks that share a device wait for each other's kernels, which must not queue behind them.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  examples::all_reduce_options asked;
+  cli::traces traces{examples::tracing()};
+  CLI::App const* line = nullptr;
+  std::uint64_t wrong = 0;
+  auto const body = [&](cli::options const& chosen) -> std::optional<measure::comparison> {
+    auto const given = asked.read(chosen);
+    if (chosen.list) {
+      for (auto const& each : examples::all_reduce_strategies()) { std::cout << each << '\n'; }
+      return {};
+    }
+    if (device_count() == 0 && chosen.files.empty() && chosen.fail_if.empty()) {
+      std::cerr << "no GPU: nothing is reduced\n";
+      return {};
+    }
+    traces.check();
+    cli::require_output(cli::path_of(chosen, "--json", "table"));
+    auto const peers = asked.peers(chosen);
+    auto const tables = examples::all_reduce_tables(given, peers, chosen);
+    for (auto const& each : tables) {
+      if (!chosen.quiet) {
+        examples::print_table(std::cout, each, heading(asked.heading(given), peers), given,
+                              peers.ranks());
+      }
+      wrong += examples::footer_of(each.rows, peers.ranks()).wrong;
+    }
+    std::vector<examples::block_row> blocks;
+    std::optional<measure::comparison> found;
+    if (!asked.table_only) {
+      found = compared(given, peers, chosen, line->count("--clock") != 0);
+      blocks = examples::sweep_blocks(given, peers, chosen);
+      if (!chosen.quiet) { examples::print_blocks(std::cout, blocks, given.sweep); }
+    }
+    cli::write_output(chosen, "--json", "table",
+                      examples::tables_json(tables, blocks, peers.ranks()).dump(1) + '\n');
+    if (traces.wanted()) {
+      for (auto const& [name, made] :
+           examples::trace_strategies(given, peers, chosen, traces.by())) {
+        traces.tell(made, name, chosen.quiet);
+      }
+    }
+    return found;
+  };
+  auto const code = cli::run(
+      argc, argv,
+      {"All-reduce over peer access and by NCCL: nccl-tests' table, then what copy strategies "
+       "change",
+       ASSAY_COMMIT},
+      [&](CLI::App& app) {
+        asked.add_to(app);
+        traces.add_to(app);
+        line = &app;
+      },
+      body);
+  return code != cli::bad_input && wrong != 0 ? cli::wrong_answer : code;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The null_cast experiment as a program: its options, and its half on the CPU.
+#pragma once
+
+#include "null_cast.hpp"
+
+#include <assay/cli/run.hpp>
+#include <assay/workload/null_cast.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace assay::examples {
+
+/// The options of the experiment.
+class null_cast_options {
+ public:
+  void add_to(CLI::App& app) {
+    app.option_defaults()->always_capture_default();
+    app.add_option("--rows", given_.rows, "rows of the column");
+    app.add_option("--null-fraction", given_.null_fraction, "share of nulls, 0 to 1");
+    app.add_option("--type", given_.type, "of the column: int32, int64 or float");
+    app.add_option("--threads", given_.threads, "host threads that submit");
+    app.add_option("--items", items_,
+                   "items that each thread submits in a batch (default 100, on the host 2; with "
+                   "--quick 10 and 1)");
+    app.add_flag("--sync-per-item", given_.sync_per_item,
+                 "wait for each item, as libraries do whose calls block");
+    app.add_option("--pool", pool_, "initial size of the pool on a GPU");
+    app.add_option("--variant", variant_,
+                   "run this variant alone, without comparing (a profiler's run); --list names "
+                   "them");
+    app.add_option("--batches", batches_, "how many batches of it (default 10)");
+  }
+
+  /// The parameters. Throws `std::invalid_argument` for values that are not possible. The host runs
+  /// so few items, unless told how many, that two cores take five minutes for 24 epochs.
+  null_cast_parameters read(bool host, bool quick) {
+    auto of = given_;
+    of.items = items_.value_or(host ? (quick ? 1 : 2) : (quick ? 10 : 100));
+    of.pool_bytes = cli::value_of("--pool", [&] { return cli::parse_bytes(pool_); });
+    cli::require_between("--rows", of.rows, std::int64_t{1}, std::int64_t{1} << 40);
+    cli::require_between("--null-fraction", of.null_fraction, 0.0, 1.0);
+    cli::choose("type", of.type, {"int32", "int64", "float"});
+    cli::require_count("--threads", of.threads);
+    cli::require_count("--items", of.items);
+    cli::require_count("--batches", batches_.value_or(1));
+    if (batches_ && variant_.empty()) {
+      throw std::invalid_argument("--batches " + std::to_string(*batches_) +
+                                  ": it counts the batches of one variant; name it by --variant");
+    }
+    return of;
+  }
+
+  /// The variant that runs alone; null where all are compared.
+  trace::variant_runs const* alone(cli::variants const& all) const {
+    if (variant_.empty()) { return nullptr; }
+    return &cli::run_alone(all, variant_, batches_.value_or(10));
+  }
+
+ private:
+  null_cast_parameters given_;
+  std::optional<int> items_, batches_;
+  std::string pool_ = "10GiB", variant_;
+};
+
+inline constexpr auto null_cast_host_title =
+    "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
+
+/// The half on the CPU: three passes or one, submitted at once or under one mutex.
+inline std::optional<measure::comparison> null_cast_on_host(null_cast_options& asked,
+                                                            cli::options const& chosen) {
+  auto const given = asked.read(true, chosen.quick);
+  auto const all = given.with_type([&]<class T>(T) {
+    auto const passes = given.work<workloads::null_cast<T>>();
+    pipeline const control{passes, on::host{1}, given.concurrent()};
+    return cross(given, control, std::pair{std::string{"three-passes"}, passes},
+                 std::pair{std::string{"fused"}, given.work<workloads::null_cast_fused<T>>()});
+  });
+  if (!chosen.list && asked.alone(all) != nullptr) { return {}; }
+  auto measuring = chosen.measuring(on::host{1});
+  measuring.title = null_cast_host_title;
+  return cli::list_or_compare(chosen, all, measuring);
+}
+
+}  // namespace assay::examples

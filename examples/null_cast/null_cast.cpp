@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four threads each submit 100 items of CAST(COALESCE(x, 0) AS DOUBLE), with temporaries allocated
+// per item. Does the allocator change what a mutex round the submission costs?
+// Predicts: yes. The driver's allocator adds calls that take the driver's locks, so the threads
+// wait for each other also without the mutex, and the mutex has less left to take away.
+// assay-uses: cli
+// assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
+
+#include "../tracing/tracing.hpp"
+#include "answers.hpp"
+#include "host_half.hpp"
+
+#include <assay/cli/explaining.hpp>
+#include <assay/cli/host_half.hpp>
+
+using namespace assay;
+
+namespace {
+
+std::optional<measure::comparison> on_device(examples::null_cast_options& asked,
+                                             cli::options const& chosen,
+                                             cli::explaining const& explaining) {
+  auto const given = asked.read(false, chosen.quick);
+  auto const all = examples::null_cast_on_device(given, on::device{chosen.device});
+  if (!chosen.list) {
+    if (auto const* what = asked.alone(all)) {
+      explaining.record(what->open(), what->label, chosen.quiet);
+      return {};
+    }
+  }
+  auto measuring = chosen.measuring();
+  measuring.title = "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)";
+  auto found = cli::list_or_compare(chosen, all, measuring);
+  if (!found) { return {}; }
+  explaining.explain(chosen, *found, all.runs());
+  examples::answer_allocator_questions(*found);
+  return found;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::null_cast_options asked;
+  cli::explaining explaining{examples::tracing()};
+  return cli::run(
+      argc, argv,
+      {"Which allocator, submitted how? On a GPU; without one, or with --host, on the CPU.",
+       ASSAY_COMMIT},
+      [&](CLI::App& app) {
+        asked.add_to(app);
+        explaining.add_to(app);
+      },
+      [&](cli::options const& chosen) {
+        return cli::runs_on_host(chosen, explaining) ? examples::null_cast_on_host(asked, chosen)
+                                                     : on_device(asked, chosen, explaining);
+      });
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does it pay to fuse three passes over a nullable column into one, and does a mutex round the
+// submission hurt, on the CPU? Runs anywhere: no GPU and no CUDA toolkit needed.
+// Predicts: one pass is faster by about the ratio of bytes moved (1.9x for int32); the mutex costs
+// as much as there are cores for the threads.
+// assay-uses: cli
+// assay-test-args: --quick --rows 20000 --threads 2
+
+#include "host_half.hpp"
+
+using namespace assay;
+
+int main(int argc, char** argv) {
+  examples::null_cast_options asked;
+  return cli::run(
+      argc, argv, {examples::null_cast_host_title, ASSAY_COMMIT},
+      [&](CLI::App& app) { asked.add_to(app); },
+      [&](cli::options const& chosen) { return examples::null_cast_on_host(asked, chosen); });
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// For a build with CUPTI and without SQLite 3.
+#include "tracing.hpp"
+
+#include <assay/cli/cupti_tracing.hpp>
+
+assay::cli::tracing assay::examples::tracing() { return cli::cupti_tracing(); }
