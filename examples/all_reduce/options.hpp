@@ -84,8 +84,10 @@ class all_reduce_options {
     of.windows = windows_ == 2;
     of.nccl = !no_nccl_ && same_device_ == 0;  // NCCL takes one rank on a device
     require_devices(chosen);
-    if (table_only && chosen.files.contains("--text")) {
-      throw std::invalid_argument("--text: there is no report with --table-only");
+    for (auto const& [option, path] : chosen.files) {
+      if (!table_only || option == "--json") { continue; }
+      throw std::invalid_argument(option +
+                                  ": with --table-only there is --json alone, of the table");
     }
     return of;
   }

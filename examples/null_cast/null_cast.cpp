@@ -8,7 +8,7 @@
 
 #include "../tracing/tracing.hpp"
 #include "answers.hpp"
-#include "host_half.hpp"
+#include "options.hpp"
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
@@ -17,16 +17,14 @@ using namespace assay;
 
 namespace {
 
-std::optional<measure::comparison> on_device(examples::null_cast_options& asked,
+std::optional<measure::comparison> on_device(examples::null_cast_options const& asked,
                                              cli::options const& chosen,
                                              cli::explaining const& explaining) {
   auto const given = asked.read(false, chosen.quick);
   auto const all = examples::null_cast_on_device(given, on::device{chosen.device});
-  if (!chosen.list) {
-    if (auto const* what = asked.alone(all)) {
-      explaining.record(what->open(), what->label, chosen.quiet);
-      return {};
-    }
+  if (auto const* what = asked.run_alone(all, chosen)) {
+    explaining.record(what->open(), what->label, chosen.quiet);
+    return {};
   }
   auto measuring = chosen.measuring();
   measuring.title = "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)";

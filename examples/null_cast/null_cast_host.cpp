@@ -6,7 +6,7 @@
 // assay-uses: cli
 // assay-test-args: --quick --rows 20000 --threads 2
 
-#include "host_half.hpp"
+#include "options.hpp"
 
 using namespace assay;
 

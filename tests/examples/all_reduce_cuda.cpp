@@ -207,6 +207,7 @@ TEST_CASE("options that make no sense are refused in one line", "[examples]") {
            {{"-o", "prod"}, "unknown -o 'prod'"},
            {{"--algorithm", "ring"}, "unknown --algorithm 'ring'"},
            {{"--table-only", "--text", "x.txt"}, "--text: "},
+           {{"--table-only", "--csv", "x.csv"}, "--csv: "},
            {{"-g", "1"}, "-g 1: an all-reduce takes 2"},
            {{"--same-device", "1"}, "--same-device 1: an all-reduce takes 2"},
            {{"--same-device", "2", "-g", "2"}, "--same-device 2: -g is"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The null_cast experiment as a program: its options, and its half on the CPU.
+/// The options of the null_cast experiment, and its half on the CPU.
 #pragma once
 
 #include "null_cast.hpp"
@@ -40,7 +40,7 @@ class null_cast_options {
 
   /// The parameters. Throws `std::invalid_argument` for values that are not possible. The host runs
   /// so few items, unless told how many, that two cores take five minutes for 24 epochs.
-  null_cast_parameters read(bool host, bool quick) {
+  null_cast_parameters read(bool host, bool quick) const {
     auto of = given_;
     of.items = items_.value_or(host ? (quick ? 1 : 2) : (quick ? 10 : 100));
     of.pool_bytes = cli::value_of("--pool", [&] { return cli::parse_bytes(pool_); });
@@ -57,9 +57,9 @@ class null_cast_options {
     return of;
   }
 
-  /// The variant that runs alone; null where all are compared.
-  trace::variant_runs const* alone(cli::variants const& all) const {
-    if (variant_.empty()) { return nullptr; }
+  /// Runs the variant that is to run alone, and returns it; null where all are compared or listed.
+  trace::variant_runs const* run_alone(cli::variants const& all, cli::options const& chosen) const {
+    if (chosen.list || variant_.empty()) { return nullptr; }
     return &cli::run_alone(all, variant_, batches_.value_or(10));
   }
 
@@ -73,7 +73,7 @@ inline constexpr auto null_cast_host_title =
     "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
 
 /// The half on the CPU: three passes or one, submitted at once or under one mutex.
-inline std::optional<measure::comparison> null_cast_on_host(null_cast_options& asked,
+inline std::optional<measure::comparison> null_cast_on_host(null_cast_options const& asked,
                                                             cli::options const& chosen) {
   auto const given = asked.read(true, chosen.quick);
   auto const all = given.with_type([&]<class T>(T) {
@@ -82,7 +82,7 @@ inline std::optional<measure::comparison> null_cast_on_host(null_cast_options& a
     return cross(given, control, std::pair{std::string{"three-passes"}, passes},
                  std::pair{std::string{"fused"}, given.work<workloads::null_cast_fused<T>>()});
   });
-  if (!chosen.list && asked.alone(all) != nullptr) { return {}; }
+  if (asked.run_alone(all, chosen) != nullptr) { return {}; }
   auto measuring = chosen.measuring(on::host{1});
   measuring.title = null_cast_host_title;
   return cli::list_or_compare(chosen, all, measuring);
