@@ -21,6 +21,7 @@ LAYERS = [
     {"measure", "trace"},
     {"chrome", "nsys", "cupti"},
     {"report"},
+    {"page"},
     {"compare"},
     {"cli"},
 ]

@@ -6,7 +6,8 @@ import pathlib
 from headers import Graph, umbrella_includes
 
 ABOUT = {
-    "no_cuda.hpp": "All headers that need no CUDA toolkit, but those of the trace: they are in trace.hpp.",
+    "no_cuda.hpp": "All headers that need no CUDA toolkit, but those of the trace, which are in\n"
+                   "/// trace.hpp, and of the page.",
     "assay.hpp": "All headers that need no nvcc: those of no_cuda.hpp, and those that need the toolkit's\n"
                  "/// headers and runtime; but those of the trace.",
     "assay.cuh": "Everything, for nvcc; but the trace is in trace.hpp, and what needs an optional package is\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// All headers that need no CUDA toolkit, but those of the trace: they are in trace.hpp.
+/// All headers that need no CUDA toolkit, but those of the trace, which are in
+/// trace.hpp, and of the page.
 #pragma once
 
 #include <assay/arrays/array_view.hpp>
@@ -86,7 +87,11 @@
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/report/csv.hpp>
+#include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
+#include <assay/report/headline.hpp>
+#include <assay/report/junit.hpp>
+#include <assay/report/markdown.hpp>
 #include <assay/report/progress.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/table.hpp>

@@ -218,37 +218,46 @@ inline void notes(std::ostream& out, measure::comparison const& all) {
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 
-inline void environment(std::ostream& out, measure::comparison const& all) {
+/// The machine, the program and the seed of a comparison, each under its name; what is unknown is
+/// left out.
+inline std::vector<std::pair<std::string, std::string>> environment_lines(
+    measure::comparison const& all) {
   auto const& where = all.where;
-  heading(out, "Environment");
-  auto const line = [&](std::string_view name, std::string const& value) {
-    if (value.empty()) { return; }
-    auto const title = "  " + std::string{name} + std::string(12 - name.size(), ' ');
-    out << wrapped(value, title, std::string(14, ' '));
-  };
   auto const join = [](std::string const& left, std::string const& right) {
     return left.empty() || right.empty() ? left + right : left + ", " + right;
   };
   auto const unit = [](double value, char const* name) {
     return std::isfinite(value) ? fixed(value, 0) + name : std::string{};
   };
-  line("device", where.device);
   auto state =
       join(join(unit(where.sm_clock_mhz, " MHz SM"), unit(where.memory_clock_mhz, " MHz memory")),
            join(unit(where.power_watts, " W"), unit(where.temperature_celsius, " C")));
-  line("state", state);
   std::string reasons;
   for (auto const& reason : where.throttle_reasons) { reasons = join(reasons, reason); }
-  line("throttled", reasons);
-  line("software", join(join(where.driver.empty() ? "" : "driver " + where.driver,
-                             where.toolkit.empty() ? "" : "toolkit " + where.toolkit),
-                        where.compiler));
-  line("host", join(where.host_cpu,
-                    where.host_threads > 0 ? std::to_string(where.host_threads) + " threads" : ""));
-  line("commit", where.commit);
-  line("started", where.started_at);
-  line("seed", std::to_string(all.seed));
-  line("repeat", repeat_line(all));
+  auto const software = join(join(where.driver.empty() ? "" : "driver " + where.driver,
+                                  where.toolkit.empty() ? "" : "toolkit " + where.toolkit),
+                             where.compiler);
+  auto const threads =
+      where.host_threads > 0 ? std::to_string(where.host_threads) + " threads" : "";
+  std::vector<std::pair<std::string, std::string>> lines{{"device", where.device},
+                                                         {"state", state},
+                                                         {"throttled", reasons},
+                                                         {"software", software},
+                                                         {"host", join(where.host_cpu, threads)},
+                                                         {"commit", where.commit},
+                                                         {"started", where.started_at},
+                                                         {"seed", std::to_string(all.seed)},
+                                                         {"repeat", repeat_line(all)}};
+  std::erase_if(lines, [](auto const& each) { return each.second.empty(); });
+  return lines;
+}
+
+inline void environment(std::ostream& out, measure::comparison const& all) {
+  heading(out, "Environment");
+  for (auto const& [name, value] : environment_lines(all)) {
+    auto const title = "  " + name + std::string(12 - name.size(), ' ');
+    out << wrapped(value, title, std::string(14, ' '));
+  }
 }
 
 }  // namespace detail

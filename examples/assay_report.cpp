@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did a comparison find? Its JSON file as a page, as Markdown, as JUnit XML or as CSV, on any
+// machine; no GPU and no CUDA toolkit needed.
+// assay-test-args: --help
+
+#include "support/cli.hpp"
+
+#include <assay/core/atomic_file.hpp>
+#include <assay/page/explanation_table.hpp>
+#include <assay/page/page.hpp>
+#include <assay/report/csv.hpp>
+#include <assay/report/json.hpp>
+#include <assay/report/junit.hpp>
+#include <assay/report/markdown.hpp>
+#include <assay/report/short_text.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr auto description =
+    "Shows saved comparisons: the JSON files that experiments and assay_compare write with "
+    "--json.\n"
+    "Without an option it prints the short report. A FILE of an explanation is shown with the "
+    "comparison before it.";
+
+constexpr auto examples =
+    "Examples:\n"
+    "  assay_report run.json                            the short report\n"
+    "  assay_report run.json --html run.html            a page: charts and tables in one file\n"
+    "  assay_report a.json b.json --html both.html      a page with two sections\n"
+    "  assay_report run.json --markdown pr.md           for a pull request\n"
+    "  assay_report run.json --junit ci.xml --fail-if slower,unproven\n"
+    "  assay_report new.json --baseline old.json --html page.html\n"
+    "Exit codes: 0 done; 2 bad input; 4 a file could not be written. With --fail-if also: 1 a "
+    "wrong "
+    "answer; 3 a condition holds; 5 a guard forbids a verdict.";
+
+struct request {
+  std::vector<std::string> files, fail_if;
+  std::string html, markdown, junit, csv, baseline;
+};
+
+/// A saved comparison, and the explanations that came with it.
+struct saved {
+  std::string name;
+  measure::comparison of;
+  std::vector<report::page_table> tables;
+};
+
+report::document read(std::string const& path) {
+  try {
+    require_readable(path);
+  } catch (read_error const& error) {
+    throw std::invalid_argument(std::string{error.what()} +
+                                ": name a JSON file that a comparison wrote with --json");
+  }
+  std::ifstream file{path, std::ios::binary};
+  try {
+    return report::document::parse(file);
+  } catch (report::document::parse_error const& error) {
+    throw std::invalid_argument(path + " is not JSON: name a file that --json wrote (" +
+                                error.what() + ")");
+  }
+}
+
+std::string schema_of(report::document const& from) {
+  auto const found = from.is_object() ? from.find("schema") : from.end();
+  return found != from.end() && found->is_string() ? found->get<std::string>() : "none";
+}
+
+/// Calls `parse` for a document of this file; a refusal names the path and the remedy.
+template <class Parse>
+auto parsed(std::string const& path, Parse const& parse) {
+  try {
+    return parse();
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument(path + ": " + error.what() +
+                                "; write it anew with --json of the program that measured");
+  }
+}
+
+saved comparison_in(std::string const& path, report::document const& from) {
+  if (schema_of(from) != "assay.comparison") {
+    throw std::invalid_argument(path + ": its schema is " + schema_of(from) +
+                                ": assay_report reads assay.comparison, which --json writes");
+  }
+  return parsed(path, [&] {
+    saved found{fs::path{path}.stem().string(), report::from_json(from), {}};
+    if (from.contains("explanation")) {
+      found.tables.push_back(report::explanation_table(from["explanation"]));
+    }
+    return found;
+  });
+}
+
+std::deque<saved> read_all(std::vector<std::string> const& files) {
+  std::deque<saved> all;
+  for (auto const& path : files) {
+    auto const from = read(path);
+    if (schema_of(from) != "assay.explanation") {
+      all.push_back(comparison_in(path, from));
+    } else if (all.empty()) {
+      throw std::invalid_argument(path + " is an explanation: name its comparison before it");
+    } else {
+      all.back().tables.push_back(parsed(path, [&] { return report::explanation_table(from); }));
+    }
+  }
+  return all;
+}
+
+/// The files to write, each with its content.
+using outputs = std::vector<std::pair<std::string, std::string>>;
+
+void add_csv(outputs& to, std::string const& path, measure::comparison const& of) {
+  auto const add = [&](std::string const& name, auto const& print) {
+    std::ostringstream text;
+    print(text, of);
+    to.emplace_back(name, text.str());
+  };
+  add(path, report::csv::findings);
+  add(cli::beside(path, "variants").string(), report::csv::variants);
+  add(cli::beside(path, "cells").string(), report::csv::cells);
+}
+
+outputs made(request const& of, std::deque<saved> const& all, measure::comparison const* baseline) {
+  outputs to;
+  std::vector<report::page_part> parts;
+  std::vector<measure::comparison const*> comparisons;
+  std::string markdown;
+  for (auto const& each : all) {
+    parts.push_back({each.of, baseline, each.tables});
+    comparisons.push_back(&each.of);
+    markdown += report::markdown(each.of, baseline);
+  }
+  auto const gate = [&](measure::finding const& found) {
+    auto const met = std::ranges::find_if(
+        of.fail_if, [&](std::string const& condition) { return cli::meets(found, condition); });
+    return met == of.fail_if.end() ? std::string{} : *met;
+  };
+  if (!of.html.empty()) { to.emplace_back(of.html, report::page(parts)); }
+  if (!of.markdown.empty()) { to.emplace_back(of.markdown, markdown); }
+  if (!of.junit.empty()) { to.emplace_back(of.junit, report::junit(comparisons, gate)); }
+  for (auto const& each : all) {
+    if (of.csv.empty()) { break; }
+    add_csv(to, all.size() == 1 ? of.csv : cli::beside(of.csv, each.name).string(), each.of);
+  }
+  return to;
+}
+
+/// Refuses two outputs of one path, and a path that no file can have.
+void require_outputs(outputs const& all) {
+  for (auto const& [path, content] : all) {
+    auto const& name = path;
+    if (std::ranges::count(all, name, &outputs::value_type::first) > 1) {
+      throw std::invalid_argument("two outputs are written to " + name +
+                                  ": give each its own path");
+    }
+    try {
+      require_writable(name);
+    } catch (file_error const& error) {
+      throw std::invalid_argument(std::string{error.what()} + "; choose another path");
+    }
+  }
+}
+
+std::string told(std::deque<saved> const& all, measure::comparison const* baseline) {
+  std::string text;
+  for (auto const& each : all) {
+    text += (text.empty() ? "" : "\n") + report::short_text(each.of);
+    if (baseline == nullptr) { continue; }
+    text += "  saved, " + report::origin_text(*baseline) + ":\n";
+    for (auto const& [now, then] : report::beside(each.of, *baseline)) {
+      if (now->primary && then != nullptr) {
+        text += report::wrapped(report::sentence(*then, *baseline) + ".", "    ", "      ");
+      }
+    }
+    text += report::wrapped(report::baseline_caveat, "  ", "  ");
+  }
+  return report::printable(text, true);
+}
+
+int report_all(request const& of) {
+  for (auto const& condition : of.fail_if) {
+    cli::detail::value_of("--fail-if",
+                          [&] { return cli::choose("condition", condition, cli::gate_names()); });
+  }
+  auto const all = read_all(of.files);
+  std::optional<saved> baseline;
+  if (!of.baseline.empty()) { baseline = comparison_in(of.baseline, read(of.baseline)); }
+  auto const* const old = baseline ? &baseline->of : nullptr;
+  auto const files = made(of, all, old);
+  require_outputs(files);
+  // The files come before the terminal, where a closed pipe ends the process.
+  for (auto const& [path, content] : files) { write_atomically(path, content); }
+  if (files.empty()) { std::cout << told(all, old) << std::flush; }
+  for (auto const& each : all) {
+    auto const code = of.fail_if.empty() ? cli::ok : cli::judge(each.of, of.fail_if);
+    if (code != cli::ok) { return code; }
+  }
+  return cli::ok;
+}
+
+void declare(CLI::App& app, request& into) {
+  app.set_help_flag("--help,-h", "print this text");
+  app.footer(examples);
+  app.add_option("FILE", into.files, "comparisons as JSON")->required();
+  for (auto const& [name, path, what] :
+       {std::tuple{"--html", &into.html, "write a page: one file, which loads nothing"},
+        std::tuple{"--markdown", &into.markdown, "write Markdown for a pull request"},
+        std::tuple{"--junit", &into.junit, "write JUnit XML: a test case for each contrast"},
+        std::tuple{"--csv", &into.csv, "write X.csv, X.variants.csv and X.cells.csv"},
+        std::tuple{"--baseline", &into.baseline, "show this saved comparison beside the others"}}) {
+    app.add_option(name, *path, what)->check(cli::no_option)->type_name("FILE");
+  }
+  app.add_option("--fail-if", into.fail_if,
+                 "fail the test cases, and exit with 3, if any holds: slower, faster, different, "
+                 "inconclusive, unproven")
+      ->delimiter(',');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  request of;
+  CLI::App app{description, "assay_report"};
+  declare(app, of);
+  try {
+    app.parse(argc, argv);
+    return report_all(of);
+  } catch (CLI::CallForHelp const&) {
+    std::cout << app.help();
+    return cli::ok;
+  } catch (CLI::ParseError const& error) {
+    std::cerr << "error: " << cli::detail::one_line(std::runtime_error{cli::explained(error)})
+              << "; see --help\n";
+    return cli::bad_input;
+  } catch (std::exception const& error) {
+    std::cerr << "error: " << report::printable(cli::detail::one_line(error)) << '\n';
+    return cli::detail::is_bad_input(error) ? cli::bad_input : cli::failed;
+  }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to page. The figures of a comparison: effects, epochs, distributions, cells.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/page/parts.hpp>
+#include <assay/report/headline.hpp>
+#include <assay/report/short_text.hpp>
+#include <assay/stats/signed_rank.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::report::detail {
+
+/// A row of a plot that is a list: a name, a strip of the chart, and a value in words.
+inline std::string strip_row(std::string const& name, std::string const& strip,
+                             std::string const& value) {
+  return element("li", "",
+                 element("span", "name", name) + element("span", "strip", strip) +
+                     element("span", "value", value));
+}
+
+/// The forest plot of a clock: a row for each contrast, all on one axis.
+inline std::string forest(measure::comparison const& all, measure::clock on, page_ids& ids,
+                          page_budget const& budget) {
+  auto const found = shown_findings(all, on);
+  auto const bound = 1 + all.margin;
+  std::vector<double> ratios{bound, 1 / bound};
+  for (auto const* each : found) {
+    if (has_interval(each->effect)) {
+      ratios.insert(ratios.end(), {each->effect.ratio, each->effect.low, each->effect.high});
+    }
+  }
+  auto const x = ratio_axis(ratios, "the control's", on);
+  axis const y;
+  std::string rows;
+  for (std::size_t i = 0; i < std::min(found.size(), budget.marks); ++i) {
+    auto const& each = *found[i];
+    chart strip{each.contrast_name, sentence(each, all), x, y, 22, {false, false}};
+    strip.band_x(1 / bound, bound);
+    strip.rule_x(1);
+    auto const& [ratio, low, high, confidence] = each.effect;
+    bool const open = each.outcome == measure::verdict::inconclusive ||
+                      each.outcome == measure::verdict::unproven;
+    if (each.outcome != measure::verdict::wrong_answer && has_interval(each.effect)) {
+      strip.marks({{.x = ratio,
+                    .y = 0.5,
+                    .text = effect_and_interval(each),
+                    .open = open,
+                    .x_low = std::max(low, x.low),
+                    .x_high = std::min(high, x.high)}},
+                  0);
+    }
+    rows += strip_row(escaped(each.contrast_name), strip.svg(ids.next()),
+                      element("b", verdict_class(each), verdict_text(each)) + " " +
+                          escaped(effect_and_interval(each))) +
+            "\n";
+  }
+  chart const scale{"Axis", x.label, x, y, 1, {true, false}};
+  return element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), ""));
+}
+
+/// The findings of a clock as a table.
+inline html_table findings_table(measure::comparison const& all, measure::clock on) {
+  html_table rows{
+      {"contrast", "clock", "verdict", "effect", "low", "high", "confidence", "noise", "in words"}};
+  for (auto const* each : shown_findings(all, on)) {
+    auto const& [ratio, low, high, confidence] = each->effect;
+    bool const timed =
+        each->outcome != measure::verdict::wrong_answer && has_interval(each->effect);
+    auto const decimals = effect_decimals(each->effect);
+    auto const share = [&](double value) {
+      return timed ? html_cell{signed_percent(value - 1, decimals) + " %", value} : html_cell{"-"};
+    };
+    rows.add({each->contrast_name, to_string(on), verdict_text(*each), share(ratio), share(low),
+              share(high), html_cell{setting_percent(confidence), confidence},
+              timed ? html_cell{percent(each->noise), each->noise} : html_cell{"-"},
+              sentence(*each, all)});
+  }
+  return rows;
+}
+
+/// The effects of a contrast in the order of epochs, with the estimate of each interim analysis.
+inline figure epoch_figure(measure::finding const& of, measure::comparison const& all,
+                           page_ids& ids) {
+  std::vector<mark> effects, analyses;
+  std::vector<double> values, sample;
+  for (double const each : of.epoch_effects) {
+    auto const ratio = std::exp(each);
+    auto const number = static_cast<double>(effects.size() + 1);
+    effects.push_back({.x = number, .y = ratio, .text = "epoch " + fixed(number, 0)});
+    values.push_back(ratio);
+  }
+  auto const add = [&](double at, measure::estimate const& effect) {
+    analyses.push_back({.x = at,
+                        .y = effect.ratio,
+                        .text = interval_text(effect),
+                        .y_low = effect.low,
+                        .y_high = effect.high});
+    if (has_interval(effect)) { values.insert(values.end(), {effect.low, effect.high}); }
+  };
+  for (auto const& each : all.analyses) {
+    auto const count = static_cast<std::size_t>(std::max(each.epochs, 0));
+    if (count == 0 || count >= of.epoch_effects.size()) { continue; }  // the last one is below
+    auto const found =
+        stats::signed_rank_interval(std::span{of.epoch_effects}.first(count), each.critical_value);
+    add(each.epochs + 0.5, {std::exp(found.estimate), std::exp(found.low), std::exp(found.high)});
+  }
+  auto const last = static_cast<double>(of.epoch_effects.size());
+  add(last + 1, of.effect);
+  values.insert(values.end(), {1 + all.margin, 1 / (1 + all.margin)});
+  axis x{.label = "epoch, in run order", .low = 0, .high = last + 2};
+  auto const title = of.contrast_name + " (" + clock_name(of.on) + ")";
+  chart drawn{title, "Effects of " + fixed(last, 0) + " epochs. " + sentence(of, all), x,
+              ratio_axis(values, "the control's", of.on), 150};
+  drawn.band_y(1 / (1 + all.margin), 1 + all.margin);
+  drawn.rule_y(1);
+  drawn.marks(effects, 0);
+  for (auto const& each : analyses) { drawn.rule_x(each.x, "analysis"); }
+  drawn.marks(analyses, 1);
+  return {title, {}, drawn.svg(ids.next()), {}};
+}
+
+/// The effects of all epochs as a table.
+inline html_table epoch_table(measure::comparison const& all) {
+  html_table rows{{"contrast", "clock", "epoch", "effect"}};
+  for (auto const* of : shown_findings(all, all.primary)) {
+    for (std::size_t i = 0; i < of->epoch_effects.size(); ++i) {
+      auto const share = std::expm1(of->epoch_effects[i]);
+      rows.add({of->contrast_name, to_string(of->on), count_cell(i + 1),
+                html_cell{signed_percent(share, percent_decimals(share)) + " %", share}});
+    }
+  }
+  return rows;
+}
+
+/// The seconds of a variant's cells on the primary clock that are finite.
+inline std::vector<double> finite_cells(measure::variant_result const& of, measure::clock on) {
+  auto cells = of.cells[static_cast<std::size_t>(on)];
+  std::erase_if(cells, [](double each) { return !std::isfinite(each); });
+  return cells;
+}
+
+/// The ends of the values that are no far outliers: those within three quartile ranges of a
+/// quartile (Tukey's outer fences).
+inline std::pair<double, double> fences(std::vector<double> values) {
+  auto const [median, q1, q3, low, high, count] = stats::summarise(std::move(values));
+  return {std::max(low, q1 - 3 * (q3 - q1)), std::min(high, q3 + 3 * (q3 - q1))};
+}
+
+/// The share of cells at or below a time, for each variant of a group.
+inline figure distribution(measure::comparison const& all, std::vector<std::size_t> const& group,
+                           page_ids& ids, page_budget const& budget) {
+  figure made{.title = "Distribution of cells, " + clock_name(all.primary)};
+  std::vector<double> ends;
+  std::string names;
+  for (auto const i : group) {
+    auto const cells = finite_cells(all.variants[i], all.primary);
+    if (cells.empty()) { continue; }
+    auto const [low, high] = fences(cells);
+    ends.insert(ends.end(), {low, high});
+    names += (names.empty() ? "" : ", ") + all.variants[i].label;
+  }
+  if (ends.empty()) { return {}; }
+  auto const x = time_axis(ends, all.primary);
+  chart drawn{"Share of cells at or below a time: " + names, "The table has the quantiles.", x,
+              axis{.label = "share of cells", .text = [](double v) { return percent(v, 0); }}, 220};
+  std::size_t beyond = 0, total = 0;
+  for (std::size_t style = 0; style < group.size(); ++style) {
+    auto cells = finite_cells(all.variants[group[style]], all.primary);
+    std::ranges::sort(cells);
+    std::vector<place> steps;
+    auto const stride =
+        std::max<std::size_t>(1, cells.size() / std::min<std::size_t>(budget.marks, 400));
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      beyond += x.holds(cells[i]) ? 0 : 1;
+      if (i % stride == 0 || i + 1 == cells.size()) {
+        steps.push_back({cells[i], static_cast<double>(i + 1) / static_cast<double>(cells.size())});
+      }
+    }
+    total += cells.size();
+    drawn.steps(steps, style);
+    made.legend.emplace_back(style, all.variants[group[style]].label);
+  }
+  if (beyond > 0) {
+    made.note = count(beyond) + " of " + count(total) + " cells are outside of the picture.";
+  }
+  made.picture = drawn.svg(ids.next());
+  return made;
+}
+
+/// Quantiles of each variant on each clock.
+inline html_table quantile_table(measure::comparison const& all) {
+  html_table rows{{"variant", "clock", "median", "first quartile", "third quartile", "minimum",
+                   "maximum", "cells", "rate at the median"}};
+  for (auto const& each : all.variants) {
+    for (auto const on : measure::all_clocks) {
+      auto const& seconds = each.on(on);
+      if (!std::isfinite(seconds.median)) { continue; }
+      rows.add({each.label, to_string(on), time_cell(seconds.median), time_cell(seconds.q1),
+                time_cell(seconds.q3), time_cell(seconds.min), time_cell(seconds.max),
+                count_cell(seconds.count),
+                on == measure::clock::submit ? "-" : rate_of(all, each, seconds.median)});
+    }
+  }
+  return rows;
+}
+
+/// A cell in time: the second of its start, or its number where the record has no times.
+struct timed_cell {
+  double at = 0, seconds = 0, sm_hertz = 0;
+  int epoch = -1;
+};
+
+inline std::vector<timed_cell> cells_in_time(measure::comparison const& all, std::size_t variant) {
+  auto const clock = static_cast<std::size_t>(all.primary);
+  std::vector<timed_cell> found;
+  for (auto const& each : all.cells) {
+    if (static_cast<std::size_t>(each.variant) != variant) { continue; }
+    found.push_back({each.start_seconds, each.seconds[clock], each.sm_hertz, each.epoch});
+  }
+  if (!all.cells.empty()) { return found; }
+  for (double const seconds : all.variants[variant].cells[clock]) {
+    found.push_back(
+        {static_cast<double>(found.size()), seconds, std::numeric_limits<double>::quiet_NaN(), -1});
+  }
+  return found;
+}
+
+/// Cells over time, one chart for each variant on common axes, and the SM clock where recorded.
+inline std::vector<figure> cells_over_time(measure::comparison const& all, page_ids& ids,
+                                           page_budget const& budget) {
+  std::vector<figure> made;
+  std::vector<double> times{0}, ratios{1}, hertz;
+  std::vector<place> clocks;
+  for (std::size_t v = 0; v < all.variants.size(); ++v) {
+    std::vector<double> own;
+    for (auto const& each : cells_in_time(all, v)) {
+      times.push_back(each.at);
+      own.push_back(each.seconds / all.variants[v].on(all.primary).median);
+      if (std::isfinite(each.sm_hertz)) {
+        hertz.push_back(each.sm_hertz);
+        clocks.push_back({each.at, each.sm_hertz});
+      }
+    }
+    std::erase_if(own, [](double each) { return !std::isfinite(each); });
+    if (own.empty()) { continue; }
+    auto const [low, high] = fences(own);
+    ratios.insert(ratios.end(), {low, high});
+  }
+  if (times.size() == 1) { return made; }
+  bool const timed = !all.cells.empty();
+  auto const x = axis_over(times, timed ? "s since the start" : "cell, in run order", plain_number);
+  auto const y = ratio_axis(ratios, "the median's", all.primary);
+  auto const thinned = [&](std::vector<place> places) {
+    auto const stride = places.size() / budget.marks + 1;
+    std::vector<place> kept;
+    for (std::size_t i = 0; i < places.size(); i += stride) { kept.push_back(places[i]); }
+    return kept;
+  };
+  auto const dropped = [&](chart& into) {
+    for (auto const& each : all.epoch_records) {
+      if (!each.dropped.empty()) {
+        into.band_x(each.start_seconds, each.start_seconds + each.seconds, "dropped");
+      }
+    }
+  };
+  for (std::size_t v = 0; v < all.variants.size(); ++v) {
+    auto const median = all.variants[v].on(all.primary).median;
+    std::vector<place> places;
+    std::size_t beyond = 0;
+    for (auto const& each : cells_in_time(all, v)) {
+      places.push_back({each.at, each.seconds / median});
+      beyond += std::isfinite(each.seconds) && !y.holds(places.back().y) ? 1 : 0;
+    }
+    auto const kept = thinned(places);
+    chart drawn{"Cells of " + all.variants[v].label + " over time",
+                count(places.size()) + " cells; median " + duration(median) + " (" +
+                    clock_name(all.primary) + ").",
+                x, y, 110};
+    dropped(drawn);
+    drawn.rule_y(1);
+    drawn.dots(kept, 0);
+    auto note = beyond > 0 ? count(beyond) + " cells are outside of the picture. " : "";
+    if (kept.size() < places.size()) {
+      note += count(kept.size()) + " of " + count(places.size()) +
+              " cells are shown, to keep the page small.";
+    }
+    made.push_back({all.variants[v].label, {}, drawn.svg(ids.next()), note});
+  }
+  if (!hertz.empty()) {
+    chart drawn{
+        "SM clock over time", "The SM clock of all cells.", x,
+        axis_over(hertz, "GHz, SM clock", [](double value) { return plain_number(value * 1e-9); }),
+        110};
+    dropped(drawn);
+    drawn.dots(thinned(clocks), 0);
+    made.push_back({"SM clock of all cells", {}, drawn.svg(ids.next()), {}});
+  }
+  return made;
+}
+
+/// The median of each variant in each epoch; empty for a record without epochs of cells.
+inline html_table epoch_medians(measure::comparison const& all) {
+  html_table rows{{"epoch", "variant", "begins at", "clock", "median", "SM clock", "cells"}};
+  for (std::size_t v = 0; v < all.variants.size(); ++v) {
+    auto const cells = cells_in_time(all, v);
+    for (auto const& epoch : all.epoch_records) {
+      std::vector<double> seconds, hertz;
+      for (auto const& each : cells) {
+        if (each.epoch != epoch.number) { continue; }
+        seconds.push_back(each.seconds);
+        hertz.push_back(each.sm_hertz);
+      }
+      if (seconds.empty()) { continue; }
+      auto const clock = stats::summarise(hertz).median;
+      rows.add({html_cell{std::to_string(epoch.number) + (epoch.dropped.empty() ? "" : ", dropped"),
+                          static_cast<double>(epoch.number)},
+                all.variants[v].label, time_cell(epoch.start_seconds), to_string(all.primary),
+                time_cell(stats::summarise(seconds).median),
+                std::isfinite(clock) ? html_cell{frequency(clock), clock} : html_cell{"-"},
+                count_cell(seconds.size())});
+    }
+  }
+  return rows;
+}
+
+}  // namespace assay::report::detail

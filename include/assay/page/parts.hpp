@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to page. The parts that a page is made of: figures with their legends and tables.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/page/chart.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/words.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::report::detail {
+
+/// What a page may hold: it is made smaller until the page is below its size limit.
+struct page_budget {
+  std::size_t marks =
+      std::numeric_limits<std::size_t>::max();  ///< dots in a chart, rows in a table
+  std::size_t charts = std::numeric_limits<std::size_t>::max();  ///< charts of one kind
+  bool limited() const { return marks != std::numeric_limits<std::size_t>::max(); }
+};
+
+/// Ids that are unique in a page.
+class page_ids {
+ public:
+  std::string next() { return "c" + std::to_string(++last_); }
+
+ private:
+  int last_ = 0;
+};
+
+inline std::string element(std::string_view name, std::string_view kind, std::string const& inner) {
+  return "<" + std::string{name} + (kind.empty() ? "" : " class=\"" + std::string{kind} + "\"") +
+         ">" + inner + "</" + std::string{name} + ">";
+}
+
+/// A cell of a table: its text, and the number that it is sorted by.
+struct html_cell {
+  std::string text;
+  double order = std::numeric_limits<double>::quiet_NaN();
+  html_cell(std::string shown) : text(std::move(shown)) {}
+  html_cell(char const* shown) : text(shown) {}
+  html_cell(std::string_view shown) : text(shown) {}
+  html_cell(std::string shown, double value) : text(std::move(shown)), order(value) {}
+};
+
+inline html_cell time_cell(double seconds) { return {duration(seconds), seconds}; }
+inline html_cell count_cell(std::uint64_t value) {
+  return {count(value), static_cast<double>(value)};
+}
+
+/// A table whose columns are sorted by their heads. Texts are escaped when it is printed.
+class html_table {
+ public:
+  explicit html_table(std::vector<std::string> head) : head_(std::move(head)) {}
+  void add(std::vector<html_cell> row) { rows_.push_back(std::move(row)); }
+  bool empty() const noexcept { return rows_.empty(); }
+
+  /// The table, of at most `most` rows; below it a line says what was left out.
+  std::string html(std::string const& caption, std::size_t most) const {
+    std::string head, body;
+    for (auto const& each : head_) {
+      head += "<th scope=\"col\"><button type=\"button\">" + escaped(each) + "</button></th>";
+    }
+    for (std::size_t i = 0; i < std::min(most, rows_.size()); ++i) {
+      body += "<tr>";
+      for (auto const& each : rows_[i]) {
+        body += std::isnan(each.order)
+                    ? "<td>"
+                    : "<td class=\"n\" data-n=\"" + csv_number(each.order) + "\">";
+        body += escaped(each.text) + "</td>";
+      }
+      body += "</tr>\n";
+    }
+    auto const rest = rows_.size() > most
+                          ? element("p", "left-out",
+                                    "The table shows " + count(most) + " of " +
+                                        count(rows_.size()) + " rows, to keep the page small.")
+                          : "";
+    return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
+           "\"><table><caption>" + escaped(caption) + "</caption><thead><tr>" + head +
+           "</tr></thead><tbody>" + body + "</tbody></table></div>" + rest;
+  }
+
+  /// The table behind a line that opens it.
+  std::string folded(std::string const& caption, std::size_t most) const {
+    if (empty()) { return {}; }
+    return "<details><summary>Table: " + escaped(caption) + "</summary>" + html(caption, most) +
+           "</details>";
+  }
+
+ private:
+  static std::string csv_number(double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", value);
+    return text.data();
+  }
+
+  std::vector<std::string> head_;
+  std::vector<std::vector<html_cell>> rows_;
+};
+
+/// A picture with its title, its legend and a line below it.
+struct figure {
+  std::string title;
+  std::vector<std::pair<std::size_t, std::string>> legend{};  ///< style and label
+  std::string picture{};                                      ///< markup
+  std::string note{};
+
+  std::string html() const {
+    std::string keys;
+    for (auto const& [style, label] : legend) {
+      keys += "<li>" + chart_key(style) + escaped(label) + "</li>";
+    }
+    return "<figure><figcaption>" + escaped(title) + "</figcaption>" +
+           (keys.empty() ? "" : "<ul class=\"legend\">" + keys + "</ul>") + picture +
+           (note.empty() ? "" : element("p", "note", escaped(note))) + "</figure>";
+  }
+};
+
+/// Figures side by side where there is room. A line tells how many were left out.
+inline std::string figures(std::vector<figure> const& all, std::size_t most) {
+  std::string inner;
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) { inner += all[i].html() + "\n"; }
+  auto text = element("div", "figures", inner);
+  if (all.size() > most) {
+    text += element("p", "left-out",
+                    count(most) + " of " + count(all.size()) +
+                        " charts are shown, to keep the page small; the tables tell of all.");
+  }
+  return text;
+}
+
+/// `wall clock`.
+inline std::string clock_name(measure::clock on) { return std::string{to_string(on)} + " clock"; }
+
+/// What one value of a clock is the time of.
+inline std::string_view per_what(measure::clock on) {
+  return on == measure::clock::submit ? "per item" : "per launch";
+}
+
+/// A unit in which numbers of this size are short.
+struct time_unit {
+  double factor = 1;
+  std::string_view name = "s";
+};
+inline time_unit unit_for(double seconds) {
+  if (seconds >= 1) { return {1, "s"}; }
+  if (seconds >= 1e-3) { return {1e3, "ms"}; }
+  return seconds >= 1e-6 ? time_unit{1e6, "us"} : time_unit{1e9, "ns"};
+}
+
+/// An axis of times in the unit of its largest value. The label names unit and clock.
+inline axis time_axis(std::vector<double> const& seconds, measure::clock on) {
+  auto sorted = seconds;
+  std::erase_if(sorted, [](double each) { return !(each > 0) || !std::isfinite(each); });
+  std::ranges::sort(sorted);
+  bool const wide = !sorted.empty() && sorted.back() > 8 * sorted.front();
+  auto const unit = unit_for(sorted.empty() ? 1 : sorted.back());
+  return axis_over(
+      sorted, std::string{unit.name} + " " + std::string{per_what(on)} + ", " + clock_name(on),
+      [unit](double value) { return plain_number(value * unit.factor); }, wide);
+}
+
+/// A logarithmic axis of ratios of times to `reference`, with changes in per cent, or factors where
+/// they are large.
+inline axis ratio_axis(std::vector<double> ratios, std::string const& reference,
+                       measure::clock on) {
+  ratios.push_back(1);
+  auto made = axis_over(ratios, {}, {}, true);
+  bool const factors = made.high / made.low > 6;
+  made.label =
+      (factors ? "time over " : "change of time against ") + reference + ", " + clock_name(on);
+  made.text = [factors](double ratio) {
+    auto const share = 100 * (ratio - 1);
+    return factors ? plain_number(ratio) + "x"
+                   : (share > 1e-9 ? "+" : "") + plain_number(std::round(share * 1e4) / 1e4) + " %";
+  };
+  return made;
+}
+
+/// The class of a verdict, for its colour.
+inline std::string verdict_class(measure::finding const& found) {
+  if (found.what == measure::contrast::kind::interaction && stats::is_sign(found.outcome)) {
+    return "verdict differs";
+  }
+  switch (found.outcome) {
+    case measure::verdict::faster:
+      return "verdict faster";
+    case measure::verdict::slower:
+      return "verdict slower";
+    case measure::verdict::equivalent:
+      return "verdict equal";
+    case measure::verdict::wrong_answer:
+      return "verdict wrong";
+    default:
+      return "verdict open";
+  }
+}
+
+/// True for an interaction on this clock that has a sign.
+inline bool has_interaction(measure::comparison const& all, measure::clock on) {
+  return std::ranges::any_of(all.findings, [on](measure::finding const& each) {
+    return each.on == on && each.what == measure::contrast::kind::interaction &&
+           stats::is_sign(each.outcome);
+  });
+}
+
+/// The findings on a clock as a page shows them: interactions, differences, and main effects only
+/// where no interaction has a sign, since a mean over opposite effects misleads.
+inline std::vector<measure::finding const*> shown_findings(measure::comparison const& all,
+                                                           measure::clock on) {
+  using kind = measure::contrast::kind;
+  std::vector<measure::finding const*> found;
+  for (auto const what : {kind::interaction, kind::difference, kind::main_effect}) {
+    if (what == kind::main_effect && has_interaction(all, on)) { continue; }
+    for (auto const& each : all.findings) {
+      if (each.on == on && each.what == what) { found.push_back(&each); }
+    }
+  }
+  return found;
+}
+
+/// Variants that verdicts on the primary clock connect, each group with at most as many as there
+/// are styles; the first variant of a group is in all parts of it.
+inline std::vector<std::vector<std::size_t>> variant_groups(measure::comparison const& all) {
+  std::vector<std::size_t> root(all.variants.size());
+  for (std::size_t i = 0; i < root.size(); ++i) { root[i] = i; }
+  for (auto const& each : all.findings) {
+    auto first = root.size();
+    for (std::size_t i = 0; i < std::min(root.size(), each.weights.size()); ++i) {
+      if (each.weights[i] == 0) { continue; }
+      if (first == root.size()) { first = root[i]; }
+      std::ranges::replace(root, root[i], first);
+    }
+  }
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t head = 0; head < root.size(); ++head) {
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < root.size(); ++i) {
+      if (root[i] != head) { continue; }
+      if (members.size() == chart_styles) {
+        groups.push_back(std::exchange(members, {members.front()}));
+      }
+      members.push_back(i);
+    }
+    if (!members.empty()) { groups.push_back(std::move(members)); }
+  }
+  return groups;
+}
+
+}  // namespace assay::report::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The style of charts and pages, and the script of a page. Neither loads anything.
+#pragma once
+
+#include <assay/core/requirements.hpp>
+
+#include <string_view>
+
+namespace assay::report {
+
+/// The colours of charts, for light and dark, and how their parts are drawn.
+inline constexpr std::string_view chart_style = R"(
+:root{color-scheme:light dark;--page:#fff;--ink:#1b1f24;--soft:#57606a;--line:#d8dde3;
+--band:#e9edf2;
+--s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346}
+@media (prefers-color-scheme:dark){:root{--page:#15181c;--ink:#e7eaed;--soft:#a0a9b4;--line:#363d46;
+--band:#272e36;--s0:#74b4ff;--s1:#ff9f5c;--s2:#63d193;--s3:#d7a0ff;--s4:#e2c450;--s5:#ff869d}}
+@media print{:root{color-scheme:light;--page:#fff;--ink:#000;--soft:#333;--line:#bbb;--band:#e4e4e4;
+--s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346}}
+.s0{--c:var(--s0);--d:none}.s1{--c:var(--s1);--d:7 3}.s2{--c:var(--s2);--d:2 3}
+.s3{--c:var(--s3);--d:9 3 2 3}.s4{--c:var(--s4);--d:14 4}.s5{--c:var(--s5);--d:4 2 1 2 1 2}
+svg.chart,svg.chart svg{overflow:visible}
+svg.chart{display:block;box-sizing:content-box;font:12px system-ui,sans-serif;
+font-variant-numeric:tabular-nums}
+svg text{fill:var(--soft)}svg .note{fill:var(--ink);paint-order:stroke;stroke:var(--page);
+stroke-width:3px}
+svg .unit{font-size:12px}
+svg line{stroke:var(--line)}svg .base{stroke:var(--soft)}svg .rule{stroke:var(--soft)}
+svg .analysis{stroke:var(--soft);stroke-dasharray:2 4}
+svg .band{fill:var(--band)}svg .dropped{fill:var(--s5);fill-opacity:.2}
+svg path{vector-effect:non-scaling-stroke}
+svg .line{fill:none;stroke:var(--c);stroke-width:1.8;stroke-dasharray:var(--d);
+stroke-linejoin:round}
+svg .between{fill:var(--c);fill-opacity:.18}
+svg .dots{fill:none;stroke:var(--c);stroke-width:3;stroke-linecap:round;stroke-opacity:.55}
+svg .interval{stroke:var(--c);stroke-width:2.2}
+svg .mark path{fill:var(--c);stroke:var(--page);stroke-width:.8}
+svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
+svg .bar{fill:var(--c);stroke:var(--page)}
+svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
+stroke-width:2}
+svg .heat text{fill:var(--ink)}
+svg.key{vertical-align:-1px;margin-right:6px;overflow:visible}svg.key svg{overflow:visible}
+)";
+
+/// The style of a page around its charts.
+inline constexpr std::string_view page_style = R"(
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif;
+overflow-wrap:anywhere}
+main{max-width:1120px;margin:0 auto;padding:28px 20px 60px}
+h1{font-size:1.15rem;font-weight:600;color:var(--soft);margin:0 0 6px}
+h2{font-size:1.15rem;margin:44px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
+.headline{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:46em}
+.soft,.note,.left-out,.legend{color:var(--soft);font-size:.875rem}
+p{margin:6px 0;max-width:62em}
+.left-out{border-left:3px solid var(--s1);padding-left:10px}
+nav ul,.legend,.forest{list-style:none;padding:0;margin:8px 0}
+nav li,.legend li{display:inline-block;margin:0 22px 4px 0}
+a{color:var(--s0)}
+.verdict{font-weight:650;white-space:nowrap}
+.faster{color:var(--s2)}.slower{color:var(--s1)}.wrong{color:var(--s5)}.equal{color:var(--s0)}
+.differs{color:var(--s3)}
+.open{color:var(--soft)}
+.forest li{display:grid;grid-template-columns:minmax(0,5fr) minmax(0,5fr) minmax(0,4fr);gap:0 26px;
+align-items:center;padding:5px 0;border-bottom:1px solid var(--line);font-size:.875rem;
+line-height:1.35}
+.forest li:last-child{border:0}
+.value{font-variant-numeric:tabular-nums}
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr));
+gap:26px 36px}
+figure{margin:12px 0 0;min-width:0;break-inside:avoid}
+.figures>figure:only-child{grid-column:1/-1;max-width:700px}
+figcaption{font-size:.9375rem;font-weight:600;line-height:1.35}
+details{margin:12px 0}summary{cursor:pointer;color:var(--s0);font-size:.9375rem}
+.scroll{overflow-x:auto;max-width:100%}
+table{border-collapse:collapse;font-size:.875rem;line-height:1.4;margin:6px 0;overflow-wrap:normal}
+caption{text-align:left;color:var(--soft);padding:2px 0 6px}
+th,td{text-align:left;vertical-align:top;padding:3px 16px 3px 0;border-bottom:1px solid var(--line)}
+td{max-width:30em}td:first-child{min-width:11em}
+.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+th button{all:unset;cursor:pointer;font-weight:600;white-space:nowrap}
+th button:focus-visible,summary:focus-visible,.scroll:focus-visible,
+a:focus-visible{outline:2px solid var(--s0);outline-offset:2px}
+th button::after{content:" \2195";color:var(--soft)}
+th[aria-sort=ascending] button::after{content:" \2191"}
+th[aria-sort=descending] button::after{content:" \2193"}
+dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:3px 20px;font-size:.9375rem}
+dt{color:var(--soft)}dd{margin:0}
+code{font:.9em ui-monospace,monospace;background:var(--band);padding:2px 6px;border-radius:4px}
+@media (max-width:720px){main{padding:18px 14px 40px}.headline{font-size:1.25rem}
+.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 12px}
+dl{grid-template-columns:minmax(0,1fr);gap:0}
+dd{margin-bottom:8px}}
+@media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav{display:none}
+h2{break-after:avoid}.figures{grid-template-columns:1fr 1fr}}
+)";
+
+/// Sorts a table by the column whose head is pressed, and back.
+inline constexpr std::string_view page_script = R"(
+document.addEventListener("click", function (event) {
+  const button = event.target.closest("th button");
+  if (!button) { return; }
+  const head = button.parentNode, body = head.closest("table").tBodies[0];
+  const up = head.getAttribute("aria-sort") !== "ascending";
+  for (const each of head.parentNode.cells) { each.removeAttribute("aria-sort"); }
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const key = row => {
+    const cell = row.cells[head.cellIndex];
+    return "n" in cell.dataset ? Number(cell.dataset.n) : cell.textContent;
+  };
+  const order = (a, b) => {
+    const x = key(a), y = key(b);
+    if (typeof x !== typeof y) { return typeof x === "number" ? -1 : 1; }
+    return typeof x === "number" ? x - y : x.localeCompare(y, "en", {numeric: true});
+  };
+  const rows = Array.from(body.rows).sort((a, b) => up ? order(a, b) : order(b, a));
+  for (const row of rows) { body.append(row); }
+});
+)";
+
+}  // namespace assay::report

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The one sentence that a report begins with, and a saved result beside a new one.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/short_text.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::report {
+
+/// The verdict of a comparison: a word, and a sentence with its full stop.
+struct headline {
+  std::string verdict;  ///< empty where several verdicts are counted
+  std::string sentence;
+  measure::finding const* of = nullptr;  ///< the finding that the sentence is about
+};
+
+/// The headline: a wrong answer if there is one, else the interaction, else the only verdict, else
+/// the number of verdicts of each kind.
+inline headline headline_of(measure::comparison const& all) {
+  std::vector<measure::finding const*> primary;
+  for (auto const& each : all.findings) {
+    if (each.primary) { primary.push_back(&each); }
+  }
+  auto const about = [&](auto const& is) {
+    auto const found = std::ranges::find_if(primary, [&](auto const* each) { return is(*each); });
+    return found == primary.end() ? nullptr : *found;
+  };
+  auto const* one =
+      about([](auto const& each) { return each.outcome == measure::verdict::wrong_answer; });
+  if (one == nullptr) {
+    one = about([](auto const& each) { return each.what == measure::contrast::kind::interaction; });
+  }
+  if (one == nullptr && primary.size() == 1) { one = primary.front(); }
+  if (one != nullptr) { return {detail::verdict_text(*one), sentence(*one, all) + ".", one}; }
+  if (!all.failure.empty()) { return {"", "The comparison ended early: " + all.failure + ".", {}}; }
+  if (primary.empty()) { return {"", "Nothing was compared.", nullptr}; }
+  std::vector<std::pair<std::string, int>> counts;
+  for (auto const* each : primary) {
+    auto const word = detail::verdict_text(*each);
+    auto const known = std::ranges::find(counts, word, &std::pair<std::string, int>::first);
+    ++(known == counts.end() ? counts.emplace_back(word, 0) : *known).second;
+  }
+  std::ranges::stable_sort(counts, std::greater<>{}, &std::pair<std::string, int>::second);
+  std::string text;
+  for (auto const& [word, count] : counts) {
+    text += (text.empty() ? "" : "; ") + std::to_string(count) + " " + word;
+  }
+  return {"",
+          std::to_string(primary.size()) + " verdicts on the " +
+              std::string{to_string(all.primary)} + " clock: " + text + ".",
+          nullptr};
+}
+
+/// What a saved result is good for; every report says so beside one.
+inline constexpr auto baseline_caveat =
+    "A saved result proves nothing about this one: machine, clocks and day may differ. "
+    "To judge a change, compare both builds in one run (assay_compare).";
+
+/// A finding beside that of the same contrast and clock in a saved result.
+struct baseline_pair {
+  measure::finding const* now = nullptr;
+  measure::finding const* saved = nullptr;  ///< null where the saved result lacks it
+};
+
+inline std::vector<baseline_pair> beside(measure::comparison const& now,
+                                         measure::comparison const& saved) {
+  std::vector<baseline_pair> pairs;
+  for (auto const& each : now.findings) {
+    auto const same = std::ranges::find_if(saved.findings, [&](auto const& other) {
+      return other.contrast_name == each.contrast_name && other.on == each.on;
+    });
+    pairs.push_back({&each, same == saved.findings.end() ? nullptr : &*same});
+  }
+  return pairs;
+}
+
+/// An effect with its interval: `+54.8 % [+49.1, +60.9]`. Empty where nothing was timed.
+inline std::string effect_and_interval(measure::finding const& of) {
+  if (of.outcome == measure::verdict::wrong_answer) { return {}; }
+  return has_interval(of.effect) ? effect_text(of.effect) + " " + interval_text(of.effect)
+                                 : "no bound yet";
+}
+
+/// The machine and the build of a result, on one line.
+inline std::string origin_text(measure::comparison const& of) {
+  std::string text;
+  for (auto const& each :
+       {of.where.device.empty() ? of.where.host_cpu : of.where.device,
+        of.where.commit.empty() ? "" : "commit " + of.where.commit, of.where.started_at}) {
+    if (!each.empty()) { text += (text.empty() ? "" : ", ") + each; }
+  }
+  return text;
+}
+
+}  // namespace assay::report

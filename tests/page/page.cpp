@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "report/sample.hpp"
+
+#include <assay/page/page.hpp>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using assay::test::contains;
+
+namespace {
+
+std::size_t count_of(std::string const& part, std::string const& in) {
+  std::size_t found = 0;
+  for (auto at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) { ++found; }
+  return found;
+}
+
+/// A factorial with an interaction of this outcome, epochs, cells and a hidden control.
+measure::comparison factorial(measure::verdict interaction) {
+  auto all = test::sample();
+  all.findings = {
+      test::found("memory x submission", interaction, {0.8, 0.7, 0.9}, {1, -1, -1, 1}),
+      test::found("async against pool", measure::verdict::slower, {1.2, 1.1, 1.3}, {-1, 0, 1, 0}),
+      test::found("mean of memory", measure::verdict::slower, {1.3, 1.2, 1.4},
+                  {-0.5, -0.5, 0.5, 0.5})};
+  all.findings[0].what = measure::contrast::kind::interaction;
+  all.findings[2].what = measure::contrast::kind::main_effect;
+  for (auto& each : all.findings) { each.epoch_effects = {0.1, 0.2, 0.15, 0.12}; }
+  all.analyses = {{2, 0.01, -1, {measure::verdict::inconclusive}}, {4, 0.01, 0, {interaction}}};
+  all.hidden_control = {1.001, 0.99, 1.01, 0.99};
+  return all;
+}
+
+/// A comparison of as many variants with as many cells each, half of an hour long.
+measure::comparison large(int variants, int cells) {
+  measure::comparison all;
+  all.title = "large";
+  for (int v = 0; v < variants; ++v) {
+    all.variants.push_back(test::sample_variant("variant", std::to_string(v), 1e-3));
+    all.variants.back().axes.clear();
+    all.variants.back().cells = {};
+    for (int i = 0; i < cells; ++i) {
+      double const seconds = 1e-3 * (1 + 0.01 * std::sin(i * 1.7 + v));
+      all.cells.push_back({i / 16, i % 16, v, i % 2, 0.4 * i, {seconds, seconds, 1e-6}, 1.9e9});
+      all.variants.back().cells[0].push_back(seconds);
+    }
+    if (v == 0) { continue; }
+    std::vector<double> weights(static_cast<std::size_t>(variants), 0.0);
+    weights[0] = -1;
+    weights[static_cast<std::size_t>(v)] = 1;
+    all.findings.push_back(test::found("contrast " + std::to_string(v),
+                                       measure::verdict::equivalent, {1, 0.999, 1.001}, weights));
+  }
+  for (int i = 0; i <= cells / 16; ++i) {
+    all.epoch_records.push_back({i, 1, 6.4 * i, 6.4, 0, ""});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a page names each contrast and variant, and begins with the verdict and its clock") {
+  auto const all = factorial(measure::verdict::faster);
+  auto const page = report::page({{all}});
+  for (auto const& each : all.findings) { CHECK_THAT(page, contains(each.contrast_name)); }
+  for (auto const& each : all.variants) { CHECK_THAT(page, contains(each.label)); }
+  auto const head = page.substr(page.find("class=\"headline\""), 400);
+  CHECK_THAT(head,
+             contains("verdict differs") && contains("DIFFERENT:") && contains("(wall clock)"));
+  CHECK(page.find("class=\"headline\"") < page.find("<h2>"));
+  CHECK_THAT(page, contains("second instance against its first"));
+  CHECK_THAT(page, contains("<dt>seed</dt><dd>42</dd>"));
+}
+
+TEST_CASE("a page loads nothing") {
+  auto const page = report::page({{factorial(measure::verdict::faster)}});
+  for (auto const* part : {"http", "src=", "url(", "@import", "<link"}) {
+    INFO(part);
+    CHECK(page.find(part) == std::string::npos);
+  }
+}
+
+TEST_CASE("main effects are drawn only where the factors do not interact") {
+  auto const strip = std::string{"aria-label=\"mean of memory\""};
+  CHECK_THAT(report::page({{factorial(measure::verdict::equivalent)}}), contains(strip));
+  auto const page = report::page({{factorial(measure::verdict::slower)}});
+  CHECK(page.find(strip) == std::string::npos);
+  CHECK_THAT(page,
+             contains("Not shown, since the factors interact and a mean over opposite effects "
+                      "misleads: mean of memory."));
+  CHECK(page.find("Interaction plot") < page.find("aria-label=\"async against pool\""));
+}
+
+TEST_CASE("text of a record is escaped everywhere") {
+  auto all = factorial(measure::verdict::faster);
+  std::string const evil = "</script><b onclick='x'>\x1b&";
+  all.title = all.where.device = all.where.command_line = all.failure = all.changed = evil;
+  all.notes = all.caveats = {evil};
+  all.answers = all.reasons = {{evil, {evil}}};
+  all.epoch_records = {{0, 1, 0, 1, 0, evil}};
+  all.where.throttle_reasons = {evil};
+  for (auto& each : all.findings) { each.contrast_name = each.reason = evil; }
+  for (auto& each : all.variants) {
+    each.label = evil;
+    for (auto& [axis, choice] : each.axes) { axis += evil, choice += evil; }
+    each.submission = measure::submission_profile{{1, 2, 3, 4}, {}, {}, {}, 1};
+  }
+  auto const page =
+      report::page({{.of = all,
+                     .baseline = &all,
+                     .tables = {{evil, {evil}, report::detail::html_table{{evil}}}}}});
+  CHECK(page.find("<b onclick") == std::string::npos);
+  CHECK(count_of("</script>", page) == 1);
+  CHECK(page.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a large comparison stays below the limit, and the page says what it left out") {
+  auto const few = large(3, 100);
+  CHECK(report::page({{few}}).find("left out to keep") == std::string::npos);
+  auto const many = large(60, 2000);
+  auto const page = report::page({{many}});
+  CHECK(page.size() < report::page_limit + 20'000);
+  CHECK_THAT(page, contains("Parts are left out to keep the page small") &&
+                       contains("cells are shown, to keep the page small") &&
+                       contains("rows, to keep the page small"));
+}
+
+TEST_CASE("cells outside of the picture are counted") {
+  auto all = large(2, 200);
+  all.variants[1].cells[0][7] = 1;
+  all.cells[207].seconds[0] = 1;
+  CHECK_THAT(report::page({{all}}), contains("1 of 400 cells are outside of the picture.") &&
+                                        contains("1 cells are outside of the picture."));
+}
+
+TEST_CASE("a sweep has a curve, and open markers where a verdict names a faster variant") {
+  auto all = large(4, 64);
+  for (std::size_t i = 0; i < 4; ++i) {
+    all.variants[i].label = "block " + std::to_string(64 << i);
+  }
+  all.findings[1].outcome = measure::verdict::slower;
+  auto const page = report::page({{all}});
+  CHECK_THAT(page, contains("Time over block, wall clock") && contains("slower than"));
+  CHECK(count_of("mark s0 open", page.substr(page.find("<h2>Sweep"), 5000)) == 1);
+}
+
+TEST_CASE("an interval of an interim analysis is that of the epochs before it") {
+  auto all = factorial(measure::verdict::faster);
+  all.findings = {all.findings[1]};
+  all.findings[0].epoch_effects = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+  all.analyses = {{4, 0.2, 0, {}}, {6, 0.1, 0, {}}};
+  auto const page = report::page({{all}});
+  // Walsh averages of the first four effects: from 0.1 to 0.4.
+  CHECK_THAT(page, contains("<title>[+10.5, +49.2]</title>"));
+}
+
+TEST_CASE("several comparisons are sections of one page, and a saved one proves nothing") {
+  auto const one = factorial(measure::verdict::faster);
+  auto two = large(2, 32);
+  auto const page = report::page({{.of = one, .baseline = &two}, {two}});
+  CHECK_THAT(page, contains("<a href=\"#part-") && contains(">large</a>"));
+  CHECK_THAT(page, contains(report::escaped(report::baseline_caveat)) &&
+                       contains("not in the saved result"));
+  CHECK(count_of("<section", page) == 2);
+}
