@@ -228,7 +228,7 @@ class chart {
            "\" text-anchor=\"" + std::string{anchor} + "\">" + escaped(text) + "</text>";
   }
 
-  static constexpr int pixels_of_a_letter = 7;  // an upper bound at 12 px, digits and signs alike
+  static constexpr int pixels_of_a_letter = 8;  // of digits and signs at 12 px, in wide fonts
   static int width_of(std::string const& text) {
     return pixels_of_a_letter * static_cast<int>(text.size());
   }
@@ -266,7 +266,7 @@ inline std::string chart::svg(std::string const& id) const {
     if (!shown_.y) { break; }
     auto const y = top(each);
     auto const text = y_.label_of(each);
-    margin = std::max(margin, width_of(text) + 8);
+    margin = std::max(margin, width_of(text) + 12);
     if (y_.categories.empty()) { segment(grid, 0, y, 100, y, "grid"); }
     grid += words(0, y, -8, 4, "end", "tick", text);
   }

@@ -67,7 +67,7 @@ a{color:var(--s0)}
 align-items:center;padding:5px 0;border-bottom:1px solid var(--line);font-size:.875rem;
 line-height:1.35}
 .forest li:last-child{border:0}
-.value{font-variant-numeric:tabular-nums}
+.strip{padding:0 20px}.value{font-variant-numeric:tabular-nums}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr));
 gap:26px 36px}
 figure{margin:12px 0 0;min-width:0;break-inside:avoid}
@@ -90,7 +90,7 @@ dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:3px 20px;fon
 dt{color:var(--soft)}dd{margin:0}
 code{font:.9em ui-monospace,monospace;background:var(--band);padding:2px 6px;border-radius:4px}
 @media (max-width:720px){main{padding:18px 14px 40px}.headline{font-size:1.25rem}
-.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 12px}
+.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 0}
 dl{grid-template-columns:minmax(0,1fr);gap:0}
 dd{margin-bottom:8px}}
 @media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav{display:none}
