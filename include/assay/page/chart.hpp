@@ -78,6 +78,12 @@ inline std::string chart_key(std::size_t style) {
          std::string{detail::marker_path(style)} + "\"/></svg></svg>";
 }
 
+/// The sign of bars in a legend.
+inline std::string bar_key(std::size_t style) {
+  return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar " +
+         detail::style_class(style) + "\" width=\"14\" height=\"12\"/></svg>";
+}
+
 /// A chart under construction. Values that are not finite are left out.
 class chart {
  public:

@@ -172,10 +172,10 @@ inline std::vector<response_line> response_lines(sweep const& of) {
   return lines;
 }
 
-/// The time over a swept field. An open marker is a variant that a verdict calls slower than
-/// another one.
-inline figure response_figure(measure::comparison const& all, sweep const& of, page_ids& ids) {
-  auto const lines = response_lines(of);
+/// The time over a swept field, on some of its lines. An open marker is a variant that a verdict
+/// calls slower than another one.
+inline figure response_figure(measure::comparison const& all, sweep const& of,
+                              std::vector<response_line> const& lines, page_ids& ids) {
   auto const dominated = dominated_by(all);
   bool const narrow = lines.size() == 1;  // bands of several lines would hide each other
   std::vector<double> ends;

@@ -259,7 +259,7 @@ inline std::vector<figure> cells_over_time(measure::comparison const& all, page_
   if (times.size() == 1) { return made; }
   bool const timed = !all.cells.empty();
   auto const x = axis_over(times, timed ? "s since the start" : "cell, in run order", plain_number);
-  auto const y = ratio_axis(ratios, "the median's", all.primary);
+  auto const y = ratio_axis(ratios, "the median", all.primary);
   auto const thinned = [&](std::vector<place> places) {
     auto const stride = places.size() / budget.marks + 1;
     std::vector<place> kept;

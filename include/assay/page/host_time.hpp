@@ -56,7 +56,7 @@ inline std::string host_section(measure::comparison const& all, page_ids& ids,
                         duration(total.mean * 1e-9) + " mean");
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    keys += element("li", "", chart_key(i) + parts[i].first);
+    keys += element("li", "", bar_key(i) + parts[i].first);
   }
   chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
   return element("h2", "", "Host time of an item") +

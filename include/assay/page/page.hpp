@@ -141,7 +141,13 @@ inline std::string sweep_section(measure::comparison const& all, page_ids& ids,
   if (!found || !std::ranges::all_of(all.variants, timed)) { return {}; }
   std::vector<figure> curves, maps;
   if (found->fields.size() == 1 || found->fields[1].levels().size() < 3) {
-    curves.push_back(response_figure(all, *found, ids));
+    auto lines = response_lines(*found);
+    while (!lines.empty()) {  // in parts that have a style for each line
+      auto const end =
+          lines.begin() + static_cast<std::ptrdiff_t>(std::min(lines.size(), chart_styles));
+      curves.push_back(response_figure(all, *found, {lines.begin(), end}, ids));
+      lines.erase(lines.begin(), end);
+    }
   }
   if (found->fields.size() == 2) { maps = heat_maps(all, *found, ids); }
   return title_of("Sweep") + figures(curves, budget.charts) + figures(maps, budget.charts) +

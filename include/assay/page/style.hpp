@@ -37,7 +37,7 @@ svg .dots{fill:none;stroke:var(--c);stroke-width:3;stroke-linecap:round;stroke-o
 svg .interval{stroke:var(--c);stroke-width:2.2}
 svg .mark path{fill:var(--c);stroke:var(--page);stroke-width:.8}
 svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
-svg .bar{fill:var(--c);stroke:var(--page)}
+svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{fill-opacity:.15}
 svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
 stroke-width:2}
 svg .heat text{fill:var(--ink)}
