@@ -136,3 +136,10 @@ TEST_CASE("fewer ticks are drawn where their labels are long") {
   chart const wordy{"t", "d", x, over(0, 1), 100, {true, false}};
   CHECK(count_of("class=\"tick\"", wordy.svg("a")) == 2);
 }
+
+TEST_CASE("ticks whose labels would meet on a narrow screen are not drawn") {
+  auto x = over(0.72, 1.6, true);  // -20 % to +60 % come closer and closer
+  x.text = [](double) { return "+20 %"; };
+  chart const drawn{"t", "d", x, over(0, 1), 100, {true, false}};
+  CHECK(count_of("class=\"tick\"", drawn.svg("a")) == 2);  // 1 and 1.5
+}

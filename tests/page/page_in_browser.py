@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WIDTHS = (360, 1600)
+WIDTHS = (360, 760, 1600)
 
 # What is wrong with the page as it is shown, as a list of sentences.
 LOOK = r"""(() => {

@@ -238,13 +238,19 @@ class chart {
   static int width_of(std::string const& text) {
     return pixels_of_a_letter * static_cast<int>(text.size());
   }
-  /// As many ticks as have room side by side on the narrowest screen, which leaves 240 px.
+  /// True if the labels of ticks stand apart on the narrowest screen, which leaves 240 px.
+  bool stand_apart(std::vector<double> const& ticks) const {
+    for (std::size_t i = 1; i < ticks.size(); ++i) {
+      auto const distance = 2.4 * (left(ticks[i]) - left(ticks[i - 1]));
+      auto const widths = width_of(x_.label_of(ticks[i])) + width_of(x_.label_of(ticks[i - 1]));
+      if (distance < 0.5 * widths + 6) { return false; }
+    }
+    return true;
+  }
   std::vector<double> ticks_of_x() const {
     for (std::size_t most = 7;; --most) {
       auto ticks = x_.ticks(most);
-      int width = 0;
-      for (double const each : ticks) { width += width_of(x_.label_of(each)) + 10; }
-      if (width <= 240 || most == 2) { return ticks; }
+      if (most == 2 || stand_apart(ticks)) { return ticks; }
     }
   }
   std::vector<double> ticks_of_y() const {

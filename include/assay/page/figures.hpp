@@ -61,7 +61,7 @@ inline std::string forest(measure::comparison const& all, measure::clock on, pag
     }
     rows += strip_row(escaped(each.contrast_name), strip.svg(ids.next()),
                       element("b", verdict_class(each), verdict_text(each)) + " " +
-                          escaped(effect_and_interval(each))) +
+                          element("span", "whole", escaped(effect_and_interval(each)))) +
             "\n";
   }
   chart const scale{"Axis", x.label, x, y, 1, {true, false}};

@@ -9,8 +9,11 @@
 #include <assay/report/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -19,12 +22,12 @@
 
 namespace assay::report::detail {
 
-/// What a page may hold: it is made smaller until the page is below its size limit.
+/// The most that a page may hold. It shrinks until the page is below its size limit.
 struct page_budget {
-  std::size_t marks =
-      std::numeric_limits<std::size_t>::max();  ///< dots in a chart, rows in a table
-  std::size_t charts = std::numeric_limits<std::size_t>::max();  ///< charts of one kind
-  bool limited() const { return marks != std::numeric_limits<std::size_t>::max(); }
+  static constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+  std::size_t marks = unlimited;   ///< dots in a chart, rows in a table
+  std::size_t charts = unlimited;  ///< charts of one kind
+  bool limited() const { return marks != unlimited; }
 };
 
 /// Ids that are unique in a page.
@@ -56,7 +59,7 @@ inline html_cell count_cell(std::uint64_t value) {
   return {count(value), static_cast<double>(value)};
 }
 
-/// A table whose columns are sorted by their heads. Texts are escaped when it is printed.
+/// A table. The head of a column sorts the rows. Texts are escaped when the table is printed.
 class html_table {
  public:
   explicit html_table(std::vector<std::string> head) : head_(std::move(head)) {}
@@ -74,7 +77,7 @@ class html_table {
       for (auto const& each : rows_[i]) {
         body += std::isnan(each.order)
                     ? "<td>"
-                    : "<td class=\"n\" data-n=\"" + csv_number(each.order) + "\">";
+                    : "<td class=\"n\" data-n=\"" + exact_number(each.order) + "\">";
         body += escaped(each.text) + "</td>";
       }
       body += "</tr>\n";
@@ -97,7 +100,7 @@ class html_table {
   }
 
  private:
-  static std::string csv_number(double value) {
+  static std::string exact_number(double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), "%.17g", value);
     return text.data();
@@ -141,7 +144,7 @@ inline std::string figures(std::vector<figure> const& all, std::size_t most) {
 /// `wall clock`.
 inline std::string clock_name(measure::clock on) { return std::string{to_string(on)} + " clock"; }
 
-/// What one value of a clock is the time of.
+/// The thing that one value of a clock is the time of.
 inline std::string_view per_what(measure::clock on) {
   return on == measure::clock::submit ? "per item" : "per launch";
 }
@@ -228,8 +231,8 @@ inline std::vector<measure::finding const*> shown_findings(measure::comparison c
   return found;
 }
 
-/// Variants that verdicts on the primary clock connect, each group with at most as many as there
-/// are styles; the first variant of a group is in all parts of it.
+/// Groups of variants that contrasts connect. A large group is cut into parts with a style for each
+/// variant, and the group's first variant is in each part.
 inline std::vector<std::vector<std::size_t>> variant_groups(measure::comparison const& all) {
   std::vector<std::size_t> root(all.variants.size());
   for (std::size_t i = 0; i < root.size(); ++i) { root[i] = i; }

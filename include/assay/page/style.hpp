@@ -59,7 +59,7 @@ p{margin:6px 0;max-width:62em}
 nav ul,.legend,.forest{list-style:none;padding:0;margin:8px 0}
 nav li,.legend li{display:inline-block;margin:0 22px 4px 0}
 a{color:var(--s0)}
-.verdict{font-weight:650;white-space:nowrap}
+.verdict{font-weight:650}.verdict,.whole{white-space:nowrap}
 .faster{color:var(--s2)}.slower{color:var(--s1)}.wrong{color:var(--s5)}.equal{color:var(--s0)}
 .differs{color:var(--s3)}
 .open{color:var(--soft)}
@@ -89,8 +89,8 @@ th[aria-sort=descending] button::after{content:" \2193"}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:3px 20px;font-size:.9375rem}
 dt{color:var(--soft)}dd{margin:0}
 code{font:.9em ui-monospace,monospace;background:var(--band);padding:2px 6px;border-radius:4px}
+@media (max-width:900px){.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 0}}
 @media (max-width:720px){main{padding:18px 14px 40px}.headline{font-size:1.25rem}
-.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 0}
 dl{grid-template-columns:minmax(0,1fr);gap:0}
 dd{margin-bottom:8px}}
 @media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav{display:none}

@@ -47,7 +47,7 @@ struct sweep {
 
 namespace detail {
 
-/// A number in a text, and what it is a number of.
+/// A number in a text, with its name.
 struct found_number {
   std::string name;
   double value = 0;
@@ -127,7 +127,7 @@ inline numbered_text numbers_of(measure::variant_result const& of) {
   return all;
 }
 
-/// The choices whose patterns tell series apart; a number that varies within the series is `n`.
+/// The choices that tell a series from the others. `n` stands for a number that varies in it.
 inline std::string series_name(measure::variant_result const& of,
                                std::vector<measure::variant_result> const& all) {
   std::string name;
@@ -150,9 +150,9 @@ inline std::string series_name(measure::variant_result const& of,
 
 }  // namespace detail
 
-/// The sweep that the variants are, if they are one: all those of one pattern differ in the same
-/// one or two numbers, one of which has three values or more. A variant alone in its pattern, such
-/// as a control without the number, is outside of the sweep.
+/// The sweep in these variants, or none. All variants of one pattern must differ in the same number
+/// or in the same two numbers. One of these needs three values or more. A variant alone in its
+/// pattern, such as a control without the number, is outside of the sweep.
 inline std::optional<sweep> sweep_of(std::vector<measure::variant_result> const& variants) {
   std::vector<detail::numbered_text> texts;
   for (auto const& each : variants) { texts.push_back(detail::numbers_of(each)); }
