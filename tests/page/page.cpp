@@ -5,6 +5,7 @@
 #include <assay/page/page.hpp>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,8 +135,8 @@ TEST_CASE("cells outside of the picture are counted") {
   auto all = large(2, 200);
   all.variants[1].cells[0][7] = 1;
   all.cells[207].seconds[0] = 1;
-  CHECK_THAT(report::page({{all}}), contains("1 of 400 cells are outside of the picture.") &&
-                                        contains("1 cells are outside of the picture."));
+  CHECK_THAT(report::page({{all}}), contains("Cells outside of the picture: 1 of 400.") &&
+                                        contains("Cells outside of the picture: 1. "));
 }
 
 TEST_CASE("a sweep has a curve, and open markers where a verdict names a faster variant") {
@@ -167,4 +168,57 @@ TEST_CASE("several comparisons are sections of one page, and a saved one proves 
   CHECK_THAT(page, contains(report::escaped(report::baseline_caveat)) &&
                        contains("not in the saved result"));
   CHECK(count_of("<section", page) == 2);
+}
+
+TEST_CASE("an empty, a failed and a wrong comparison have a page without times") {
+  CHECK_THAT(report::page({{measure::comparison{}}}), contains("Nothing was compared."));
+  measure::comparison failed;
+  failed.failure = "variant a threw";
+  CHECK_THAT(report::page({{failed}}), contains("The comparison ended early: variant a threw."));
+  auto wrong = factorial(measure::verdict::faster);
+  wrong.findings[1].outcome = measure::verdict::wrong_answer;
+  wrong.findings[1].reason = "element 3 is 4, not 5";
+  auto const page = report::page({{wrong}});
+  CHECK_THAT(page, contains("WRONG ANSWER:</span> no comparison of"));
+  auto const strip = page.substr(page.find("aria-label=\"async against pool\""), 900);
+  CHECK(strip.substr(0, strip.find("</li>")).find("class=\"mark") == std::string::npos);
+}
+
+TEST_CASE("a page of numbers that are missing has no NaN in it") {
+  auto all = factorial(measure::verdict::inconclusive);
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  for (auto& each : all.findings) {
+    each.effect = {nothing, 0, std::numeric_limits<double>::infinity(), 0.95};
+    each.epoch_effects = {nothing, 0.1};
+  }
+  all.variants[1].cells[0] = {nothing, 1e-3};
+  all.variants[2].seconds = {};
+  auto const page = report::page({{all}});
+  for (auto const* part : {"nan", "inf%", "NaN"}) {
+    INFO(part);
+    CHECK(page.find(part) == std::string::npos);
+  }
+}
+
+TEST_CASE("a record of schema 1 has medians of epochs") {
+  auto all = factorial(measure::verdict::faster);
+  all.epochs = 2;
+  auto const page = report::page({{all}});
+  CHECK_THAT(page, contains("Table: medians of epochs") && contains(">cell, in run order</text>"));
+}
+
+TEST_CASE("epochs are drawn with the margin only where their differences stay visible") {
+  auto all = factorial(measure::verdict::faster);
+  all.findings = {all.findings[1]};
+  auto& one = all.findings[0];
+  auto const has_margin = [&] {
+    auto const page = report::page({{all}});
+    auto const epochs = page.substr(page.find("<h2>Epochs"));
+    return epochs.substr(0, epochs.find("</figure>")).find("class=\"rule\"") != std::string::npos;
+  };
+  one.effect = {1.2, 1.1, 1.3, 0.95};
+  CHECK(has_margin());
+  one.effect = {1.2, 1.199, 1.201, 0.95};
+  one.epoch_effects = {std::log(1.2), std::log(1.201), std::log(1.199), std::log(1.2)};
+  CHECK_FALSE(has_margin());
 }

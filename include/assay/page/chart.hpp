@@ -219,8 +219,8 @@ class chart {
   static void rectangle(std::string& into, double x, double y, double width, double height,
                         std::string_view kind, std::string const& text = {}) {
     into += "<rect class=\"" + std::string{kind} + "\" x=\"" + percent(x) + "\" y=\"" + percent(y) +
-            "\" width=\"" + percent(width) + "\" height=\"" + percent(height) + "\">" +
-            tooltip(text) + "</rect>";
+            "\" width=\"" + percent(std::max(width, 0.0)) + "\" height=\"" +
+            percent(std::max(height, 0.0)) + "\">" + tooltip(text) + "</rect>";
   }
   static void segment(std::string& into, double x1, double y1, double x2, double y2,
                       std::string_view kind) {

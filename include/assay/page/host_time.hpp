@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/page/figures.hpp>
 #include <assay/page/parts.hpp>
 
 #include <algorithm>

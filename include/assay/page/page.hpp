@@ -4,8 +4,9 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/page/cells.hpp>
 #include <assay/page/design.hpp>
-#include <assay/page/figures.hpp>
+#include <assay/page/effects.hpp>
 #include <assay/page/host_time.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/style.hpp>
@@ -175,7 +176,7 @@ inline std::string epochs_section(measure::comparison const& all, page_ids& ids,
   return title_of("Epochs") +
          paragraph(
              "Circle: the effect of one epoch. Square and line: estimate and interval at an "
-             "interim analysis; the last one is the result. Band: the margin.",
+             "interim analysis; the last one is the result. Band: the margin, where near.",
              "soft") +
          figures(made, budget.charts) + epoch_table(all).folded("effects of epochs", budget.marks) +
          analyses.folded("interim analyses", budget.marks);

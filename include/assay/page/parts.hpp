@@ -141,6 +141,14 @@ inline std::string figures(std::vector<figure> const& all, std::size_t most) {
   return text;
 }
 
+/// A row of a plot that is a list: a name, a strip of the chart, and a value in words.
+inline std::string strip_row(std::string const& name, std::string const& strip,
+                             std::string const& value) {
+  return element("li", "",
+                 element("span", "name", name) + element("span", "strip", strip) +
+                     element("span", "value", value));
+}
+
 /// `wall clock`.
 inline std::string clock_name(measure::clock on) { return std::string{to_string(on)} + " clock"; }
 
@@ -174,9 +182,8 @@ inline axis time_axis(std::vector<double> const& seconds, measure::clock on) {
 
 /// A logarithmic axis of ratios of times to `reference`, with changes in per cent, or factors where
 /// they are large.
-inline axis ratio_axis(std::vector<double> ratios, std::string const& reference,
+inline axis ratio_axis(std::vector<double> const& ratios, std::string const& reference,
                        measure::clock on) {
-  ratios.push_back(1);
   auto made = axis_over(ratios, {}, {}, true);
   bool const factors = made.high / made.low > 6;
   made.label =

@@ -1,146 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to page. The figures of a comparison: effects, epochs, distributions, cells.
+/// Internal to page. The figures of cells: distributions, and cells over time.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/parts.hpp>
-#include <assay/report/headline.hpp>
 #include <assay/report/short_text.hpp>
-#include <assay/stats/signed_rank.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::report::detail {
-
-/// A row of a plot that is a list: a name, a strip of the chart, and a value in words.
-inline std::string strip_row(std::string const& name, std::string const& strip,
-                             std::string const& value) {
-  return element("li", "",
-                 element("span", "name", name) + element("span", "strip", strip) +
-                     element("span", "value", value));
-}
-
-/// The forest plot of a clock: a row for each contrast, all on one axis.
-inline std::string forest(measure::comparison const& all, measure::clock on, page_ids& ids,
-                          page_budget const& budget) {
-  auto const found = shown_findings(all, on);
-  auto const bound = 1 + all.margin;
-  std::vector<double> ratios{bound, 1 / bound};
-  for (auto const* each : found) {
-    if (has_interval(each->effect)) {
-      ratios.insert(ratios.end(), {each->effect.ratio, each->effect.low, each->effect.high});
-    }
-  }
-  auto const x = ratio_axis(ratios, "the control's", on);
-  axis const y;
-  std::string rows;
-  for (std::size_t i = 0; i < std::min(found.size(), budget.marks); ++i) {
-    auto const& each = *found[i];
-    chart strip{each.contrast_name, sentence(each, all), x, y, 22, {false, false}};
-    strip.band_x(1 / bound, bound);
-    strip.rule_x(1);
-    auto const& [ratio, low, high, confidence] = each.effect;
-    bool const open = each.outcome == measure::verdict::inconclusive ||
-                      each.outcome == measure::verdict::unproven;
-    if (each.outcome != measure::verdict::wrong_answer && has_interval(each.effect)) {
-      strip.marks({{.x = ratio,
-                    .y = 0.5,
-                    .text = effect_and_interval(each),
-                    .open = open,
-                    .x_low = std::max(low, x.low),
-                    .x_high = std::min(high, x.high)}},
-                  0);
-    }
-    rows += strip_row(escaped(each.contrast_name), strip.svg(ids.next()),
-                      element("b", verdict_class(each), verdict_text(each)) + " " +
-                          element("span", "whole", escaped(effect_and_interval(each)))) +
-            "\n";
-  }
-  chart const scale{"Axis", x.label, x, y, 1, {true, false}};
-  return element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), ""));
-}
-
-/// The findings of a clock as a table.
-inline html_table findings_table(measure::comparison const& all, measure::clock on) {
-  html_table rows{
-      {"contrast", "clock", "verdict", "effect", "low", "high", "confidence", "noise", "in words"}};
-  for (auto const* each : shown_findings(all, on)) {
-    auto const& [ratio, low, high, confidence] = each->effect;
-    bool const timed =
-        each->outcome != measure::verdict::wrong_answer && has_interval(each->effect);
-    auto const decimals = effect_decimals(each->effect);
-    auto const share = [&](double value) {
-      return timed ? html_cell{signed_percent(value - 1, decimals) + " %", value} : html_cell{"-"};
-    };
-    rows.add({each->contrast_name, to_string(on), verdict_text(*each), share(ratio), share(low),
-              share(high), html_cell{setting_percent(confidence), confidence},
-              timed ? html_cell{percent(each->noise), each->noise} : html_cell{"-"},
-              sentence(*each, all)});
-  }
-  return rows;
-}
-
-/// The effects of a contrast in the order of epochs, with the estimate of each interim analysis.
-inline figure epoch_figure(measure::finding const& of, measure::comparison const& all,
-                           page_ids& ids) {
-  std::vector<mark> effects, analyses;
-  std::vector<double> values, sample;
-  for (double const each : of.epoch_effects) {
-    auto const ratio = std::exp(each);
-    auto const number = static_cast<double>(effects.size() + 1);
-    effects.push_back({.x = number, .y = ratio, .text = "epoch " + fixed(number, 0)});
-    values.push_back(ratio);
-  }
-  auto const add = [&](double at, measure::estimate const& effect) {
-    analyses.push_back({.x = at,
-                        .y = effect.ratio,
-                        .text = interval_text(effect),
-                        .y_low = effect.low,
-                        .y_high = effect.high});
-    if (has_interval(effect)) { values.insert(values.end(), {effect.low, effect.high}); }
-  };
-  for (auto const& each : all.analyses) {
-    auto const count = static_cast<std::size_t>(std::max(each.epochs, 0));
-    if (count == 0 || count >= of.epoch_effects.size()) { continue; }  // the last one is below
-    auto const found =
-        stats::signed_rank_interval(std::span{of.epoch_effects}.first(count), each.critical_value);
-    add(each.epochs + 0.5, {std::exp(found.estimate), std::exp(found.low), std::exp(found.high)});
-  }
-  auto const last = static_cast<double>(of.epoch_effects.size());
-  add(last + 1, of.effect);
-  values.insert(values.end(), {1 + all.margin, 1 / (1 + all.margin)});
-  axis x{.label = "epoch, in run order", .low = 0, .high = last + 2};
-  auto const title = of.contrast_name + " (" + clock_name(of.on) + ")";
-  chart drawn{title, "Effects of " + fixed(last, 0) + " epochs. " + sentence(of, all), x,
-              ratio_axis(values, "the control's", of.on), 150};
-  drawn.band_y(1 / (1 + all.margin), 1 + all.margin);
-  drawn.rule_y(1);
-  drawn.marks(effects, 0);
-  for (auto const& each : analyses) { drawn.rule_x(each.x, "analysis"); }
-  drawn.marks(analyses, 1);
-  return {title, {}, drawn.svg(ids.next()), {}};
-}
-
-/// The effects of all epochs as a table.
-inline html_table epoch_table(measure::comparison const& all) {
-  html_table rows{{"contrast", "clock", "epoch", "effect"}};
-  for (auto const* of : shown_findings(all, all.primary)) {
-    for (std::size_t i = 0; i < of->epoch_effects.size(); ++i) {
-      auto const share = std::expm1(of->epoch_effects[i]);
-      rows.add({of->contrast_name, to_string(of->on), count_cell(i + 1),
-                html_cell{signed_percent(share, percent_decimals(share)) + " %", share}});
-    }
-  }
-  return rows;
-}
 
 /// The seconds of a variant's cells on the primary clock that are finite.
 inline std::vector<double> finite_cells(measure::variant_result const& of, measure::clock on) {
@@ -191,7 +67,7 @@ inline figure distribution(measure::comparison const& all, std::vector<std::size
     made.legend.emplace_back(style, all.variants[group[style]].label);
   }
   if (beyond > 0) {
-    made.note = count(beyond) + " of " + count(total) + " cells are outside of the picture.";
+    made.note = "Cells outside of the picture: " + count(beyond) + " of " + count(total) + ".";
   }
   made.picture = drawn.svg(ids.next());
   return made;
@@ -220,6 +96,8 @@ struct timed_cell {
   int epoch = -1;
 };
 
+/// The cells of a variant in run order. Schema 1 has no epochs of cells: there, equal shares of the
+/// cells are those of the epochs.
 inline std::vector<timed_cell> cells_in_time(measure::comparison const& all, std::size_t variant) {
   auto const clock = static_cast<std::size_t>(all.primary);
   std::vector<timed_cell> found;
@@ -228,9 +106,12 @@ inline std::vector<timed_cell> cells_in_time(measure::comparison const& all, std
     found.push_back({each.start_seconds, each.seconds[clock], each.sm_hertz, each.epoch});
   }
   if (!all.cells.empty()) { return found; }
-  for (double const seconds : all.variants[variant].cells[clock]) {
-    found.push_back(
-        {static_cast<double>(found.size()), seconds, std::numeric_limits<double>::quiet_NaN(), -1});
+  auto const& cells = all.variants[variant].cells[clock];
+  auto const in_epoch =
+      std::max<std::size_t>(1, cells.size() / static_cast<std::size_t>(std::max(1, all.epochs)));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    found.push_back({static_cast<double>(i), cells[i], std::numeric_limits<double>::quiet_NaN(),
+                     static_cast<int>(i / in_epoch)});
   }
   return found;
 }
@@ -289,7 +170,7 @@ inline std::vector<figure> cells_over_time(measure::comparison const& all, page_
     dropped(drawn);
     drawn.rule_y(1);
     drawn.dots(kept, 0);
-    auto note = beyond > 0 ? count(beyond) + " cells are outside of the picture. " : "";
+    auto note = beyond > 0 ? "Cells outside of the picture: " + count(beyond) + ". " : "";
     if (kept.size() < places.size()) {
       note += count(kept.size()) + " of " + count(places.size()) +
               " cells are shown, to keep the page small.";
@@ -308,12 +189,18 @@ inline std::vector<figure> cells_over_time(measure::comparison const& all, page_
   return made;
 }
 
-/// The median of each variant in each epoch; empty for a record without epochs of cells.
+/// The median of each variant in each epoch.
 inline html_table epoch_medians(measure::comparison const& all) {
+  auto epochs = all.epoch_records;
+  for (int i = 0; all.epoch_records.empty() && i < all.epochs; ++i) {
+    auto& each = epochs.emplace_back();
+    each.number = i;
+    each.start_seconds = std::numeric_limits<double>::quiet_NaN();
+  }
   html_table rows{{"epoch", "variant", "begins at", "clock", "median", "SM clock", "cells"}};
   for (std::size_t v = 0; v < all.variants.size(); ++v) {
     auto const cells = cells_in_time(all, v);
-    for (auto const& epoch : all.epoch_records) {
+    for (auto const& epoch : epochs) {
       std::vector<double> seconds, hertz;
       for (auto const& each : cells) {
         if (each.epoch != epoch.number) { continue; }
