@@ -222,3 +222,20 @@ TEST_CASE("epochs are drawn with the margin only where their differences stay vi
   one.epoch_effects = {std::log(1.2), std::log(1.201), std::log(1.199), std::log(1.2)};
   CHECK_FALSE(has_margin());
 }
+
+TEST_CASE("equal ratios are parallel lines of an interaction plot") {
+  auto all = factorial(measure::verdict::equivalent);
+  for (std::size_t i = 0; i < 4; ++i) {
+    double const seconds = std::vector{1e-3, 2e-3, 2e-3, 4e-3}[i];
+    all.variants[i].seconds[0] = {seconds, seconds, seconds, seconds, seconds, 64};
+  }
+  auto const page = report::page({{all}});
+  auto const rise = [&](char const* style) {
+    auto const line = page.substr(page.find(std::string{"class=\"line "} + style + "\" d=\"M250 ",
+                                            page.find("Interaction plot")));
+    auto const from = std::stod(line.substr(line.find("M250 ") + 5));
+    return from - std::stod(line.substr(line.find("L750 ") + 5));
+  };
+  CHECK(rise("s0") > 100);
+  CHECK(rise("s0") == Approx(rise("s1")).margin(0.2));
+}

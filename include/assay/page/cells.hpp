@@ -18,7 +18,7 @@
 
 namespace assay::report::detail {
 
-/// The seconds of a variant's cells on the primary clock that are finite.
+/// The seconds of a variant's cells on a clock, as far as they are finite.
 inline std::vector<double> finite_cells(measure::variant_result const& of, measure::clock on) {
   auto cells = of.cells[static_cast<std::size_t>(on)];
   std::erase_if(cells, [](double each) { return !std::isfinite(each); });

@@ -58,7 +58,8 @@ inline std::optional<crossed_axes> crossed(measure::comparison const& all) {
   return found;
 }
 
-/// Lines that are parallel where the factors do not interact, one for each level of the rows.
+/// A line for each level of the rows. On the logarithmic axis, lines are parallel where the factors
+/// do not interact, since an interaction is a ratio of ratios.
 inline figure interaction_figure(measure::comparison const& all, crossed_axes const& of,
                                  measure::clock on, page_ids& ids) {
   std::vector<double> ends;
@@ -67,8 +68,8 @@ inline figure interaction_figure(measure::comparison const& all, crossed_axes co
   }
   figure made{.title = of.row_axis + " x " + of.column_axis + ", " + clock_name(on)};
   chart drawn{"Interaction plot: " + made.title,
-              "Median times. Lines that are not parallel are an interaction.",
-              axis_of(of.columns, of.column_axis), time_axis(ends, on), 220};
+              "Median times on a logarithmic axis. Lines that are not parallel interact.",
+              axis_of(of.columns, of.column_axis), time_axis(ends, on, true), 220};
   for (std::size_t r = 0; r < of.rows.size(); ++r) {
     std::vector<place> places;
     std::vector<mark> marks;
@@ -91,21 +92,30 @@ inline figure interaction_figure(measure::comparison const& all, crossed_axes co
   return made;
 }
 
-/// For each variant, the one that a verdict on the primary clock says is faster; else empty.
+/// The control and the variant of a finding on the primary clock that is about two variants.
+inline std::optional<std::pair<std::size_t, std::size_t>> two_of(measure::finding const& found,
+                                                                 std::size_t variants) {
+  auto const at = [&](double weight) {
+    auto const place = std::ranges::find(found.weights, weight);
+    return static_cast<std::size_t>(place - found.weights.begin());
+  };
+  auto const control = at(-1), variant = at(1);
+  if (!found.primary || found.what != measure::contrast::kind::difference ||
+      found.weights.size() != variants || control == variants || variant == variants) {
+    return std::nullopt;
+  }
+  return std::pair{control, variant};
+}
+
+/// For each variant, the label of one that a verdict on the primary clock calls faster; else empty.
 inline std::vector<std::string> dominated_by(measure::comparison const& all) {
   std::vector<std::string> by(all.variants.size());
   for (auto const& each : all.findings) {
-    auto const who = sides_of(each, all.variants);
-    if (!each.primary || !stats::is_sign(each.outcome) || who.control.empty() ||
-        each.what != measure::contrast::kind::difference) {
-      continue;
-    }
+    auto const who = two_of(each, by.size());
+    if (!who || !stats::is_sign(each.outcome)) { continue; }
+    auto const [control, variant] = *who;
     bool const faster = each.outcome == measure::verdict::faster;
-    for (std::size_t v = 0; v < by.size(); ++v) {
-      if (all.variants[v].label == (faster ? who.control : who.variant) && by[v].empty()) {
-        by[v] = faster ? who.variant : who.control;
-      }
-    }
+    by[faster ? control : variant] = all.variants[faster ? variant : control].label;
   }
   return by;
 }
@@ -115,13 +125,9 @@ inline std::vector<std::string> dominated_by(measure::comparison const& all) {
 inline std::optional<std::pair<double, double>> simultaneous_interval(
     measure::comparison const& all, std::size_t variant) {
   for (auto const& each : all.findings) {
-    if (!each.primary || each.what != measure::contrast::kind::difference ||
-        each.weights.size() != all.variants.size() || each.weights[variant] != 1 ||
-        !has_interval(each.effect)) {
-      continue;
-    }
-    auto const control = std::ranges::find(each.weights, -1.0) - each.weights.begin();
-    auto const median = all.variants[static_cast<std::size_t>(control)].on(all.primary).median;
+    auto const who = two_of(each, all.variants.size());
+    if (!who || who->second != variant || !has_interval(each.effect)) { continue; }
+    auto const median = all.variants[who->first].on(all.primary).median;
     return std::pair{median * each.effect.low, median * each.effect.high};
   }
   return std::nullopt;

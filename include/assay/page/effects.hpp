@@ -93,7 +93,7 @@ inline void show_margin_if_near(std::vector<double>& values, double margin) {
 inline figure epoch_figure(measure::finding const& of, measure::comparison const& all,
                            page_ids& ids) {
   std::vector<mark> effects, analyses;
-  std::vector<double> values, sample;
+  std::vector<double> values;
   for (double const each : of.epoch_effects) {
     auto const ratio = std::exp(each);
     auto const number = static_cast<double>(effects.size() + 1);
@@ -111,8 +111,11 @@ inline figure epoch_figure(measure::finding const& of, measure::comparison const
   for (auto const& each : all.analyses) {
     auto const count = static_cast<std::size_t>(std::max(each.epochs, 0));
     if (count == 0 || count >= of.epoch_effects.size()) { continue; }  // the last one is below
-    auto const found =
-        stats::signed_rank_interval(std::span{of.epoch_effects}.first(count), each.critical_value);
+    auto const so_far = std::span{of.epoch_effects}.first(count);
+    if (!std::ranges::all_of(so_far, [](double effect) { return std::isfinite(effect); })) {
+      continue;
+    }
+    auto const found = stats::signed_rank_interval(so_far, each.critical_value);
     add(each.epochs + 0.5, {std::exp(found.estimate), std::exp(found.low), std::exp(found.high)});
   }
   auto const last = static_cast<double>(of.epoch_effects.size());

@@ -130,7 +130,10 @@ inline std::string factorial_section(measure::comparison const& all, crossed_axe
   }
   if (made.empty()) { return {}; }
   return title_of("Interaction") +
-         paragraph("Marker and line: median and quartiles of cells.", "soft") +
+         paragraph(
+             "Marker and line: median and quartiles of cells. On the logarithmic axis, parallel "
+             "lines mean that the factors do not interact.",
+             "soft") +
          figures(made, budget.charts) +
          quantile_table(all).folded("times of the variants", budget.marks);
 }

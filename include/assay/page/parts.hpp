@@ -168,12 +168,13 @@ inline time_unit unit_for(double seconds) {
   return seconds >= 1e-6 ? time_unit{1e6, "us"} : time_unit{1e9, "ns"};
 }
 
-/// An axis of times in the unit of its largest value. The label names unit and clock.
-inline axis time_axis(std::vector<double> const& seconds, measure::clock on) {
+/// An axis of times in the unit of its largest value. The label names unit and clock. The axis is
+/// logarithmic over a wide range, and where `ratios` asks for it.
+inline axis time_axis(std::vector<double> const& seconds, measure::clock on, bool ratios = false) {
   auto sorted = seconds;
   std::erase_if(sorted, [](double each) { return !(each > 0) || !std::isfinite(each); });
   std::ranges::sort(sorted);
-  bool const wide = !sorted.empty() && sorted.back() > 8 * sorted.front();
+  bool const wide = ratios || (!sorted.empty() && sorted.back() > 8 * sorted.front());
   auto const unit = unit_for(sorted.empty() ? 1 : sorted.back());
   return axis_over(
       sorted, std::string{unit.name} + " " + std::string{per_what(on)} + ", " + clock_name(on),
