@@ -96,8 +96,8 @@ struct timed_cell {
   int epoch = -1;
 };
 
-/// The cells of a variant in run order. Schema 1 has no epochs of cells: there, equal shares of the
-/// cells are those of the epochs.
+/// The cells of a variant in run order. A record of schema 1 does not say which epoch a cell is in;
+/// all epochs get the same number of cells then.
 inline std::vector<timed_cell> cells_in_time(measure::comparison const& all, std::size_t variant) {
   auto const clock = static_cast<std::size_t>(all.primary);
   std::vector<timed_cell> found;

@@ -87,7 +87,8 @@ inline std::string bar_key(std::size_t style) {
 /// A chart under construction. Values that are not finite are left out.
 class chart {
  public:
-  /// `title` and `description` are the text alternative; `height` is that of the plot, in pixels.
+  /// `title` and `description` are the text alternative; `height` is the height of the plot in
+  /// pixels.
   chart(std::string title, std::string description, axis x, axis y, int height = 200,
         frame shown = {})
       : title_(std::move(title)),
@@ -234,23 +235,23 @@ class chart {
            "\" text-anchor=\"" + std::string{anchor} + "\">" + escaped(text) + "</text>";
   }
 
-  static constexpr int pixels_of_a_letter = 8;  // of digits and signs at 12 px, in wide fonts
+  static constexpr int pixels_of_a_letter = 8;  // the widest of digits and signs at 12 px
   static int width_of(std::string const& text) {
     return pixels_of_a_letter * static_cast<int>(text.size());
   }
-  /// True if the labels of ticks stand apart on the narrowest screen, which leaves 240 px.
-  bool stand_apart(std::vector<double> const& ticks) const {
-    for (std::size_t i = 1; i < ticks.size(); ++i) {
-      auto const distance = 2.4 * (left(ticks[i]) - left(ticks[i - 1]));
-      auto const widths = width_of(x_.label_of(ticks[i])) + width_of(x_.label_of(ticks[i - 1]));
-      if (distance < 0.5 * widths + 6) { return false; }
-    }
-    return true;
+  /// True if the labels of two ticks stand apart on the narrowest screen, which leaves 240 px.
+  bool stand_apart(double one, double next) const {
+    auto const widths = width_of(x_.label_of(one)) + width_of(x_.label_of(next));
+    return 2.4 * (left(next) - left(one)) >= 0.5 * widths + 6;
   }
+  /// Ticks with room for their labels. A logarithmic axis may leave some without a label.
   std::vector<double> ticks_of_x() const {
     for (std::size_t most = 7;; --most) {
       auto ticks = x_.ticks(most);
-      if (most == 2 || stand_apart(ticks)) { return ticks; }
+      auto const meet = [this](double one, double next) { return !stand_apart(one, next); };
+      if (most == 2 || x_.logarithmic || std::ranges::adjacent_find(ticks, meet) == ticks.end()) {
+        return ticks;
+      }
     }
   }
   std::vector<double> ticks_of_y() const {
@@ -269,10 +270,15 @@ inline std::string chart::svg(std::string const& id) const {
   auto const ticks = ticks_of_y();
   int margin = 8;
   std::string grid;
+  auto labelled = std::numeric_limits<double>::quiet_NaN();
   for (double const each : ticks_of_x()) {
     auto const x = left(each);
     if (x_.categories.empty()) { segment(grid, x, 0, x, 100, "grid"); }
-    if (shown_.x) { grid += words(x, 100, 0, 16, "middle", "tick", x_.label_of(each)); }
+    if (!shown_.x || (x_.logarithmic && !std::isnan(labelled) && !stand_apart(labelled, each))) {
+      continue;
+    }
+    grid += words(x, 100, 0, 16, "middle", "tick", x_.label_of(each));
+    labelled = each;
   }
   for (double const each : ticks) {
     if (!shown_.y) { break; }
@@ -286,12 +292,12 @@ inline std::string chart::svg(std::string const& id) const {
     segment(grid, 0, 100, 100, 100, "base");
     grid += words(100, 100, 0, 34, "end", "unit", x_.label);
   }
-  if (shown_.y) { grid += words(0, 0, -margin, -10, "start", "unit", y_.label); }
+  if (shown_.y) { grid += words(0, 0, -margin, -14, "start", "unit", y_.label); }
   auto const framed = shown_.y ? margin : 0;
   auto const pixels = [](int value) { return std::to_string(value) + "px"; };
   return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
          "\" aria-describedby=\"" + id +
-         "-d\" style=\"margin:" + (shown_.y ? "26px 12px " : "0 0 ") + (shown_.x ? "42px " : "0 ") +
+         "-d\" style=\"margin:" + (shown_.y ? "30px 12px " : "0 0 ") + (shown_.x ? "42px " : "0 ") +
          pixels(framed) + ";width:calc(100% - " + pixels(framed + (shown_.y ? 12 : 0)) +
          ");height:" + pixels(height_) + "\"><desc id=\"" + id + "-d\">" + escaped(description_) +
          "</desc>" + grid + under_ +

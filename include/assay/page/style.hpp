@@ -97,7 +97,7 @@ dd{margin-bottom:8px}}
 h2{break-after:avoid}.figures{grid-template-columns:1fr 1fr}}
 )";
 
-/// Sorts a table by the column whose head is pressed, and back.
+/// A press on the head of a column sorts its table; the next press sorts it backwards.
 inline constexpr std::string_view page_script = R"(
 document.addEventListener("click", function (event) {
   const button = event.target.closest("th button");

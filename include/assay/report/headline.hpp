@@ -59,12 +59,12 @@ inline headline headline_of(measure::comparison const& all) {
           nullptr};
 }
 
-/// What a saved result is good for; every report says so beside one.
+/// The warning that every report prints beside a saved result.
 inline constexpr auto baseline_caveat =
     "A saved result proves nothing about this one: machine, clocks and day may differ. "
     "To judge a change, compare both builds in one run (assay_compare).";
 
-/// A finding beside that of the same contrast and clock in a saved result.
+/// A finding, and the finding on the same contrast and clock in a saved result.
 struct baseline_pair {
   measure::finding const* now = nullptr;
   measure::finding const* saved = nullptr;  ///< null where the saved result lacks it

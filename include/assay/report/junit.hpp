@@ -16,7 +16,7 @@
 
 namespace assay::report {
 
-/// Which condition of a gate a finding meets; empty for none.
+/// Returns the condition of a gate that a finding meets; empty for none.
 using junit_gate = std::function<std::string(measure::finding const&)>;
 
 namespace detail {
