@@ -221,6 +221,7 @@ def breaches(browser, page, shots):
         yield from browser.errors()
     yield from sorting(browser)
     yield from schemes(browser)
+    yield from browser.errors()
     if shots:
         browser.open(page)
         browser.screenshot(shots / f"{page.stem}.dark.png")
