@@ -73,10 +73,9 @@ inline std::string markdown(measure::comparison const& all,
   out += "\n\n" + (first.verdict.empty() ? "" : "**" + first.verdict + "**: ") +
          detail::markdown_text(first.sentence) + "\n\n";
   std::string others;
-  auto& rows = out;
-  rows += detail::markdown_head({"contrast", "clock", "verdict", "effect"});
+  out += detail::markdown_head({"contrast", "clock", "verdict", "effect"});
   for (auto const& each : all.findings) {
-    (each.primary ? rows : others) +=
+    (each.primary ? out : others) +=
         detail::markdown_row({each.contrast_name, std::string{to_string(each.on)},
                               detail::verdict_text(each), effect_and_interval(each)});
   }
