@@ -151,7 +151,7 @@ struct stats_options {
     }
     trace::filter by;
     by.kernel = kernel;
-    if (!kernel.empty() && trace::select(of, by).kernels.empty()) {
+    if (!kernel.empty() && trace::select(of, by).of().kernels.empty()) {
       std::set<std::string> names;
       for (auto const& each : of.kernels) {
         names.insert(report::detail::short_name(of.strings[each.name]));
@@ -160,11 +160,12 @@ struct stats_options {
              {names.begin(), names.end()});
     }
     std::set<std::int64_t> devices, streams;
-    for (auto const& each : trace::view{of}.gpu_operations()) {
-      auto const& where = trace::place_of(of, each);
-      devices.insert(where.device);
-      streams.insert(where.stream);
-    }
+    trace::each_device_table(of, [&](auto const& rows) {
+      for (auto const& each : rows) {
+        devices.insert(each.where.device);
+        streams.insert(each.where.stream);
+      }
+    });
     auto const require = [&](std::string const& what, bool given, std::int64_t value,
                              std::set<std::int64_t> const& known) {
       if (!given || known.contains(value)) { return; }
@@ -197,7 +198,7 @@ struct stats_options {
   }
 
   static bool has_range(trace::model const& of, trace::filter const& by) {
-    return !trace::detail::outermost_ranges(of, trace::view{of}.ranges, by).empty();
+    return !trace::outermost_ranges(of, by).empty();
   }
 
   trace::kernel_classifier classifier() const {

@@ -48,14 +48,14 @@ class stats_printer {
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
-      if (!asked_.perfetto.empty()) { trace::write_chrome(of, asked_.perfetto); }
       auto const rows = trace::select(of, asked_.filter(of));
+      if (!asked_.perfetto.empty()) { trace::write_chrome(rows.of(), asked_.perfetto); }
       tables(path, of, rows);
       if (asked_.explain_overlap) {
         print_sentences(path, "explain_overlap",
-                        report::sentences(trace::explain_overlap(rows), of));
+                        report::sentences(trace::explain_overlap(rows), rows.of()));
       }
-      if (is_text()) { print_losses(of); }
+      if (is_text()) { print_losses(rows); }
     }
     finish();
   }
@@ -154,8 +154,8 @@ class stats_printer {
       print_table(paths[1], make(name, other, other_rows), true);
     }
     if (!is_text()) { return; }
-    print_losses(of);
-    print_losses(other);
+    print_losses(rows);
+    print_losses(other_rows);
   }
 
   void print_sentences(std::string const& path, std::string const& name,
@@ -200,15 +200,20 @@ class stats_printer {
     }
   }
 
-  void print_losses(trace::model const& of) {
+  void print_losses(trace::view const& rows) {
+    auto const& of = rows.whole();
     auto lines = trace::loss_notes(of);
     auto const of_cuda = [](auto const& call) { return call.layer != trace::api::os; };
-    if (trace::view{of}.gpu_operations().empty() && std::ranges::none_of(of.calls, of_cuda)) {
+    auto any = std::ranges::any_of(of.calls, of_cuda);
+    trace::each_device_table(of, [&](auto const& table) { any = any || !table.empty(); });
+    if (!any) {
       lines.push_back(
           "CUDA: neither calls nor work of a device are in the trace; `nsys profile "
           "--trace=cuda,nvtx PROGRAM` records both");
     }
-    if (auto const graphs = trace::view{of}.whole_graphs().size(); graphs > 0) {
+    auto const graphs = std::ranges::count(rows.operations(), trace::operation_kind::graph,
+                                           &trace::gpu_operation::kind);
+    if (graphs > 0) {
       lines.push_back("the kernels of " + std::to_string(graphs) + " graph launch" +
                       (graphs == 1 ? "" : "es") + ", recorded whole and counted as one kernel " +
                       "each; `nsys profile --cuda-graph-trace=node` records them");

@@ -34,7 +34,6 @@
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/kernel_classifier.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/launch_latency.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/nesting.hpp>

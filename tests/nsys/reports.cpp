@@ -310,8 +310,8 @@ TEST_CASE("a clock that was set back makes negative durations, and nothing worse
   b.launch("k", {460, 470}, {800, 950});
   b.copy(copy_kind::host_to_device, 10, {900, 890});
   CHECK(make_report("cuda_gpu_kern_sum", b.trace).integer(0, 1) == 100);
-  auto const copies = make_report("cuda_gpu_trace", select(b.trace, {.window = span{900, 901}}));
-  CHECK(copies.missing(0, copies.column_of("Throughput (MB/s)")));
+  auto const work = make_report("cuda_gpu_trace", b.trace);
+  CHECK(work.missing(2, work.column_of("Throughput (MB/s)")));
   for (auto const& each : trace::reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
   for (auto const& each : trace::own_reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
 }

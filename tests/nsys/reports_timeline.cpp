@@ -133,14 +133,22 @@ TEST_CASE("page migrations of unified memory are told apart from copies") {
   CHECK(both.reasons[0].copies == 1);
 }
 
-TEST_CASE("instances of a range stand one below the other") {
-  auto const trace = sample();
-  CHECK(csv(range_instances(trace, {.range = "step"})) ==
-        "Start (ns),Duration (ns),Projection (ns),Busy (ns),Idle (ns),Kernels,Kernel Time (ns),"
-        "Bytes (MB),Exposed Copies (ns),Host Waits (ns),PID,TID,Range\n"
-        "0,300,160,160,0,2,170,0.006,40,160,100,100,:step\n"
-        "400,200,70,30,40,0,0,0.001,20,0,100,100,:step\n");
-  CHECK(range_instances(trace, {.range = "none"}).rows() == 0);
+TEST_CASE("launches tell delay, queue and what is shorter than its launch") {
+  builder b;
+  b.launch("a", {0, 10}, {15, 40});     // delay 5, ran 25
+  b.launch("a", {10, 20}, {40, 60});    // delay 20; queued from 20
+  b.launch("a", {20, 50}, {60, 70});    // delay 10; ran less than its call took
+  b.launch("a", {90, 100}, {95, 140});  // started before its call returned: delay -5
+  auto const graph = b.call("cudaGraphLaunch_v10000", {120, 130}).correlation;
+  b.node("n", {150, 152}, graph, 1);
+  b.node("n", {152, 155}, graph, 2);
+  b.kernel("nobody asked", {0, 1000});
+  b.launch("a", {0, 10}, {20, 30}, {0, 8});
+  CHECK_THAT(csv(launch_sum(b.trace)),
+             // Graph and third kernel took longer to launch than to run. Open from launch to end:
+             // [10, 40) [20, 60) [50, 70) [95, 140) [130, 155), so 160 of 145 on average.
+             test::contains("\n0,1,7,5,14.0,10.0,10.0,10.0,-5,20,1.1,2,40.0\n") &&
+                 test::contains("\n0,1,8,1,10.0,10.0,10.0,10.0,10,10,1.0,1,0.0\n"));
 }
 
 TEST_CASE("our own reports are found by name, and are made of empty and of random traces") {

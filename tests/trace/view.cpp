@@ -41,39 +41,43 @@ model two_threads() {
 
 using rows = std::vector<row_index>;
 
+/// The numbers that rows of a part have in the whole.
+template <class Row>
+rows numbers(std::vector<Row> const& part, std::vector<Row> const& whole) {
+  rows found;
+  for (row_index row = 0; row < whole.size() && found.size() < part.size(); ++row) {
+    if (whole[row] == part[found.size()]) { found.push_back(row); }
+  }
+  return found;
+}
+rows kernels(view const& of) { return numbers(of.of().kernels, of.whole().kernels); }
+rows copies(view const& of) { return numbers(of.of().copies, of.whole().copies); }
+rows calls(view const& of) { return numbers(of.of().calls, of.whole().calls); }
+rows ranges(view const& of) { return numbers(of.of().ranges, of.whole().ranges); }
+
 }  // namespace
 
 TEST_CASE("an empty filter leaves everything") {
   auto const trace = everything();
-  auto const all = select(trace, {});
-  view const whole{trace};
-  CHECK(all.kernels == whole.kernels);
-  CHECK(all.kernels.size() == trace.kernels.size());
-  CHECK(all.copies.size() == trace.copies.size());
-  CHECK(all.memsets.size() == trace.memsets.size());
-  CHECK(all.calls.size() == trace.calls.size());
-  CHECK(all.ranges.size() == trace.ranges.size());
-  CHECK(all.memory.size() == trace.memory.size());
-  CHECK(all.overheads.size() == trace.overheads.size());
-  CHECK(all.synchronizations.size() == trace.synchronizations.size());
+  CHECK(&select(trace, {}).of() == &trace);
 }
 
 TEST_CASE("a range keeps what its thread launched inside, wherever and whenever that ran") {
   auto const trace = two_threads();
   auto const inner = select(trace, {.range = "inner"});
-  CHECK(inner.kernels == rows{0});
-  CHECK(inner.copies.empty());
-  CHECK(inner.calls == rows{0});
-  CHECK(inner.ranges == rows{1});
+  CHECK(kernels(inner) == rows{0});
+  CHECK(copies(inner).empty());
+  CHECK(calls(inner) == rows{0});
+  CHECK(ranges(inner) == rows{1});
   auto const step = select(trace, {.range = "step"});
-  CHECK(step.kernels == rows{0, 1, 2, 4});  // both nodes of the graph, and of both threads
-  CHECK(step.copies == rows{0});
-  CHECK(step.calls == rows{0, 1, 2, 4, 6});
-  CHECK(select(trace, {.range = "step", .domain = "other"}).kernels == rows{4});
-  CHECK(select(trace, {.range = "step", .domain = ""}).kernels == rows{0, 1, 2});
-  CHECK(select(trace, {.domain = "o*"}).kernels == rows{4});
-  CHECK(select(trace, {.range = "ste"}).kernels.empty());
-  CHECK(select(trace, {.range = "ste*|inner"}).kernels == rows{0, 1, 2, 4});
+  CHECK(kernels(step) == rows{0, 1, 2, 4});  // both nodes of the graph, and of both threads
+  CHECK(copies(step) == rows{0});
+  CHECK(calls(step) == rows{0, 1, 2, 4, 6});
+  CHECK(kernels(select(trace, {.range = "step", .domain = "other"})) == rows{4});
+  CHECK(kernels(select(trace, {.range = "step", .domain = ""})) == rows{0, 1, 2});
+  CHECK(kernels(select(trace, {.domain = "o*"})) == rows{4});
+  CHECK(kernels(select(trace, {.range = "ste"})).empty());
+  CHECK(kernels(select(trace, {.range = "ste*|inner"})) == rows{0, 1, 2, 4});
 }
 
 TEST_CASE("a kernel stays in view of a range that only overlaps others, whichever holds its call") {
@@ -84,31 +88,34 @@ TEST_CASE("a kernel stays in view of a range that only overlaps others, whicheve
   b.launch("k", {30, 40}, {1000, 1001});
   b.launch("k", {90, 150}, {1001, 1002});
   b.launch("k", {190, 210}, {1002, 1003});  // its call ends outside
-  CHECK(select(b.trace, {.range = "r"}).kernels == rows{0, 1});
+  CHECK(kernels(select(b.trace, {.range = "r"})) == rows{0, 1});
 }
 
 TEST_CASE("device, stream and kernel name narrow device work and the calls that launched it") {
   auto const trace = two_threads();
   auto const second = select(trace, {.device = 1});
-  CHECK(second.kernels == rows{4, 5});
-  CHECK(second.copies.empty());
-  CHECK(second.calls == rows{4, 5, 6});  // the synchronisation launched nothing, so it stays
+  CHECK(kernels(second) == rows{4, 5});
+  CHECK(copies(second).empty());
+  CHECK(calls(second) == rows{4, 5, 6});  // the synchronisation launched nothing, so it stays
   auto const stream = select(trace, {.stream = 13});
-  CHECK(stream.kernels.empty());
-  CHECK(stream.copies == rows{0});
+  CHECK(kernels(stream).empty());
+  CHECK(copies(stream) == rows{0});
   auto const gemm = select(trace, {.kernel = "ge?m|nothing"});
-  CHECK(gemm.kernels == rows{0, 4, 5});
-  CHECK(gemm.copies.empty());
-  CHECK(select(trace, {.range = "step", .device = 0, .kernel = "gemm"}).kernels == rows{0});
+  CHECK(kernels(gemm) == rows{0, 4, 5});
+  CHECK(copies(gemm).empty());
+  CHECK(kernels(select(trace, {.range = "step", .device = 0, .kernel = "gemm"})) == rows{0});
 }
 
-TEST_CASE("windows side by side add up") {
-  auto const trace = two_threads();
-  auto const first = select(trace, {.window = span{0, 950}});
-  auto const second = select(trace, {.window = span{950, 10'000}});
-  CHECK(first.kernels == rows{0, 1, 4, 6});
-  CHECK(second.kernels == rows{2, 3, 5});
-  CHECK(first.calls.size() + second.calls.size() == trace.calls.size());
+TEST_CASE("a part is a trace of its own, with the facts of the whole") {
+  auto const trace = everything();
+  auto const part = select(trace, {.device = 1}).of();
+  CHECK(part.kernels.size() == 1);
+  CHECK(part.memory.size() == 1);
+  CHECK(part.counters.size() == 1);
+  CHECK((part.window == trace.window && part.epoch_ns == trace.epoch_ns));
+  CHECK((part.devices == trace.devices && part.threads == trace.threads));
+  CHECK((part.notes == trace.notes && part.lost == trace.lost && part.source == trace.source));
+  CHECK(select(trace, {.range = "forward"}).of().overheads.size() == 0);
 }
 
 TEST_CASE("a whole graph counts only where none of its nodes are in view") {
@@ -118,7 +125,8 @@ TEST_CASE("a whole graph counts only where none of its nodes are in view") {
   b.node("node", {20, 30}, known, 5);
   b.whole_graph({20, 40}, {}, known);
   b.whole_graph({50, 60}, {}, closed);
-  auto const work = view{b.trace}.gpu_operations();
+  view const rows{b.trace};
+  auto const& work = rows.operations();
   REQUIRE(work.size() == 2);
   CHECK(work[0].kind == operation_kind::kernel);
   CHECK((work[1].kind == operation_kind::graph && work[1].row == 1));
@@ -154,7 +162,7 @@ TEST_CASE("a range's parent is the latest begun one that holds it, of any domain
   b.range("not this", {0, 20}, main_thread, "", range_style::start_end);
   b.mark("nor this", 3);
   b.range("clock set back", {12, 2});  // 9: neither a child nor a parent
-  auto const all = nest(b.trace, view{b.trace}.ranges);
+  auto const all = nest(b.trace);
   REQUIRE(all.size() == 8);
   auto const of = [&](row_index row) {
     return *std::find_if(all.begin(), all.end(), [&](auto const& each) { return each.row == row; });
@@ -189,7 +197,7 @@ TEST_CASE("parents of random ranges are those of the definition") {
       b.range("r", {begin, begin + static_cast<std::int64_t>(random() % 20)},
               random() % 3 == 0 ? second_thread : main_thread);
     }
-    auto const all = nest(b.trace, view{b.trace}.ranges);
+    auto const all = nest(b.trace);
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       auto const& inner = b.trace.ranges[all[i].row];
       std::uint32_t expected = no_row;
@@ -205,11 +213,9 @@ TEST_CASE("parents of random ranges are those of the definition") {
 TEST_CASE("work is inside a range when its whole call is, and never by another thread's range") {
   auto const trace = two_threads();
   view const all{trace};
-  operations_in_range const launched{trace, all.gpu_operations()};
   auto const inside = [&](range_record const& range) {
     std::vector<std::pair<operation_kind, row_index>> found;
-    launched.visit(range,
-                   [&](gpu_operation const& each) { found.emplace_back(each.kind, each.row); });
+    all.visit(range, [&](gpu_operation const& each) { found.emplace_back(each.kind, each.row); });
     return found;
   };
   using found = std::vector<std::pair<operation_kind, row_index>>;

@@ -31,11 +31,10 @@ struct projection {
 /// The projections of all ranges on the devices, range by range.
 inline std::vector<projection> project(model const& of) {
   view const rows{of};
-  operations_in_range const launched{of, rows.gpu_operations()};
   std::vector<projection> all;
   for (row_index row = 0; row < of.ranges.size(); ++row) {
     auto const first = static_cast<std::ptrdiff_t>(all.size());
-    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
+    rows.visit(of.ranges[row], [&](gpu_operation const& each) {
       auto const& where = place_of(of, each);
       auto const known = std::find_if(all.begin() + first, all.end(), [&](projection const& other) {
         return stream_of(other.where) == stream_of(where);

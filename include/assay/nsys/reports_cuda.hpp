@@ -28,15 +28,13 @@ using operation_key = std::pair<std::string_view, std::string>;
 
 /// Calls `visit(label, row of the table)` for each copy and memset.
 template <class Visit>
-void each_memory_operation(view const& rows, Visit&& visit) {
-  auto const& of = rows.of();
-  for (auto const row : rows.copies) { visit(copy_label(of.copies[row].kind), of.copies[row]); }
-  for (auto const row : rows.memsets) { visit(std::string{memset_label}, of.memsets[row]); }
+void each_memory_operation(model const& of, Visit&& visit) {
+  for (auto const& each : of.copies) { visit(copy_label(each.kind), each); }
+  for (auto const& each : of.memsets) { visit(std::string{memset_label}, each); }
 }
 
 /// Adds the times of all rows of one category.
-inline void add_category(grouping<operation_key>& to, view const& rows, category what) {
-  auto const& of = rows.of();
+inline void add_category(grouping<operation_key>& to, model const& of, category what) {
   auto const of_calls = what == category::os_call || what == category::api_call;
   std::string_view const label = of_calls                   ? "CUDA_API"
                                  : what == category::kernel ? "CUDA_KERNEL"
@@ -46,17 +44,14 @@ inline void add_category(grouping<operation_key>& to, view const& rows, category
     return to.group({label, std::string{of_calls ? without_version(text) : text}});
   });
   if (of_calls) {
-    for (auto const row : rows.calls) {
-      auto const& each = of.calls[row];
+    for (auto const& each : of.calls) {
       auto const wanted = (each.layer == api::os) == (what == category::os_call);
       if (wanted) { to.add(group(each.name), each.when.length()); }
     }
   } else if (what == category::kernel) {
-    for (auto const row : rows.kernels) {
-      to.add(group(of.kernels[row].name), of.kernels[row].when.length());
-    }
+    for (auto const& each : of.kernels) { to.add(group(each.name), each.when.length()); }
   } else {
-    each_memory_operation(rows, [&](std::string const& name, auto const& each) {
+    each_memory_operation(of, [&](std::string const& name, auto const& each) {
       to.add({label, name}, each.when.length());
     });
   }
@@ -69,7 +64,7 @@ inline table time_summary(view const& rows, std::string name, std::string title,
   auto const columns = (what.size() > 1 ? "Category:t, " : "") + last + ":t";
   table result{std::move(name), std::move(title), time_columns(count, columns)};
   grouping<operation_key> groups;
-  for (auto const each : what) { add_category(groups, rows, each); }
+  for (auto const each : what) { add_category(groups, rows.of(), each); }
   if (what.size() > 1) {
     add_times(result, groups, [](operation_key const& key) { return key; });
   } else {
@@ -124,7 +119,7 @@ inline table cuda_gpu_mem_size_sum(view const& rows) {
                parse_columns("Total (MB):3, Count, Avg (MB):3, Med (MB):3, Min (MB):3, Max (MB):3, "
                              "StdDev (MB):3, Operation:t")};
   grouping<std::string> groups;
-  detail::each_memory_operation(rows, [&](std::string const& name, auto const& each) {
+  detail::each_memory_operation(rows.of(), [&](std::string const& name, auto const& each) {
     groups.add(name, static_cast<std::int64_t>(each.bytes));
   });
   for (auto const& [name, bytes] : groups.by_total()) {

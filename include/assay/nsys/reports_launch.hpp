@@ -37,10 +37,8 @@ struct launch_parts {
 template <class Visit>
 void each_launch(view const& rows, Visit&& visit) {
   auto const& of = rows.of();
-  call_index const calls{of};
-  for (auto const row : rows.kernels) {
-    auto const& kernel = of.kernels[row];
-    auto const found = calls.find(kernel.where);
+  for (auto const& kernel : of.kernels) {
+    auto const found = rows.calls().find(kernel.where);
     if (found == no_row) { continue; }
     auto const& call = of.calls[found];
     auto const waited = kernel.when.begin - call.when.end;

@@ -40,8 +40,7 @@ inline table nvtx_sum(view const& rows) {
   auto const& of = rows.of();
   table result{"nvtx_sum", "NVTX Range Summary", time_columns("Instances", "Style:t, Range:t")};
   grouping<detail::range_key> groups;
-  for (auto const row : rows.ranges) {
-    auto const& each = of.ranges[row];
+  for (auto const& each : of.ranges) {
     if (each.style == range_style::mark) { continue; }
     groups.add(detail::key_of(of, each), each.when.length());
   }
@@ -59,7 +58,6 @@ inline table nvtx_kern_sum(view const& rows) {
       "nvtx_kern_sum", "NVTX Range Kernel Summary",
       parse_columns("NVTX Range:t, Style:t, PID, TID, NVTX Inst, Kern Inst, Total Time (ns), "
                     "Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, Kernel Name:t")};
-  operations_in_range const launched{of, rows.kernel_operations()};
   using thread_range = std::tuple<detail::range_key, thread_key>;
   grouping<thread_range> ranges;
   grouping<std::pair<std::uint32_t, string_id>> groups;
@@ -67,10 +65,11 @@ inline table nvtx_kern_sum(view const& rows) {
   std::vector<std::int64_t> instances;  // by group
   std::vector<row_index> last_seen;     // by group: the range that was counted last
   std::unordered_map<std::uint64_t, std::uint32_t> known;
-  for (auto const row : rows.ranges) {
+  for (row_index row = 0; row < of.ranges.size(); ++row) {
     auto const& range = of.ranges[row];
     std::optional<std::uint32_t> number;
-    launched.visit(range, [&](gpu_operation const& each) {
+    rows.visit(range, [&](gpu_operation const& each) {
+      if (each.kind != operation_kind::kernel) { return; }
       if (!number) {
         thread_range const key{detail::key_of(of, range), range.thread};
         number = ranges.group(key);
@@ -148,13 +147,12 @@ struct projected_ranges {
 template <class Visit>
 void each_projection(view const& rows, std::vector<nested_range> const& nested, Visit&& visit) {
   auto const& of = rows.of();
-  operations_in_range const launched{of, rows.gpu_operations()};
   std::vector<std::size_t> place(of.ranges.size(), nested.size());
   for (std::size_t i = 0; i < nested.size(); ++i) { place[nested[i].row] = i; }
-  for (auto const row : rows.ranges) {
+  for (row_index row = 0; row < of.ranges.size(); ++row) {
     std::int64_t count = 0;
     span projection;
-    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
+    rows.visit(of.ranges[row], [&](gpu_operation const& each) {
       projection = count++ == 0 ? each.when : around(projection, each.when);
     });
     if (count > 0) { visit(row, projection, count, place[row]); }
@@ -173,7 +171,7 @@ inline table nvtx_gpu_proj_sum(view const& rows) {
                              "Range Instances, Proj Avg (ns):1, Proj Med (ns):1, Proj Min (ns), "
                              "Proj Max (ns), Proj StdDev (ns):1, Total GPU Ops, Avg GPU Ops:1, "
                              "Avg Range Lvl:1, Avg Num Child:1")};
-  auto const nested = nest(of, rows.ranges);
+  auto const nested = nest(of);
   grouping<detail::range_key> groups;
   std::map<detail::range_key, detail::projected_ranges> sums;
   detail::each_projection(
@@ -207,7 +205,7 @@ inline table nvtx_gpu_proj_trace(view const& rows) {
                     "Orig Duration (ns), Style:t, PID, TID, NumGPUOps, Lvl, NumChild, RangeId, "
                     "ParentId, RangeStack:t")};
   auto const& of = rows.of();
-  auto const nested = nest(of, rows.ranges);
+  auto const nested = nest(of);
   struct line {
     row_index row;
     span projection;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The arithmetic of the timeline as tables: busy and idle time, gaps, overlap, concurrency,
-/// launches, and each instance of a range.
+/// The arithmetic of the timeline as tables: busy and idle time, gaps, overlap, concurrency and
+/// launches.
 #pragma once
 
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/launch_latency.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
@@ -47,11 +46,8 @@ inline table gpu_time_sum(view const& rows) {
   if (all.size() < 2) { return result; }
   std::vector<span> busy;
   auto extent = all.front().extent;
-  for (auto const& each : rows.gpu_operations()) { busy.push_back(each.when); }
-  for (auto const& each : all) {
-    extent.begin = std::min(extent.begin, each.extent.begin);
-    extent.end = std::max(extent.end, each.extent.end);
-  }
+  for (auto const& each : rows.operations()) { busy.push_back(each.when); }
+  for (auto const& each : all) { extent = around(extent, each.extent); }
   auto const any = interval_set{std::move(busy)}.length();
   result.add(extent.length(), any, percent_of(any, extent.length()), std::nullopt, std::nullopt,
              extent.length() - any, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
@@ -65,15 +61,21 @@ inline table stream_gap_sum(view const& rows) {
       "stream_gap_sum", "Gaps of Streams",
       parse_columns("Device, Ctx, Strm, Gaps, Total (ns), Avg (ns):1, Med (ns):1, Max (ns), "
                     "Host Late (ns), Dependency (ns), Stream Order (ns), Tracer (ns), Other (ns)")};
-  std::map<stream_key, std::vector<idle_gap>> streams;
-  for (auto const& gap : stream_gaps(rows)) { streams[gap.stream].push_back(gap); }
-  for (auto const& [stream, gaps] : streams) {
+  struct gaps {
     std::vector<std::int64_t> lengths;
-    for (auto const& gap : gaps) { lengths.push_back(gap.when.length()); }
-    auto const shape = summarize(std::move(lengths));
-    auto const causes = by_cause(gaps);
+    idle_times causes{};
+  };
+  std::map<stream_key, gaps> streams;
+  each_gap(rows, gap_scope::stream, [&](idle_gap const& gap) {
+    auto& of = streams[gap.stream];
+    of.lengths.push_back(gap.when.length());
+    add_gap(of.causes, gap);
+  });
+  for (auto& [stream, of] : streams) {
+    auto const shape = summarize(std::move(of.lengths));
+    auto const& [late, dependency, order, tracer, other] = of.causes;
     result.add(stream.device, stream.context, stream.stream, shape.count, shape.total, shape.mean,
-               shape.median, shape.max, causes[0], causes[1], causes[2], causes[3], causes[4]);
+               shape.median, shape.max, late, dependency, order, tracer, other);
   }
   return result;
 }
@@ -125,81 +127,48 @@ inline table concurrency_sum(view const& rows) {
   return result;
 }
 
-/// Launches of each stream: the call, the delay to the start of the kernel, the queue, and how many
-/// kernels ran for less time than their launch took.
+/// Launches of each stream: the call, the delay from the end of the call to the start of the
+/// kernel, the kernels in the queue, and how many kernels ran for less time than their launch took.
+///
+/// A delay is negative if the kernel started before the call returned. Kernels without a call are
+/// left out. The nodes of a graph count as one launch, from the begin of the first node to the end
+/// of the last.
 inline table launch_sum(view const& rows) {
   table result{"launch_sum", "Launches of Streams",
                parse_columns("Device, Ctx, Strm, Launches, Call Avg (ns):1, Call Med (ns):1, "
                              "Delay Avg (ns):1, Delay Med (ns):1, Delay Min (ns), Delay Max (ns), "
                              "Queue Avg:1, Queue Max, Shorter than Call (%):1")};
-  for (auto const& each : launch_latencies(rows)) {
-    result.add(each.stream.device, each.stream.context, each.stream.stream, each.call.count,
-               each.call.mean, each.call.median, each.delay.mean, each.delay.median, each.delay.min,
-               each.delay.max, each.mean_queue, each.deepest_queue,
-               percent_of(each.shorter, each.call.count));
-  }
-  return result;
-}
-
-namespace detail {
-
-/// The times in which each thread waited for a device.
-inline std::map<thread_key, interval_set> host_waits(view const& rows) {
   auto const& of = rows.of();
-  std::map<thread_key, std::vector<span>> waits;
-  for (auto const row : rows.calls) {
-    auto const& each = of.calls[row];
-    if (of.strings[each.name].find("Synchronize") != std::string_view::npos) {
-      waits[each.thread].push_back(each.when);
-    }
+  std::map<stream_key, std::vector<std::pair<row_index, span>>> streams;  // by launching call
+  for (auto const& each : of.kernels) {
+    auto const call = rows.calls().find(each.where);
+    if (call != no_row) { streams[stream_of(each.where)].emplace_back(call, each.when); }
   }
-  return sets_of(std::move(waits));
-}
-
-}  // namespace detail
-
-/// Each instance of a range with the work that it launched, in order of start. Busy is
-/// the time in which any of it ran; idle is the rest of the projection; exposed is copy time
-/// without a kernel of the same instance. An instance inside another instance does not
-/// count.
-inline table range_instances(view const& rows, filter const& by) {
-  table result{
-      "range_instances", "Instances of One Range",
-      parse_columns("Start (ns), Duration (ns), Projection (ns), Busy (ns), Idle (ns), Kernels, "
-                    "Kernel Time (ns), Bytes (MB):3, Exposed Copies (ns), Host Waits (ns), PID, "
-                    "TID, Range:t")};
-  auto const& of = rows.of();
-  operations_in_range const launched{of, rows.gpu_operations()};
-  auto waits = detail::host_waits(rows);
-  auto found = detail::outermost_ranges(of, rows.ranges, by);
-  std::sort(found.begin(), found.end(), [&](row_index a, row_index b) {
-    return std::tuple{of.ranges[a].when.begin, a} < std::tuple{of.ranges[b].when.begin, b};
-  });
-  for (auto const row : found) {
-    auto const& range = of.ranges[row];
-    std::vector<span> all, kernels, copies;
-    std::int64_t kernel_ns = 0;
-    std::int64_t count = 0;
-    std::uint64_t bytes = 0;
-    launched.visit(range, [&](gpu_operation const& each) {
-      all.push_back(each.when);
-      if (each.kind == operation_kind::copy) {
-        copies.push_back(each.when);
-        bytes += of.copies[each.row].bytes;
-      } else if (each.kind != operation_kind::memset) {
-        kernels.push_back(each.when);
-        kernel_ns += each.when.length();
-        ++count;
+  for (auto& [stream, all] : streams) {
+    std::stable_sort(all.begin(), all.end(),
+                     [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<std::int64_t> calls, delays;
+    std::vector<span> queued;
+    std::int64_t shorter = 0;
+    for (auto at = all.begin(); at != all.end();) {
+      auto const& call = of.calls[at->first].when;
+      auto when = at->second;
+      std::int64_t ran = 0;
+      for (auto const first = at->first; at != all.end() && at->first == first; ++at) {
+        when = around(when, at->second);
+        ran += at->second.length();
       }
-    });
-    interval_set const busy{std::move(all)};
-    interval_set const moved{std::move(copies)};
-    auto const projection = busy.extent().length();
-    auto const exposed = (moved - interval_set{std::move(kernels)}).length();
-    result.add(range.when.begin, range.when.length(), projection, busy.length(),
-               projection - busy.length(), count, kernel_ns, static_cast<double>(bytes) / 1e6,
-               exposed, waits[range.thread].length_within(range.when), range.thread.process,
-               range.thread.thread, range_label(of, range));
+      calls.push_back(call.length());
+      delays.push_back(when.begin - call.end);
+      shorter += ran < call.length() ? 1 : 0;
+      queued.push_back({std::min(call.end, when.begin), when.end});
+    }
+    auto const call = summarize(std::move(calls));
+    auto const delay = summarize(std::move(delays));
+    auto const depths = time_at_depth(queued);
+    result.add(stream.device, stream.context, stream.stream, call.count, call.mean, call.median,
+               delay.mean, delay.median, delay.min, delay.max, mean_depth(depths),
+               depths.size() - 1, percent_of(shorter, call.count));
   }
   return result;
 }

@@ -111,10 +111,8 @@ inline table cuda_gpu_trace(view const& rows) {
                     "Reg/Trd, StcSMem (MB):3, DymSMem (MB):3, Bytes (MB):3, Throughput (MB/s):3, "
                     "SrcMemKd:t, DstMemKd:t, Device:t, Ctx, GreenCtx, Strm, Name:t")};
   auto const& of = rows.of();
-  auto all = rows.gpu_operations();
-  std::sort(all.begin(), all.end());
   detail::gpu_trace_rows out{of, result};
-  for (auto const& each : all) {
+  for (auto const& each : rows.operations()) {
     switch (each.kind) {
       case operation_kind::kernel:
         out.add(of.kernels[each.row]);
@@ -140,7 +138,7 @@ inline table nvtx_pushpop_trace(view const& rows) {
                    "Start (ns), End (ns), Duration (ns), DurChild (ns), DurNonChild (ns), "
                    "Name:t, PID, TID, Lvl, NumChild, RangeId, ParentId, RangeStack:t, NameTree:t")};
   auto const& of = rows.of();
-  auto const all = nest(of, rows.ranges);
+  auto const all = nest(of);
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const& each = all[i];
     auto const& range = of.ranges[each.row];

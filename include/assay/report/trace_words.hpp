@@ -72,8 +72,8 @@ inline std::string evidence(trace::model const& of, trace::overlap_reason const&
     text += ", kernel " + short_name(of.strings[kernel.name]) + " in stream " +
             std::to_string(kernel.where.stream);
   }
-  if (reason.call != trace::no_row) {
-    text += ", call " + std::string{trace::plain_name(of.strings[of.calls[reason.call].name])};
+  if (reason.call != 0) {
+    text += ", call " + std::string{trace::plain_name(of.strings[reason.call])};
   }
   return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `gpu_operation`: kernels, copies, memsets and graph launches as one list, with the API calls
-/// that launched them and the ranges around these calls.
+/// `gpu_operation`: kernels, copies, memsets and graph launches as one type, with the API calls
+/// that launched them.
 #pragma once
 
 #include <assay/trace/model.hpp>
@@ -29,6 +29,7 @@ struct gpu_operation {
   span when;
   operation_kind kind = operation_kind::kernel;
   row_index row = 0;
+  row_index call = no_row;  ///< the call that launched it; `no_row`: not in the trace
   auto operator<=>(gpu_operation const&) const = default;
 };
 
@@ -122,10 +123,15 @@ class call_index {
   mutable std::size_t hint_ = 0;
 };
 
+/// The begin of a call; before all times for `no_row`.
+inline std::int64_t begin_of_call(model const& of, row_index call) {
+  return call == no_row ? std::numeric_limits<std::int64_t>::min() : of.calls[call].when.begin;
+}
+
 /// The moments at which each stream was told to wait for an event.
 class stream_waits {
  public:
-  explicit stream_waits(model const& of) : of_{of} {
+  explicit stream_waits(model const& of) {
     for (auto const& each : of.synchronizations) {
       if (each.kind != sync_kind::stream_wait) { continue; }
       begins_[stream_of(each.where)].push_back(each.when.begin);
@@ -133,18 +139,15 @@ class stream_waits {
     for (auto& [stream, begins] : begins_) { std::sort(begins.begin(), begins.end()); }
   }
 
-  /// True if the stream was told to wait after `earlier_call` began (`no_row`: at any time) and not
-  /// after `until`.
-  bool between(row_index earlier_call, std::int64_t until, stream_key stream) const {
+  /// True if the stream was told to wait at `from` or later, and not after `until`.
+  bool between(std::int64_t from, std::int64_t until, stream_key stream) const {
     auto const found = begins_.find(stream);
     if (found == begins_.end()) { return false; }
     auto const after = std::upper_bound(found->second.begin(), found->second.end(), until);
-    return after != found->second.begin() &&
-           (earlier_call == no_row || *(after - 1) >= of_.calls[earlier_call].when.begin);
+    return after != found->second.begin() && *(after - 1) >= from;
   }
 
  private:
-  model const& of_;
   std::map<stream_key, std::vector<std::int64_t>> begins_;
 };
 
@@ -153,51 +156,5 @@ inline bool on_one_thread(range_record const& range) noexcept {
   return range.style != range_style::mark &&
          (range.end_thread == thread_key{} || range.end_thread == range.thread);
 }
-
-/// Operations in the order of the calls that launched them, thread by thread. An operation without
-/// its call in the trace lies in no range.
-class operations_in_range {
- public:
-  operations_in_range(model const& of, std::vector<gpu_operation> const& all) {
-    call_index const calls{of};
-    entries_.reserve(all.size());
-    for (auto const& each : all) {
-      auto const call = calls.find(place_of(of, each));
-      if (call == no_row) { continue; }
-      entries_.push_back({of.calls[call].thread, of.calls[call].when, each});
-    }
-    auto const before = [](entry const& a, entry const& b) {
-      return std::tuple{a.thread, a.call.begin, a.what.when.begin} <
-             std::tuple{b.thread, b.call.begin, b.what.when.begin};
-    };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
-      std::sort(entries_.begin(), entries_.end(), before);
-    }
-  }
-
-  /// Calls `use(operation)` for each operation with a launching call that the range's thread makes
-  /// and that lies wholly inside the range. Takes O(log n) plus the number of these operations.
-  template <class Use>
-  void visit(range_record const& range, Use&& use) const {
-    if (!on_one_thread(range)) { return; }
-    auto at = std::lower_bound(entries_.begin(), entries_.end(), range,
-                               [](entry const& each, range_record const& wanted) {
-                                 return std::tuple{each.thread, each.call.begin} <
-                                        std::tuple{wanted.thread, wanted.when.begin};
-                               });
-    for (; at != entries_.end() && at->thread == range.thread && at->call.begin <= range.when.end;
-         ++at) {
-      if (at->call.end <= range.when.end) { use(at->what); }
-    }
-  }
-
- private:
-  struct entry {
-    thread_key thread;
-    span call;
-    gpu_operation what;
-  };
-  std::vector<entry> entries_;
-};
 
 }  // namespace assay::trace

@@ -55,9 +55,8 @@ using host_pieces = std::map<thread_key, std::vector<host_piece>>;
 
 /// Adds to each thread in `to` the calls and locks of that thread, and makes their entries in
 /// `sums`.
-inline void add_pieces(host_pieces& to, time_breakdown& sums, view const& rows,
+inline void add_pieces(host_pieces& to, time_breakdown& sums, model const& of,
                        host_names const& names) {
-  auto const& of = rows.of();
   auto kind_of = once_per_name(of.strings.size(), [&](string_id name) {
     auto const text = of.strings[name];
     return names.allocations.matches(text) ? entry_kind::allocation
@@ -76,12 +75,10 @@ inline void add_pieces(host_pieces& to, time_breakdown& sums, view const& rows,
     auto const known = to.find(thread);
     if (entry != nullptr && known != to.end()) { known->second.push_back({when, entry}); }
   };
-  for (auto const row : rows.calls) {
-    auto const& each = of.calls[row];
+  for (auto const& each : of.calls) {
     add(each.thread, each.when, each.layer == api::os ? lock_of(each.name) : entry_of(each.name));
   }
-  for (auto const row : rows.ranges) {
-    auto const& each = of.ranges[row];
+  for (auto const& each : of.ranges) {
     if (!on_one_thread(each) || !names.lock_ranges.matches(of.strings[each.name])) { continue; }
     add(each.thread, each.when, &sums[{entry_kind::lock, std::string{of.strings[each.name]}}]);
   }
@@ -141,16 +138,16 @@ std::int64_t split_up(std::vector<host_piece> const& pieces, span where, Take&& 
 inline time_breakdown host_time_breakdown(view const& rows, host_names const& names = {}) {
   auto const& of = rows.of();
   detail::host_pieces threads;
-  call_index const calls{of};
-  for (auto const& each : rows.gpu_operations()) {
-    auto const call = calls.find(place_of(of, each));
-    if (call != no_row) { threads[of.calls[call].thread]; }
+  for (auto const& each : rows.operations()) {
+    if (each.call != no_row) { threads[of.calls[each.call].thread]; }
   }
-  for (auto const row : threads.empty() ? rows.calls : std::vector<row_index>{}) {
-    if (of.calls[row].layer != api::os) { threads[of.calls[row].thread]; }
+  if (threads.empty()) {
+    for (auto const& each : of.calls) {
+      if (each.layer != api::os) { threads[each.thread]; }
+    }
   }
   time_breakdown result;
-  detail::add_pieces(threads, result, rows, names);
+  detail::add_pieces(threads, result, of, names);
   if (threads.empty()) { return result; }
   auto const extent = run_extent(rows);
   double own = 0;
@@ -182,28 +179,24 @@ struct host_wait {
 inline std::vector<host_wait> waits_for_host(view const& rows) {
   auto const& of = rows.of();
   auto const extent = run_extent(rows);
-  auto const all = rows.gpu_operations();
+  auto const& all = rows.operations();
   std::vector<host_wait> waits;
   auto reach = extent.begin;
   if (!all.empty()) {
-    auto const first = std::min_element(
-        all.begin(), all.end(),
-        [](gpu_operation const& a, gpu_operation const& b) { return a.when.begin < b.when.begin; });
-    call_index const calls{of};
-    waits.push_back(
-        {interval_set{{{extent.begin, first->when.begin}}}, calls.find(place_of(of, *first))});
+    auto const& first = all.front();
+    waits.push_back({interval_set{{{extent.begin, first.when.begin}}}, first.call});
     for (auto const& each : all) { reach = std::max(reach, each.when.end); }
   }
-  auto const overheads = overheads_of(of);
-  for (auto const& gap : gaps(rows, all, gap_scope::all_devices)) {
-    if (gap.cause != idle_cause::host_bound) { continue; }
+  auto const overheads = overheads_of(rows.whole());
+  each_gap(rows, gap_scope::all_devices, [&](idle_gap const& gap) {
+    if (gap.cause != idle_cause::host_bound) { return; }
     interval_set when{{gap.when}};
     auto const at = overheads.find(of.calls[gap.call].thread);
     if (at != overheads.end()) { when = when - at->second; }
     waits.push_back({std::move(when), gap.call});
-  }
+  });
   host_wait last{interval_set{{{reach, extent.end}}}, no_row, false};
-  for (auto const row : rows.calls) {
+  for (row_index row = 0; row < of.calls.size(); ++row) {
     auto const& each = of.calls[row];
     if (each.layer == api::os) { continue; }
     if (last.call == no_row || each.when.end > of.calls[last.call].when.end) { last.call = row; }
@@ -228,7 +221,7 @@ inline time_breakdown host_wait_breakdown(view const& rows, host_names const& na
   for (auto const& each : waits) {
     if (each.call != no_row) { threads[of.calls[each.call].thread]; }
   }
-  detail::add_pieces(threads, result, rows, names);
+  detail::add_pieces(threads, result, of, names);
   for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
   auto* const own = &result[{entry_kind::host_code, std::string{between_calls}}];
   auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];

@@ -43,61 +43,38 @@ constexpr std::string_view to_string(idle_cause cause) noexcept {
 /// A time without an operation between two operations of a device or of one stream.
 struct idle_gap {
   span when;
-  stream_key stream;                     ///< the stream of `next`
+  stream_key stream;                     ///< the stream of the operation after the gap
   idle_cause cause = idle_cause::other;  ///< the cause of all but `tracer_ns`
   std::int64_t tracer_ns = 0;            ///< the part that the tracer caused
-  gpu_operation next;
-  row_index call = no_row;     ///< asked for `next`
-  row_index host_in = no_row;  ///< host late: where the thread was for most of the gap; `no_row`:
-                               ///< in code of its own
+  row_index call = no_row;               ///< asked for that operation
 };
 
 namespace detail {
-
-inline std::map<thread_key, interval_set> sets_of(std::map<thread_key, std::vector<span>> spans) {
-  std::map<thread_key, interval_set> result;
-  for (auto& [thread, all] : spans) { result[thread] = interval_set{std::move(all)}; }
-  return result;
-}
 
 /// The times in which the tracing delayed each thread.
 inline std::map<thread_key, interval_set> overheads_of(model const& of) {
   std::map<thread_key, std::vector<span>> spans;
   for (auto const& each : of.overheads) { spans[each.thread].push_back(each.when); }
-  return sets_of(std::move(spans));
+  std::map<thread_key, interval_set> result;
+  for (auto& [thread, all] : spans) { result[thread] = interval_set{std::move(all)}; }
+  return result;
 }
 
 /// Finds the cause of a gap from the calls, waits and overheads around the gap.
 class idle_classifier {
  public:
   explicit idle_classifier(view const& rows)
-      : of_{rows.of()}, calls_{of_}, overheads_{overheads_of(of_)}, waits_{of_} {
-    for (row_index row = 0; row < of_.calls.size(); ++row) {
-      by_thread_[of_.calls[row].thread].push_back(row);
-    }
-    for (auto& [thread, calls] : by_thread_) {
-      auto const before = [&](row_index a, row_index b) {
-        return of_.calls[a].when.begin < of_.calls[b].when.begin;
-      };
-      if (!std::is_sorted(calls.begin(), calls.end(), before)) {
-        std::stable_sort(calls.begin(), calls.end(), before);
-      }
-    }
-  }
-
-  row_index call_of(gpu_operation const& which) const { return calls_.find(place_of(of_, which)); }
+      : of_{rows.of()}, overheads_{overheads_of(rows.whole())}, waits_{rows.whole()} {}
 
   /// The last operation of a stream.
   struct last_work {
-    row_index call = no_row;  ///< asked for it
+    row_index call = no_row;
     std::int64_t end = std::numeric_limits<std::int64_t>::min();
   };
 
-  /// The gap before `next`, which `call` launched; `last` is the operation before it in its stream.
-  idle_gap classify(span when, gpu_operation const& next, row_index call,
-                    last_work const& last) const {
-    idle_gap gap{.when = when, .stream = stream_of(place_of(of_, next)), .next = next};
-    gap.call = call;
+  /// The gap before `next`; `last` is the operation before it in its stream.
+  idle_gap classify(span when, gpu_operation const& next, last_work const& last) const {
+    idle_gap gap{.when = when, .stream = stream_of(place_of(of_, next)), .call = next.call};
     if (gap.call == no_row) {
       for (auto const& [thread, set] : overheads_) { gap.tracer_ns += set.length_within(when); }
       gap.tracer_ns = std::min(gap.tracer_ns, when.length());
@@ -108,8 +85,7 @@ class idle_classifier {
       }
       if (late(asked.when, when, next)) {
         gap.cause = idle_cause::host_bound;
-        gap.host_in = longest_call_before(gap.call, when);
-      } else if (waits_.between(last.call, asked.when.begin, gap.stream)) {
+      } else if (waits_.between(begin_of_call(of_, last.call), asked.when.begin, gap.stream)) {
         gap.cause = idle_cause::dependency;
       } else if (last.end >= next.when.begin - max_start_delay_ns) {
         gap.cause = idle_cause::stream_order;
@@ -127,82 +103,44 @@ class idle_classifier {
     return call.end > gap.begin && (!is_memory(next.kind) || call.end <= next.when.begin);
   }
 
-  /// The call of the same thread that covers most of the gap. Only the last few calls are compared:
-  /// a call that covers half of the gap is not one of many. Calls nest only a few levels deep, so
-  /// only a few of those that began before the gap can reach into the gap.
-  row_index longest_call_before(row_index call, span gap) const {
-    constexpr int few = 64;
-    constexpr int nested = 4;
-    auto const& calls = by_thread_.at(of_.calls[call].thread);
-    auto at = std::upper_bound(
-        calls.begin(), calls.end(), of_.calls[call].when.begin,
-        [&](std::int64_t begin, row_index row) { return begin < of_.calls[row].when.begin; });
-    row_index best = no_row;
-    std::int64_t most = 0;
-    int before = 0;
-    for (int i = 0; i < few && before < nested && at != calls.begin(); ++i) {
-      auto const& when = of_.calls[*--at].when;
-      auto const common = std::min(when.end, gap.end) - std::max(when.begin, gap.begin);
-      if (common >= most && common > 0) {
-        most = common;
-        best = *at;
-      }
-      before += when.begin < gap.begin ? 1 : 0;
-    }
-    return 2 * most >= gap.length() ? best : no_row;
-  }
-
   model const& of_;
-  call_index calls_;
   std::map<thread_key, interval_set> overheads_;
   stream_waits waits_;
-  std::map<thread_key, std::vector<row_index>> by_thread_;
 };
+
+}  // namespace detail
 
 /// The operations between which gaps are looked for.
 enum class gap_scope : std::uint8_t { all_devices, device, stream };
 
-/// The gaps between operations of the same device or stream, one after the other.
-inline std::vector<idle_gap> gaps(view const& rows, std::vector<gpu_operation> all,
-                                  gap_scope scope) {
-  auto const& of = rows.of();
-  std::sort(all.begin(), all.end());
-  std::map<stream_key, std::vector<gpu_operation>> groups;
-  for (auto const& each : all) {
-    auto const& where = place_of(of, each);
-    groups[scope == gap_scope::stream   ? stream_of(where)
-           : scope == gap_scope::device ? stream_key{.device = where.device}
-                                        : stream_key{}]
-        .push_back(each);
-  }
-  idle_classifier const classifier{rows};
-  std::vector<idle_gap> result;
-  for (auto const& [key, members] : groups) {
-    std::map<stream_key, idle_classifier::last_work> last;
-    auto reach = members.front().when.end;
-    for (auto const& each : members) {
-      auto const call = classifier.call_of(each);
-      auto& before = last[stream_of(place_of(of, each))];
-      if (each.when.begin > reach) {
-        result.push_back(classifier.classify(span{reach, each.when.begin}, each, call, before));
-      }
-      reach = std::max(reach, each.when.end);
-      before = {call, each.when.end};
+/// Calls `use(gap)` for each gap between operations of the same device or stream, in order of time.
+template <class Use>
+void each_gap(view const& rows, gap_scope scope, Use&& use) {
+  detail::idle_classifier const classifier{rows};
+  std::map<stream_key, std::int64_t> reached;  // the latest end, by device or stream
+  std::map<stream_key, detail::idle_classifier::last_work> last;
+  for (auto const& each : rows.operations()) {
+    auto const stream = stream_of(place_of(rows.of(), each));
+    auto const group = scope == gap_scope::stream   ? stream
+                       : scope == gap_scope::device ? stream_key{.device = stream.device}
+                                                    : stream_key{};
+    auto& reach = reached.try_emplace(group, each.when.end).first->second;
+    auto& before = last[stream];
+    if (each.when.begin > reach) {
+      use(classifier.classify({reach, each.when.begin}, each, before));
     }
+    reach = std::max(reach, each.when.end);
+    before = {each.call, each.when.end};
   }
-  return result;
 }
 
-}  // namespace detail
+/// Idle time by cause, as `idle_cause` numbers the causes.
+using idle_times = std::array<std::int64_t, idle_causes>;
 
-/// The gaps of each device between its first and last operation, in order. O(n log n).
-inline std::vector<idle_gap> device_gaps(view const& rows) {
-  return detail::gaps(rows, rows.gpu_operations(), detail::gap_scope::device);
-}
-
-/// The gaps of each stream between its first and last operation, stream by stream in order.
-inline std::vector<idle_gap> stream_gaps(view const& rows) {
-  return detail::gaps(rows, rows.gpu_operations(), detail::gap_scope::stream);
+/// Adds a gap to the time of its cause; the tracer's part goes to the tracer.
+constexpr void add_gap(idle_times& to, idle_gap const& gap) noexcept {
+  to[static_cast<std::size_t>(idle_cause::tracer)] += gap.tracer_ns;
+  to[static_cast<std::size_t>(gap.cause)] += gap.when.length() - gap.tracer_ns;
 }
 
 /// The busy and idle time of a device.
@@ -212,7 +150,7 @@ struct device_time {
   std::int64_t busy_ns = 0;     ///< at least one operation ran
   std::int64_t kernels_ns = 0;  ///< at least one kernel ran
   std::int64_t memory_ns = 0;   ///< at least one copy or set ran
-  std::array<std::int64_t, idle_causes> idle_ns{};  ///< by cause
+  idle_times idle_ns{};
 
   std::int64_t idle() const noexcept { return extent.length() - busy_ns; }
   std::int64_t idle(idle_cause cause) const noexcept {
@@ -221,40 +159,31 @@ struct device_time {
   bool operator==(device_time const&) const = default;
 };
 
-/// Adds up gaps by cause; the tracer's part of each goes to the tracer.
-inline std::array<std::int64_t, idle_causes> by_cause(std::vector<idle_gap> const& gaps) {
-  std::array<std::int64_t, idle_causes> sums{};
-  for (auto const& gap : gaps) {
-    sums[static_cast<std::size_t>(idle_cause::tracer)] += gap.tracer_ns;
-    sums[static_cast<std::size_t>(gap.cause)] += gap.when.length() - gap.tracer_ns;
-  }
-  return sums;
-}
-
 /// Busy and idle time of each device that did anything, by its number.
 inline std::vector<device_time> device_times(view const& rows) {
   struct sets {
-    std::vector<span> all, kernels, memory;
+    std::vector<span> kernels, memory;
+    device_time time;
   };
   std::map<std::int32_t, sets> devices;
-  for (auto const& each : rows.gpu_operations()) {
-    auto& of = devices[place_of(rows.of(), each).device];
-    of.all.push_back(each.when);
+  for (auto const& each : rows.operations()) {
+    auto const device = place_of(rows.of(), each).device;
+    auto const [at, first] = devices.try_emplace(device);
+    auto& of = at->second;
     (is_memory(each.kind) ? of.memory : of.kernels).push_back(each.when);
+    of.time.device = device;
+    of.time.extent = first ? each.when : around(of.time.extent, each.when);
   }
-  std::map<std::int32_t, std::vector<idle_gap>> gaps;
-  for (auto& gap : device_gaps(rows)) { gaps[gap.stream.device].push_back(gap); }
+  each_gap(rows, gap_scope::device,
+           [&](idle_gap const& gap) { add_gap(devices[gap.stream.device].time.idle_ns, gap); });
   std::vector<device_time> result;
   for (auto& [device, of] : devices) {
-    device_time time;
-    time.device = device;
-    time.extent = of.all.front();
-    for (auto const& each : of.all) { time.extent = around(time.extent, each); }
-    time.busy_ns = interval_set{std::move(of.all)}.length();
-    time.kernels_ns = interval_set{std::move(of.kernels)}.length();
-    time.memory_ns = interval_set{std::move(of.memory)}.length();
-    time.idle_ns = by_cause(gaps[device]);
-    result.push_back(time);
+    interval_set const kernels{std::move(of.kernels)};
+    interval_set const memory{std::move(of.memory)};
+    of.time.kernels_ns = kernels.length();
+    of.time.memory_ns = memory.length();
+    of.time.busy_ns = (kernels | memory).length();
+    result.push_back(of.time);
   }
   return result;
 }

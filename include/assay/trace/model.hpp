@@ -276,25 +276,42 @@ struct model {
   bool operator==(model const&) const = default;
 };
 
+/// Calls `visit(rows)` for each table of operations of devices.
+template <class Model, class Visit>
+void each_device_table(Model& of, Visit&& visit) {
+  visit(of.kernels);
+  visit(of.copies);
+  visit(of.memsets);
+  visit(of.graph_launches);
+}
+
+/// Calls `visit(rows)` for each table of rows that have a time.
+template <class Model, class Visit>
+void each_event_table(Model& of, Visit&& visit) {
+  each_device_table(of, visit);
+  visit(of.calls);
+  visit(of.synchronizations);
+  visit(of.ranges);
+  visit(of.overheads);
+  visit(of.memory);
+  visit(of.counters);
+}
+
+/// The time of any row; a moment is an empty span.
+constexpr span time_of(auto const& row) noexcept {
+  if constexpr (requires { row.at; }) {
+    return {row.at, row.at};
+  } else {
+    return row.when;
+  }
+}
+
 /// Keeps the rows that begin at `at_ns` (since the trace's epoch) or later; the window then begins
 /// at `at_ns`. Devices, thread names and losses stay as they are.
 inline void trim_before(model& of, std::int64_t at_ns) {
-  auto const spans = [&](auto& rows) {
-    std::erase_if(rows, [&](auto const& row) { return row.when.begin < at_ns; });
-  };
-  auto const moments = [&](auto& rows) {
-    std::erase_if(rows, [&](auto const& row) { return row.at < at_ns; });
-  };
-  spans(of.kernels);
-  spans(of.copies);
-  spans(of.memsets);
-  spans(of.graph_launches);
-  spans(of.calls);
-  spans(of.synchronizations);
-  spans(of.ranges);
-  spans(of.overheads);
-  moments(of.memory);
-  moments(of.counters);
+  each_event_table(of, [&](auto& rows) {
+    std::erase_if(rows, [&](auto const& row) { return time_of(row).begin < at_ns; });
+  });
   of.window.begin = at_ns;
 }
 

@@ -23,12 +23,12 @@ struct nested_range {
   std::int64_t child_ns = 0;      ///< summed time of the direct children
 };
 
-/// The push/pop ranges among `rows`, ordered by begin; of two that begin together the longer comes
+/// The push/pop ranges of a trace, ordered by begin; of two that begin together the longer comes
 /// first. A range's parent is the latest range of its thread, in any domain, that contains it.
 /// Ranges that only overlap are not related. O(n log n).
-inline std::vector<nested_range> nest(model const& of, std::vector<row_index> const& rows) {
+inline std::vector<nested_range> nest(model const& of) {
   std::vector<nested_range> all;
-  for (auto const row : rows) {
+  for (row_index row = 0; row < of.ranges.size(); ++row) {
     if (of.ranges[row].style == range_style::push_pop) { all.push_back({.row = row}); }
   }
   std::sort(all.begin(), all.end(), [&](nested_range const& a, nested_range const& b) {

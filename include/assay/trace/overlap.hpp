@@ -144,17 +144,16 @@ inline std::vector<device_overlap> overlap(view const& rows,
   std::map<std::int32_t, detail::device_intervals> devices;
   auto is_communication = once_per_name(
       of.strings.size(), [&](string_id name) { return communication.matches(of.strings[name]); });
-  for (auto const row : rows.kernels) {
-    auto const& each = of.kernels[row];
+  for (auto const& each : of.kernels) {
     auto& on = devices[each.where.device];
     on.kernels.push_back(each.when);
     (is_communication(each.name) ? on.communication : on.compute).push_back(each.when);
   }
-  for (auto const& each : rows.whole_graphs()) {
+  for (auto const& each : rows.operations()) {
+    if (each.kind != operation_kind::graph) { continue; }
     devices[place_of(of, each).device].graphs.push_back(each.when);
   }
-  for (auto const row : rows.copies) {
-    auto const& each = of.copies[row];
+  for (auto const& each : of.copies) {
     auto& on = devices[each.where.device];
     auto const direction = static_cast<std::size_t>(direction_of(each.kind));
     on.copies[direction].push_back(each.when);

@@ -42,7 +42,7 @@ struct overlap_reason {
   std::int64_t alone_ns = 0;    ///< the part from copies that met no other obstacle
   row_index copy = no_row;      ///< the copy with the longest exposed time
   row_index kernel = no_row;    ///< a kernel that could have run beside `copy`
-  row_index call = no_row;      ///< the call that stands between, or that came late
+  string_id call = 0;           ///< the name of the call that stands between, or that came late
 };
 
 /// The overlap of copies and kernels, and the obstacles to more. A copy may meet several obstacles
@@ -62,8 +62,11 @@ namespace detail {
 class overlap_classifier {
  public:
   overlap_classifier(view const& rows, std::uint32_t default_stream)
-      : of_{rows.of()}, calls_{of_}, default_stream_{default_stream}, waits_{of_} {
-    for (auto const row : rows.kernels) {
+      : of_{rows.of()},
+        calls_{rows.calls()},
+        default_stream_{default_stream},
+        waits_{rows.whole()} {
+    for (row_index row = 0; row < of_.kernels.size(); ++row) {
       devices_[of_.kernels[row].where.device].by_begin.push_back(row);
     }
     for (auto& [device, all] : devices_) {
@@ -79,15 +82,14 @@ class overlap_classifier {
       for (auto const row : all.by_begin) { spans.push_back(of_.kernels[row].when); }
       all.busy = interval_set{std::move(spans)};
     }
-    for (auto const row : rows.copies) {
+    for (row_index row = 0; row < of_.copies.size(); ++row) {
       auto const& each = of_.copies[row];
       copies_[{each.where.device, direction_of(each.kind)}].emplace_back(each.when.end, row);
     }
     for (auto& [key, list] : copies_) { std::sort(list.begin(), list.end()); }
-    for (row_index row = 0; row < of_.calls.size(); ++row) {
-      auto const& each = of_.calls[row];
+    for (auto const& each : rows.whole().calls) {
       if (of_.strings[each.name].find("Synchronize") == std::string_view::npos) { continue; }
-      syncs_[each.thread].emplace_back(each.when.begin, row);
+      syncs_[each.thread].emplace_back(each.when, each.name);
     }
     for (auto& [thread, list] : syncs_) { std::sort(list.begin(), list.end()); }
   }
@@ -95,7 +97,7 @@ class overlap_classifier {
   struct obstacles_of_copy {
     std::array<bool, overlap_obstacles> met{};
     row_index kernel = no_row;
-    row_index call = no_row;
+    string_id call = 0;
 
     void meet(overlap_obstacle what) { met[static_cast<std::size_t>(what)] = true; }
   };
@@ -110,7 +112,8 @@ class overlap_classifier {
     auto const& copy = of_.copies[row];
     obstacles_of_copy found;
     auto const meet = [&](overlap_obstacle what) { found.meet(what); };
-    found.call = calls_.find(copy.where);
+    auto const call = calls_.find(copy.where);
+    if (call != no_row) { found.call = of_.calls[call].name; }
     found.kernel = partner(copy);
     if (found.kernel == no_row) {
       meet(overlap_obstacle::no_kernels);
@@ -124,7 +127,7 @@ class overlap_classifier {
     if (!one_stream && by_default) { meet(overlap_obstacle::default_stream); }
     if (pageable(copy)) {
       meet(overlap_obstacle::pageable_memory);
-    } else if (synchronous(found.call)) {
+    } else if (synchronous(call)) {
       meet(overlap_obstacle::synchronous_call);
     }
     if (!one_stream) { timing(copy, kernel, found); }
@@ -193,17 +196,17 @@ class overlap_classifier {
           std::min(asked.when.end, copy_first ? kernel.when.begin : copy.when.begin);
       if (handed > middle) {
         auto const sync = sync_before(asked, middle);
-        found.call = sync == no_row ? call : sync;
+        found.call = sync == 0 ? asked.name : sync;
         auto const blocked =
             copy_first && first_call != no_row && (pageable(copy) || synchronous(first_call));
-        if (sync != no_row) {
+        if (sync != 0) {
           meet(overlap_obstacle::sync_between);
         } else if (!blocked) {  // else the copy's own call is what made the host late
           meet(overlap_obstacle::host_bound);
         }
         return;
       }
-      if (waits_.between(first_call, asked.when.begin, stream_of(later))) {
+      if (waits_.between(begin_of_call(of_, first_call), asked.when.begin, stream_of(later))) {
         meet(overlap_obstacle::waits_for_event);
         return;
       }
@@ -211,15 +214,16 @@ class overlap_classifier {
     if (!copy_first && behind_a_copy(copy)) { meet(overlap_obstacle::copy_engine); }
   }
 
-  /// The last call before `asked` in which its thread waited beyond `middle`.
-  row_index sync_before(api_call const& asked, std::int64_t middle) const {
+  /// The name of the last call before `asked` in which its thread waited beyond `middle`; 0: none.
+  string_id sync_before(api_call const& asked, std::int64_t middle) const {
     auto const found = syncs_.find(asked.thread);
-    if (found == syncs_.end()) { return no_row; }
-    auto const after = std::lower_bound(found->second.begin(), found->second.end(),
-                                        std::pair{asked.when.begin, row_index{0}});
-    if (after == found->second.begin()) { return no_row; }
-    auto const row = (after - 1)->second;
-    return of_.calls[row].when.end > middle ? row : no_row;
+    if (found == syncs_.end()) { return 0; }
+    auto const after =
+        std::lower_bound(found->second.begin(), found->second.end(), asked.when.begin,
+                         [](auto const& each, std::int64_t at) { return each.first.begin < at; });
+    if (after == found->second.begin()) { return 0; }
+    auto const& [when, name] = *(after - 1);
+    return when.end > middle ? name : 0;
   }
 
   /// True if a copy of the same direction and another stream ended just before this copy began.
@@ -236,12 +240,12 @@ class overlap_classifier {
   }
 
   model const& of_;
-  call_index calls_;
+  call_index const& calls_;
   std::uint32_t default_stream_;
   std::map<std::int32_t, device_kernels> devices_;
   std::map<std::pair<std::int32_t, copy_direction>, std::vector<std::pair<std::int64_t, row_index>>>
       copies_;
-  std::map<thread_key, std::vector<std::pair<std::int64_t, row_index>>> syncs_;
+  std::map<thread_key, std::vector<std::pair<span, string_id>>> syncs_;
   stream_waits waits_;
 };
 
@@ -259,7 +263,7 @@ inline overlap_explanation explain_overlap(view const& rows, std::uint32_t defau
   detail::overlap_classifier const classifier{rows, default_stream};
   std::array<overlap_reason, overlap_obstacles> reasons{};
   std::array<std::int64_t, overlap_obstacles> worst{};
-  for (auto const row : rows.copies) {
+  for (row_index row = 0; row < rows.of().copies.size(); ++row) {
     auto const& copy = rows.of().copies[row];
     auto const exposed = classifier.exposed(copy);
     if (exposed <= 0 || direction_of(copy.kind) == copy_direction::migration) { continue; }

@@ -69,16 +69,15 @@ inline constexpr std::string_view after_last_work = "after the last device work"
 
 /// The extent of all CUDA calls and operations of devices: the time that breakdowns split up.
 inline span run_extent(view const& rows) {
-  auto const& of = rows.of();
   span all;
   bool any = false;
   auto const widen = [&](span when) {
     all = any ? around(all, when) : when;
     any = true;
   };
-  for (auto const& each : rows.gpu_operations()) { widen(each.when); }
-  for (auto const row : rows.calls) {
-    if (of.calls[row].layer != api::os) { widen(of.calls[row].when); }
+  for (auto const& each : rows.operations()) { widen(each.when); }
+  for (auto const& each : rows.of().calls) {
+    if (each.layer != api::os) { widen(each.when); }
   }
   return all;
 }
@@ -118,29 +117,6 @@ inline std::vector<double> even_shares(std::vector<gpu_operation> const& all) {
   return shares;
 }
 
-inline breakdown_key key_of(model const& of, gpu_operation const& which) {
-  switch (which.kind) {
-    case operation_kind::kernel:
-      return {entry_kind::kernel, std::string{of.strings[of.kernels[which.row].name]}};
-    case operation_kind::copy:
-      return {entry_kind::copy, std::string{to_string(direction_of(of.copies[which.row].kind))}};
-    case operation_kind::memset:
-      return {entry_kind::memset, std::string{memset_label}};
-    default:
-      return {entry_kind::kernel, "graph launches"};
-  }
-}
-
-inline double bytes_of(model const& of, gpu_operation const& which) {
-  if (which.kind == operation_kind::copy) {
-    return static_cast<double>(of.copies[which.row].bytes);
-  }
-  if (which.kind == operation_kind::memset) {
-    return static_cast<double>(of.memsets[which.row].bytes);
-  }
-  return 0;
-}
-
 }  // namespace detail
 
 /// The run as its devices saw it, all devices as one: each moment belongs to the kernels that ran,
@@ -148,42 +124,54 @@ inline double bytes_of(model const& of, gpu_operation const& which) {
 inline time_breakdown device_time_breakdown(view const& rows) {
   auto const& of = rows.of();
   time_breakdown result;
-  auto const all = rows.gpu_operations();
+  auto const& all = rows.operations();
   auto const extent = run_extent(rows);
   if (all.empty()) {
     result[{entry_kind::edge, std::string{before_first_work}}].ns =
         static_cast<double>(extent.length());
     return result;
   }
+  auto of_kernel = once_per_name(of.strings.size(), [&](string_id name) {
+    return &result[{entry_kind::kernel, std::string{of.strings[name]}}];
+  });
+  auto const of_operation =
+      [&](gpu_operation const& each) -> std::pair<breakdown_entry*, std::uint64_t> {
+    switch (each.kind) {
+      case operation_kind::kernel:
+        return {of_kernel(of.kernels[each.row].name), 0};
+      case operation_kind::copy: {
+        auto const& copy = of.copies[each.row];
+        return {&result[{entry_kind::copy, std::string{to_string(direction_of(copy.kind))}}],
+                copy.bytes};
+      }
+      case operation_kind::memset:
+        return {&result[{entry_kind::memset, std::string{memset_label}}],
+                of.memsets[each.row].bytes};
+      default:
+        return {&result[{entry_kind::kernel, "graph launches"}], 0};
+    }
+  };
   auto const shares = detail::even_shares(all);
-  std::vector<breakdown_entry*> by_name(of.strings.size(), nullptr);
   auto first = all.front().when;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto const& each = all[i];
-    auto* sum = each.kind == operation_kind::kernel ? by_name[of.kernels[each.row].name] : nullptr;
-    if (sum == nullptr) {
-      sum = &result[detail::key_of(of, each)];
-      if (each.kind == operation_kind::kernel) { by_name[of.kernels[each.row].name] = sum; }
-    }
-    sum->ns += shares[i];
-    sum->total += static_cast<double>(each.when.length());
-    sum->count += 1;
-    sum->bytes += detail::bytes_of(of, each);
-    first = around(first, each.when);
+    auto const [entry, bytes] = of_operation(all[i]);
+    *entry += {shares[i], static_cast<double>(all[i].when.length()), 1, static_cast<double>(bytes)};
+    first = around(first, all[i].when);
   }
-  auto const gaps = detail::gaps(rows, all, detail::gap_scope::all_devices);
-  auto const idle = by_cause(gaps);
+  std::array<double, idle_causes> counts{};
+  idle_times idle{};
+  each_gap(rows, gap_scope::all_devices, [&](idle_gap const& gap) {
+    add_gap(idle, gap);
+    ++counts[static_cast<std::size_t>(gap.cause)];
+  });
   for (std::size_t i = 0; i < idle_causes; ++i) {
-    auto& sum = result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}];
-    sum.ns = sum.total = static_cast<double>(idle[i]);
-  }
-  for (auto const& gap : gaps) {
-    result[{entry_kind::idle, std::string{to_string(gap.cause)}}].count += 1;
+    auto const ns = static_cast<double>(idle[i]);
+    result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}] = {ns, ns,
+                                                                                      counts[i], 0};
   }
   auto const edge = [&](std::string_view name, std::int64_t length) {
-    auto& sum = result[{entry_kind::edge, std::string{name}}];
-    sum.ns = sum.total = static_cast<double>(length);
-    sum.count = 1;
+    auto const ns = static_cast<double>(length);
+    result[{entry_kind::edge, std::string{name}}] = {ns, ns, 1, 0};
   };
   edge(before_first_work, first.begin - extent.begin);
   edge(after_last_work, extent.end - first.end);

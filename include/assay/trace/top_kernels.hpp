@@ -23,15 +23,12 @@ namespace assay::trace {
 namespace detail {
 
 /// The times of kernels by name.
-inline grouping<std::string> kernels_by_name(view const& rows) {
-  auto const& of = rows.of();
+inline grouping<std::string> kernels_by_name(model const& of) {
   grouping<std::string> groups;
   auto group = once_per_name(of.strings.size(), [&](string_id name) {
     return groups.group(std::string{of.strings[name]});
   });
-  for (auto const row : rows.kernels) {
-    groups.add(group(of.kernels[row].name), of.kernels[row].when.length());
-  }
+  for (auto const& each : of.kernels) { groups.add(group(each.name), each.when.length()); }
   return groups;
 }
 
@@ -43,13 +40,12 @@ inline grouping<std::string> operations_by_class(view const& rows,
   auto group = once_per_name(of.strings.size(), [&](string_id name) {
     return groups.group(std::string{classes.class_of(of.strings[name])});
   });
-  for (auto const row : rows.kernels) {
-    groups.add(group(of.kernels[row].name), of.kernels[row].when.length());
+  for (auto const& each : of.kernels) { groups.add(group(each.name), each.when.length()); }
+  for (auto const& each : rows.operations()) {
+    if (each.kind == operation_kind::kernel) { continue; }
+    groups.add(std::string{is_memory(each.kind) ? kernel_classifier::copy : "whole graphs"},
+               each.when.length());
   }
-  for (auto const& graph : rows.whole_graphs()) { groups.add("whole graphs", graph.when.length()); }
-  std::string const copy{kernel_classifier::copy};
-  for (auto const row : rows.copies) { groups.add(copy, of.copies[row].when.length()); }
-  for (auto const row : rows.memsets) { groups.add(copy, of.memsets[row].when.length()); }
   return groups;
 }
 
@@ -61,7 +57,7 @@ inline table top_kernels(view const& rows, std::size_t most = 10) {
   table result{"top_kernels", "Top Kernels",
                parse_columns(
                    "Share (%):1, Sum of Shares (%):1, Total Time (ns), Calls, Avg (ns):1, Name:t")};
-  auto const all = detail::kernels_by_name(rows).by_total();
+  auto const all = detail::kernels_by_name(rows.of()).by_total();
   auto const sum = total_of(all);
   std::int64_t so_far = 0;
   for (auto const& [name, each] : all) {
@@ -82,14 +78,14 @@ inline table range_kernels(view const& rows, filter const& by, std::size_t most 
                parse_columns("Share (%):1, Total Time (ns), Instances, Calls, Calls/Inst:1, "
                              "Time/Inst (ns):1, Min/Inst (ns), Max/Inst (ns), Name:t")};
   auto const& of = rows.of();
-  operations_in_range const launched{of, rows.kernel_operations()};
   std::map<string_id, std::vector<std::int64_t>> per_instance;
   std::map<string_id, std::int64_t> calls;
   std::int64_t instances = 0;
   std::int64_t sum = 0;
-  for (auto const row : detail::outermost_ranges(of, rows.ranges, by)) {
+  for (auto const row : outermost_ranges(of, by)) {
     std::map<string_id, std::int64_t> inside;
-    launched.visit(of.ranges[row], [&](gpu_operation const& each) {
+    rows.visit(of.ranges[row], [&](gpu_operation const& each) {
+      if (each.kind != operation_kind::kernel) { return; }
       auto const name = of.kernels[each.row].name;
       inside[name] += each.when.length();
       ++calls[name];
