@@ -21,7 +21,7 @@ struct fake {
   int hosts = 0;  // made and not given back
   bool enabled = false, started = false, in_range = false;
   std::size_t passes_wanted = 1, passes_done = 0;
-  std::vector<std::string> names;  // of ranges, each once
+  std::size_t ranges = 0;  // that were measured
   std::vector<std::string> calls;
   std::string fail_at;
   CUptiResult fail_with = CUPTI_ERROR_HARDWARE_BUSY;
@@ -73,13 +73,11 @@ CUptiResult stop(CUpti_RangeProfiler_Stop_Params* asked) {
   asked->isAllPassSubmitted = ++now.passes_done >= now.passes_wanted;
   return call("stop");
 }
-CUptiResult push(CUpti_RangeProfiler_PushRange_Params* asked) {
+CUptiResult push(CUpti_RangeProfiler_PushRange_Params*) {
   expect(now.started && !now.in_range, "pushed in a range");
   auto const code = call("push");
   now.in_range = code == CUPTI_SUCCESS;
-  if (std::ranges::find(now.names, asked->pRangeName) == now.names.end()) {
-    now.names.emplace_back(asked->pRangeName);
-  }
+  now.ranges = std::max<std::size_t>(now.ranges, 1);
   return code;
 }
 CUptiResult pop(CUpti_RangeProfiler_PopRange_Params*) {
@@ -126,17 +124,6 @@ std::map<std::string, void*> functions() {
          --now.hosts;
          return CUPTI_SUCCESS;
        }})},
-      {"cuptiProfilerHostGetSupportedChips",
-       address(function<CUpti_Profiler_Host_GetSupportedChips_Params>{
-           [](auto*) { return CUPTI_SUCCESS; }})},
-      {"cuptiProfilerHostGetBaseMetrics",
-       address(function<CUpti_Profiler_Host_GetBaseMetrics_Params>{
-           [](auto*) { return CUPTI_SUCCESS; }})},
-      {"cuptiProfilerHostGetSubMetrics", address(function<CUpti_Profiler_Host_GetSubMetrics_Params>{
-                                             [](auto*) { return CUPTI_SUCCESS; }})},
-      {"cuptiProfilerHostGetMetricProperties",
-       address(function<CUpti_Profiler_Host_GetMetricProperties_Params>{
-           [](auto*) { return CUPTI_SUCCESS; }})},
       {"cuptiProfilerHostConfigAddMetrics",
        address(function<CUpti_Profiler_Host_ConfigAddMetrics_Params>{
            [](auto*) { return CUPTI_SUCCESS; }})},
@@ -178,13 +165,8 @@ std::map<std::string, void*> functions() {
        }})},
       {"cuptiRangeProfilerGetCounterDataInfo",
        address(function<CUpti_RangeProfiler_GetCounterDataInfo_Params>{[](auto* asked) {
-         asked->numTotalRanges = std::min(now.names.size(), now.places);
+         asked->numTotalRanges = std::min(now.ranges, now.places);
          return call("data_info");
-       }})},
-      {"cuptiRangeProfilerCounterDataGetRangeInfo",
-       address(function<CUpti_RangeProfiler_CounterData_GetRangeInfo_Params>{[](auto* asked) {
-         asked->rangeName = now.names[asked->rangeIndex].c_str();
-         return call("range_info");
        }})},
   };
 }
@@ -201,8 +183,7 @@ trace::cupti_api api(std::string const& without = {}) {
 
 int drained;
 
-trace::counter_results count(std::function<void(trace::counter_ranges&)> const& run,
-                             int warm_up = 0,
+trace::counter_results count(std::function<void()> const& run, int warm_up = 0,
                              trace::counter_scope scope = trace::counter_scope::range) {
   auto const library = api();
   trace::counter_host const host{library, "FAKE"};
@@ -226,12 +207,10 @@ TEST_CASE("work runs once for each pass, and once more to warm up, uncounted") {
       drained = 0;
       int runs = 0, counted_runs = 0;
       auto const got = count(
-          [&](trace::counter_ranges& in) {
-            in.range("all", [&] {
-              ++runs;
-              counted_runs += now.in_range;
-              CHECK(drained == 2 * runs - 1);  // what came before is done
-            });
+          [&] {
+            ++runs;
+            counted_runs += now.in_range;
+            CHECK(drained == 2 * runs - 1);  // what came before is done
           },
           warm_up);
       CHECK(runs == static_cast<int>(passes) + warm_up);
@@ -240,8 +219,7 @@ TEST_CASE("work runs once for each pass, and once more to warm up, uncounted") {
       CHECK(got.passes == passes);
       CHECK(got.ranges_lost == 2);
       REQUIRE(got.rows.size() == 1);
-      CHECK(got.rows[0].name == "all");
-      CHECK(got.rows[0].values == std::vector<double>{0, 1});
+      CHECK(got.rows[0] == std::vector<double>{0, 1});
       CHECK(now.range == CUPTI_UserRange);
       CHECK(now.replay == CUPTI_UserReplay);
       CHECK(all_is_given_back());
@@ -249,30 +227,17 @@ TEST_CASE("work runs once for each pass, and once more to warm up, uncounted") {
   }
 }
 
-TEST_CASE("several ranges each get their own values") {
-  now = {};
-  now.passes_wanted = 2;
-  auto const got = count([](trace::counter_ranges& in) {
-    in.range("first", [] {});
-    in.range("second", [] {});
-  });
-  REQUIRE(got.rows.size() == 2);
-  CHECK(got.rows[1].name == "second");
-  CHECK(got.rows[1].values == std::vector<double>{100, 101});
-  CHECK(all_is_given_back());
-}
-
-TEST_CASE("values for each kernel need no ranges and run the work once") {
+TEST_CASE("values for each kernel need no range and run the work once") {
   now = {};
   now.passes_wanted = 5;
   now.passes_done = 4;  // CUPTI replays by itself and says so after one run
-  now.names = {"0", "1"};
+  now.ranges = 2;
   int runs = 0;
-  auto const got = count([&](trace::counter_ranges& in) { in.range("x", [&] { ++runs; }); }, 0,
-                         trace::counter_scope::kernel);
+  auto const got = count([&] { ++runs; }, 0, trace::counter_scope::kernel);
   CHECK(runs == 1);
   CHECK(got.passes == 5);
-  CHECK(got.rows.size() == 2);
+  REQUIRE(got.rows.size() == 2);
+  CHECK(got.rows[1] == std::vector<double>{100, 101});
   CHECK(now.range == CUPTI_AutoRange);
   CHECK(now.replay == CUPTI_KernelReplay);
   CHECK(std::ranges::find(now.calls, "push") == now.calls.end());
@@ -285,57 +250,21 @@ TEST_CASE("kernels beyond the room are not lost in silence, also where CUPTI cou
       INFO(kernels << " kernels, " << dropped << " dropped");
       now = {};
       now.dropped = dropped;
-      for (std::size_t i = 0; i < kernels; ++i) { now.names.push_back(std::to_string(i)); }
-      auto const got = count([](trace::counter_ranges&) {}, 0, trace::counter_scope::kernel);
+      now.ranges = kernels;
+      auto const got = count([] {}, 0, trace::counter_scope::kernel);
       CHECK(got.rows.size() == std::min<std::size_t>(kernels, 8));
       CHECK(got.ranges_lost == dropped + (kernels > 8 ? 1 : 0));
     }
   }
 }
 
-TEST_CASE("ranges beyond the room are counted, whatever CUPTI says") {
-  for (std::size_t const ranges : {8U, 9U, 12U}) {
-    now = {};
-    now.dropped = 0;
-    auto const got = count([&](trace::counter_ranges& in) {
-      for (std::size_t i = 0; i < ranges; ++i) {
-        in.range(std::to_string(i), [] {});
-      }
-    });
-    CHECK(got.rows.size() == 8);
-    CHECK(got.ranges_lost == ranges - 8);
-  }
-}
-
-TEST_CASE("ranges that nest, come twice or have no name are refused, and all is given back") {
-  now = {};
-  CHECK_THAT(
-      message_of([] {
-        count([](trace::counter_ranges& in) { in.range("a", [&] { in.range("b", [] {}); }); });
-      }),
-      contains("'b' begins inside 'a'"));
-  CHECK(all_is_given_back());
-  CHECK_THAT(message_of([] {
-               count([](trace::counter_ranges& in) {
-                 in.range("a", [] {});
-                 in.range("a", [] {});
-               });
-             }),
-             contains("a name of its own"));
-  CHECK_THROWS_AS(count([](trace::counter_ranges& in) { in.range("", [] {}); }),
-                  std::invalid_argument);
-  CHECK(all_is_given_back());
-}
-
 TEST_CASE("whichever call fails, the error names it and all is given back") {
-  for (auto const* const at :
-       {"enable", "data_size", "data_initialize", "set_config", "start", "push", "pop", "stop",
-        "decode", "data_info", "range_info", "evaluate"}) {
+  for (auto const* const at : {"enable", "data_size", "data_initialize", "set_config", "start",
+                               "push", "pop", "stop", "decode", "data_info", "evaluate"}) {
     INFO(at);
     now = {};
     now.fail_at = at;
-    auto const text =
-        message_of([] { count([](trace::counter_ranges& in) { in.range("all", [] {}); }); });
+    auto const text = message_of([] { count([] {}); });
     CHECK_THAT(text, contains("CUPTI_ERROR_HARDWARE_BUSY (26)") && contains("cupti"));
     CHECK(all_is_given_back());
     CHECK(std::ranges::count(now.calls, "enable") == 1);
@@ -345,11 +274,7 @@ TEST_CASE("whichever call fails, the error names it and all is given back") {
 
 TEST_CASE("what the work throws is passed on, and all is given back") {
   now = {};
-  CHECK_THAT(message_of([] {
-               count([](trace::counter_ranges& in) {
-                 in.range("all", [] { throw std::runtime_error("no luck"); });
-               });
-             }),
+  CHECK_THAT(message_of([] { count([] { throw std::runtime_error("no luck"); }); }),
              contains("no luck"));
   CHECK(all_is_given_back());
   CHECK(std::ranges::count(now.calls, "pop") == 1);
@@ -366,7 +291,7 @@ TEST_CASE("a CUPTI that never has enough passes is not obeyed without end") {
   CHECK_THAT(message_of([&] {
                trace::count_passes(
                    host, library, nullptr, plan, trace::counter_scope::range, 8, 0, [] {},
-                   [&](trace::counter_ranges&) { ++runs; });
+                   [&] { ++runs; });
              }),
              contains("still not done"));
   CHECK(runs == 2);
@@ -411,11 +336,9 @@ TEST_CASE("every obstacle has a state and a remedy") {
   }
 }
 
-TEST_CASE("counters of names that nobody has are refused when they are made") {
-  CHECK_THAT(message_of([] { trace::counters{{.metrics = {"mine", {"ipcc"}}}, api()}; }),
-             contains("did you mean ipc"));
+TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS((trace::counters{{.warm_up = -1}, api()}), std::invalid_argument);
-  CHECK_THROWS_AS((trace::counters{{.max_ranges = 0}, api()}), std::invalid_argument);
+  CHECK_THROWS_AS((trace::counters{{.max_kernels = 0}, api()}), std::invalid_argument);
 }
 
 TEST_CASE("without a GPU the status says so, and nothing runs") {
@@ -428,6 +351,5 @@ TEST_CASE("without a GPU the status says so, and nothing runs") {
   auto const got = none.measure([] { FAIL("it runs without a GPU"); });
   CHECK(got.status.is == trace::counter_status::state::no_device);
   CHECK_THAT(got.status.line(), contains("no usable GPU"));
-  CHECK(none.probe().is == trace::counter_status::state::no_device);
   CHECK(all_is_given_back());
 }

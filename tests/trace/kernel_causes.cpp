@@ -34,7 +34,7 @@ struct counted_launch {
 
 counter_range values(counter_range into, counted_launch const& of) {
   auto const add = [&](std::string_view name, double value) {
-    into.values.push_back({{std::string{name}, std::string{name}, 1, {}}, value});
+    into.values.push_back({std::string{name}, value});
   };
   add(metric::gpu_time, of.ns);
   add(metric::sm_active, 100 * of.sm_active);

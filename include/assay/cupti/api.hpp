@@ -77,14 +77,6 @@ class cupti_functions {
       get("cuptiProfilerGetCounterAvailability");
   decltype(&cuptiProfilerHostInitialize) host_initialize = get("cuptiProfilerHostInitialize");
   decltype(&cuptiProfilerHostDeinitialize) host_deinitialize = get("cuptiProfilerHostDeinitialize");
-  decltype(&cuptiProfilerHostGetSupportedChips) host_chips =
-      get("cuptiProfilerHostGetSupportedChips");
-  decltype(&cuptiProfilerHostGetBaseMetrics) host_base_metrics =
-      get("cuptiProfilerHostGetBaseMetrics");
-  decltype(&cuptiProfilerHostGetSubMetrics) host_sub_metrics =
-      get("cuptiProfilerHostGetSubMetrics");
-  decltype(&cuptiProfilerHostGetMetricProperties) host_properties =
-      get("cuptiProfilerHostGetMetricProperties");
   decltype(&cuptiProfilerHostConfigAddMetrics) host_add_metrics =
       get("cuptiProfilerHostConfigAddMetrics");
   decltype(&cuptiProfilerHostGetConfigImageSize) host_config_size =
@@ -108,8 +100,6 @@ class cupti_functions {
   decltype(&cuptiRangeProfilerDecodeData) range_decode = get("cuptiRangeProfilerDecodeData");
   decltype(&cuptiRangeProfilerGetCounterDataInfo) range_data_info =
       get("cuptiRangeProfilerGetCounterDataInfo");
-  decltype(&cuptiRangeProfilerCounterDataGetRangeInfo) range_info =
-      get("cuptiRangeProfilerCounterDataGetRangeInfo");
 };
 
 /// A CUPTI call that failed: its code, and `function: text` as `what()`.

@@ -25,14 +25,6 @@ struct counter_plan {
   std::size_t passes = 0;
 };
 
-/// The chips that this CUPTI knows: `GH100`, `GA100`, ...; throws `cupti_error`.
-inline std::vector<std::string> counter_chips(cupti_api const& api) {
-  CUpti_Profiler_Host_GetSupportedChips_Params asked{};
-  asked.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
-  api.check(api->host_chips(&asked), "cuptiProfilerHostGetSupportedChips");
-  return {asked.ppChipNames, asked.ppChipNames + asked.numChips};
-}
-
 /// The metrics of one chip. Not for several threads at once.
 ///
 /// `availability` is what a device says it can count (`cuptiProfilerGetCounterAvailability`); empty
@@ -46,51 +38,6 @@ class counter_host {
         all_(*this) {}
 
   std::string const& chip() const noexcept { return chip_; }
-
-  /// Every metric of the chip without its rollup: `sm__cycles_active`.
-  std::vector<std::string> base_metrics() const {
-    std::vector<std::string> names;
-    for (int type = 0; type < CUPTI_METRIC_TYPE__COUNT; ++type) {
-      CUpti_Profiler_Host_GetBaseMetrics_Params asked{};
-      asked.structSize = CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE;
-      asked.pHostObject = all_.get();
-      asked.metricType = static_cast<CUpti_MetricType>(type);
-      api_.check(api_->host_base_metrics(&asked), "cuptiProfilerHostGetBaseMetrics");
-      names.insert(names.end(), asked.ppMetricNames, asked.ppMetricNames + asked.numMetrics);
-    }
-    return names;
-  }
-
-  /// The unit of hardware that a base metric belongs to, `dram`; empty for an unknown metric.
-  std::string hardware_unit(std::string const& base) const {
-    CUpti_Profiler_Host_GetMetricProperties_Params asked{};
-    return properties(base, asked) && asked.pHwUnit != nullptr ? asked.pHwUnit : "";
-  }
-
-  /// True if the chip has this metric, rollup included.
-  bool accepts(std::string const& name) const {
-    object const trial{*this};
-    return try_add(trial, {name}) == CUPTI_SUCCESS;
-  }
-
-  /// The reason for which the chip refuses a metric, with similar names that it has.
-  std::string why_not(std::string const& name) const {
-    auto const base = name.substr(0, name.find('.'));
-    CUpti_Profiler_Host_GetMetricProperties_Params asked{};
-    if (properties(base, asked)) {
-      auto const rollups = sub_metrics(base, asked.metricType);
-      std::vector<std::string_view> const known{rollups.begin(), rollups.end()};
-      auto const ending = name.substr(base.size());
-      auto near = nearest_names(ending, known);
-      if (near.empty() && !rollups.empty()) { near = {rollups.front()}; }
-      for (auto& each : near) { each = base + each; }
-      return (ending.empty() ? base + " needs a rollup" : base + " has no rollup " + ending) +
-             did_you_mean(near);
-    }
-    auto const names = base_metrics();
-    std::vector<std::string_view> const known{names.begin(), names.end()};
-    return chip_ + " has no metric " + base + did_you_mean(nearest_names(base, known));
-  }
 
   /// Plans to count together all of `names` that the chip has; `dropped` names the others. Throws
   /// `cupti_error` if CUPTI cannot schedule together the metrics that it accepted one by one.
@@ -107,8 +54,8 @@ class counter_host {
     object whole{*this};
     if (try_add(whole, made.metrics) != CUPTI_SUCCESS) {
       std::erase_if(made.metrics, [&](std::string const& each) {
-        if (accepts(each)) { return false; }
-        made.dropped.push_back({each, why_not(each)});
+        if (try_add(object{*this}, {each}) == CUPTI_SUCCESS) { return false; }
+        made.dropped.push_back({each, chip_ + " has no metric " + each});
         return true;
       });
       if (made.metrics.empty()) { return made; }
@@ -211,28 +158,10 @@ class counter_host {
     return asked.numOfPasses;
   }
 
-  bool properties(std::string const& base,
-                  CUpti_Profiler_Host_GetMetricProperties_Params& into) const {
-    into.structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE;
-    into.pHostObject = all_.get();
-    into.pMetricName = base.c_str();
-    return !base.empty() && api_->host_properties(&into) == CUPTI_SUCCESS;
-  }
-
-  std::vector<std::string> sub_metrics(std::string const& base, CUpti_MetricType type) const {
-    CUpti_Profiler_Host_GetSubMetrics_Params asked{};
-    asked.structSize = CUpti_Profiler_Host_GetSubMetrics_Params_STRUCT_SIZE;
-    asked.pHostObject = all_.get();
-    asked.pMetricName = base.c_str();
-    asked.metricType = type;
-    if (api_->host_sub_metrics(&asked) != CUPTI_SUCCESS) { return {}; }
-    return {asked.ppSubMetrics, asked.ppSubMetrics + asked.numOfSubmetrics};
-  }
-
   cupti_api api_;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
-  object all_;  // never configured: asked about metrics and values
+  object all_;  // never configured: asked about values
 };
 
 }  // namespace assay::trace

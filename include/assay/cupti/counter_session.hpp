@@ -91,11 +91,11 @@ class counter_session {
     return all;
   }
 
-  void push(std::string const& name) {
+  void push() {
     CUpti_RangeProfiler_PushRange_Params asked{};
     asked.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
     asked.pRangeProfilerObject = held_.object;
-    asked.pRangeName = name.c_str();
+    asked.pRangeName = "all";
     api_.check(api_->range_push(&asked), "cuptiRangeProfilerPushRange");
     in_range_ = true;
   }
@@ -111,25 +111,14 @@ class counter_session {
     return asked.numOfRangeDropped;
   }
 
-  /// The names of the ranges that were decoded; kernels are numbered.
-  std::vector<std::string> range_names() const {
+  /// The number of ranges that were decoded.
+  std::size_t ranges() const {
     CUpti_RangeProfiler_GetCounterDataInfo_Params asked{};
     asked.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
     asked.pCounterDataImage = data_.data();
     asked.counterDataImageSize = data_.size();
     api_.check(api_->range_data_info(&asked), "cuptiRangeProfilerGetCounterDataInfo");
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < asked.numTotalRanges; ++i) {
-      CUpti_RangeProfiler_CounterData_GetRangeInfo_Params one{};
-      one.structSize = CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE;
-      one.pCounterDataImage = data_.data();
-      one.counterDataImageSize = data_.size();
-      one.rangeIndex = i;
-      one.rangeDelimiter = "/";
-      api_.check(api_->range_info(&one), "cuptiRangeProfilerCounterDataGetRangeInfo");
-      names.emplace_back(one.rangeName != nullptr ? one.rangeName : "");
-    }
-    return names;
+    return asked.numTotalRanges;
   }
 
   std::vector<std::uint8_t> const& data() const noexcept { return data_; }
@@ -182,83 +171,34 @@ class counter_session {
   bool in_range_ = false;
 };
 
-/// Names parts of the measured work; `counters::measure` passes one to its callable.
-class counter_ranges {
- public:
-  counter_ranges(counter_session* session, std::function<void()> drain)
-      : session_(session), drain_(std::move(drain)) {}
-
-  /// Runs `body()` as a range of its own. The device is drained before and after, so the range
-  /// holds all work of `body()` and no other. A run uses each name once, and ranges do not nest.
-  /// With values for each kernel the names are not used.
-  template <std::invocable Body>
-  void range(std::string const& name, Body&& body) {
-    begin(name);
-    std::forward<Body>(body)();
-    end();
-  }
-
-  /// The number of ranges so far.
-  std::size_t count() const noexcept { return names_.size(); }
-
- private:
-  void begin(std::string const& name) {
-    if (open_) {
-      throw std::invalid_argument("counter range '" + name + "' begins inside '" + names_.back() +
-                                  "': ranges of counters do not nest");
-    }
-    if (name.empty() || std::ranges::find(names_, name) != names_.end()) {
-      throw std::invalid_argument("counter range '" + name +
-                                  "': each range of a run has a name of its own");
-    }
-    names_.push_back(name);
-    open_ = true;
-    drain_();
-    if (session_ != nullptr) { session_->push(name); }
-  }
-  void end() {
-    drain_();
-    if (session_ != nullptr) { session_->pop(); }
-    open_ = false;
-  }
-
-  counter_session* session_;
-  std::function<void()> drain_;
-  std::vector<std::string> names_;
-  bool open_ = false;
-};
-
 /// Values by range, and the passes that they needed.
 struct counter_results {
-  struct row {
-    std::string name;
-    std::vector<double> values;  ///< in the order of the plan's metrics
-  };
-  std::vector<row> rows;
+  std::vector<std::vector<double>> rows;  ///< each in the order of the plan's metrics
   std::size_t passes = 0;
-  std::size_t ranges_lost = 0;  ///< at least so many had no room
+  std::size_t ranges_lost = 0;  ///< at least so many kernels had no room
 };
 
-/// Counts the metrics of `plan` while `run(ranges)` runs: once for each pass, after `warm_up` runs
-/// that are not counted. `run` returns when its work is done; `drain()` waits for the device around
-/// ranges. The result has at most `max_ranges` rows. Throws `cupti_error`, and passes on exceptions
-/// of `run`; the counters are released in every case.
+/// Counts the metrics of `plan` while `run()` runs: once for each pass, after `warm_up` runs that
+/// are not counted. `drain()` waits for the device before and after each run. The result has a row
+/// for the whole run, or a row for each of at most `max_kernels` kernels. Throws `cupti_error`, and
+/// passes on exceptions of `run`; the counters are released in every case.
 inline counter_results count_passes(counter_host const& host, cupti_api const& api,
                                     CUcontext context, counter_plan const& plan,
-                                    counter_scope scope, std::size_t max_ranges, int warm_up,
+                                    counter_scope scope, std::size_t max_kernels, int warm_up,
                                     std::function<void()> const& drain,
-                                    std::function<void(counter_ranges&)> const& run) {
+                                    std::function<void()> const& run) {
+  auto const whole = scope == counter_scope::range;
   // CUPTI does not count kernels that it never measured, so kernels beyond its limit vanish. One
   // place more than wanted shows that there were more kernels.
-  counter_session session{api, context, plan, scope, max_ranges + 1};
-  auto* const counting = scope == counter_scope::range ? &session : nullptr;
-  auto const run_once = [&](counter_session* with) {
-    counter_ranges ranges{with, drain};
-    run(ranges);
-    return ranges.count();
+  counter_session session{api, context, plan, scope, whole ? 1 : max_kernels + 1};
+  auto const run_once = [&](bool counted) {
+    drain();
+    if (counted) { session.push(); }
+    run();
+    drain();
+    if (counted) { session.pop(); }
   };
-  std::size_t named = 0;
-  for (int i = 0; i < warm_up; ++i) { (void)run_once(nullptr); }
+  for (int i = 0; i < warm_up; ++i) { run_once(false); }
   counter_results result;
   for (bool all = false; !all;) {
     // A pass more than planned is allowed, but an endless loop is not.
@@ -268,22 +208,17 @@ inline counter_results count_passes(counter_host const& host, cupti_api const& a
                                                  std::to_string(plan.passes));
     }
     session.start();
-    named = run_once(counting);
+    run_once(whole);
     all = session.stop();
     ++result.passes;
   }
-  if (scope == counter_scope::kernel) { result.passes = plan.passes; }  // CUPTI replayed each
+  if (!whole) { result.passes = plan.passes; }  // CUPTI replayed each
   result.ranges_lost = session.decode();
-  auto names = session.range_names();
-  auto const found = names.size();
-  names.resize(std::min(found, max_ranges));
-  if (scope == counter_scope::range) {
-    result.ranges_lost = std::max(result.ranges_lost, named - std::min(named, names.size()));
-  } else {
-    result.ranges_lost += found - names.size();
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    result.rows.push_back({names[i], host.evaluate(session.data(), i, plan.metrics)});
+  auto const found = session.ranges();
+  auto const kept = std::min(found, whole ? 1 : max_kernels);
+  result.ranges_lost += found - kept;
+  for (std::size_t i = 0; i < kept; ++i) {
+    result.rows.push_back(host.evaluate(session.data(), i, plan.metrics));
   }
   return result;
 }

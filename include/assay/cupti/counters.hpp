@@ -31,15 +31,15 @@ struct counter_options {
   counter_scope scope = counter_scope::range;
   /// Runs before the ones that count: the first run of a kernel also loads it.
   int warm_up = 1;
-  std::size_t max_ranges = 64;  ///< ranges, or kernels, in a run; memory is taken for all of them
+  std::size_t max_kernels = 64;  ///< with values of their own; memory is taken for all of them
 };
 
 /// Reads hardware counters of NVIDIA GPUs, by CUPTI's range profiler (compute capability 7.5 and
 /// up), while a callable runs.
 ///
-/// Counting changes times: the device is drained around each range, CUPTI's own work uses clocks
-/// and caches, and later passes find warm caches. So take times from elsewhere. Each range tells
-/// the SM clock at which the range ran. Do not measure while a trace is recorded or under another
+/// Counting changes times: the device is drained around each run, CUPTI's own work uses clocks and
+/// caches, and later passes find warm caches. So take times from elsewhere. The values tell the SM
+/// clock at which the work ran. Do not measure while a trace is recorded or under another
 /// profiler.
 ///
 /// If counters cannot be read, nothing is thrown: `status()` and the result name
@@ -48,14 +48,12 @@ struct counter_options {
 /// measure on a device.
 class counters {
  public:
-  /// Throws `std::invalid_argument` for a metric that is neither CUPTI's nor nvprof's by its form,
-  /// and for options out of range. Asks nothing of the device yet.
+  /// Throws `std::invalid_argument` for options out of range. Asks nothing of the device yet.
   explicit counters(counter_options options = {}, std::optional<cupti_api> api = std::nullopt)
       : options_(std::move(options)), api_(api ? *std::move(api) : cupti_api::load()) {
-    if (options_.warm_up < 0 || options_.max_ranges == 0) {
-      throw std::invalid_argument("counters: warm_up must not be negative, and max_ranges not 0");
+    if (options_.warm_up < 0 || options_.max_kernels == 0) {
+      throw std::invalid_argument("counters: warm_up must not be negative, and max_kernels not 0");
     }
-    for (auto const& each : options_.metrics.metrics) { requests_.push_back(resolve_metric(each)); }
     if (!api_.available()) {
       status_ =
           status_of(CUPTI_ERROR_NOT_INITIALIZED, "CUPTI cannot be loaded, " + api_.why_missing());
@@ -65,28 +63,33 @@ class counters {
   /// The obstacle that the last attempt met.
   counter_status const& status() const noexcept { return status_; }
 
-  /// Tries to read counters, holding them for a moment; returns the status.
-  counter_status const& probe() {
-    guarded([&](target const& at) {
-      auto const plan = at.context_host.plan({std::string{metric::sm_clock}});
-      counter_session const session{api_, at.context, plan, options_.scope, 1};
-    });
-    return status_;
-  }
-
-  /// Runs `run()`, or `run(ranges)` with a `counter_ranges&` that names parts, and returns the
-  /// counter values. `run` must do the same work each time: it runs `warm_up` times, and then once
-  /// for each pass (`counter_values::passes`). `run` may launch from any thread. Blocks until the
-  /// work is done. Exceptions of `run` are passed on.
-  template <class Run>
-  requires std::invocable<Run&> || std::invocable<Run&, counter_ranges&>
-  counter_values measure(Run&& run) {
-    if constexpr (std::invocable<Run&, counter_ranges&>) {
-      return measure_ranges([&run](counter_ranges& ranges) { run(ranges); });
-    } else {
-      return measure_ranges(
-          [&run](counter_ranges& ranges) { ranges.range("all", [&run] { run(); }); });
+  /// Runs `run()` and returns the counter values. `run` must do the same work each time: it runs
+  /// `warm_up` times, and then once for each pass (`counter_values::passes`). `run` may launch from
+  /// any thread. Blocks until the work is done. Exceptions of `run` are passed on.
+  counter_values measure(std::function<void()> const& run) {
+    nvtx_range const scope{"counters", category::measurement};
+    counter_values result;
+    std::exception_ptr from_run;
+    auto const watched = [&] {
+      try {
+        run();
+        drain();
+      } catch (...) {
+        from_run = std::current_exception();
+        throw;
+      }
+    };
+    try {
+      guarded([&](target const& at) { count(at, watched, result); });
+    } catch (...) {
+      if (!from_run) { throw; }
     }
+    if (from_run) {
+      status_ = {};  // the counters are not what failed
+      std::rethrow_exception(from_run);
+    }
+    result.status = status_;
+    return result;
   }
 
  private:
@@ -94,8 +97,7 @@ class counters {
   struct target {
     on::device place;
     CUcontext context;
-    counter_host context_host;
-    counter_host device_host;  // for device-wide metrics, which no context's availability lists
+    counter_host host;
   };
 
   static void drain() { check(cudaDeviceSynchronize()); }
@@ -128,8 +130,7 @@ class counters {
     asked.deviceIndex = static_cast<std::size_t>(place.id);
     api_.check(api_->chip_name(&asked), "cuptiDeviceGetChipName");
     std::string const chip{asked.pChipName};
-    return {place, context, counter_host{api_, chip, availability(context)},
-            counter_host{api_, chip}};
+    return {place, context, counter_host{api_, chip, availability(context)}};
   }
 
   /// Runs `use(target)` on the device; every obstacle becomes the status.
@@ -159,97 +160,30 @@ class counters {
     } catch (std::exception const& error) { return {state::failed, 0, error.what(), {}}; }
   }
 
-  counter_values measure_ranges(std::function<void(counter_ranges&)> const& run) {
-    nvtx_range const scope{"counters", category::measurement};
-    counter_values result;
-    std::exception_ptr from_run;
-    auto const watched = [&](counter_ranges& ranges) {
-      try {
-        run(ranges);
-        drain();
-      } catch (cupti_error const&) {
-        throw;  // an error of CUPTI inside a range, which becomes the status
-      } catch (...) {
-        from_run = std::current_exception();
-        throw;
-      }
-    };
-    try {
-      guarded([&](target const& at) { count_all(at, watched, result); });
-    } catch (...) {
-      if (!from_run) { throw; }
-    }
-    if (from_run) {
-      status_ = {};  // the counters are not what failed
-      std::rethrow_exception(from_run);
-    }
-    result.status = status_;
-    return result;
-  }
-
-  void count_all(target const& at, std::function<void(counter_ranges&)> const& run,
-                 counter_values& result) const {
-    result.chip = at.context_host.chip();
+  void count(target const& at, std::function<void()> const& run, counter_values& result) const {
+    result.chip = at.host.chip();
     result.device = at.place.id;
-    std::vector<std::string> of_context, of_device;
-    for (auto const& each : requests_) {
-      (is_device_wide(each.name) ? of_device : of_context).push_back(each.name);
-    }
-    if (!of_context.empty()) {
-      of_context.emplace_back(metric::sm_clock);
-      count_one(at, at.context_host, of_context, run, result);
-    }
-    if (of_device.empty()) { return; }
-    try {
-      count_one(at, at.device_host, of_device, run, result);
-    } catch (cupti_error const& error) {
-      if (of_context.empty()) { throw; }  // else the others are worth having without them
-      for (auto const& each : of_device) { drop({each, error.what()}, result); }
-    }
-  }
-
-  /// Under every name that asked for this metric.
-  void drop(dropped_metric const& what, counter_values& from) const {
-    auto const before = from.dropped.size();
-    for (auto const& each : requests_) {
-      if (each.name == what.asked) { from.dropped.push_back({each.asked, what.why}); }
-    }
-    if (from.dropped.size() == before) { from.dropped.push_back(what); }
-  }
-
-  /// Counts metrics of one kind, and adds their values to the ranges that are there by name.
-  void count_one(target const& at, counter_host const& host, std::vector<std::string> const& names,
-                 std::function<void(counter_ranges&)> const& run, counter_values& result) const {
-    auto const plan = host.plan(names);
-    for (auto const& each : plan.dropped) { drop(each, result); }
+    auto metrics = options_.metrics;
+    metrics.emplace_back(metric::sm_clock);
+    auto const plan = at.host.plan(metrics);
+    result.dropped = plan.dropped;
     if (plan.metrics.empty()) { return; }
-    auto const got = count_passes(host, api_, at.context, plan, options_.scope, options_.max_ranges,
-                                  options_.warm_up, drain, run);
-    result.passes += got.passes;
-    result.ranges_lost = std::max(result.ranges_lost, got.ranges_lost);
+    auto const got = count_passes(at.host, api_, at.context, plan, options_.scope,
+                                  options_.max_kernels, options_.warm_up, drain, run);
+    result.passes = got.passes;
+    result.ranges_lost = got.ranges_lost;
     for (auto const& row : got.rows) {
-      auto range = std::ranges::find(result.ranges, row.name, &counter_range::name);
-      if (range == result.ranges.end()) { range = result.ranges.insert(range, {row.name, {}}); }
-      for (std::size_t i = 0; i < plan.metrics.size(); ++i) {
-        add_values(*range, plan.metrics[i], row.values[i]);
+      auto const whole = options_.scope == counter_scope::range;
+      auto& range = result.ranges.emplace_back();
+      range.name = whole ? "all" : std::to_string(result.ranges.size() - 1);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        range.values.push_back({plan.metrics[i], row[i]});
       }
     }
-  }
-
-  /// Under every name that asked for this metric; the SM clock also where none did.
-  void add_values(counter_range& to, std::string const& name, double value) const {
-    auto asked = false;
-    for (auto const& each : requests_) {
-      if (each.name != name) { continue; }
-      to.values.push_back({each, value * each.factor});
-      asked = true;
-    }
-    if (!asked) { to.values.push_back({{name, name, 1, {}}, value}); }
   }
 
   counter_options options_;
   cupti_api api_;
-  std::vector<metric_request> requests_;
   counter_status status_;
 };
 

@@ -148,7 +148,7 @@ inline void count_kernels(variant_runs const& of, explain_options const& chosen,
                   std::to_string(most));
     }
     counters reader{
-        {.place = of.device, .scope = counter_scope::kernel, .max_ranges = order.kernels.size()}};
+        {.place = of.device, .scope = counter_scope::kernel, .max_kernels = order.kernels.size()}};
     auto const counted = reader.measure([&] { run(); });
     if (!counted.status) { return tell(counted.status.line()); }
     into.kernels = name_totals(counted, order);

@@ -18,24 +18,15 @@
 
 namespace assay::report {
 
-/// CUPTI's name for a metric of nvprof, with nvprof's unit if the units differ. Empty for a name of
-/// CUPTI's own.
-inline std::string alias_text(trace::metric_request const& metric) {
-  if (metric.asked == metric.name) { return {}; }
-  return metric.asked + " is " + metric.name + (metric.unit.empty() ? "" : ", " + metric.unit);
-}
-
 /// Formats a value in the unit of the metric's name: `91.2 %`, `1.50 GiB`, `12.34 ms`.
 inline std::string counter_text(trace::counter_value const& value) {
-  auto const& name = value.metric.name;
+  auto const& name = value.metric;
   auto const has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  if (value.metric.factor == 1) {
-    if (has(".pct")) { return fixed(value.value, 2) + (std::isnan(value.value) ? "" : " %"); }
-    if (name == trace::metric::gpu_time) { return duration(value.value * 1e-9); }
-    if (has("cycles") && has("per_second")) { return frequency(value.value); }
-    if (has("bytes") && has("per_second")) { return rate(value.value, "B"); }
-    if (has("bytes") && name.ends_with(".sum")) { return byte_size(value.value); }
-  }
+  if (has(".pct")) { return fixed(value.value, 2) + (std::isnan(value.value) ? "" : " %"); }
+  if (name == trace::metric::gpu_time) { return duration(value.value * 1e-9); }
+  if (has("cycles") && has("per_second")) { return frequency(value.value); }
+  if (has("bytes") && has("per_second")) { return rate(value.value, "B"); }
+  if (has("bytes") && name.ends_with(".sum")) { return byte_size(value.value); }
   auto const whole = value.value == std::floor(value.value) && std::abs(value.value) < 1e15;
   return fixed(value.value, whole ? 0 : detail::decimals_for(value.value, 4));
 }
@@ -52,23 +43,19 @@ inline void print(std::ostream& out, trace::counter_values const& all) {
   for (auto const& range : all.ranges) { head.push_back(range.name); }
   table rows{std::move(head)};
   for (std::size_t row = 0; !all.ranges.empty() && row < all.ranges[0].values.size(); ++row) {
-    std::vector<std::string> cells{all.ranges[0].values[row].metric.asked};
+    std::vector<std::string> cells{all.ranges[0].values[row].metric};
     for (auto const& range : all.ranges) {
       cells.push_back(row < range.values.size() ? counter_text(range.values[row]) : "-");
     }
     rows.add(std::move(cells));
   }
   rows.print(out);
-  for (std::size_t row = 0; !all.ranges.empty() && row < all.ranges[0].values.size(); ++row) {
-    auto const alias = alias_text(all.ranges[0].values[row].metric);
-    if (!alias.empty()) { out << wrapped(alias, "  ", "    "); }
-  }
   for (auto const& each : all.dropped) {
     out << wrapped("not counted: " + each.asked + ": " + each.why, "  ", "    ");
   }
   if (all.ranges_lost > 0) {
     out << "  " << count(all.ranges_lost)
-        << " ranges lost or more: there was no room for them (max_ranges)\n";
+        << " kernels lost or more: there was no room for them (max_kernels)\n";
   }
 }
 

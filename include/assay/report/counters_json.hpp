@@ -12,19 +12,13 @@
 
 namespace assay::report {
 
-/// Everything that was counted. Values stand by the name that was asked for, with CUPTI's name
-/// beside those that differ; numbers that are not finite become null.
+/// Everything that was counted; numbers that are not finite become null.
 inline document to_json(trace::counter_values const& all) {
   auto ranges = document::array();
   for (auto const& range : all.ranges) {
     auto values = document::object();
-    auto names = document::object();
-    for (auto const& each : range.values) {
-      values[each.metric.asked] = detail::number(each.value);
-      if (each.metric.asked != each.metric.name) { names[each.metric.asked] = each.metric.name; }
-    }
+    for (auto const& each : range.values) { values[each.metric] = detail::number(each.value); }
     ranges.push_back({{"name", range.name}, {"values", std::move(values)}});
-    if (!names.empty()) { ranges.back()["cupti_names"] = std::move(names); }
   }
   auto dropped = document::array();
   for (auto const& each : all.dropped) {
