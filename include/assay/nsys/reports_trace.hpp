@@ -29,80 +29,6 @@ constexpr std::optional<double> throughput_mb(std::uint64_t bytes,
   return static_cast<double>(1'000'000'000 / duration_ns) * static_cast<double>(bytes) / 1e6;
 }
 
-namespace detail {
-
-/// The rows of `cuda_gpu_trace`, with the names of few values looked up once.
-class gpu_trace_rows {
- public:
-  gpu_trace_rows(model const& of, table& to) : of_{of}, to_{to}, known_(of.strings.size()) {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      memory_[i] = to.keep(to_string(static_cast<memory_kind>(i)));
-    }
-    for (std::size_t i = 0; i < copy_.size(); ++i) {
-      copy_[i] = to.keep(copy_label(static_cast<copy_kind>(i)));
-    }
-    set_ = to.keep(memset_label);
-  }
-
-  void add(kernel_run const& each) { add(each, &each, std::nullopt, {}, {}, name(each.name)); }
-  void add(memory_copy const& each) {
-    add(each, nullptr, each.bytes, memory(each.from), memory(each.to),
-        copy_[std::min(static_cast<std::size_t>(each.kind), copy_.size() - 1)]);
-  }
-  void add(memset_operation const& each) {
-    add(each, nullptr, each.bytes, memory(each.kind), {}, set_);
-  }
-
- private:
-  template <class Row>
-  void add(Row const& each, kernel_run const* kernel, std::optional<std::uint64_t> bytes,
-           table_text from, table_text to, table_text name) {
-    auto const& at = each.where;
-    auto const mega = [](auto value) { return static_cast<double>(value) / 1e6; };
-    auto const of_kernel = [&](auto const& member) {
-      return kernel == nullptr ? std::nullopt : std::optional{member(*kernel)};
-    };
-    auto const size = [&](dimensions kernel_run::*of, std::size_t axis) {
-      return of_kernel([&](kernel_run const& run) { return (run.*of)[axis]; });
-    };
-    to_.add(each.when.begin, each.when.length(), at.correlation, size(&kernel_run::grid, 0),
-            size(&kernel_run::grid, 1), size(&kernel_run::grid, 2), size(&kernel_run::block, 0),
-            size(&kernel_run::block, 1), size(&kernel_run::block, 2),
-            of_kernel([](kernel_run const& run) { return run.registers_per_thread; }),
-            of_kernel([&](kernel_run const& run) { return mega(run.static_shared_bytes); }),
-            of_kernel([&](kernel_run const& run) { return mega(run.dynamic_shared_bytes); }),
-            bytes ? std::optional{mega(*bytes)} : std::nullopt,
-            bytes ? throughput_mb(*bytes, each.when.length()) : std::nullopt, from, to,
-            device(at.device), at.context,
-            at.green_context == 0 ? std::nullopt : std::optional{at.green_context}, at.stream,
-            name);
-  }
-
-  table_text name(string_id number) {
-    auto& known = known_[number];
-    if (known.number == 0) { known = to_.keep(of_.strings[number]); }
-    return known;
-  }
-  table_text memory(memory_kind kind) const {
-    return memory_[std::min(static_cast<std::size_t>(kind), memory_.size() - 1)];
-  }
-  table_text device(std::int32_t number) {
-    auto const [at, added] = devices_.try_emplace(number);
-    if (added) { at->second = to_.keep(device_label(of_, number)); }
-    return at->second;
-  }
-
-  model const& of_;
-  table& to_;
-  std::vector<table_text> known_;
-  std::array<table_text, 8> memory_;
-  std::array<table_text, 14> copy_;
-  table_text set_;
-  std::map<std::int32_t, table_text> devices_;
-};
-
-}  // namespace detail
-
 /// Every kernel, copy and set in order of its start.
 inline table cuda_gpu_trace(view const& rows) {
   table result{
@@ -111,21 +37,42 @@ inline table cuda_gpu_trace(view const& rows) {
                     "Reg/Trd, StcSMem (MB):3, DymSMem (MB):3, Bytes (MB):3, Throughput (MB/s):3, "
                     "SrcMemKd:t, DstMemKd:t, Device:t, Ctx, GreenCtx, Strm, Name:t")};
   auto const& of = rows.of();
-  detail::gpu_trace_rows out{of, result};
+  constexpr auto none = std::nullopt;
+  auto const mega = [](auto value) { return static_cast<double>(value) / 1e6; };
+  auto name_of = once_per_name(of.strings.size(),
+                               [&](string_id name) { return result.keep(of.strings[name]); });
+  std::map<std::int32_t, table_text> labels;
+  auto const device_of = [&](std::int32_t device) {
+    auto const [at, added] = labels.try_emplace(device);
+    if (added) { at->second = result.keep(device_label(of, device)); }
+    return at->second;
+  };
+  auto const green = [](device_place const& at) {
+    return at.green_context == 0 ? std::nullopt : std::optional{at.green_context};
+  };
+  auto const add_memory = [&](auto const& each, std::string_view from,
+                              std::optional<std::string_view> to, std::string_view name) {
+    auto const& at = each.where;
+    result.add(each.when.begin, each.when.length(), at.correlation, none, none, none, none, none,
+               none, none, none, none, mega(each.bytes),
+               throughput_mb(each.bytes, each.when.length()), from, to, device_of(at.device),
+               at.context, green(at), at.stream, name);
+  };
   for (auto const& each : rows.operations()) {
-    switch (each.kind) {
-      case operation_kind::kernel:
-        out.add(of.kernels[each.row]);
-        break;
-      case operation_kind::copy:
-        out.add(of.copies[each.row]);
-        break;
-      case operation_kind::memset:
-        out.add(of.memsets[each.row]);
-        break;
-      case operation_kind::graph:
-        break;  // nsys has a report of its own for these
-    }
+    if (each.kind == operation_kind::kernel) {
+      auto const& run = of.kernels[each.row];
+      auto const& at = run.where;
+      result.add(run.when.begin, run.when.length(), at.correlation, run.grid[0], run.grid[1],
+                 run.grid[2], run.block[0], run.block[1], run.block[2], run.registers_per_thread,
+                 mega(run.static_shared_bytes), mega(run.dynamic_shared_bytes), none, none, none,
+                 none, device_of(at.device), at.context, green(at), at.stream, name_of(run.name));
+    } else if (each.kind == operation_kind::copy) {
+      auto const& copy = of.copies[each.row];
+      add_memory(copy, to_string(copy.from), to_string(copy.to), copy_label(copy.kind));
+    } else if (each.kind == operation_kind::memset) {
+      auto const& fill = of.memsets[each.row];
+      add_memory(fill, to_string(fill.kind), none, memset_label);
+    }  // nsys has a report of its own for graphs that were recorded whole
   }
   return result;
 }
