@@ -317,11 +317,7 @@ TEST_CASE("Allocations tell their pool and the thread that asked; pools are coun
   CHECK(made.strings[made.counters[1].name] == "memory pool used bytes");
 }
 
-TEST_CASE("Graph launches, overheads and devices become rows; what records own is freed") {
-  auto graph = timed<cupti::graph>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 10, 90);
-  graph.correlationId = 3;
-  graph.graphId = 12;
-  graph.streamId = 13;
+TEST_CASE("Overheads and devices become rows; what records own is freed") {
   auto overhead = timed<cupti::overhead>(CUPTI_ACTIVITY_KIND_OVERHEAD, 5, 6);
   overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL;
   overhead.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
@@ -343,15 +339,11 @@ TEST_CASE("Graph launches, overheads and devices become rows; what records own i
   auto lost = overhead;
   lost.overheadData = std::malloc(16);
   auto in = reader();
-  in.read(any(graph));
   in.read(any(overhead));
   in.read(any(device));
   in.read(any(twice));
   in.drop(any(lost));
   auto const made = in.finish(window, window.end, false);
-  REQUIRE(made.graph_launches.size() == 1);
-  CHECK(made.graph_launches[0].executable == 12);
-  CHECK(made.graph_launches[0].when == span{10, 90});
   REQUIRE(made.overheads.size() == 1);
   CHECK(made.strings[made.overheads[0].name] == "Command Buffer Full");
   CHECK(made.overheads[0].thread == thread_key{1, 2});

@@ -199,29 +199,6 @@ TEST_CASE("Kernels, copies, sets and calls are counted exactly, for all submissi
   check(cudaFree(data));
 }
 
-TEST_CASE("A trace of graphs as wholes has one row for each launch, and none of their nodes") {
-  if (!can_record()) { return; }
-  stream const on{on::device{0}};
-  auto const made = trace::record({.graphs = trace::graph_detail::launches}, [&] {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t runs = nullptr;
-    check(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < 5; ++i) { launch_nothing(on); }
-    check(cudaStreamEndCapture(on.get(), &graph));
-    check(cudaGraphInstantiate(&runs, graph, 0));
-    for (int i = 0; i < 7; ++i) { check(cudaGraphLaunch(runs, on.get())); }
-    on.synchronize();
-    check(cudaGraphExecDestroy(runs));
-    check(cudaGraphDestroy(graph));
-  });
-  CHECK(made.graph_launches.size() == 7);
-  CHECK(count_kernels(made, "traced_nothing") == 0);
-  for (auto const& launch : made.graph_launches) {
-    CHECK(launch.when.length() > 0);
-    CHECK(launch.executable != 0);
-  }
-}
-
 TEST_CASE("Kernels take as long as events say, within one per cent") {
   if (!can_record() || assay::test::small()) { return; }
   constexpr int pairs = 20;
@@ -484,14 +461,13 @@ TEST_CASE("Recordings begin and end many times; work between them is not in them
   }
 }
 
-TEST_CASE("Many launches through small buffers lose nothing") {
+TEST_CASE("Many launches through many buffers lose nothing") {
   if (!can_record()) { return; }
   int const launches = assay::test::small() ? 500 : 40'000;
   stream const on{on::device{0}};
-  auto const made = trace::record(
-      {.buffers = {.buffer_bytes = 256 * 1024}, .flush_every = std::chrono::milliseconds{5}}, [&] {
-        for (int i = 0; i < launches; ++i) { launch_nothing(on); }
-      });
+  auto const made = trace::record({}, [&] {
+    for (int i = 0; i < launches; ++i) { launch_nothing(on); }
+  });
   CHECK(count_kernels(made, "traced_nothing") == static_cast<std::size_t>(launches));
   CHECK(count_calls(made, "cudaLaunchKernel") == static_cast<std::size_t>(launches));
   nothing_lost(made);

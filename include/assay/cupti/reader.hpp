@@ -73,16 +73,18 @@ class cupti_reader {
     host_work(made_.synchronizations);
     std::erase_if(made_.overheads, outside);
     host_work(made_.overheads);
-    device_work(made_.kernels);
-    device_work(made_.copies);
-    device_work(made_.memsets);
-    device_work(made_.graph_launches);
+    each_device_table(made_, device_work);
     made_.lost.out_of_window += std::erase_if(made_.memory, [&](memory_event const& event) {
       return event.at < window.begin - slack || event.at > latest + slack;
     });
     made_.window = window;
 
-    each_place([this](device_place& where) { settle(where); });
+    auto const settle_all = [this](auto& rows) {
+      for (auto& each : rows) { settle(each.where); }
+    };
+    each_device_table(made_, settle_all);
+    settle_all(made_.synchronizations);
+    settle_all(made_.memory);
     std::unordered_map<std::uint32_t, thread_key> threads;
     threads.reserve(made_.calls.size());
     for (auto const& call : made_.calls) { threads.emplace(call.correlation, call.thread); }
@@ -92,13 +94,11 @@ class cupti_reader {
       }
     }
     if (calls_complete) {
-      auto const unmatched = [&](auto const& rows) {
-        return static_cast<std::uint64_t>(std::count_if(
-            rows.begin(), rows.end(),
-            [&](auto const& row) { return threads.find(row.where.correlation) == threads.end(); }));
-      };
-      made_.lost.unmatched += unmatched(made_.kernels) + unmatched(made_.copies) +
-                              unmatched(made_.memsets) + unmatched(made_.graph_launches);
+      each_device_table(made_, [&](auto const& rows) {
+        for (auto const& row : rows) {
+          made_.lost.unmatched += threads.contains(row.where.correlation) ? 0 : 1;
+        }
+      });
     }
     return std::exchange(made_, {});
   }
@@ -120,8 +120,6 @@ class cupti_reader {
         return (void)filled(made_.copies, as<cupti::peer_copy>(record));
       case CUPTI_ACTIVITY_KIND_MEMSET:
         return (void)filled(made_.memsets, as<cupti::memset>(record));
-      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        return (void)filled(made_.graph_launches, as<cupti::graph>(record));
       case CUPTI_ACTIVITY_KIND_RUNTIME:
         return add(as<cupti::call>(record), api::runtime);
       case CUPTI_ACTIVITY_KIND_DRIVER:
@@ -270,18 +268,6 @@ class cupti_reader {
                                  from.isGreenContext != 0};
   }
 
-  template <class F>
-  void each_place(F f) {
-    auto const all = [&](auto& rows) {
-      for (auto& each : rows) { f(each.where); }
-    };
-    all(made_.kernels);
-    all(made_.copies);
-    all(made_.memsets);
-    all(made_.graph_launches);
-    all(made_.synchronizations);
-    all(made_.memory);
-  }
   // The record of a context may come after the records of its operations.
   void settle(device_place& where) const {
     auto const known = contexts_.find(where.context);

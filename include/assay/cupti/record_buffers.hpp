@@ -28,7 +28,6 @@ struct buffer_limits {
   std::size_t buffer_bytes = std::size_t{2} << 20U;  ///< each writing thread holds one
   std::size_t most_bytes = std::size_t{512} << 20U;  ///< beyond this sum, records are dropped
   std::size_t ready = 4;                             ///< cleared ahead of being asked for
-  bool operator==(buffer_limits const&) const = default;
 };
 
 /// Counts of the buffers of one session.
@@ -47,8 +46,7 @@ struct buffer_counts {
 /// dropped.
 class record_buffers {
  public:
-  static constexpr std::size_t overflow_bytes = 64 * 1024;
-  static constexpr std::size_t least_bytes = 2 * overflow_bytes;
+  static constexpr std::size_t overflow_bytes = 64 * 1024;  // less than a whole buffer
 
   /// A buffer that came back.
   struct filled {
@@ -58,7 +56,7 @@ class record_buffers {
     bool dropped() const noexcept { return size == overflow_bytes; }
   };
 
-  record_buffers() = default;
+  explicit record_buffers(buffer_limits const& limits = {}) : limits_(limits) {}
   record_buffers(record_buffers const&) = delete;
   record_buffers& operator=(record_buffers const&) = delete;
   ~record_buffers() {
@@ -67,20 +65,9 @@ class record_buffers {
     for (auto const& each : filled_) { unmap(each.data, each.size); }
   }
 
-  /// Begins a session. Buffers of an earlier session may still come back. Throws
-  /// `std::invalid_argument` for limits that make no sense.
-  void open(buffer_limits const& limits) {
-    if (limits.buffer_bytes < least_bytes || limits.most_bytes < limits.buffer_bytes) {
-      throw std::invalid_argument(
-          "buffers of " + std::to_string(limits.buffer_bytes) + " bytes, " +
-          std::to_string(limits.most_bytes) + " in all, cannot be: a buffer has at least " +
-          std::to_string(least_bytes) + " bytes, and at least one must fit");
-    }
+  /// Begins a session. Buffers of an earlier session may still come back.
+  void open() {
     std::lock_guard const lock{mutex_};
-    for (auto* each : ready_) { unmap(each, limits_.buffer_bytes); }
-    held_bytes_ -= ready_.size() * limits_.buffer_bytes;
-    ready_.clear();
-    limits_ = limits;
     counts_ = {};
     closing_ = false;
   }
@@ -143,19 +130,17 @@ class record_buffers {
       }
       if (closing_) { return std::nullopt; }
       if (wants_ready()) {
-        auto const bytes = limits_.buffer_bytes;
-        hold(bytes);
+        hold(limits_.buffer_bytes);
         lock.unlock();
-        auto* const fresh = map(bytes);
-        if (fresh != nullptr) { std::memset(fresh, 0, bytes); }  // touched here, not by launches
+        auto* const fresh = map(limits_.buffer_bytes);
+        // Touched here, not by launches.
+        if (fresh != nullptr) { std::memset(fresh, 0, limits_.buffer_bytes); }
         lock.lock();
-        if (fresh != nullptr && bytes == limits_.buffer_bytes) {
-          ready_.push_back(fresh);
-        } else {
-          unmap(fresh, bytes);
-          held_bytes_ -= bytes;
-          if (fresh == nullptr) { return filled{}; }
+        if (fresh == nullptr) {
+          held_bytes_ -= limits_.buffer_bytes;
+          return filled{};
         }
+        ready_.push_back(fresh);
         continue;
       }
       if (changed_.wait_until(lock, until) == std::cv_status::timeout && filled_.empty() &&
@@ -167,13 +152,11 @@ class record_buffers {
 
   /// For the reader: gives a read buffer back, to be used again.
   void recycle(filled const& read) {
-    if (read.data == nullptr) { return; }
-    bool const usable = read.dropped() || read.size == limits().buffer_bytes;
-    if (usable) { std::memset(read.data, 0, read.size); }
+    std::memset(read.data, 0, read.size);
     std::lock_guard const lock{mutex_};
     if (read.dropped()) {
       spare_overflow_.push_back(read.data);
-    } else if (usable && ready_.size() < 2 * limits_.ready) {
+    } else if (ready_.size() < 2 * limits_.ready) {
       ready_.push_back(read.data);
     } else {
       unmap(read.data, read.size);
@@ -181,10 +164,7 @@ class record_buffers {
     }
   }
 
-  buffer_limits limits() const {
-    std::lock_guard const lock{mutex_};
-    return limits_;
-  }
+  buffer_limits const& limits() const noexcept { return limits_; }
   buffer_counts counts() const {
     std::lock_guard const lock{mutex_};
     return counts_;
@@ -212,7 +192,7 @@ class record_buffers {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  buffer_limits limits_;
+  buffer_limits const limits_;
   buffer_counts counts_;
   std::vector<std::uint8_t*> ready_;
   std::vector<std::uint8_t*> spare_overflow_;

@@ -84,8 +84,7 @@ class recorder {
     }
   }
 
-  /// Begins a recording. Throws `std::logic_error` when one is on, here or elsewhere in the
-  /// process, `std::invalid_argument` for buffer limits that make no sense.
+  /// Begins a recording. Throws `std::logic_error` when one is on, here or elsewhere in the process.
   void start() {
     if (busy_.exchange(true)) {
       throw std::logic_error(recording_ ? "this recorder records already: stop it first"

@@ -3,20 +3,12 @@
 /// `recorder_options`: what a recorder records, and how much memory it may take.
 #pragma once
 
-#include <assay/cupti/record_buffers.hpp>
-#include <assay/trace/glob.hpp>
-
-#include <chrono>
 #include <cstddef>
 
 namespace assay::trace {
 
-/// The rows of a graph launch. Recording the nodes costs as much as launching as many kernels.
-/// Recording whole launches costs one record each, and the trace then lacks the nodes.
-enum class graph_detail { nodes, launches };
-
-/// Calls that only query a state, by name without a version: these calls would fill most of a trace
-/// and explain nothing.
+/// Calls that only query a state, by name without a version. They are not recorded: these calls
+/// would fill most of a trace and explain nothing.
 inline constexpr char const* query_calls =
     "__cudaPopCallConfiguration|__cudaPushCallConfiguration|cudaDeviceGetAttribute|"
     "cudaDriverGetVersion|cudaFuncGetAttributes|cudaGetDevice|cudaGetDeviceCount|"
@@ -42,15 +34,9 @@ struct recorder_options {
   bool synchronizations = true;
   bool memory = true;  ///< allocations, and what happens to the driver's pools
   bool overheads = true;
-  bool ranges = true;  ///< assay's, and others' where the NVTX hook is in place
-  graph_detail graphs = graph_detail::nodes;
-  /// Calls that are not recorded: a glob of whole names without a version.
-  glob ignored_calls{query_calls, glob_scope::whole};
-  buffer_limits buffers = {};
-  std::size_t most_rows = 20'000'000;                 ///< a kernel takes some 140 bytes, a call 50
+  bool ranges = true;                  ///< assay's, and others' where the NVTX hook is in place
+  std::size_t most_rows = 20'000'000;  ///< a kernel takes some 140 bytes, a call 50
   std::size_t range_bytes = std::size_t{256} << 20U;  ///< a range takes some 72 bytes
-  /// The interval at which buffers that are not yet full are read; zero: only at the end.
-  std::chrono::milliseconds flush_every{1000};
   bool operator==(recorder_options const&) const = default;
 };
 

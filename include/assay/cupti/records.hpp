@@ -30,7 +30,6 @@ using overhead = CUpti_ActivityOverhead3;
 using sync = CUpti_ActivitySynchronization2;
 using memory = CUpti_ActivityMemory4;
 using memory_pool = CUpti_ActivityMemoryPool3;
-using graph = CUpti_ActivityGraphTrace2;
 using device = CUpti_ActivityDevice5;
 using context = CUpti_ActivityContext3;
 
@@ -114,11 +113,6 @@ inline void fill(memset_operation& to, memset const& from, std::uint32_t process
   to.bytes = from.bytes;
   to.value = from.value;
   to.kind = memory_kind_of(from.memoryKind);
-}
-
-inline void fill(graph_launch& to, graph const& from, std::uint32_t process) noexcept {
-  to.where = place_of(from, process);
-  to.executable = from.graphId;
 }
 
 /// The device is not in the record: `unknown_device` until the context tells.

@@ -9,6 +9,7 @@
 #include <assay/cupti/reader.hpp>
 #include <assay/cupti/record_buffers.hpp>
 #include <assay/cupti/recorder_options.hpp>
+#include <assay/trace/glob.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
@@ -56,17 +57,12 @@ class cupti_session {
   }
 
   /// Switches on the records that the options ask for. Records that a device or library lacks are
-  /// left out, with a note. Throws `std::invalid_argument` for buffer limits that make no sense.
+  /// left out, with a note.
   recorder_status start() {
     if (auto refused = subscribe(); refused.what != recorder_status::kind::recording) {
       return refused;
     }
-    try {
-      buffers().open(options_.buffers);
-    } catch (...) {
-      api_->unsubscribe(subscriber_);
-      throw;
-    }
+    buffers().open();
     try_to("number threads as the system does",
            api_->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
     std::uint8_t zeroed = 1;
@@ -100,7 +96,8 @@ class cupti_session {
   /// Ends the recording of calls, waits for the devices by `synchronize()`, and gives the trace of
   /// `window` (since the epoch) with its notes.
   template <class Synchronize = void (*)()>
-  model stop(span window, Synchronize&& synchronize = [] {}) {
+  model stop(
+      span window, Synchronize&& synchronize = [] {}) {
     stopping_ = true;
     for (auto const kind : enabled_) {
       if (!of_device(kind)) { api_->activity_disable(kind); }
@@ -140,8 +137,7 @@ class cupti_session {
   static bool of_device(CUpti_ActivityKind kind) noexcept {
     return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
            kind == CUPTI_ACTIVITY_KIND_MEMCPY2 || kind == CUPTI_ACTIVITY_KIND_MEMSET ||
-           kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_CONTEXT ||
-           kind == CUPTI_ACTIVITY_KIND_DEVICE;
+           kind == CUPTI_ACTIVITY_KIND_CONTEXT || kind == CUPTI_ACTIVITY_KIND_DEVICE;
   }
 
   recorder_status subscribe() {
@@ -217,7 +213,6 @@ class cupti_session {
       auto const code = dump ? api_->activity_enable_and_dump(kind) : api_->activity_enable(kind);
       if (try_to(std::string{"record "} + what, code)) { enabled_.push_back(kind); }
     };
-    bool const nodes = options_.graphs == graph_detail::nodes;
     bool const device_work = options_.kernels || options_.copies || options_.memsets;
     on(device_work, "devices", CUPTI_ACTIVITY_KIND_DEVICE, true);
     on(device_work || options_.synchronizations, "contexts", CUPTI_ACTIVITY_KIND_CONTEXT, true);
@@ -225,7 +220,6 @@ class cupti_session {
     on(options_.copies, "copies", CUPTI_ACTIVITY_KIND_MEMCPY);
     on(options_.copies, "copies between devices", CUPTI_ACTIVITY_KIND_MEMCPY2);
     on(options_.memsets, "sets", CUPTI_ACTIVITY_KIND_MEMSET);
-    on(device_work && !nodes, "graph launches", CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
     on(options_.synchronizations, "synchronisations", CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     on(options_.memory, "allocations", CUPTI_ACTIVITY_KIND_MEMORY2);
     on(options_.memory, "memory pools", CUPTI_ACTIVITY_KIND_MEMORY_POOL);
@@ -252,22 +246,20 @@ class cupti_session {
   }
   void ignore_calls(CUpti_CallbackDomain domain, unsigned end,
                     CUptiResult (*switch_call)(CUpti_CallbackId, std::uint8_t)) {
+    glob const queries{query_calls, glob_scope::whole};
     for (CUpti_CallbackId id = 1; id < end; ++id) {
       char const* name = nullptr;
       if (api_->callback_name(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) { continue; }
-      if (options_.ignored_calls.empty() || !options_.ignored_calls.matches(unversioned(name))) {
-        continue;
-      }
-      switch_call(id, 0);  // a call that cannot be switched off only adds a row
+      // A call that cannot be switched off only adds a row.
+      if (queries.matches(unversioned(name))) { switch_call(id, 0); }
     }
   }
 
   void read() noexcept {
-    auto const patience = options_.flush_every.count() > 0 ? options_.flush_every
-                                                           : std::chrono::milliseconds{3'600'000};
+    constexpr std::chrono::seconds patience{1};
     while (auto const filled = buffers().next(patience)) {
-      if (filled->data == nullptr) {
-        if (options_.flush_every.count() > 0 && !stopping_) { (void)api_->activity_flush_all(0); }
+      if (filled->data == nullptr) {  // buffers that are not yet full are read
+        if (!stopping_) { (void)api_->activity_flush_all(0); }
         continue;
       }
       try {
@@ -300,7 +292,7 @@ class cupti_session {
     for (auto const& problem : problems_) { made.notes.emplace_back("CUPTI", problem); }
     auto const counts = buffers().counts();
     made.notes.emplace_back("buffers", std::to_string(counts.requested) + " of " +
-                                           std::to_string(options_.buffers.buffer_bytes) +
+                                           std::to_string(buffers().limits().buffer_bytes) +
                                            " bytes, at most " + std::to_string(counts.peak_bytes) +
                                            " bytes at a time");
     auto const say = [&](char const* what, std::uint64_t count) {
@@ -325,9 +317,6 @@ class cupti_session {
             std::count_if(made.kernels.begin(), made.kernels.end(), [&](kernel_run const& run) {
               return of_graph(run) && made.strings[run.short_name] == "memcpy32_post";
             })));
-    if (options_.graphs == graph_detail::launches) {
-      made.notes.emplace_back("graphs", "as whole launches, without their nodes");
-    }
   }
 
   static inline constinit std::atomic<int> sessions_{0};
