@@ -7,7 +7,6 @@
 #include <assay/chrome/chrome.hpp>
 #include <assay/chrome/json_text.hpp>
 #include <assay/chrome/labels.hpp>
-#include <assay/chrome/lanes.hpp>
 #include <assay/chrome/tracks.hpp>
 #include <assay/cupti/record_buffers.hpp>
 #include <assay/cupti/recorder_options.hpp>

@@ -357,13 +357,13 @@ TEST_CASE("kernels of one stream that overlap get lanes, and lanes names") {
 
 TEST_CASE("thousands of spans that cross each other are dealt out in time") {
   golden::builder b;
-  for (std::int64_t i = 0; i < 20'000; ++i) {
+  for (std::int64_t i = 0; i < 2'000; ++i) {
     b.range("r", {i, 30'000 + i}, golden::main_thread, {}, range_style::start_end);
   }
   for (std::int64_t i = 0; i < 1'000; ++i) { b.range("later", {60'000 + 2 * i, 60'001 + 2 * i}); }
   chrome_tracks const tracks{b.trace, {}};
   CHECK(tracks.of(chrome_tracks::ranges, 0).tid == 100);
-  CHECK(tracks.of(chrome_tracks::ranges, 20'500).tid == 100);
+  CHECK(tracks.of(chrome_tracks::ranges, 2'500).tid == 100);
 }
 
 TEST_CASE("a process with the number of a device keeps its tracks apart") {

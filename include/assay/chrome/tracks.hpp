@@ -3,7 +3,6 @@
 /// `chrome_tracks`: on which track of a Chrome trace each row of a model is drawn.
 #pragma once
 
-#include <assay/chrome/lanes.hpp>
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/view.hpp>
@@ -65,6 +64,26 @@ inline std::vector<projection> project(model const& of) {
 struct chrome_track {
   std::int64_t pid = 0;
   std::int64_t tid = 0;
+};
+
+/// Assigns each span of one track to the first lane in which any two spans are apart or one in the
+/// other. The spans have to be ordered by begin, and spans of equal begin by falling end.
+class lanes {
+ public:
+  /// Adds the next span and returns its lane.
+  std::size_t add(span when) {
+    auto const fits = [&](std::vector<std::int64_t>& ends) {
+      while (!ends.empty() && ends.back() <= when.begin) { ends.pop_back(); }
+      return ends.empty() || when.end <= ends.back();
+    };
+    auto lane = std::find_if(open_.begin(), open_.end(), fits);
+    if (lane == open_.end()) { lane = open_.emplace(lane); }
+    lane->push_back(when.end);
+    return static_cast<std::size_t>(lane - open_.begin());
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> open_;  // the ends of open spans, innermost last
 };
 
 /// Tracks of threads and streams. A track whose spans would cross gets further
@@ -148,10 +167,7 @@ class chrome_tracks {
     auto const add = [&](auto const& rows) {
       for (auto const& each : rows) { devices_.insert(each.where.device); }
     };
-    add(of.kernels);
-    add(of.copies);
-    add(of.memsets);
-    add(of.graph_launches);
+    each_device_table(of, add);
     add(of.synchronizations);
     for (auto const device : devices_) {
       if (device >= 0 && processes_.contains(static_cast<std::uint32_t>(device))) {
