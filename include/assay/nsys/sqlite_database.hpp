@@ -29,11 +29,8 @@ class database_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The size beyond which a file is refused.
-struct read_limits {
-  std::uint64_t rows = 200'000'000;              ///< the number of rows in one table
-  std::size_t row_bytes = std::size_t{1} << 26;  ///< the size of one row, and so of one string
-};
+/// The size of a row, and so of a string, beyond which a file is refused.
+inline constexpr int most_bytes_of_a_row = 1 << 26;
 
 /// A prepared statement. Columns are read and parameters are bound from left to right.
 class statement {
@@ -53,9 +50,7 @@ class statement {
     auto const code = sqlite3_step(prepared_.get());
     if (code == SQLITE_DONE) { return false; }
     if (code != SQLITE_ROW) { throw database_error(about_ + ": " + reason(code)); }
-    if (rows_left_-- == 0) {
-      throw database_error(about_ + ": more rows than the limit, or than the file can hold");
-    }
+    if (rows_left_-- == 0) { throw database_error(about_ + ": more rows than the file can hold"); }
     return true;
   }
 
@@ -189,7 +184,7 @@ class database {
  public:
   /// Opens an existing file, never writes to it or beside it, and refuses a file that would take
   /// long or much memory to read. Throws `read_error` unless the path names a regular file.
-  static database open(std::filesystem::path const& path, read_limits const& limits) {
+  static database open(std::filesystem::path const& path) {
     auto const bytes = require_readable(path);
     detail::require_whole_database(path, bytes);
     database opened{uri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
@@ -199,10 +194,10 @@ class database {
     sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, static_cast<int>(limits.row_bytes));
+    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, most_bytes_of_a_row);
     // A row takes more than four bytes, and fewer than 200 steps of SQLite's machine to read. A
     // tree of pages that points into itself would take steps without end.
-    opened.most_rows_ = std::min<std::uint64_t>(limits.rows, bytes / 4);
+    opened.most_rows_ = bytes / 4;
     *opened.steps_left_ = static_cast<std::int64_t>((1'000'000 + bytes * 16) / steps_at_once);
     sqlite3_progress_handler(
         connection, steps_at_once,

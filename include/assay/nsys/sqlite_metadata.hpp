@@ -38,15 +38,11 @@ class metadata_reader {
     if (in_.ours) { return read_own(); }
     read_window();
     call_index const calls{in_.into};
-    auto const count = [&](auto const& rows) {
+    each_device_table(in_.into, [&](auto const& rows) {
       for (auto const& each : rows) {
-        if (calls.find(each.where) == no_row) { ++in_.into.lost.unmatched; }
+        in_.into.lost.unmatched += calls.find(each.where) == no_row ? 1 : 0;
       }
-    };
-    count(in_.into.kernels);
-    count(in_.into.copies);
-    count(in_.into.memsets);
-    count(in_.into.graph_launches);
+    });
   }
 
  private:
@@ -162,15 +158,9 @@ class metadata_reader {
       all = {0, std::clamp<std::int64_t>(row->integer(), 0, open_export::longest)};
     }
     auto const widen = [&](auto const& rows) {
-      for (auto const& each : rows) {
-        all.begin = std::min(all.begin, each.when.begin);
-        all.end = std::max(all.end, each.when.end);
-      }
+      for (auto const& each : rows) { all = around(all, each.when); }
     };
-    widen(in_.into.kernels);
-    widen(in_.into.copies);
-    widen(in_.into.memsets);
-    widen(in_.into.graph_launches);
+    each_device_table(in_.into, widen);
     widen(in_.into.synchronizations);
     widen(in_.into.calls);
     widen(in_.into.ranges);

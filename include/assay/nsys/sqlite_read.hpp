@@ -59,10 +59,10 @@ inline void read_calls(open_export& in) {
 /// Nothing is written, nor beside the file. A missing table or column leaves its part of the model
 /// empty. Bytes in names that are not UTF-8 become U+FFFD. Rows without a time, or with an
 /// impossible time, are left out and counted. Throws `read_error` with the path and the reason for
-/// a file that is missing, truncated, corrupted, beyond `limits`, or no export.
-inline model read_nsys(std::filesystem::path const& path, read_limits const& limits = {}) {
+/// a file that is missing, truncated, corrupted, too large, or no export.
+inline model read_nsys(std::filesystem::path const& path) {
   try {
-    open_export in{path, limits};
+    open_export in{path};
     metadata_reader metadata{in};
     metadata.read();
     nsys::each_table(in.into, [&]<class Row>(std::string const& table, std::vector<Row>& rows) {

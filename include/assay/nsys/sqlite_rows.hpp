@@ -29,8 +29,7 @@ namespace assay::trace {
 /// endless, are left out.
 class export_tables {
  public:
-  export_tables(std::filesystem::path const& path, read_limits const& limits)
-      : file_(database::open(path, limits)) {
+  explicit export_tables(std::filesystem::path const& path) : file_(database::open(path)) {
     auto list =
         file_.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0",
                       "its list of tables");
@@ -92,8 +91,7 @@ struct open_export {
   std::int64_t shift = 0;  ///< is taken off all times
   std::unordered_map<std::int64_t, string_id> names;
 
-  open_export(std::filesystem::path const& path, read_limits const& limits)
-      : tables(path, limits) {}
+  explicit open_export(std::filesystem::path const& path) : tables(path) {}
   open_export(open_export const&) = delete;
 
   /// The number of `text` in the model, its bytes that are not UTF-8 replaced.

@@ -285,33 +285,19 @@ void each_device_table(Model& of, Visit&& visit) {
   visit(of.graph_launches);
 }
 
-/// Calls `visit(rows)` for each table of rows that have a time.
-template <class Model, class Visit>
-void each_event_table(Model& of, Visit&& visit) {
-  each_device_table(of, visit);
-  visit(of.calls);
-  visit(of.synchronizations);
-  visit(of.ranges);
-  visit(of.overheads);
-  visit(of.memory);
-  visit(of.counters);
-}
-
-/// The time of any row; a moment is an empty span.
-constexpr span time_of(auto const& row) noexcept {
-  if constexpr (requires { row.at; }) {
-    return {row.at, row.at};
-  } else {
-    return row.when;
-  }
-}
-
 /// Keeps the rows that begin at `at_ns` (since the trace's epoch) or later; the window then begins
 /// at `at_ns`. Devices, thread names and losses stay as they are.
 inline void trim_before(model& of, std::int64_t at_ns) {
-  each_event_table(of, [&](auto& rows) {
-    std::erase_if(rows, [&](auto const& row) { return time_of(row).begin < at_ns; });
-  });
+  auto const trim = [&](auto& rows) {
+    std::erase_if(rows, [&](auto const& row) { return row.when.begin < at_ns; });
+  };
+  each_device_table(of, trim);
+  trim(of.calls);
+  trim(of.synchronizations);
+  trim(of.ranges);
+  trim(of.overheads);
+  std::erase_if(of.memory, [&](auto const& row) { return row.at < at_ns; });
+  std::erase_if(of.counters, [&](auto const& row) { return row.at < at_ns; });
   of.window.begin = at_ns;
 }
 
