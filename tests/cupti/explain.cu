@@ -27,13 +27,33 @@ namespace {
 // Under a sanitizer a launch takes a hundred times as long, and what is said of time means nothing.
 int const threads = test::small() ? 2 : 4;
 int const items = test::small() ? 3 : 50;
-trace::explain_options const few{.batches = test::small() ? 1 : 5,
-                                 .untraced_batches = test::small() ? 1 : 20};
+trace::explain_options const few{.batches = test::small() ? 1 : 5};
 
 auto const control =
     pipeline{workloads::null_cast<std::int32_t>{.rows = test::small() ? 1'000 : 20'000},
              mr::pool{.initial_bytes = std::size_t{64} << 20U, .mapped = !test::small()},
              submit::concurrent{.threads = threads, .items = items}};
+
+/// Explains two pipelines by the times and the profiles of a few batches, without a comparison.
+template <class Control, class Variant>
+trace::explanation explained(Control const& control, Variant const& variant) {
+  auto const labels = measure::labels_of(control, variant);
+  auto const side = [](std::string const& label, auto const& what) {
+    auto const seen = measure::profile(what, 3);
+    trace::variant_evidence made;
+    made.label = label;
+    made.submission = seen.submission;
+    made.memory = seen.memory;
+    auto const run = trace::runs_of(what, label).open();
+    run();
+    made.seconds = run();
+    return made;
+  };
+  auto const first = side(labels[0], control);
+  auto const second = side(labels[1], variant);
+  return trace::explain_runs(trace::runs_of(control, labels[0]), trace::runs_of(variant, labels[1]),
+                             first, second, {(second.seconds - first.seconds) * 1e9}, {}, few);
+}
 
 std::string printed(trace::explanation const& why) {
   std::string all;
@@ -102,7 +122,7 @@ void whole(trace::explanation const& why) {
 }  // namespace
 
 TEST_CASE("The driver's allocator accounts for most of what mr::async costs more than a pool") {
-  auto const why = explain(control, control.with(mr::async{}), few);
+  auto const why = explained(control, control.with(mr::async{}));
   INFO(printed(why));
   if (!traced(why)) { return; }
   whole(why);
@@ -121,7 +141,7 @@ TEST_CASE("The driver's allocator accounts for most of what mr::async costs more
 
 TEST_CASE("Waiting for the mutex accounts for most of what submission under one costs") {
   auto const why =
-      explain(control, control.with(submit::serialized{.threads = threads, .items = items}), few);
+      explained(control, control.with(submit::serialized{.threads = threads, .items = items}));
   INFO(printed(why));
   if (!traced(why)) { return; }
   whole(why);
@@ -145,7 +165,7 @@ TEST_CASE("What one fused kernel saves over three is bytes, by the counters of b
       pipeline{workloads::null_cast<std::int32_t>{.rows = 1 << 26},
                mr::pool{.initial_bytes = std::size_t{4} << 30U}, submit::sequential{.items = 5}};
   auto const fused = three.with(workloads::null_cast_fused<std::int32_t>{.rows = 1 << 26});
-  auto const why = explain(three, fused, few);
+  auto const why = explained(three, fused);
   INFO(printed(why));
   if (!traced(why) || !why.control.limits || !why.variant.limits) { return; }
   REQUIRE(why.kernels.size() == 1);

@@ -55,11 +55,8 @@ trace::variant_runs counted(int& runs) {
 }  // namespace
 
 TEST_CASE("host pipelines have no trace; the host's split says why they differ") {
-  auto const why = explain(control, variant);
+  auto const why = explain(control, variant, found());
   CHECK(!why.untraced.empty());
-  CHECK(why.control.label == "submit::concurrent");
-  CHECK(why.control.seconds > 0);
-  CHECK_THAT(why.time.from, contains("20 untraced batches"));
   auto const lines = joined(report::sentences(why));
   CHECK_THAT(lines, contains("No trace tells why: ") && contains("An item costs the host ") &&
                         contains("lock waiting"));
@@ -96,8 +93,6 @@ TEST_CASE("runs that fail are told, and the rest goes on") {
       trace::explain_runs(counted(runs), failing, first, second, trace::time_difference{5});
   CHECK(why.untraced == "the runs to be traced failed: the device fell off");
   CHECK(why.time.ns == 5);
-  auto const unknown = trace::explain_runs(counted(runs), failing, first, second, {});
-  CHECK(std::isnan(unknown.time.ns));
 }
 
 TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
@@ -113,15 +108,12 @@ TEST_CASE("a trace tells how long the host was late, and copies were without a k
   CHECK(std::isnan(nothing.host_bound));
 }
 
-TEST_CASE("both sides run in turn as often as asked, and the medians are taken") {
+TEST_CASE("both sides run in turn as often as asked") {
   int a = 0;
   int b = 100;
-  auto const why = trace::explain_runs(counted(a), counted(b), {}, {}, {}, {},
-                                       {.batches = 3, .untraced_batches = 5});
-  CHECK(a == 1 + 5 + 2 * 3);  // opened, untraced, traced: each warm
-  CHECK(b == 112);
-  CHECK(why.control.seconds == Approx(4e-3));  // of 2 to 6
-  CHECK(why.time.ns == Approx(100e6));
+  (void)trace::explain_runs(counted(a), counted(b), {}, {}, {}, {}, {.batches = 3});
+  CHECK(a == 1 + 2 * 3);  // opened and traced, each warm
+  CHECK(b == 107);
   CHECK_THAT(message_of([&] {
                trace::explain_runs(counted(a), counted(b), {}, {}, {}, {}, {.batches = 0});
              }),

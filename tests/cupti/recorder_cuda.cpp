@@ -377,7 +377,7 @@ TEST_CASE("What is asked for is what is switched on") {
   CHECK(std::count_if(library.asked.begin(), library.asked.end(),
                       [](auto const& each) { return each.starts_with("enable "); }) == 1);
   CHECK(asked(library, "enable " + kind(CUPTI_ACTIVITY_KIND_DRIVER)));
-  CHECK(asked(library, "driver call"));
+  CHECK(std::count(library.asked.begin(), library.asked.end(), "driver call") > 1);
 }
 
 TEST_CASE("A copy of a graph that comes as the driver's kernel is noted") {

@@ -8,10 +8,7 @@
 #include <assay/cupti/recorder.hpp>
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/variant_runs.hpp>
-#include <assay/measure/axes.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/experiment.hpp>
-#include <assay/measure/profile.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
@@ -25,7 +22,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -35,12 +31,10 @@ namespace assay::trace {
 
 /// Options of an explanation.
 struct explain_options {
-  int batches = 5;            ///< traced batches of each variant, in turn; the median one is used
-  int untraced_batches = 20;  ///< timed batches of each variant, if no comparison timed them
-  bool count = true;          ///< reads hardware counters of a batch of each, and of its kernels
+  int batches = 5;    ///< traced batches of each variant, in turn; the median one is used
+  bool count = true;  ///< reads hardware counters of a batch of each, and of its kernels
   metric_set metrics = metric_sets::core();  ///< metrics of the batch; `deep` runs it several times
   recorder_options recording = {};
-  host_names names = {};  ///< the names of locks, allocations and waits
 };
 
 namespace detail {
@@ -64,28 +58,12 @@ inline time_shares time_shares_of(model const& of) {
   return {late / all, exposed / all};
 }
 
-template <class Value, class Less = std::less<>>
-Value take_median(std::vector<Value> all, Less less = {}) {
-  auto const middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end(), less);
-  return std::move(*middle);
-}
-
 /// Both variants, opened and run once.
 class opened_variants {
  public:
   opened_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
       : sides_(sides), chosen_(chosen), run_{sides[0]->open(), sides[1]->open()} {
     for (auto const& each : run_) { each(); }
-  }
-
-  /// The median seconds of a batch of each, run in turn.
-  std::array<double, 2> time() const {
-    std::array<std::vector<double>, 2> seconds;
-    for (int batch = 0; batch < chosen_.untraced_batches; ++batch) {
-      for (std::size_t i = 0; i < 2; ++i) { seconds[i].push_back(run_[i]()); }
-    }
-    return {take_median(seconds[0]), take_median(seconds[1])};
   }
 
   /// The trace of a batch of each: the warm recordings take turns, and the trace of median length
@@ -96,13 +74,16 @@ class opened_variants {
     for (int batch = 0; batch < chosen_.batches; ++batch) {
       for (std::size_t i = 0; i < 2; ++i) {
         auto made = trace::record_warm(chosen_.recording, [&] { run_[i](); });
-        auto const length = run_extent(view{made}).length();
+        auto const length = run_extent(made).length();
         all[i].emplace_back(length, std::move(made));
       }
     }
-    auto const shorter = [](entry const& a, entry const& b) { return a.first < b.first; };
-    return {take_median(std::move(all[0]), shorter).second,
-            take_median(std::move(all[1]), shorter).second};
+    auto const median = [](std::vector<entry>& of) {
+      auto const middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+      std::ranges::nth_element(of, middle, std::less{}, &entry::first);
+      return std::move(middle->second);
+    };
+    return {median(all[0]), median(all[1])};
   }
 
   /// Adds hardware counters of a batch of one variant, and the bound by these counters.
@@ -159,14 +140,6 @@ inline void count_kernels(variant_runs const& of, explain_options const& chosen,
   } catch (std::exception const& error) { tell(error.what()); }
 }
 
-inline void require(explain_options const& chosen) {
-  if (chosen.batches < 1 || chosen.untraced_batches < 1) {
-    throw std::invalid_argument(
-        "explain: " + std::to_string(std::min(chosen.batches, chosen.untraced_batches)) +
-        " batches: at least one has to be run");
-  }
-}
-
 /// The limits that a comparison measured.
 inline ceilings limits_of(measure::comparison const& found) {
   using unit = machine::ceiling::unit;
@@ -184,27 +157,23 @@ inline ceilings limits_of(measure::comparison const& found) {
 }  // namespace detail
 
 /// Explains the difference between two variants: records batches of both in turn, reads counters,
-/// and accounts for `time`. Without a `time`, untraced batches are timed first.
+/// and accounts for `time`.
 ///
 /// `control` and `variant` hold the evidence so far; traces and counters are added to it. A failure
-/// of tracing or of the runs becomes `explanation::untraced`, and the rest goes on.
+/// of tracing or of the runs becomes `explanation::untraced`, and the rest goes on. Throws
+/// `std::invalid_argument` for less than one batch.
 inline explanation explain_runs(variant_runs const& control_runs, variant_runs const& variant_runs,
                                 variant_evidence control, variant_evidence variant,
-                                std::optional<time_difference> time, ceilings const& limits = {},
+                                time_difference const& time, ceilings const& limits = {},
                                 explain_options const& chosen = {}) {
-  detail::require(chosen);
+  if (chosen.batches < 1) {
+    throw std::invalid_argument("explain: " + std::to_string(chosen.batches) +
+                                " batches: at least one has to be run");
+  }
   nvtx_range const scope{"explain", category::measurement};
   std::string failure;
   try {
     detail::opened_variants const both{{&control_runs, &variant_runs}, chosen};
-    if (!time) {
-      auto const seconds = both.time();
-      control.seconds = seconds[0];
-      variant.seconds = seconds[1];
-      time = time_difference{(seconds[1] - seconds[0]) * 1e9, ceilings::unknown, ceilings::unknown,
-                             "the medians of " + std::to_string(chosen.untraced_batches) +
-                                 " untraced batches of each"};
-    }
     auto traces = both.record();
     control.trace = std::move(traces[0]);
     variant.trace = std::move(traces[1]);
@@ -223,8 +192,7 @@ inline explanation explain_runs(variant_runs const& control_runs, variant_runs c
       notes.emplace_back("counters", failure);
     }
   }
-  return explain_traces(std::move(control), std::move(variant),
-                        time.value_or(time_difference{ceilings::unknown}), chosen.names);
+  return explain_traces(std::move(control), std::move(variant), time);
 }
 
 /// Explains the wall-clock difference that a comparison found between two of its variants. Throws
@@ -249,7 +217,7 @@ inline explanation explain_variants(measure::comparison const& found, compared_r
     first.trace.notes.emplace_back(
         std::string{cuda_is_missing},
         why.empty() ? "these two were not both timed" : "the comparison ended early: " + why);
-    return explain_traces(std::move(first), std::move(second), time, chosen.names);
+    return explain_traces(std::move(first), std::move(second), time);
   }
   return explain_runs(control.runs, variant.runs, std::move(first), std::move(second), time,
                       detail::limits_of(found), chosen);
@@ -275,25 +243,6 @@ trace::explanation explain(Control const& control, Variant const& variant,
   return trace::explain_variants(
       found, {first, trace::runs_of(control, found.variants[first].label)},
       {second, trace::runs_of(variant, found.variants[second].label)}, chosen);
-}
-
-/// Explains two pipelines without a comparison: times and profiles untraced batches of both first.
-template <class Control, class Variant>
-trace::explanation explain(Control const& control, Variant const& variant,
-                           trace::explain_options const& chosen = {}) {
-  auto const labels = measure::labels_of(control, variant);
-  trace::variant_evidence first, second;
-  auto const know = [](trace::variant_evidence& side, std::string const& label, auto const& what) {
-    constexpr int batches = 3;
-    auto const seen = measure::profile(what, batches);
-    side.label = label;
-    side.submission = seen.submission;
-    side.memory = seen.memory;
-  };
-  know(first, labels[0], control);
-  know(second, labels[1], variant);
-  return trace::explain_runs(trace::runs_of(control, labels[0]), trace::runs_of(variant, labels[1]),
-                             first, second, {}, {}, chosen);
 }
 
 }  // namespace assay

@@ -53,7 +53,7 @@ inline constexpr std::array own_reports{
     report{"class_shares", [](view const& rows) { return class_shares(rows); }},
     report{"gpu_time_sum", &gpu_time_sum},
     report{"stream_gap_sum", &stream_gap_sum},
-    report{"overlap_sum", [](view const& rows) { return overlap_sum(rows); }},
+    report{"overlap_sum", &overlap_sum},
     report{"concurrency_sum", &concurrency_sum},
     report{"launch_sum", &launch_sum},
 };

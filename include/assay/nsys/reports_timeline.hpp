@@ -82,12 +82,12 @@ inline table stream_gap_sum(view const& rows) {
 
 /// Copies of each direction, all copies, copies both ways at once, and communication: how long, how
 /// much of it beside kernels, and how fast. Rate is bytes over the time with any under way.
-inline table overlap_sum(view const& rows, glob const& communication = communication_kernels()) {
+inline table overlap_sum(view const& rows) {
   table result{
       "overlap_sum", "Copies and Communication beside Kernels",
       parse_columns("Count, Bytes (MB):3, Time (ns), Hidden (ns), Hidden (%):1, Exposed (ns), "
                     "Rate (GB/s):3, Device:t, Operation:t")};
-  for (auto const& device : overlap(rows, communication)) {
+  for (auto const& device : overlap(rows)) {
     auto const where = device_label(rows.of(), device.device);
     auto const add = [&](auto count, auto bytes, std::int64_t time, std::int64_t hidden, auto rate,
                          std::string const& name) {

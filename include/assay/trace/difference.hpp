@@ -139,7 +139,7 @@ inline double length_per_run(traced_runs const& of) {
 /// host is explained by the calls and locks of the thread that launched late. Throws
 /// `std::invalid_argument` unless both show at least part of a run.
 inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
-                                   double difference_ns, host_names const& names = {}) {
+                                   double difference_ns) {
   if (!(control.runs > 0) || !(variant.runs > 0)) {
     throw std::invalid_argument("a trace shows " +
                                 std::to_string(std::min(control.runs, variant.runs)) +
@@ -149,14 +149,14 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   result.difference_ns = difference_ns;
   result.control_ns = detail::length_per_run(control);
   result.variant_ns = detail::length_per_run(variant);
-  auto const both = [&](perspective who, auto&& make) {
+  auto const both = [&](perspective who, time_breakdown (*make)(view const&)) {
     detail::add_changes(result.changes, who, detail::per_run(make(control.rows), control.runs),
                         detail::per_run(make(variant.rows), variant.runs));
   };
-  both(perspective::devices, [](view const& rows) { return device_time_breakdown(rows); });
-  both(perspective::host_waits, [&](view const& rows) { return host_wait_breakdown(rows, names); });
-  both(perspective::host, [&](view const& rows) { return host_time_breakdown(rows, names); });
-  both(perspective::context, [](view const& rows) { return detail::overlap_breakdown(rows); });
+  both(perspective::devices, device_time_breakdown);
+  both(perspective::host_waits, host_wait_breakdown);
+  both(perspective::host, host_time_breakdown);
+  both(perspective::context, detail::overlap_breakdown);
 
   for (auto& each : result.changes) {
     auto const delta = each.delta_ns();

@@ -221,13 +221,13 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
 /// If the traces lack CUDA (no driver, another tool, no permission), the split of the host's time
 /// and the metrics stay.
 inline explanation explain_traces(variant_evidence control, variant_evidence variant,
-                                  time_difference const& time, host_names const& names = {}) {
+                                  time_difference const& time) {
   explanation result;
   result.time = time;
   result.untraced = detail::why_untraced(control, variant);
   auto const traced = result.untraced.empty();
   if (traced) {
-    result.changes = difference({control.trace}, {variant.trace}, time.ns, names);
+    result.changes = difference({control.trace}, {variant.trace}, time.ns);
     result.kernels = explain_kernels(result.changes, control.kernels, variant.kernels);
   } else {
     result.changes.difference_ns = result.changes.unexplained_ns = time.ns;

@@ -27,17 +27,14 @@
 namespace assay::trace {
 
 /// The names of locks, allocations and waits on the host; all but `lock_ranges` name calls.
-struct host_names {
-  glob lock_ranges{"lock wait|lock|mutex|*mutex*|wait for * lock", glob_scope::whole};
-  glob lock_calls{
-      "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
-      "^sem_wait|^sem_timedwait|^futex"};
-  glob allocations{
-      "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
-      "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|"
-      "^cuMemHostAlloc"};
-  glob waits{"Synchronize"};
-};
+inline constexpr char const* lock_ranges = "lock wait|lock|mutex|*mutex*|wait for * lock";
+inline constexpr char const* lock_calls =
+    "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
+    "^sem_wait|^sem_timedwait|^futex";
+inline constexpr char const* allocating_calls =
+    "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
+    "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|^cuMemHostAlloc";
+inline constexpr std::string_view waiting_calls = "Synchronize";  // a part of the name
 
 inline constexpr std::string_view between_calls = "between the calls";
 /// From the return of the call that asks for work to the begin of that work.
@@ -55,19 +52,20 @@ using host_pieces = std::map<thread_key, std::vector<host_piece>>;
 
 /// Adds to each thread in `to` the calls and locks of that thread, and makes their entries in
 /// `sums`.
-inline void add_pieces(host_pieces& to, time_breakdown& sums, model const& of,
-                       host_names const& names) {
+inline void add_pieces(host_pieces& to, time_breakdown& sums, model const& of) {
+  glob const allocations{allocating_calls};
+  glob const locks{lock_calls};
+  glob const ranges_of_locks{lock_ranges, glob_scope::whole};
   auto kind_of = once_per_name(of.strings.size(), [&](string_id name) {
     auto const text = of.strings[name];
-    return names.allocations.matches(text) ? entry_kind::allocation
-           : names.waits.matches(text)     ? entry_kind::waiting
-                                           : entry_kind::call;
+    if (allocations.matches(text)) { return entry_kind::allocation; }
+    return text.find(waiting_calls) == text.npos ? entry_kind::call : entry_kind::waiting;
   });
   auto entry_of = once_per_name(of.strings.size(), [&](string_id name) {
     return &sums[{kind_of(name), std::string{plain_name(of.strings[name])}}];
   });
   auto lock_of = once_per_name(of.strings.size(), [&](string_id name) {
-    return names.lock_calls.matches(of.strings[name])
+    return locks.matches(of.strings[name])
                ? &sums[{entry_kind::lock, std::string{of.strings[name]}}]
                : nullptr;
   });
@@ -79,7 +77,7 @@ inline void add_pieces(host_pieces& to, time_breakdown& sums, model const& of,
     add(each.thread, each.when, each.layer == api::os ? lock_of(each.name) : entry_of(each.name));
   }
   for (auto const& each : of.ranges) {
-    if (!on_one_thread(each) || !names.lock_ranges.matches(of.strings[each.name])) { continue; }
+    if (!on_one_thread(each) || !ranges_of_locks.matches(of.strings[each.name])) { continue; }
     add(each.thread, each.when, &sums[{entry_kind::lock, std::string{of.strings[each.name]}}]);
   }
 }
@@ -135,7 +133,7 @@ std::int64_t split_up(std::vector<host_piece> const& pieces, span where, Take&& 
 ///
 /// A moment belongs to the innermost call or lock around it, so a lock inside an allocation counts
 /// as a lock. O(n log n).
-inline time_breakdown host_time_breakdown(view const& rows, host_names const& names = {}) {
+inline time_breakdown host_time_breakdown(view const& rows) {
   auto const& of = rows.of();
   detail::host_pieces threads;
   for (auto const& each : rows.operations()) {
@@ -147,7 +145,7 @@ inline time_breakdown host_time_breakdown(view const& rows, host_names const& na
     }
   }
   time_breakdown result;
-  detail::add_pieces(threads, result, of, names);
+  detail::add_pieces(threads, result, of);
   if (threads.empty()) { return result; }
   auto const extent = run_extent(rows);
   double own = 0;
@@ -213,7 +211,7 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
 /// operation. The times before the first and after the last operation count as waits. The sum of
 /// `ns` is the time that `device_time_breakdown` has for these waits; `count` counts waits.
 /// O(n log n).
-inline time_breakdown host_wait_breakdown(view const& rows, host_names const& names = {}) {
+inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
   time_breakdown result;
@@ -221,7 +219,7 @@ inline time_breakdown host_wait_breakdown(view const& rows, host_names const& na
   for (auto const& each : waits) {
     if (each.call != no_row) { threads[of.calls[each.call].thread]; }
   }
-  detail::add_pieces(threads, result, of, names);
+  detail::add_pieces(threads, result, of);
   for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
   auto* const own = &result[{entry_kind::host_code, std::string{between_calls}}];
   auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];

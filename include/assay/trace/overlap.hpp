@@ -48,9 +48,8 @@ constexpr copy_direction direction_of(copy_kind kind) noexcept {
 }
 
 /// The names of communication kernels: NCCL's, NVSHMEM's and all-reduces.
-inline glob communication_kernels() {
-  return glob{"^nccl|ncclKernel|ncclDevKernel|nvshmem|all_reduce|AllReduce"};
-}
+inline constexpr char const* communication_kernels =
+    "^nccl|ncclKernel|ncclDevKernel|nvshmem|all_reduce|AllReduce";
 
 /// The copies of one direction.
 struct direction_overlap {
@@ -138,9 +137,9 @@ inline device_overlap overlap_of(std::int32_t device, device_intervals& of) {
 }  // namespace detail
 
 /// The overlap on each device that ran a kernel or a copy, by the device's number. O(n log n).
-inline std::vector<device_overlap> overlap(view const& rows,
-                                           glob const& communication = communication_kernels()) {
+inline std::vector<device_overlap> overlap(view const& rows) {
   auto const& of = rows.of();
+  glob const communication{communication_kernels};
   std::map<std::int32_t, detail::device_intervals> devices;
   auto is_communication = once_per_name(
       of.strings.size(), [&](string_id name) { return communication.matches(of.strings[name]); });

@@ -58,14 +58,14 @@ struct overlap_explanation {
 
 namespace detail {
 
+/// The legacy default stream of a process's first context, as CUPTI numbers it.
+inline constexpr std::uint32_t legacy_stream = 7;
+
 /// Finds the obstacles that kept single copies apart from the kernels around them.
 class overlap_classifier {
  public:
-  overlap_classifier(view const& rows, std::uint32_t default_stream)
-      : of_{rows.of()},
-        calls_{rows.calls()},
-        default_stream_{default_stream},
-        waits_{rows.whole()} {
+  explicit overlap_classifier(view const& rows)
+      : of_{rows.of()}, calls_{rows.calls()}, waits_{rows.whole()} {
     for (row_index row = 0; row < of_.kernels.size(); ++row) {
       devices_[of_.kernels[row].where.device].by_begin.push_back(row);
     }
@@ -122,7 +122,7 @@ class overlap_classifier {
     auto const& kernel = of_.kernels[found.kernel];
     auto const one_stream = stream_of(kernel.where) == stream_of(copy.where);
     auto const by_default =
-        copy.where.stream == default_stream_ || kernel.where.stream == default_stream_;
+        copy.where.stream == legacy_stream || kernel.where.stream == legacy_stream;
     if (one_stream) { meet(overlap_obstacle::same_stream); }
     if (!one_stream && by_default) { meet(overlap_obstacle::default_stream); }
     if (pageable(copy)) {
@@ -241,7 +241,6 @@ class overlap_classifier {
 
   model const& of_;
   call_index const& calls_;
-  std::uint32_t default_stream_;
   std::map<std::int32_t, device_kernels> devices_;
   std::map<std::pair<std::int32_t, copy_direction>, std::vector<std::pair<std::int64_t, row_index>>>
       copies_;
@@ -251,16 +250,15 @@ class overlap_classifier {
 
 }  // namespace detail
 
-/// Finds the overlap of copies with kernels, and the obstacles to more. CUPTI numbers the legacy
-/// default stream of a process's first context 7. O(n log n).
-inline overlap_explanation explain_overlap(view const& rows, std::uint32_t default_stream = 7) {
+/// Finds the overlap of copies with kernels, and the obstacles to more. O(n log n).
+inline overlap_explanation explain_overlap(view const& rows) {
   overlap_explanation result;
   result.devices = overlap(rows);
   for (auto const& each : result.devices) {
     result.copies_ns += each.copies_ns;
     result.hidden_ns += each.copies_hidden_ns;
   }
-  detail::overlap_classifier const classifier{rows, default_stream};
+  detail::overlap_classifier const classifier{rows};
   std::array<overlap_reason, overlap_obstacles> reasons{};
   std::array<std::int64_t, overlap_obstacles> worst{};
   for (row_index row = 0; row < rows.of().copies.size(); ++row) {
