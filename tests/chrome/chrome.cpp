@@ -124,8 +124,6 @@ void check_whole(model const& of, nlohmann::json const& file) {
   });
   same("overhead", of.overheads,
        [&](auto const& event, overhead const& cost) { named(event, cost.name); });
-  same("counter", of.counters,
-       [&](auto const& event, counter_sample const& sample) { named(event, sample.name); });
   std::array<std::vector<api_call>, 3> calls;
   for (auto const& call : of.calls) { calls[static_cast<std::size_t>(call.layer)].push_back(call); }
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -178,8 +176,6 @@ constexpr auto golden_text = R"json({
 {"ph":"f","cat":"ac2g","name":"ac2g","pid":0,"tid":7,"ts":3.003,"id":1,"bp":"e"},
 {"ph":"s","cat":"ac2g","name":"ac2g","pid":100,"tid":100,"ts":4.000,"id":3},
 {"ph":"f","cat":"ac2g","name":"ac2g","pid":0,"tid":7,"ts":20.000,"id":3,"bp":"e"},
-{"ph":"C","cat":"counter","name":"bytes","pid":0,"tid":0,"ts":0.100,"args":{"value":1.5},"device":0},
-{"ph":"C","cat":"counter","name":"bytes","pid":0,"tid":0,"ts":0.101,"args":{"value":"inf"},"device":0},
 {"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":100,"tid":100,"ts":8.000,"s":"t","args":{"device":0,"context":1,"stream":7,"correlation":0,"process":100,"Bytes":-512,"Addr":4096,"Device Id":0,"bytes":512,"released":true,"kind":2}}]})json";
 
 }  // namespace
@@ -205,8 +201,6 @@ TEST_CASE("a trace is written event by event, each on a line of its own") {
   b.range("step", {1000, 5000}, golden::main_thread, "assay").payload = 7;
   b.mark("here", 6000);
   b.cost("flush", {6000, 7000});
-  b.counter("bytes", 100, 1.5);
-  b.counter("bytes", 101, std::numeric_limits<double>::infinity());
   b.release(4096, 512, 8000);
   write_chrome(b.trace, here / "t.json");
   CHECK(here.entries() == 1);
@@ -236,19 +230,6 @@ TEST_CASE("times since 1970, which doubles cannot tell in microseconds, count fr
   CHECK(events(file, "cuda_runtime").at(0)["dur"] == 99'999.999);
 }
 
-TEST_CASE("counters that are not finite are strings and null") {
-  golden::builder b;
-  auto const infinity = std::numeric_limits<double>::infinity();
-  b.counter("a", 1, infinity);
-  b.counter("a", 2, -infinity);
-  b.counter("a", 3, std::numeric_limits<double>::quiet_NaN());
-  auto const all = events(written(b.trace), "counter");
-  REQUIRE(all.size() == 3);
-  CHECK(all[0]["args"]["value"] == "inf");
-  CHECK(all[1]["args"]["value"] == "-inf");
-  CHECK(all[2]["args"]["value"].is_null());
-}
-
 TEST_CASE("graphs recorded whole have names of their own") {
   golden::builder b;
   b.whole_graph({0, 10}).graph = 5;
@@ -275,7 +256,6 @@ TEST_CASE("events have the fields of the dialect") {
   b.sync(sync_kind::stream, {30'000, 31'000});
   b.range("step", {1000, 5000}, golden::main_thread, "assay");
   b.cost("flush", {6000, 7000});
-  b.counter("bytes", 100, 1.5);
   auto const file = written(b.trace);
   CHECK(file["schemaVersion"] == 1);
   CHECK(file["baseTimeNanoseconds"] == 1'765'008'149'091'427'284);
@@ -320,7 +300,6 @@ TEST_CASE("events have the fields of the dialect") {
   CHECK(events(file, "gpu_memset").at(0)["name"] == "Memset (Device)");
   CHECK(events(file, "cuda_sync").at(0)["name"] == "Stream Sync");
   CHECK(events(file, "overhead").at(0)["pid"] == -1);
-  CHECK(events(file, "counter").at(0)["args"]["value"] == 1.5);
   CHECK(events(file, "user_annotation").at(0)["tid"] == golden::main_thread.thread);
 
   auto const projected = events(file, "gpu_user_annotation");

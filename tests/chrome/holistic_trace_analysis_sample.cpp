@@ -58,7 +58,6 @@ model sample() {
     host = std::max(host, busy[0]) + 500;
     b.range("step " + std::to_string(step), {begin, host});
     b.cost("Buffer flush (Profiler)", {host, host + 10});
-    b.counter("dram__bytes.sum", host, 1.5);
     b.allocation(4096, 512, host);
   }
   b.device(0);

@@ -264,7 +264,7 @@ TEST_CASE("Synchronisations learn their device from the context's record, whenev
   CHECK(made.kernels[0].where.green_context == 5);
 }
 
-TEST_CASE("Allocations tell their pool and the thread that asked; pools are counters") {
+TEST_CASE("Allocations tell their pool and the thread that asked") {
   auto from = blank<cupti::memory>(CUPTI_ACTIVITY_KIND_MEMORY2);
   from.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
   from.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
@@ -283,16 +283,10 @@ TEST_CASE("Allocations tell their pool and the thread that asked; pools are coun
   freed.correlationId = 99;
   auto stray = from;
   stray.timestamp = 0;
-  auto pool = blank<cupti::memory_pool>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
-  pool.timestamp = static_cast<std::uint64_t>(epoch + 60);
-  pool.size = 1 << 21;
-  pool.utilizedSize = 700;
-  pool.deviceId = 2;
   auto in = reader();
   in.read(any(from));
   in.read(any(freed));
   in.read(any(stray));
-  in.read(any(pool));
   in.read(any(call(40, 60, 1)));
   auto const made = in.finish(window, window.end, true);
   REQUIRE(made.memory.size() == 2);
@@ -310,11 +304,6 @@ TEST_CASE("Allocations tell their pool and the thread that asked; pools are coun
   CHECK(made.memory[1].pool == 0);
   CHECK(made.memory[1].thread == thread_key{});
   CHECK(made.lost.zero_stamped == 1);
-  REQUIRE(made.counters.size() == 2);
-  CHECK(made.counters[0].at == 60);
-  CHECK(made.counters[0].device == 2);
-  CHECK(made.counters[0].value == 1 << 21);
-  CHECK(made.strings[made.counters[1].name] == "memory pool used bytes");
 }
 
 TEST_CASE("Overheads and devices become rows; what records own is freed") {

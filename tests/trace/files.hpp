@@ -44,7 +44,6 @@ inline void check_same(trace::model const& a, trace::model const& b) {
   same("ranges", a.ranges, b.ranges);
   same("memory", a.memory, b.memory);
   same("overheads", a.overheads, b.overheads);
-  same("counters", a.counters, b.counters);
   same("devices", a.devices, b.devices);
   same("threads", a.threads, b.threads);
   CHECK(a.notes == b.notes);

@@ -158,10 +158,6 @@ class builder {
   overhead& cost(std::string_view name, span when, thread_key who = main_thread) {
     return trace.overheads.emplace_back(overhead{when, who, text(name), 0});
   }
-  counter_sample& counter(std::string_view name, std::int64_t at, double value,
-                          std::int32_t device = 0) {
-    return trace.counters.emplace_back(counter_sample{at, device, text(name), value});
-  }
   device_description& device(std::int32_t id, std::string name = "NVIDIA H200") {
     auto& row = trace.devices.emplace_back();
     row.id = id;
@@ -276,8 +272,6 @@ inline model everything() {
   b.release(0xffff'ffff'ffff'ff00, 1 << 20, 45'000);
   b.cost("Buffer flush (Profiler)", {50'000, 51'000}).correlation = 5;
   b.cost("Lazy function loading (CUDA)", {1'100, 1'200}, second_thread);
-  b.counter("dram__bytes.sum", 2'600, 1.0 / 3.0);
-  b.counter("dram__bytes.sum", 2'700, -1e300, 1);
   b.trace.lost = {1, 2, 3, 4, 5};
   return b.trace;
 }
@@ -336,8 +330,6 @@ inline model random_model(std::uint64_t seed, std::size_t rows = 40) {
     b.allocation(random(), below(1U << 30U), static_cast<std::int64_t>(below(1'000'000)), at(),
                  who());
     b.cost(name(), when(), who());
-    b.counter(name(), static_cast<std::int64_t>(below(1'000'000)),
-              static_cast<double>(random()) / 1e3, static_cast<std::int32_t>(below(2)));
   }
   return b.trace;
 }

@@ -31,7 +31,6 @@ std::vector<std::int64_t> begins(model const& of) {
   spans(of.ranges);
   spans(of.overheads);
   moments(of.memory);
-  moments(of.counters);
   std::sort(all.begin(), all.end());
   return all;
 }

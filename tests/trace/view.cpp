@@ -111,7 +111,6 @@ TEST_CASE("a part is a trace of its own, with the facts of the whole") {
   auto const part = select(trace, {.device = 1}).of();
   CHECK(part.kernels.size() == 1);
   CHECK(part.memory.size() == 1);
-  CHECK(part.counters.size() == 1);
   CHECK((part.window == trace.window && part.epoch_ns == trace.epoch_ns));
   CHECK((part.devices == trace.devices && part.threads == trace.threads));
   CHECK((part.notes == trace.notes && part.lost == trace.lost && part.source == trace.source));

@@ -50,7 +50,6 @@ class chrome_writer {
     write_synchronizations();
     write_projections();
     write_arrows();
-    write_counters();
     write_memory();
     out_.close(']').close('}').flush();
   }
@@ -143,7 +142,9 @@ class chrome_writer {
     for (std::size_t row = 0; row < from_.calls.size(); ++row) {
       auto const& call = from_.calls[row];
       auto const on = tracks_.of(chrome_tracks::calls, row);
-      auto const name = chrome::without_version(text(call.name));
+      // Viewers look for `cudaLaunchKernel`. A version of less than four digits is part of the
+      // name, as in `cuGetProcAddress_v2`.
+      auto const name = without_version(text(call.name), 4, std::string_view::npos);
       span_of(chrome::category(call.layer), name, on, call.when);
       out_.member("correlation", call.correlation);
       if (name.size() != text(call.name).size()) { out_.member("function", text(call.name)); }
@@ -288,14 +289,6 @@ class chrome_writer {
     all(chrome_tracks::copies, from_.copies);
     all(chrome_tracks::memsets, from_.memsets);
     all(chrome_tracks::graphs, from_.graph_launches);
-  }
-
-  void write_counters() {
-    for (auto const& each : from_.counters) {
-      event("C", "counter", text(each.name), {tracks_.device_pid(each.device), 0}, each.at);
-      out_.key("args").open('{').member("value", each.value).close('}');
-      out_.member("device", each.device).close('}');
-    }
   }
 
   void write_memory() {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -88,15 +87,10 @@ class json_stream {
   }
   json_stream& value(char const* text) { return value(std::string_view{text}); }
   json_stream& value(bool yes) { return plain(yes ? "true" : "false"); }
-  /// The shortest digits that read back as the same number. JSON has none for NaN and infinities:
-  /// they become null and strings.
+  /// The shortest digits that read back as the same number, which must be finite.
   template <class Number>
   requires(std::integral<Number> || std::floating_point<Number>)
   json_stream& value(Number number) {
-    if constexpr (std::floating_point<Number>) {
-      if (std::isnan(number)) { return plain("null"); }
-      if (std::isinf(number)) { return value(number > 0 ? "inf" : "-inf"); }
-    }
     std::array<char, 32> digits{};
     auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return plain({digits.data(), end});

@@ -26,14 +26,6 @@ constexpr std::string_view name_of(sync_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// A call's name without the version that CUPTI adds: `_v` and four digits or more. Viewers look
-/// for `cudaLaunchKernel`. A shorter number is part of the name, as in `cuGetProcAddress_v2`.
-constexpr std::string_view without_version(std::string_view name) noexcept {
-  auto const digits = name.find_last_not_of("0123456789");
-  if (digits == std::string_view::npos || digits < 1 || name.size() - digits < 5) { return name; }
-  return name.substr(digits - 1, 2) == "_v" ? name.substr(0, digits - 1) : name;
-}
-
 /// `Memcpy HtoD (Pinned -> Device)`
 inline std::string name_of(memory_copy const& copy) {
   constexpr std::array<std::string_view, 14> ways{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH",

@@ -163,7 +163,6 @@ class chrome_tracks {
     hosts(of.memory);
     hosts(of.threads);
     for (auto const& each : of.devices) { devices_.insert(each.id); }
-    for (auto const& each : of.counters) { devices_.insert(each.device); }
     auto const add = [&](auto const& rows) {
       for (auto const& each : rows) { devices_.insert(each.where.device); }
     };

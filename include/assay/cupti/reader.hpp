@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -130,8 +131,6 @@ class cupti_reader {
         return add(as<cupti::overhead>(record));
       case CUPTI_ACTIVITY_KIND_MEMORY2:
         return add(as<cupti::memory>(record));
-      case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
-        return add(as<cupti::memory_pool>(record));
       case CUPTI_ACTIVITY_KIND_DEVICE:
         return add(as<cupti::device>(record));
       case CUPTI_ACTIVITY_KIND_CONTEXT:
@@ -245,18 +244,6 @@ class cupti_reader {
     }
   }
 
-  // A pool that is created, trimmed or destroyed becomes a sample of two counters.
-  void add(cupti::memory_pool const& from) {
-    auto const sample = [&](char const* name, std::uint64_t value) {
-      if (auto* const to = row(made_.counters)) {
-        *to = {time(from.timestamp), static_cast<std::int32_t>(from.deviceId),
-               made_.strings.intern(name), static_cast<double>(value)};
-      }
-    };
-    sample("memory pool reserved bytes", from.size);
-    sample("memory pool used bytes", from.utilizedSize);
-  }
-
   void add(cupti::device const& from) {
     if (!devices_.insert(from.id).second) { return; }
     auto& to = made_.devices.emplace_back(cupti::describe(from));
@@ -287,20 +274,13 @@ class cupti_reader {
     std::uint32_t parent = 0;
     bool green = false;
   };
-  struct pair_hash {
-    std::size_t operator()(std::pair<CUpti_CallbackDomain, CUpti_CallbackId> of) const noexcept {
-      return (static_cast<std::size_t>(of.first) << 32U) ^ of.second;
-    }
-  };
-
   call_name name_of_call_;
   std::int64_t offset_ns_;
   std::size_t rows_left_;
   std::uint32_t process_ = static_cast<std::uint32_t>(::getpid());
   model made_;
   std::unordered_map<char const*, kernel_names> names_;
-  std::unordered_map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, string_id, pair_hash>
-      calls_;
+  std::map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, string_id> calls_;
   std::unordered_map<std::uint32_t, context_facts> contexts_;
   std::unordered_set<std::uint32_t> devices_;
 };

@@ -32,7 +32,7 @@ struct recorder_options {
   bool runtime_calls = true;
   bool driver_calls = false;  ///< each launch through the runtime then has a second row
   bool synchronizations = true;
-  bool memory = true;  ///< allocations, and what happens to the driver's pools
+  bool memory = true;  ///< allocations and releases
   bool overheads = true;
   bool ranges = true;                  ///< assay's, and others' where the NVTX hook is in place
   std::size_t most_rows = 20'000'000;  ///< a kernel takes some 140 bytes, a call 50

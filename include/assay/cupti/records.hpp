@@ -29,7 +29,6 @@ using call = CUpti_ActivityAPI;
 using overhead = CUpti_ActivityOverhead3;
 using sync = CUpti_ActivitySynchronization2;
 using memory = CUpti_ActivityMemory4;
-using memory_pool = CUpti_ActivityMemoryPool3;
 using device = CUpti_ActivityDevice5;
 using context = CUpti_ActivityContext3;
 

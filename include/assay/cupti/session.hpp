@@ -222,7 +222,6 @@ class cupti_session {
     on(options_.memsets, "sets", CUPTI_ACTIVITY_KIND_MEMSET);
     on(options_.synchronizations, "synchronisations", CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     on(options_.memory, "allocations", CUPTI_ACTIVITY_KIND_MEMORY2);
-    on(options_.memory, "memory pools", CUPTI_ACTIVITY_KIND_MEMORY_POOL);
     on(options_.overheads, "overheads", CUPTI_ACTIVITY_KIND_OVERHEAD);
     on(options_.runtime_calls, "runtime calls", CUPTI_ACTIVITY_KIND_RUNTIME);
     on(options_.driver_calls, "driver calls", CUPTI_ACTIVITY_KIND_DRIVER);

@@ -9,7 +9,7 @@
 /// columns that schema 3.16 (nsys 2024.6) does not have.
 ///
 /// - `moment`: a time. Readers leave out rows without one.
-/// - `integer`, `bytes`, `kind`, `real`, `text`: the member as it is.
+/// - `integer`, `bytes`, `kind`, `text`: the member as it is.
 /// - `optional`: NULL for the value `absent`, which is zero by default.
 /// - `name`, `optional_name`: the number of a name in StringIds.
 /// - `label`: the number of a name, and the name in words.
@@ -169,14 +169,6 @@ void columns(auto& visit, row_of<memory_event> auto& event) {
   visit.optional("localMemoryPoolSize", event.pool_reserved_bytes);
 }
 
-/// ASSAY_COUNTERS: the schema has no place for counters of kernels.
-void columns(auto& visit, row_of<counter_sample> auto& sample) {
-  visit.moment("timestamp", sample.at);
-  visit.integer("deviceId", sample.device);
-  visit.name("nameId", sample.name);
-  visit.real("value", sample.value);
-}
-
 void columns(auto& visit, row_of<thread_name> auto& named) {
   visit.name("nameId", named.name);
   visit.unused("priority INTEGER");
@@ -251,7 +243,6 @@ void each_table(Model& of, Visit&& visit) {
   visit("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", of.synchronizations);
   visit("CUDA_GPU_MEMORY_USAGE_EVENTS", of.memory);
   visit("CUPTI_ACTIVITY_KIND_OVERHEAD", of.overheads);
-  visit("ASSAY_COUNTERS", of.counters);
   visit("ThreadNames", of.threads);
 }
 
@@ -273,7 +264,6 @@ class column_list {
   void optional_name(std::string_view name, auto const&) { add(name, "INTEGER"); }
   void process(std::string_view name, auto const&) { add(name, "INTEGER"); }
   void thread(std::string_view name, auto const&) { add(name, "INTEGER"); }
-  void real(std::string_view name, auto const&) { add(name, "REAL"); }
   void text(std::string_view name, auto const&) { add(name, "TEXT"); }
   void label(std::string_view number, std::string_view words, auto const&) {
     add(number, "INTEGER");

@@ -58,58 +58,36 @@ inline table nvtx_kern_sum(view const& rows) {
       "nvtx_kern_sum", "NVTX Range Kernel Summary",
       parse_columns("NVTX Range:t, Style:t, PID, TID, NVTX Inst, Kern Inst, Total Time (ns), "
                     "Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, Kernel Name:t")};
-  using thread_range = std::tuple<detail::range_key, thread_key>;
-  grouping<thread_range> ranges;
-  grouping<std::pair<std::uint32_t, string_id>> groups;
-  std::vector<thread_range> range_of;
-  std::vector<std::int64_t> instances;  // by group
-  std::vector<row_index> last_seen;     // by group: the range that was counted last
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
-  for (row_index row = 0; row < of.ranges.size(); ++row) {
-    auto const& range = of.ranges[row];
-    std::optional<std::uint32_t> number;
+  struct launches {
+    std::int64_t instances = 0;
+    std::vector<std::int64_t> times;
+  };
+  using key = std::tuple<detail::range_key, thread_key, std::string_view>;
+  std::map<key, launches> groups;
+  for (auto const& range : of.ranges) {
+    std::map<string_id, std::vector<std::int64_t>> inside;
     rows.visit(range, [&](gpu_operation const& each) {
       if (each.kind != operation_kind::kernel) { return; }
-      if (!number) {
-        thread_range const key{detail::key_of(of, range), range.thread};
-        number = ranges.group(key);
-        if (*number == range_of.size()) { range_of.push_back(key); }
-      }
-      auto const name = of.kernels[each.row].name;
-      auto const [at, added] = known.try_emplace((std::uint64_t{*number} << 32U) | name, 0U);
-      if (added) { at->second = groups.group({*number, name}); }
-      auto const group = at->second;
-      groups.add(group, each.when.length());
-      if (group == instances.size()) {
-        instances.push_back(0);
-        last_seen.push_back(no_row);
-      }
-      if (last_seen[group] != row) {
-        ++instances[group];
-        last_seen[group] = row;
-      }
+      inside[of.kernels[each.row].name].push_back(each.when.length());
     });
+    for (auto const& [name, times] : inside) {
+      auto& group = groups[{detail::key_of(of, range), range.thread, of.strings[name]}];
+      ++group.instances;
+      group.times.insert(group.times.end(), times.begin(), times.end());
+    }
   }
-  struct line {
-    thread_range const* range;
-    std::int64_t instances;
-    summary_statistics kernels;
-    std::string_view name;
-  };
-  std::vector<line> lines;
-  for (auto const& [key, kernel] : groups.by_total()) {
-    auto const group = known.at((std::uint64_t{key.first} << 32U) | key.second);
-    lines.push_back({&range_of[key.first], instances[group], kernel, of.strings[key.second]});
+  std::vector<std::tuple<key, std::int64_t, summary_statistics>> lines;
+  for (auto& [which, group] : groups) {
+    lines.emplace_back(which, group.instances, summarize(std::move(group.times)));
   }
-  std::sort(lines.begin(), lines.end(), [](line const& a, line const& b) {
-    if (a.kernels.total != b.kernels.total) { return a.kernels.total > b.kernels.total; }
-    return std::tie(*a.range, a.name) < std::tie(*b.range, b.name);
+  std::stable_sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) {
+    return std::get<2>(a).total > std::get<2>(b).total;
   });
-  for (auto const& each : lines) {
-    auto const& [key, thread] = *each.range;
-    result.add(std::get<0>(key), std::get<1>(key), thread.process, thread.thread, each.instances,
-               each.kernels.count, each.kernels.total, each.kernels.mean, each.kernels.median,
-               each.kernels.min, each.kernels.max, each.kernels.deviation, each.name);
+  for (auto const& [which, instances, kernels] : lines) {
+    auto const& [range, thread, name] = which;
+    result.add(std::get<0>(range), std::get<1>(range), thread.process, thread.thread, instances,
+               kernels.count, kernels.total, kernels.mean, kernels.median, kernels.min, kernels.max,
+               kernels.deviation, name);
   }
   return result;
 }

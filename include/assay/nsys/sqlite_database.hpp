@@ -91,7 +91,6 @@ class statement {
   void bind(std::int32_t value) { bind(std::int64_t{value}); }
   void bind(std::uint32_t value) { bind(std::int64_t{value}); }
   void bind(std::uint64_t value) { bind(static_cast<std::int64_t>(value)); }
-  void bind(double value) { bound(sqlite3_bind_double(prepared_.get(), next(), value)); }
   void bind(std::nullopt_t) { bound(sqlite3_bind_null(prepared_.get(), next())); }
   void bind(std::string_view value) {
     bound(sqlite3_bind_text64(prepared_.get(), next(), value.empty() ? "" : value.data(),

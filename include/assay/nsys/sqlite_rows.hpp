@@ -160,9 +160,6 @@ class row_reader {
     auto const told = row_.integer();
     if (told >= 0 && told <= static_cast<std::int64_t>(last)) { member = static_cast<Enum>(told); }
   }
-  void real(std::string_view, double& member) {
-    member = row_.skip_null() ? std::numeric_limits<double>::quiet_NaN() : row_.real();
-  }
   void text(std::string_view, std::string& member) { member = repaired_utf8(row_.text()); }
   /// The name of this number, or in words as some exports have it; the empty one for NULL and for
   /// numbers that the export does not explain, which are counted.

@@ -36,7 +36,6 @@ class row_writer {
     to_.bind(value);
   }
   void bytes(std::string_view, std::uint64_t value) { to_.bind(value); }
-  void real(std::string_view, double value) { to_.bind(value); }
   void text(std::string_view, std::string const& value) { to_.bind(value); }
   void kind(std::string_view, auto value, auto) { to_.bind(static_cast<std::uint32_t>(value)); }
   void name(std::string_view, string_id value) { to_.bind(value); }

@@ -18,25 +18,26 @@
 
 namespace assay::trace {
 
+/// A call's name without its version, `_v` and a number of at least `least` and at most `most`
+/// digits.
+constexpr std::string_view without_version(std::string_view name, std::size_t least,
+                                           std::size_t most) noexcept {
+  auto const last = name.find_last_not_of("0123456789");
+  if (last == std::string_view::npos || last < 2) { return name; }
+  auto const digits = name.size() - 1 - last;
+  auto const versioned = digits >= least && digits <= most && name.substr(last - 1, 2) == "_v";
+  return versioned ? name.substr(0, last - 1) : name;
+}
+
 /// A call's name without `_v` and four digits at its end; names with a version of more or fewer
 /// digits stay whole, as they do in nsys.
 constexpr std::string_view without_version(std::string_view name) noexcept {
-  constexpr std::size_t suffix = 6;
-  if (name.size() <= suffix) { return name; }
-  auto const end = name.substr(name.size() - suffix);
-  auto const digits = end.substr(2);
-  auto const versioned =
-      end.starts_with("_v") &&
-      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return versioned ? name.substr(0, name.size() - suffix) : name;
+  return without_version(name, 4, 4);
 }
 
 /// A call's name without any version: `cudaMallocAsync` for `cudaMallocAsync_v11020`.
 constexpr std::string_view plain_name(std::string_view name) noexcept {
-  auto const digits = name.find_last_not_of("0123456789");
-  if (digits == std::string_view::npos || digits == 0 || digits + 1 == name.size()) { return name; }
-  auto const versioned = name[digits] == 'v' && name[digits - 1] == '_';
-  return versioned ? name.substr(0, digits - 1) : name;
+  return without_version(name, 1, name.size());
 }
 
 /// `Host-to-Device` and the like.

@@ -206,15 +206,6 @@ struct overhead {
   bool operator==(overhead const&) const = default;
 };
 
-/// A device's value of a counter at one moment; holds no interval.
-struct counter_sample {
-  std::int64_t at = 0;
-  std::int32_t device = 0;
-  string_id name = 0;
-  double value = 0;
-  bool operator==(counter_sample const&) const = default;
-};
-
 /// A device of the trace and its limits; 0: unknown.
 struct device_description {
   std::int32_t id = 0;
@@ -268,7 +259,6 @@ struct model {
   std::vector<range_record> ranges;
   std::vector<memory_event> memory;
   std::vector<overhead> overheads;
-  std::vector<counter_sample> counters;
   std::vector<device_description> devices;
   std::vector<thread_name> threads;
   losses lost;
@@ -297,7 +287,6 @@ inline void trim_before(model& of, std::int64_t at_ns) {
   trim(of.ranges);
   trim(of.overheads);
   std::erase_if(of.memory, [&](auto const& row) { return row.at < at_ns; });
-  std::erase_if(of.counters, [&](auto const& row) { return row.at < at_ns; });
   of.window.begin = at_ns;
 }
 

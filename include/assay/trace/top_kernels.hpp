@@ -150,16 +150,12 @@ inline table compare_phases(phase const& first, phase const& second,
     summary_statistics first, second;
   };
   std::map<std::string, sums> by_class;
-  std::int64_t first_sum = 0;
-  std::int64_t second_sum = 0;
-  for (auto const& [name, each] : detail::operations_by_class(first.rows, classes).by_total()) {
-    by_class[name].first = each;
-    first_sum = saturated_sum(first_sum, each.total);
-  }
-  for (auto const& [name, each] : detail::operations_by_class(second.rows, classes).by_total()) {
-    by_class[name].second = each;
-    second_sum = saturated_sum(second_sum, each.total);
-  }
+  auto const firsts = detail::operations_by_class(first.rows, classes).by_total();
+  auto const seconds = detail::operations_by_class(second.rows, classes).by_total();
+  for (auto const& [name, each] : firsts) { by_class[name].first = each; }
+  for (auto const& [name, each] : seconds) { by_class[name].second = each; }
+  auto const first_sum = total_of(firsts);
+  auto const second_sum = total_of(seconds);
   std::vector<std::pair<std::string, sums>> all{by_class.begin(), by_class.end()};
   std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {
     return a.second.first.total + a.second.second.total >

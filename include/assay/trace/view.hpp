@@ -251,8 +251,6 @@ inline view select(model const& of, filter const& by) {
     return (!by.device || each.where.device == *by.device) &&
            inside(each.thread, {each.at, each.at});
   });
-  keep(part.counters, of.counters,
-       [&](counter_sample const& each) { return !by.device || each.device == *by.device; });
   return {std::move(part), of};
 }
 
