@@ -58,9 +58,7 @@ struct nvtx_listener {
     return made;
   }
 
-  static std::string_view text(char const* name) noexcept {
-    return name == nullptr ? std::string_view{} : std::string_view{name};
-  }
+  static std::string utf8(char const* text) { return text == nullptr ? "" : text; }
   static std::uint32_t number(nvtxDomainHandle_t domain) noexcept {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(domain));
   }
@@ -84,116 +82,93 @@ struct nvtx_listener {
     }
   }
 
-  static bool note(recorded_range event, nvtxEventAttributes_t const* from) noexcept {
-    if (from == nullptr || from->size < sizeof *from) { return range_log::begin(event); }
-    event.category = from->category;
-    event.argb = from->colorType == NVTX_COLOR_ARGB ? from->color : 0;
-    event.payload = payload(*from);
-    if (from->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
-      return note_wide(event, from->message.unicode);
-    }
-    if (from->messageType == NVTX_MESSAGE_TYPE_ASCII) { event.name = text(from->message.ascii); }
-    if (from->messageType == NVTX_MESSAGE_TYPE_REGISTERED && from->message.registered != nullptr) {
-      event.name = *reinterpret_cast<std::string const*>(from->message.registered);
-    }
+  static bool note(recorded_range event, char const* name) noexcept {
+    if (name != nullptr) { event.name = name; }
     return range_log::begin(event);
   }
-  static bool note_wide(recorded_range event, wchar_t const* name) noexcept try {
+  static bool note(recorded_range event, wchar_t const* name) noexcept try {
     auto const narrow = utf8(name);
     event.name = narrow;
     return range_log::begin(event);
   } catch (...) {  // no memory for the name
     return range_log::begin(event);
   }
-
-  // The log pairs pops with pushes, also with those that it dropped.
-  static int pop_in(std::uint32_t domain) noexcept {
-    if (range_log::on()) { range_log::pop(domain); }
-    return NVTX_NO_PUSH_POP_TRACKING;
+  static bool note(recorded_range event, nvtxEventAttributes_t const* from) noexcept {
+    if (from == nullptr || from->size < sizeof *from) { return range_log::begin(event); }
+    event.category = from->category;
+    event.argb = from->colorType == NVTX_COLOR_ARGB ? from->color : 0;
+    event.payload = payload(*from);
+    if (from->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
+      return note(event, from->message.unicode);
+    }
+    if (from->messageType == NVTX_MESSAGE_TYPE_ASCII) { return note(event, from->message.ascii); }
+    if (from->messageType == NVTX_MESSAGE_TYPE_REGISTERED && from->message.registered != nullptr) {
+      event.name = *reinterpret_cast<std::string const*>(from->message.registered);
+    }
+    return range_log::begin(event);
   }
-
-  template <class Note>
-  static nvtxRangeId_t started(Note&& note_as) noexcept {
-    if (!range_log::on()) { return 0; }
-    auto const id = all().ids.fetch_add(1, std::memory_order_relaxed) + 1;
-    return note_as(id) ? id : dropped_id;
-  }
-  static constexpr nvtxRangeId_t dropped_id = ~nvtxRangeId_t{0};
 
   using kind = recorded_range::kind;
-  static int push_ex(nvtxEventAttributes_t const* what) { return domain_push(nullptr, what); }
-  static int push_a(char const* name) {
-    if (range_log::on()) { range_log::begin({.name = text(name)}); }
-    return NVTX_NO_PUSH_POP_TRACKING;
+  static constexpr nvtxRangeId_t dropped_id = ~nvtxRangeId_t{0};
+
+  // `What` is a name of `char` or `wchar_t`, or attributes.
+  template <class What>
+  static int push(What const* what) {
+    return push_in(nullptr, what);
   }
-  static int push_w(wchar_t const* name) {
-    if (range_log::on()) { note_wide({.name = {}}, name); }
-    return NVTX_NO_PUSH_POP_TRACKING;
-  }
-  static int pop() { return pop_in(0); }
-  static int domain_push(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
+  template <class What>
+  static int push_in(nvtxDomainHandle_t in, What const* what) {
     if (range_log::on()) { note({.domain = number(in), .name = {}}, what); }
     return NVTX_NO_PUSH_POP_TRACKING;
   }
-  static int domain_pop(nvtxDomainHandle_t in) { return pop_in(number(in)); }
+  // The log pairs pops with pushes, also with those that it dropped.
+  static int pop_in(nvtxDomainHandle_t in) {
+    if (range_log::on()) { range_log::pop(number(in)); }
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
+  static int pop() { return pop_in(nullptr); }
 
-  static void mark_ex(nvtxEventAttributes_t const* what) { domain_mark(nullptr, what); }
-  static void mark_a(char const* name) {
-    if (range_log::on()) { range_log::begin({.what = kind::mark, .name = text(name)}); }
+  template <class What>
+  static void mark(What const* what) {
+    mark_in(nullptr, what);
   }
-  static void mark_w(wchar_t const* name) {
-    if (range_log::on()) { note_wide({.what = kind::mark, .name = {}}, name); }
-  }
-  static void domain_mark(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
+  template <class What>
+  static void mark_in(nvtxDomainHandle_t in, What const* what) {
     if (range_log::on()) { note({.what = kind::mark, .domain = number(in), .name = {}}, what); }
   }
 
-  static nvtxRangeId_t start_ex(nvtxEventAttributes_t const* what) {
-    return domain_start(nullptr, what);
+  template <class What>
+  static nvtxRangeId_t start(What const* what) {
+    return start_in(nullptr, what);
   }
-  static nvtxRangeId_t start_a(char const* name) {
-    return started([&](std::uint64_t id) {
-      return range_log::begin({.what = kind::start_end, .id = id, .name = text(name)});
-    });
-  }
-  static nvtxRangeId_t start_w(wchar_t const* name) {
-    return started([&](std::uint64_t id) {
-      return note_wide({.what = kind::start_end, .id = id, .name = {}}, name);
-    });
-  }
-  static nvtxRangeId_t domain_start(nvtxDomainHandle_t in, nvtxEventAttributes_t const* what) {
-    return started([&](std::uint64_t id) {
-      return note({.what = kind::start_end, .domain = number(in), .id = id, .name = {}}, what);
-    });
+  template <class What>
+  static nvtxRangeId_t start_in(nvtxDomainHandle_t in, What const* what) {
+    if (!range_log::on()) { return 0; }
+    auto const id = all().ids.fetch_add(1, std::memory_order_relaxed) + 1;
+    auto const noted =
+        note({.what = kind::start_end, .domain = number(in), .id = id, .name = {}}, what);
+    return noted ? id : dropped_id;
   }
   static void end(nvtxRangeId_t id) {
     if (range_log::on() && id != dropped_id) { range_log::end(id); }
   }
-  static void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
+  static void end_in(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 
   // assay's own ranges are in the log already: without a domain they are not told twice.
-  static nvtxDomainHandle_t domain_create(char const* name) {
-    if (text(name) == "assay") { return nullptr; }
-    auto const number = std::uintptr_t{range_log::domain(text(name))};
-    return reinterpret_cast<nvtxDomainHandle_t>(number);
+  template <class Char>
+  static nvtxDomainHandle_t domain(Char const* name) {
+    auto const text = utf8(name);
+    if (text == "assay") { return nullptr; }
+    return reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{range_log::domain(text)});
   }
-  static nvtxDomainHandle_t domain_create_w(wchar_t const* name) {
-    return domain_create(utf8(name).c_str());
-  }
-  static nvtxStringHandle_t keep(std::string name) {
+  template <class Char>
+  static nvtxStringHandle_t string(nvtxDomainHandle_t, Char const* name) {
+    auto text = utf8(name);
     std::lock_guard const lock{all().mutex};
-    return reinterpret_cast<nvtxStringHandle_t>(&all().strings.emplace_back(std::move(name)));
+    return reinterpret_cast<nvtxStringHandle_t>(&all().strings.emplace_back(std::move(text)));
   }
-  static nvtxStringHandle_t string(nvtxDomainHandle_t, char const* name) {
-    return keep(std::string{text(name)});
-  }
-  static nvtxStringHandle_t string_w(nvtxDomainHandle_t, wchar_t const* name) {
-    return keep(utf8(name));
-  }
-  static void name_thread(std::uint32_t thread, char const* name) {
-    range_log::name_thread(thread, text(name));
-  }
-  static void name_thread_w(std::uint32_t thread, wchar_t const* name) {
+  template <class Char>
+  static void name_thread(std::uint32_t thread, Char const* name) {
     range_log::name_thread(thread, utf8(name));
   }
 };

@@ -84,7 +84,8 @@ class recorder {
     }
   }
 
-  /// Begins a recording. Throws `std::logic_error` when one is on, here or elsewhere in the process.
+  /// Begins a recording. Throws `std::logic_error` when one is on, here or elsewhere in the
+  /// process.
   void start() {
     if (busy_.exchange(true)) {
       throw std::logic_error(recording_ ? "this recorder records already: stop it first"

@@ -3,6 +3,8 @@
 /// `recorder_options`: what a recorder records, and how much memory it may take.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <cstddef>
 
 namespace assay::trace {

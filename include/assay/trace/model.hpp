@@ -4,6 +4,7 @@
 /// reports and writers read one.
 #pragma once
 
+#include <assay/core/recorded_range.hpp>
 #include <assay/trace/strings.hpp>
 
 #include <algorithm>
@@ -161,7 +162,7 @@ struct synchronization {
 };
 
 /// The pair of functions that opened and closed a range; `mark` is a single moment.
-enum class range_style : std::uint8_t { push_pop, start_end, mark };
+using range_style = recorded_range::kind;
 
 /// A named span of host time. A range that was never ended ends with the trace, and `ended` is
 /// false.

@@ -66,18 +66,15 @@ class overlap_classifier {
  public:
   explicit overlap_classifier(view const& rows)
       : of_{rows.of()}, calls_{rows.calls()}, waits_{rows.whole()} {
-    for (row_index row = 0; row < of_.kernels.size(); ++row) {
-      devices_[of_.kernels[row].where.device].by_begin.push_back(row);
+    for (auto const& each : rows.operations()) {
+      if (each.kind != operation_kind::kernel) { continue; }
+      devices_[of_.kernels[each.row].where.device].by_begin.push_back(each.row);
     }
     for (auto& [device, all] : devices_) {
-      auto const sort_by = [&](std::vector<row_index>& list, auto span::*key) {
-        std::sort(list.begin(), list.end(), [&](row_index a, row_index b) {
-          return of_.kernels[a].when.*key < of_.kernels[b].when.*key;
-        });
-      };
       all.by_end = all.by_begin;
-      sort_by(all.by_begin, &span::begin);
-      sort_by(all.by_end, &span::end);
+      std::sort(all.by_end.begin(), all.by_end.end(), [&](row_index a, row_index b) {
+        return of_.kernels[a].when.end < of_.kernels[b].when.end;
+      });
       std::vector<span> spans;
       for (auto const row : all.by_begin) { spans.push_back(of_.kernels[row].when); }
       all.busy = interval_set{std::move(spans)};

@@ -19,19 +19,6 @@
 
 namespace assay::trace {
 
-namespace detail {
-constexpr range_style style_of(recorded_range::kind what) noexcept {
-  switch (what) {
-    case recorded_range::kind::push_pop:
-      return range_style::push_pop;
-    case recorded_range::kind::start_end:
-      return range_style::start_end;
-    default:
-      return range_style::mark;
-  }
-}
-}  // namespace detail
-
 /// Adds a recording's ranges and thread names to a trace. `epoch_ns` and `window` of the trace must
 /// be set. A range that is open at the end of the recording ends with the window. Notes and losses
 /// count dropped ranges, and ends of ranges that began before the recording.
@@ -57,7 +44,7 @@ inline void add_ranges(model& into, range_recording const& recording) {
       row.argb = range.argb;
       row.payload = range.payload;
       row.ended = range.ended();
-      row.style = detail::style_of(range.what);
+      row.style = range.what;
       if (row.style == range_style::start_end) { started.emplace(range.id, into.ranges.size()); }
       into.ranges.push_back(row);
     }
