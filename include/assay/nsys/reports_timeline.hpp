@@ -166,8 +166,14 @@ inline table launch_sum(view const& rows) {
     auto const call = summarize(std::move(calls));
     auto const delay = summarize(std::move(delays));
     auto const depths = time_at_depth(queued);
+    double launched = 0;  // summed over the kernels in the queue
+    double extent = 0;
+    for (std::size_t depth = 0; depth < depths.size(); ++depth) {
+      launched += static_cast<double>(depth) * static_cast<double>(depths[depth]);
+      extent += static_cast<double>(depths[depth]);
+    }
     result.add(stream.device, stream.context, stream.stream, call.count, call.mean, call.median,
-               delay.mean, delay.median, delay.min, delay.max, mean_depth(depths),
+               delay.mean, delay.median, delay.min, delay.max, extent > 0 ? launched / extent : 0,
                depths.size() - 1, percent_of(shorter, call.count));
   }
   return result;

@@ -88,35 +88,30 @@ inline constexpr std::int64_t driver_class = 1;
 inline constexpr std::int64_t os_class = 27;
 inline constexpr std::int64_t overhead_class = 103;
 
-/// Calls `visit(table, id, name, label)` for each row of the ENUM tables, but for event types. Real
-/// exports have these names.
+/// Calls `visit(table, prefix, names, label)` for each ENUM table but that of event types: the
+/// names as they follow the prefix, and the function that gives the label of a number. Real exports
+/// have these names.
 template <class Visit>
-void each_enumerator(Visit&& visit) {
-  auto const add = [&](std::string_view table, std::string const& prefix, auto const& names,
-                       auto const& label) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      visit(table, static_cast<std::int64_t>(i), prefix + std::string{names[i]}, label(i));
-    }
-  };
-  add("ENUM_CUDA_MEMCPY_OPER", "CUDA_MEMCPY_KIND_",
-      std::to_array<std::string_view>({"UNKNOWN", "HTOD", "DTOH", "HTOA", "ATOH", "ATOA", "ATOD",
-                                       "DTOA", "DTOD", "HTOH", "PTOP", "UVM_HTOD", "UVM_DTOH",
-                                       "UVM_DTOD"}),
-      [](std::size_t i) { return to_string(static_cast<copy_kind>(i)); });
-  add("ENUM_CUDA_MEM_KIND", "CUDA_MEMOPR_MEMORY_KIND_",
-      std::to_array<std::string_view>({"PAGEABLE", "PINNED", "DEVICE", "ARRAY", "MANAGED",
-                                       "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN"}),
-      [](std::size_t i) { return to_string(static_cast<memory_kind>(i)); });
+void each_enumeration(Visit&& visit) {
+  visit("ENUM_CUDA_MEMCPY_OPER", "CUDA_MEMCPY_KIND_",
+        std::to_array<std::string_view>({"UNKNOWN", "HTOD", "DTOH", "HTOA", "ATOH", "ATOA", "ATOD",
+                                         "DTOA", "DTOD", "HTOH", "PTOP", "UVM_HTOD", "UVM_DTOH",
+                                         "UVM_DTOD"}),
+        [](std::size_t i) { return to_string(static_cast<copy_kind>(i)); });
+  visit("ENUM_CUDA_MEM_KIND", "CUDA_MEMOPR_MEMORY_KIND_",
+        std::to_array<std::string_view>({"PAGEABLE", "PINNED", "DEVICE", "ARRAY", "MANAGED",
+                                         "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN"}),
+        [](std::size_t i) { return to_string(static_cast<memory_kind>(i)); });
   constexpr auto operations = std::to_array<std::string_view>({"Allocation", "Deallocation"});
-  add("ENUM_CUDA_DEV_MEM_EVENT_OPER", "CUDA_DEV_MEM_EVENT_OPR_",
-      std::to_array<std::string_view>({"ALLOCATION", "DEALLOCATION"}),
-      [&](std::size_t i) { return operations[i]; });
+  visit("ENUM_CUDA_DEV_MEM_EVENT_OPER", "CUDA_DEV_MEM_EVENT_OPR_",
+        std::to_array<std::string_view>({"ALLOCATION", "DEALLOCATION"}),
+        [&](std::size_t i) { return operations[i]; });
   constexpr auto waits = std::to_array<std::string_view>(
       {"Unknown", "Event sync", "Stream wait sync", "Stream sync", "Context sync"});
-  add("ENUM_CUPTI_SYNC_TYPE", "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_",
-      std::to_array<std::string_view>({"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
-                                       "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"}),
-      [&](std::size_t i) { return waits[i]; });
+  visit("ENUM_CUPTI_SYNC_TYPE", "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_",
+        std::to_array<std::string_view>({"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
+                                         "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"}),
+        [&](std::size_t i) { return waits[i]; });
 }
 
 }  // namespace assay::trace::nsys

@@ -155,23 +155,16 @@ class nsys_writer {
   }
 
   void write_enumerations() {
-    std::map<std::string, statement, std::less<>> tables;
-    auto const add = [&](std::string_view table, std::int64_t id, std::string_view name,
-                         std::string_view label) {
-      auto known = tables.find(table);
-      if (known == tables.end()) {
-        known =
-            tables
-                .emplace(table, create(std::string{table},
-                                       "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT"))
-                .first;
+    std::string const columns = "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT";
+    nsys::each_enumeration([&](std::string const& table, std::string const& prefix,
+                               auto const& names, auto const& label) {
+      auto to = create(table, columns);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        to.insert(static_cast<std::int64_t>(i), prefix + std::string{names[i]}, label(i));
       }
-      known->second.insert(id, name, label);
-    };
-    nsys::each_enumerator(add);
-    for (auto const& each : nsys::event_types) {
-      add("ENUM_NSYS_EVENT_TYPE", each.id, each.name, each.name);
-    }
+    });
+    auto types = create("ENUM_NSYS_EVENT_TYPE", columns);
+    for (auto const& each : nsys::event_types) { types.insert(each.id, each.name, each.name); }
   }
 
   void write_ranges() {

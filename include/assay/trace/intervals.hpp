@@ -132,15 +132,4 @@ inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
   return result;
 }
 
-/// The mean depth over the whole extent of what `time_at_depth` gave; 0 without an extent.
-inline double mean_depth(std::vector<std::int64_t> const& depths) {
-  double area = 0;
-  double extent = 0;
-  for (std::size_t k = 0; k < depths.size(); ++k) {
-    area += static_cast<double>(k) * static_cast<double>(depths[k]);
-    extent += static_cast<double>(depths[k]);
-  }
-  return extent > 0 ? area / extent : 0;
-}
-
 }  // namespace assay::trace

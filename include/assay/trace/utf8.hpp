@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Tests for UTF-8, and repairs of text that is not.
+/// Characters of UTF-8, and repairs of text that has others.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -29,16 +29,6 @@ constexpr std::size_t utf8_character(std::string_view text, std::size_t at) noex
     if ((byte(at + i) & 0xc0U) != 0x80) { return 0; }
   }
   return length;
-}
-
-/// True if all of `text` is UTF-8.
-constexpr bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t at = 0; at < text.size();) {
-    auto const length = utf8_character(text, at);
-    if (length == 0) { return false; }
-    at += length;
-  }
-  return true;
 }
 
 /// `text` with U+FFFD in the place of each byte that belongs to no character.
