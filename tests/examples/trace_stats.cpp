@@ -282,11 +282,16 @@ TEST_CASE("reports go to files, and traces to Perfetto") {
       run({a, (here / "b.sqlite").string(), "--output", prefix, "--report", "cuda_api_sum"});
   CHECK(two.out == prefix + "_a_cuda_api_sum.txt\n" + prefix + "_b_cuda_api_sum.txt\n");
   auto const json = (here / "p.json").string();
+  auto const kernels = [&] {
+    auto const written = nlohmann::json::parse(content(json));
+    return std::ranges::count_if(written["traceEvents"], [](auto const& each) {
+      return each.value("cat", "") == "kernel";
+    });
+  };
   CHECK(run({a, "--perfetto", json}).out.empty());
-  auto const written = nlohmann::json::parse(content(json));
-  CHECK(std::ranges::count_if(written["traceEvents"], [](auto const& each) {
-          return each.value("cat", "") == "kernel";
-        }) == 2);
+  CHECK(kernels() == 2);
+  CHECK(run({a, "--range", "forward", "--perfetto", json}).out.empty());
+  CHECK(kernels() == 1);
 }
 
 TEST_CASE("what a trace lost is told beside its tables") {
