@@ -31,11 +31,9 @@
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/kernel_causes.hpp>
-#include <assay/trace/kernel_classifier.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/nesting.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 #include <assay/trace/ranges.hpp>
@@ -45,5 +43,4 @@
 #include <assay/trace/table.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/top_kernels.hpp>
-#include <assay/trace/utf8.hpp>
 #include <assay/trace/view.hpp>

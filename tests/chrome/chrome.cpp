@@ -4,7 +4,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/chrome/chrome.hpp>
-#include <assay/trace/utf8.hpp>
+#include <assay/trace/strings.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 #include "golden.hpp"
 
 #include <assay/trace/gpu_operation.hpp>
-#include <assay/trace/nesting.hpp>
+#include <assay/nsys/reports_nvtx.hpp>
 #include <assay/trace/view.hpp>
 
 #include "catch.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
-#include <assay/trace/utf8.hpp>
+#include <assay/trace/strings.hpp>
 
 #include <array>
 #include <charconv>

@@ -5,7 +5,6 @@
 
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/nesting.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>

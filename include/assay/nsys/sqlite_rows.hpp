@@ -6,7 +6,7 @@
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_database.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/utf8.hpp>
+#include <assay/trace/strings.hpp>
 
 #include <algorithm>
 #include <cmath>
