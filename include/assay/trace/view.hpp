@@ -92,11 +92,14 @@ class view {
 
   std::vector<graph_key> launches_with_nodes() const {
     std::vector<graph_key> nodes;
-    each_device_table(of(), [&](auto const& rows) {
+    auto const add = [&](auto const& rows) {
       for (auto const& each : rows) {
         if (each.where.graph_node != 0) { nodes.push_back(launch_of(each.where)); }
       }
-    });
+    };
+    add(of().kernels);
+    add(of().copies);
+    add(of().memsets);
     std::sort(nodes.begin(), nodes.end());
     return nodes;
   }
