@@ -109,35 +109,46 @@ inline table nvtx_kern_sum(view const& rows) {
       parse_columns("NVTX Range:t, Style:t, PID, TID, NVTX Inst, Kern Inst, Total Time (ns), "
                     "Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, Kernel Name:t")};
   struct launches {
-    std::int64_t instances = 0;
+    std::int64_t instances = 0;  ///< ranges with such a kernel
+    row_index last = no_row;     ///< the latest of these ranges
     std::vector<std::int64_t> times;
   };
-  using key = std::tuple<detail::range_key, thread_key, std::string_view>;
-  std::map<key, launches> groups;
-  for (auto const& range : of.ranges) {
-    std::map<string_id, std::vector<std::int64_t>> inside;
+  std::map<std::pair<detail::range_key, thread_key>, std::map<string_id, launches>> groups;
+  for (row_index row = 0; row < of.ranges.size(); ++row) {
+    auto const& range = of.ranges[row];
+    std::map<string_id, launches>* group = nullptr;
     rows.visit(range, [&](gpu_operation const& each) {
       if (each.kind != operation_kind::kernel) { return; }
-      inside[of.kernels[each.row].name].push_back(each.when.length());
+      if (group == nullptr) { group = &groups[{detail::key_of(of, range), range.thread}]; }
+      auto& kernels = (*group)[of.kernels[each.row].name];
+      kernels.instances += kernels.last == row ? 0 : 1;
+      kernels.last = row;
+      kernels.times.push_back(each.when.length());
     });
-    for (auto const& [name, times] : inside) {
-      auto& group = groups[{detail::key_of(of, range), range.thread, of.strings[name]}];
-      ++group.instances;
-      group.times.insert(group.times.end(), times.begin(), times.end());
+  }
+  struct line {
+    detail::range_key range;
+    thread_key thread;
+    std::string_view name;
+    std::int64_t instances;
+    summary_statistics kernels;
+  };
+  std::vector<line> lines;
+  for (auto& [key, group] : groups) {
+    for (auto& [name, kernels] : group) {
+      lines.push_back({key.first, key.second, of.strings[name], kernels.instances,
+                       summarize(std::move(kernels.times))});
     }
   }
-  std::vector<std::tuple<key, std::int64_t, summary_statistics>> lines;
-  for (auto& [which, group] : groups) {
-    lines.emplace_back(which, group.instances, summarize(std::move(group.times)));
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) {
-    return std::get<2>(a).total > std::get<2>(b).total;
+  std::sort(lines.begin(), lines.end(), [](line const& a, line const& b) {
+    if (a.kernels.total != b.kernels.total) { return a.kernels.total > b.kernels.total; }
+    return std::tie(a.range, a.thread, a.name) < std::tie(b.range, b.thread, b.name);
   });
-  for (auto const& [which, instances, kernels] : lines) {
-    auto const& [range, thread, name] = which;
-    result.add(std::get<0>(range), std::get<1>(range), thread.process, thread.thread, instances,
-               kernels.count, kernels.total, kernels.mean, kernels.median, kernels.min, kernels.max,
-               kernels.deviation, name);
+  for (auto const& each : lines) {
+    result.add(std::get<0>(each.range), std::get<1>(each.range), each.thread.process,
+               each.thread.thread, each.instances, each.kernels.count, each.kernels.total,
+               each.kernels.mean, each.kernels.median, each.kernels.min, each.kernels.max,
+               each.kernels.deviation, each.name);
   }
   return result;
 }
