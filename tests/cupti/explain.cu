@@ -5,8 +5,10 @@
 #include "catch.hpp"
 
 #include <assay/cupti/explain.hpp>
+#include <assay/measure/axes.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
+#include <assay/measure/profile.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/pool.hpp>
 #include <assay/report/explanation.hpp>
@@ -51,8 +53,9 @@ trace::explanation explained(Control const& control, Variant const& variant) {
   };
   auto const first = side(labels[0], control);
   auto const second = side(labels[1], variant);
+  trace::time_difference const time{.ns = (second.seconds - first.seconds) * 1e9};
   return trace::explain_runs(trace::runs_of(control, labels[0]), trace::runs_of(variant, labels[1]),
-                             first, second, {(second.seconds - first.seconds) * 1e9}, {}, few);
+                             first, second, time, {}, few);
 }
 
 std::string printed(trace::explanation const& why) {
