@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What did a comparison find? Its JSON file as a page, as Markdown, as JUnit XML or as CSV, on any
 // machine; no GPU and no CUDA toolkit needed.
+// assay-uses: cli
 // assay-test-args: --help
 
-#include "support/cli.hpp"
-
+#include <assay/cli/guarded.hpp>
+#include <assay/cli/outputs.hpp>
+#include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/explanation_table.hpp>
 #include <assay/page/page.hpp>
-#include <assay/report/csv.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
 #include <assay/report/markdown.hpp>
@@ -129,14 +130,10 @@ std::deque<saved> read_all(std::vector<std::string> const& files) {
 using outputs = std::vector<std::pair<std::string, std::string>>;
 
 void add_csv(outputs& to, std::string const& path, measure::comparison const& of) {
-  auto const add = [&](std::string const& name, auto const& print) {
-    std::ostringstream text;
-    print(text, of);
-    to.emplace_back(name, text.str());
-  };
-  add(path, report::csv::findings);
-  add(cli::beside(path, "variants").string(), report::csv::variants);
-  add(cli::beside(path, "cells").string(), report::csv::cells);
+  for (auto const& format : cli::file_formats) {
+    if (format.option != "--csv") { continue; }
+    to.emplace_back(cli::beside(path, format.part).string(), format.text(of));
+  }
 }
 
 outputs made(request const& of, std::deque<saved> const& all, measure::comparison const* baseline) {
@@ -172,11 +169,7 @@ void require_outputs(outputs const& all) {
       throw std::invalid_argument("two outputs are written to " + name +
                                   ": give each its own path");
     }
-    try {
-      require_writable(name);
-    } catch (file_error const& error) {
-      throw std::invalid_argument(std::string{error.what()} + "; choose another path");
-    }
+    cli::require_output(name);
   }
 }
 
@@ -198,8 +191,8 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
 
 int report_all(request const& of) {
   for (auto const& condition : of.fail_if) {
-    cli::detail::value_of("--fail-if",
-                          [&] { return cli::choose("condition", condition, cli::gate_names()); });
+    cli::value_of("--fail-if",
+                  [&] { return cli::choose("condition", condition, cli::gate_names()); });
   }
   auto const all = read_all(of.files);
   std::optional<saved> baseline;
@@ -241,18 +234,6 @@ int main(int argc, char** argv) {
   request of;
   CLI::App app{description, "assay_report"};
   declare(app, of);
-  try {
-    app.parse(argc, argv);
-    return report_all(of);
-  } catch (CLI::CallForHelp const&) {
-    std::cout << app.help();
-    return cli::ok;
-  } catch (CLI::ParseError const& error) {
-    std::cerr << "error: " << cli::detail::one_line(std::runtime_error{cli::explained(error)})
-              << "; see --help\n";
-    return cli::bad_input;
-  } catch (std::exception const& error) {
-    std::cerr << "error: " << report::printable(cli::detail::one_line(error)) << '\n';
-    return cli::detail::is_bad_input(error) ? cli::bad_input : cli::failed;
-  }
+  return cli::guarded(
+      app, argc, argv, [&] { return report_all(of); }, std::cout, std::cerr);
 }

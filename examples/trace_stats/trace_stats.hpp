@@ -165,7 +165,7 @@ class stats_printer {
       return;
     }
     for (auto const& line : lines) {
-      out_ << report::wrapped(report::detail::printable(line), "", "  ");
+      out_ << report::wrapped(report::printable(line), "", "  ");
     }
     out_ << '\n';
   }
@@ -219,7 +219,7 @@ class stats_printer {
                       "each; `nsys profile --cuda-graph-trace=node` records them");
     }
     for (auto const& line : lines) {
-      out_ << report::wrapped("lacking: " + report::detail::printable(line), "", "  ");
+      out_ << report::wrapped("lacking: " + report::printable(line), "", "  ");
     }
   }
 

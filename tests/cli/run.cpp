@@ -201,11 +201,12 @@ TEST_CASE("a condition decides the exit code; the report is printed all the same
 TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   folder const here;
   auto const what = run({"--quiet", "--seed", "5", "--json", here / "r.json", "--csv",
-                         here / "r.csv", "--text", here / "r.txt"});
+                         here / "r.csv", "--text", here / "r.txt", "--html", here / "r.html",
+                         "--markdown", here / "r.md", "--junit", here / "r.xml"});
   CHECK(what.code == 0);
   CHECK(what.out.empty());
   CHECK(what.err.empty());
-  CHECK(here.entries() == 5);
+  CHECK(here.entries() == 8);
   auto const back = report::parse_json(content(here / "r.json"));
   CHECK(back.variants.size() == 4);
   CHECK_THAT(back.where.command_line, contains("program --quiet --seed 5"));
@@ -215,6 +216,9 @@ TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   CHECK_THAT(content(here / "r.variants.csv"), contains("pool{10 GiB} + concurrent,wall,"));
   CHECK_THAT(content(here / "r.cells.csv"), contains("async + serialized,gpu,1,"));
   CHECK_THAT(content(here / "r.txt"), contains("Environment"));
+  CHECK(content(here / "r.html") == report::page({{back, nullptr, {}}}));
+  CHECK(content(here / "r.md") == report::markdown(back, nullptr));
+  CHECK(content(here / "r.xml") == report::junit({&back}));
 }
 
 TEST_CASE("the files are written before the terminal, which may be a closed pipe") {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "transfer/picked.hpp"
 
-#include "support/link_stamps.hpp"
 #include <assay/machine/transfer_trial.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/transfer/staged.hpp>
 #include <assay/workload/iterated_map.cuh>
 
 #include <algorithm>
@@ -41,29 +37,6 @@ struct setting {
     return workloads::check_elements(work, out.get(), 0, elements).value_or("right");
   }
 };
-
-template <class Policy>
-void check_stamps(setting& with, Policy const& how, double least, double most) {
-  INFO(describe(how));
-  machine::transfer_trial trial{place, with.bytes()};
-  trace::link_stamps stamps{place};
-  auto engine = trace::open_stamped(how, place, mr::async{}.open(place), stamps);
-  auto const job = trace::stamped(with.job(), stamps);
-  (void)trial.run(engine, job);
-  workloads::poison_elements(with.out.get(), with.elements);
-  stamps.restart(trial.where());
-  auto const seen = trial.run(engine, job);
-  CHECK(with.wrong() == "right");
-  auto const spans = stamps.spans();
-  for (auto const& each : spans) { CHECK(!each.empty()); }
-  auto const overlap = trace::overlap_of(spans);
-  CHECK(static_cast<double>(overlap.extent_ns) <= 1e9 * seen.gpu * 1.05 + 50e3);
-  if (!test::small()) {
-    INFO("overlap fraction " << overlap.fraction());
-    CHECK(overlap.fraction() >= least);
-    CHECK(overlap.fraction() <= most);
-  }
-}
 
 }  // namespace
 
@@ -102,12 +75,4 @@ TEST_CASE("the median of bounds is taken part by part", "[machine]") {
   CHECK(middle.seconds() == 20);
   CHECK(middle.serial_seconds() == 24);
   CHECK_THROWS_AS(machine::median_of({}), std::invalid_argument);
-}
-
-TEST_CASE("stamps show which copies overlap", "[trace]") {
-  setting with;
-  check_stamps(with, transfer::pinned{}, 0, 0.02);
-  check_stamps(with, transfer::overlapped{.chunks = 16, .streams = 3}, 0.6, 1);
-  check_stamps(with, test::picked(), 0.5, 1);
-  check_stamps(with, transfer::staged{}, 0, 0.02);
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <assay/cli/gate.hpp>
-#include <assay/report/trace_table.hpp>
+#include <assay/report/escape.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -73,7 +73,7 @@ inline std::string no_option(std::string const& path) {
 inline int guarded(CLI::App& app, int argc, char const* const* argv,
                    std::function<int()> const& body, std::ostream& out, std::ostream& err) {
   auto const complain = [&](std::exception const& error, char const* remedy, exit_code code) {
-    err << "error: " << report::detail::printable(detail::one_line(error)) << remedy << '\n';
+    err << "error: " << report::printable(detail::one_line(error)) << remedy << '\n';
     return code;
   };
   try {

@@ -6,8 +6,11 @@
 #include <assay/cli/options.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/page/page.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/junit.hpp>
+#include <assay/report/markdown.hpp>
 #include <assay/report/text.hpp>
 
 #include <algorithm>
@@ -51,18 +54,28 @@ inline constexpr std::array file_formats{
     file_format{"--csv", "cells", "", detail::printed<report::csv::cells>},
     file_format{"--text", "", "write the report that the terminal shows",
                 detail::printed<report::text>},
+    file_format{"--html", "", "write a page with charts and tables: one file, which loads nothing",
+                [](measure::comparison const& all) {
+                  return report::page({{all, nullptr, {}}});
+                }},
+    file_format{"--markdown", "", "write Markdown for a pull request",
+                [](measure::comparison const& all) { return report::markdown(all, nullptr); }},
+    file_format{"--junit", "", "write JUnit XML: a test case for each contrast",
+                [](measure::comparison const& all) { return report::junit({&all}); }},
 };
 
-/// The file that an option asks for, or one beside it: `part` gives `x.part.csv` for `x.csv`. Empty
-/// where the option is not given.
-inline std::filesystem::path path_of(options const& of, std::string_view option,
-                                     std::string_view part = {}) {
-  auto const found = of.files.find(option);
-  if (found == of.files.end()) { return {}; }
-  auto path = found->second;
+/// The file beside another one: `x.part.csv` for `x.csv`; `path` itself where `part` is empty.
+inline std::filesystem::path beside(std::filesystem::path path, std::string_view part) {
   if (part.empty()) { return path; }
   return path.replace_filename(path.stem().string() + "." + std::string{part} +
                                path.extension().string());
+}
+
+/// The file that an option asks for, or one beside it. Empty where the option is not given.
+inline std::filesystem::path path_of(options const& of, std::string_view option,
+                                     std::string_view part = {}) {
+  auto const found = of.files.find(option);
+  return found == of.files.end() ? std::filesystem::path{} : beside(found->second, part);
 }
 
 /// Tries a file before the run, so that no result is lost after it.

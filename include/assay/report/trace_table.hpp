@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/report/csv.hpp>
+#include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/trace/table.hpp>
 
@@ -64,23 +65,9 @@ inline std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-/// The text without control characters, which would move the cursor of a terminal or change its
-/// colours: each is a space.
-inline std::string printable(std::string text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    auto const byte = static_cast<unsigned char>(text[at]);
-    auto const next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
-    if (byte == 0xC2U && next >= 0x80U && next < 0xA0U) { text.erase(at, 1); }  // of two bytes
-    if (byte < 0x20U || byte == 0x7FU || (byte == 0xC2U && next >= 0x80U && next < 0xA0U)) {
-      text[at] = ' ';
-    }
-  }
-  return text;
-}
-
 /// The text on one line; a longer text is cut to `most` characters and ends in an ellipsis.
 inline std::string cut(std::string text, std::size_t most) {
-  text = printable(std::move(text));
+  text = printable(text);
   if (characters(text) <= most) { return text; }
   std::size_t at = 0;
   for (std::size_t seen = 0; at < text.size(); ++at) {
