@@ -10,7 +10,7 @@
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>

@@ -15,8 +15,8 @@
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
 #include <assay/pipeline.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 

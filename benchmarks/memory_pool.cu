@@ -14,7 +14,7 @@
 #include <assay/core/units.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
 #include <rmm/mr/arena_memory_resource.hpp>

@@ -16,7 +16,7 @@
 #include <assay/core/units.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 
 #include <algorithm>
 #include <atomic>

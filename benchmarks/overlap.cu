@@ -14,7 +14,7 @@
 #include <assay/core/units.hpp>
 #include <assay/machine/link_ceilings.hpp>
 #include <assay/machine/transfer_trial.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/report/link_json.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>

@@ -12,7 +12,7 @@
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/link_ceilings.hpp>
 #include <assay/machine/transfer_trial.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>

@@ -14,7 +14,7 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>

@@ -6,7 +6,7 @@
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/text.hpp>
 #include <assay/submit/threaded.hpp>

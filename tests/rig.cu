@@ -16,7 +16,7 @@ using namespace assay;
 using namespace assay::literals;
 
 /// Not mapped under a sanitizer: initcheck of CUDA 13.0 forgets what kernels wrote to memory that
-/// was mapped by the driver's calls. tests/memory/device.cu has the mapped one.
+/// was mapped by the driver's calls. tests/pool/device.cu has the mapped one.
 mr::pool pool(std::size_t initial_bytes) {
   return {.initial_bytes = initial_bytes, .mapped = !test::small()};
 }

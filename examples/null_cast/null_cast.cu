@@ -3,7 +3,7 @@
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/workload/null_cast.cuh>
 
 namespace assay::examples {

@@ -5,7 +5,7 @@
 #include <assay/core/device.hpp>
 #include <assay/machine/transfer_trial.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/iterated_map.cuh>

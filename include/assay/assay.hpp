@@ -4,7 +4,6 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
-#include <assay/no_cuda.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -32,10 +31,11 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/managed.hpp>
-#include <assay/memory/mapped_range.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/memory/pool.hpp>
-#include <assay/memory/pool_backend.hpp>
+#include <assay/no_cuda.hpp>
+#include <assay/pool/mapped_range.hpp>
+#include <assay/pool/pool.hpp>
+#include <assay/pool/pool_backend.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/link_benchmark.hpp>

@@ -10,7 +10,7 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/profile.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/explanation_json.hpp>
 #include <assay/submit/threaded.hpp>

@@ -15,8 +15,8 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/memory/pool.hpp>
 #include <assay/pipeline.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/transfer/mapped.hpp>

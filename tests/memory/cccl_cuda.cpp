@@ -10,7 +10,7 @@
 #include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 
 #include "catch.hpp"
 

@@ -7,7 +7,7 @@
 #include <assay/memory/counted.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 
 using namespace assay;
 using namespace assay::literals;
@@ -21,7 +21,9 @@ static_assert(capturable_memory<mr::async_resource, ::cuda::stream_ref>);
 static_assert(!capturable_memory<mr::cuda_malloc_resource, ::cuda::stream_ref>);
 
 template <class R>
-concept releases = requires(R& resource, ::cuda::stream_ref stream) { resource.release(stream); };
+concept releases = requires(R& resource, ::cuda::stream_ref stream) {
+  resource.release(stream);
+};
 static_assert(releases<mr::counted_resource<mr::pool_resource>>);
 static_assert(!releases<mr::counted_resource<mr::async_resource>>);
 static_assert(

@@ -20,9 +20,10 @@ GOOD = {
     "include/assay/core/platform.hpp": FIRST + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
                                              "#include <cuda_runtime.h>\n#endif\n",
     "include/assay/memory/concepts.hpp": START + "#include <assay/core/low.hpp>\n",
-    "include/assay/memory/pool.hpp": START + "#include <assay/core/device.hpp>\n",
+    "include/assay/memory/async.hpp": START + "#include <assay/core/device.hpp>\n",
+    "include/assay/pool/pool.hpp": START + "#include <assay/memory/async.hpp>\n",
     "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
-    "include/assay/workload/cast.cuh": START + "#include <assay/memory/pool.hpp>\n"
+    "include/assay/workload/cast.cuh": START + "#include <assay/memory/async.hpp>\n"
                                                "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
     "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
@@ -42,8 +43,9 @@ BROKEN = [
     (LOW, '#include "assay/core/device.hpp"\n', "angle brackets"),
     (LOW, "#include <assay/no_cuda.hpp>\n", "umbrella"),
     (LOW, "#include <assay/core/low.hpp>\n", "include cycle"),
-    (GRAPH, "#include <assay/memory/pool.hpp>\n", "only point down"),
-    ("include/assay/copy/bulk.hpp", START + "#include <assay/memory/pool.hpp>\n", "knows no policy"),
+    (GRAPH, "#include <assay/memory/async.hpp>\n", "only point down"),
+    ("include/assay/copy/bulk.hpp", START + "#include <assay/memory/async.hpp>\n", "knows no policy"),
+    ("include/assay/copy/bulk.hpp", START + "#include <assay/pool/pool.hpp>\n", "only point down"),
     ("include/assay/comm/ring.hpp", START + "#include <assay/workload/cast.cuh>\n", "cannot include a .cuh"),
     ("include/assay/stray/thing.hpp", START, "in no layer"),
     ("include/assay/core/detail/thing.hpp", START, "no detail folders"),
@@ -115,7 +117,8 @@ class CheckStructure(unittest.TestCase):
         wanted = umbrella_includes(Graph(self.tree))
         self.assertEqual(wanted["no_cuda.hpp"], ["core/low.hpp", "core/platform.hpp", "core/requirements.hpp",
                                                  "host/own.hpp", "memory/concepts.hpp", "submit/graph.hpp"])
-        self.assertEqual(wanted["assay.hpp"], ["no_cuda.hpp", "core/device.hpp", "memory/pool.hpp"])
+        self.assertEqual(wanted["assay.hpp"], ["no_cuda.hpp", "core/device.hpp", "memory/async.hpp",
+                                               "pool/pool.hpp"])
         self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
         self.assertEqual(wanted["trace.hpp"], ["report/trace_table.hpp", "trace/model.hpp"])
 

@@ -8,7 +8,7 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/threaded.hpp>
 

@@ -7,7 +7,7 @@
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/threaded.hpp>

@@ -14,7 +14,7 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/pool.hpp>
+#include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/link_benchmark.hpp>
 #include <assay/transfer/mapped.hpp>

@@ -3,9 +3,9 @@
 /// Internal to mr::pool: the streams that the pool knows, and the order among their frees.
 #pragma once
 
-#include <assay/memory/range_heap.hpp>
-#include <assay/memory/stream_cache.hpp>
-#include <assay/memory/stream_lookup.hpp>
+#include <assay/pool/range_heap.hpp>
+#include <assay/pool/stream_cache.hpp>
+#include <assay/pool/stream_lookup.hpp>
 
 #include <algorithm>
 #include <atomic>

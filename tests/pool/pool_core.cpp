@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool's logic over a device made of clocks, which knows exactly what precedes what.
 #include "catch.hpp"
-#include "memory/pool_storm.hpp"
+#include "pool/pool_storm.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/memory/over_aligned.hpp>
+#include <assay/pool/over_aligned.hpp>
 
 #include <algorithm>
 #include <chrono>

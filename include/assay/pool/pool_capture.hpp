@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
-#include <assay/memory/stream_cache.hpp>
+#include <assay/pool/stream_cache.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include "catch.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/memory/pool_core.hpp>
+#include <assay/pool/pool_core.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,9 +3,9 @@
 /// Random work on a pool over the fake device, from several threads on several streams.
 #pragma once
 
-#include "memory/fake_device.hpp"
+#include "pool/fake_device.hpp"
 
-#include <assay/memory/pool_core.hpp>
+#include <assay/pool/pool_core.hpp>
 
 #include <cstdint>
 #include <deque>

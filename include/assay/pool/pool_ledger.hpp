@@ -3,8 +3,8 @@
 /// The pool's ledger of live blocks, for its checked mode.
 #pragma once
 
-#include <assay/memory/size_class.hpp>
 #include <assay/memory/thread_identity.hpp>
+#include <assay/pool/size_class.hpp>
 
 #include <array>
 #include <atomic>

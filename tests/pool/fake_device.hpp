@@ -4,7 +4,7 @@
 /// use.
 #pragma once
 
-#include <assay/memory/pool_options.hpp>
+#include <assay/pool/pool_options.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,11 +3,11 @@
 /// The pool's slow path: where blocks come from when a stream has none of its own.
 #pragma once
 
-#include <assay/memory/chunk_heap.hpp>
 #include <assay/memory/concepts.hpp>
-#include <assay/memory/pool_capture.hpp>
-#include <assay/memory/pool_options.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/pool/chunk_heap.hpp>
+#include <assay/pool/pool_capture.hpp>
+#include <assay/pool/pool_options.hpp>
 
 #include <algorithm>
 #include <cstddef>

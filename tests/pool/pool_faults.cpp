@@ -4,10 +4,10 @@
 // nothing is lost, and nothing used twice.
 #include "catch.hpp"
 #include "failing_new.hpp"
-#include "memory/fake_device.hpp"
+#include "pool/fake_device.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/memory/pool_core.hpp>
+#include <assay/pool/pool_core.hpp>
 
 #include <map>
 #include <utility>

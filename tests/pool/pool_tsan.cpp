@@ -4,7 +4,7 @@
 // The storm of pool_core.cpp under the thread sanitizer, which also watches the fake's shadow
 // words: they are plain memory that only the pool's hand-over orders.
 #include "catch.hpp"
-#include "memory/pool_storm.hpp"
+#include "pool/pool_storm.hpp"
 
 #include <assay/core/units.hpp>
 

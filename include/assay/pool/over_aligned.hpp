@@ -3,7 +3,7 @@
 /// Internal to mr::pool: blocks for alignments above that of size classes.
 #pragma once
 
-#include <assay/memory/size_class.hpp>
+#include <assay/pool/size_class.hpp>
 
 #include <cstddef>
 #include <cstdint>

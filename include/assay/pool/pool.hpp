@@ -3,9 +3,9 @@
 /// `mr::pool`: a stream-ordered pool that does not call the driver for what a stream had before.
 #pragma once
 
-#include <assay/memory/over_aligned.hpp>
-#include <assay/memory/pool_backend.hpp>
-#include <assay/memory/pool_core.hpp>
+#include <assay/pool/over_aligned.hpp>
+#include <assay/pool/pool_backend.hpp>
+#include <assay/pool/pool_core.hpp>
 
 #include <bit>
 #include <concepts>
@@ -62,8 +62,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   };
 
   /// A pool with the usual options; `pool{initial_bytes}.open(place)` is the same.
-  explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0)
-  requires std::same_as<Backend, cuda_pool_backend>;
+  explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0) requires
+      std::same_as<Backend, cuda_pool_backend>;
 
   basic_pool_resource(Backend backend, pool_options const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
@@ -208,8 +208,8 @@ struct pool {
 };
 
 template <pool_backend Backend>
-basic_pool_resource<Backend>::basic_pool_resource(on::device place, std::size_t initial_bytes)
-requires std::same_as<Backend, cuda_pool_backend>
+basic_pool_resource<Backend>::basic_pool_resource(
+    on::device place, std::size_t initial_bytes) requires std::same_as<Backend, cuda_pool_backend>
     : basic_pool_resource(pool{initial_bytes}.open(place)) {}
 
 static_assert(capturable_memory<pool_resource, ::cuda::stream_ref>);

@@ -12,8 +12,8 @@
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/pool.hpp>
 #include <assay/memory/rmm_errors.hpp>
+#include <assay/pool/pool.hpp>
 
 #include <rmm/device_buffer.hpp>
 #include <rmm/device_uvector.hpp>

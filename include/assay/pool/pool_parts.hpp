@@ -3,8 +3,8 @@
 /// Internal to mr::pool: what the pool's mutex guards, and waiting for work without it.
 #pragma once
 
-#include <assay/memory/central_allocator.hpp>
-#include <assay/memory/pool_capture.hpp>
+#include <assay/pool/central_allocator.hpp>
+#include <assay/pool/pool_capture.hpp>
 
 #include <cstddef>
 #include <cstdint>

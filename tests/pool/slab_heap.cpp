@@ -3,7 +3,7 @@
 #include "catch.hpp"
 
 #include <assay/core/units.hpp>
-#include <assay/memory/slab_heap.hpp>
+#include <assay/pool/slab_heap.hpp>
 
 #include <utility>
 #include <vector>

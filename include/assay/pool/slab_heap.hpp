@@ -3,7 +3,7 @@
 /// The pool's free memory: one heap for large blocks, and one for small ones that lives in slabs.
 #pragma once
 
-#include <assay/memory/range_heap.hpp>
+#include <assay/pool/range_heap.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ class basic_slab_heap {
   /// The size of the pieces of a slab that can be given up by themselves.
   static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
   /// Free pieces that make up as much go back by themselves, fewer when they are asked for. Over
-  /// the traces of tests/memory/pool_reserved.cpp slabs that give up each piece at once scatter
+  /// the traces of tests/pool/pool_reserved.cpp slabs that give up each piece at once scatter
   /// small blocks so far that ten times as many pages are mapped anew.
   static constexpr std::size_t returned_bytes = std::size_t{512} << 10U;
   /// The unit that upstream maps.

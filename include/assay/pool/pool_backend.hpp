@@ -6,9 +6,9 @@
 #include <assay/core/driver_call.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/mapped_range.hpp>
-#include <assay/memory/pool_options.hpp>
 #include <assay/memory/thread_identity.hpp>
+#include <assay/pool/mapped_range.hpp>
+#include <assay/pool/pool_options.hpp>
 
 #include <cudaTypedefs.h>
 

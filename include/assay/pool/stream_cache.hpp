@@ -3,8 +3,8 @@
 /// Internal to mr::pool: the free blocks that the pool keeps for one stream.
 #pragma once
 
-#include <assay/memory/size_class.hpp>
 #include <assay/memory/thread_identity.hpp>
+#include <assay/pool/size_class.hpp>
 
 #include <algorithm>
 #include <array>

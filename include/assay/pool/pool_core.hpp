@@ -4,8 +4,8 @@
 /// rest.
 #pragma once
 
-#include <assay/memory/pool_ledger.hpp>
-#include <assay/memory/pool_parts.hpp>
+#include <assay/pool/pool_ledger.hpp>
+#include <assay/pool/pool_parts.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <assay/memory/concepts.hpp>
-#include <assay/memory/pool_options.hpp>
 #include <assay/memory/request.hpp>
-#include <assay/memory/slab_heap.hpp>
-#include <assay/memory/stream_registry.hpp>
+#include <assay/pool/pool_options.hpp>
+#include <assay/pool/slab_heap.hpp>
+#include <assay/pool/stream_registry.hpp>
 
 #include <algorithm>
 #include <cstddef>
