@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace assay::test {
@@ -171,7 +172,21 @@ class fake_device {
     spoilt += captured_.size();
     return !captured_.empty();
   }
-  std::function<void()> while_waiting;   ///< runs while the host waits for the device
+  std::function<void()> while_waiting;    ///< runs while the host waits for the device
+  std::function<void()> while_mapping;    ///< runs once, while upstream gives memory
+  std::function<void()> while_unmapping;  ///< runs once, before upstream has memory back
+  /// What calls upstream must be alone, as with `mapped_range`: the word is plain, for the thread
+  /// sanitizer.
+  template <class F>
+  auto alone_in_upstream(F f) {
+    if (in_upstream_.exchange(true)) { violate("two calls of upstream at once"); }
+    ++upstream_uses_;
+    struct leaving {
+      std::atomic<bool>& in;
+      ~leaving() { in = false; }
+    } const now{in_upstream_};
+    return f();
+  }
   std::atomic<std::uint64_t> events{0};  ///< that were made
   std::set<int> foreign;                 ///< streams of another device
   std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
@@ -279,6 +294,8 @@ class fake_device {
   std::mutex mutex_;
   std::map<int, std::size_t> slot_of_;
   int next_handle_ = 1;
+  std::atomic<bool> in_upstream_{false};
+  std::uint64_t upstream_uses_ = 0;
   std::set<std::size_t> captured_;
   std::vector<bool> pages_;
   std::size_t reserved_ = 0;
@@ -342,10 +359,16 @@ struct fake_backend {
   }
   std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
     device->called("allocate");
-    return device->reserve(bytes, wish);
+    return device->alone_in_upstream([&] {
+      if (auto const once = std::exchange(device->while_mapping, nullptr)) { once(); }
+      return device->reserve(bytes, wish);
+    });
   }
   void deallocate(std::uintptr_t address, std::size_t bytes) const noexcept {
-    device->unreserve(address, bytes);
+    device->alone_in_upstream([&] {
+      if (auto const once = std::exchange(device->while_unmapping, nullptr)) { once(); }
+      device->unreserve(address, bytes);
+    });
   }
   bool capturing(int stream) const {
     device->called("capturing");

@@ -12,6 +12,9 @@
 #include <future>
 #include <limits>
 #include <optional>
+#include <set>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -562,6 +565,94 @@ TEST_CASE("while one thread waits for the device the pool serves others") {
   at.device.while_waiting = nullptr;
 }
 
+TEST_CASE("while one thread maps or unmaps memory the pool serves others") {
+  auto const what = GENERATE(0, 1, 2);  // growth, trim, chunks that make room for another
+  mr::pool_options options{.max_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0};
+  bench at{options};
+  void* const small = at.take(at.b, 4_KiB);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 4; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
+  at.leave(at.a, blocks[0], 2_MiB);
+  at.leave(at.a, blocks[2], 2_MiB);
+  bool served = false;
+  std::future<void> other;
+  auto const others_work = [&] {
+    other = std::async(std::launch::async, [&] {
+      at.leave(at.b, small, 4_KiB);
+      (void)at.pool->allocate(at.b, 100_KiB);  // none of that size is cached
+      (void)at.pool->stats();
+    });
+    served = other.wait_for(std::chrono::seconds{2}) == std::future_status::ready;
+  };
+  (what == 0 ? at.device.while_mapping : at.device.while_unmapping) = others_work;
+  if (what == 1) {
+    CHECK(at.pool->trim() == 4_MiB);
+  } else {
+    (void)at.take(at.a, what == 0 ? 4_MiB : 10_MiB);
+  }
+  CHECK(served);
+  CHECK(at.device.violations == 0);
+  CHECK(*at.pool->stats().reserved_bytes == at.device.reserved_bytes());
+}
+
+TEST_CASE("memory is not mapped while other memory is unmapped, and the limit holds") {
+  bench at{{.max_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0}};
+  at.leave(at.a, at.take(at.a, 8_MiB), 8_MiB);
+  std::future<void*> grown;
+  std::size_t most = 0;
+  at.device.while_unmapping = [&] {
+    grown = std::async(std::launch::async, [&] { return at.pool->allocate(at.b, 12_MiB); });
+    grown.wait_for(std::chrono::milliseconds{50});  // it waits for the trim
+    most = at.device.reserved_bytes();
+  };
+  CHECK(at.pool->trim() == 8_MiB);
+  CHECK(grown.get() != nullptr);
+  CHECK(most <= 16_MiB);
+  INFO(at.device.first_violation());
+  CHECK(at.device.violations == 0);
+  CHECK(*at.pool->stats().reserved_bytes == at.device.reserved_bytes());
+}
+
+TEST_CASE("threads that wait for a growth take of it, and do not grow in turn") {
+  bench at{{.growth_bytes = 32_MiB}};
+  (void)at.take(at.b, 32_MiB);
+  std::vector<int> streams;
+  for (int i = 0; i < 6; ++i) { streams.push_back(at.device.create()); }
+  std::vector<std::future<void*>> waiting;
+  at.device.while_mapping = [&] {
+    for (int const stream : streams) {
+      waiting.push_back(
+          std::async(std::launch::async, [&, stream] { return at.pool->allocate(stream, 2_MiB); }));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  };
+  auto const before = *at.pool->stats().upstream_calls;
+  std::set<void*> blocks{at.pool->allocate(at.a, 2_MiB)};
+  for (auto& each : waiting) { blocks.insert(each.get()); }
+  CHECK(blocks.size() == 7);
+  CHECK(*at.pool->stats().upstream_calls == before + 1);
+  CHECK(at.device.violations == 0);
+}
+
+TEST_CASE("a free range that growth extends is nobody else's meanwhile, and comes back") {
+  bool const refused = GENERATE(false, true);
+  bench at{{.growth_bytes = 2_MiB, .stream_cache_bytes = 0}, 1};
+  at.leave(at.a, at.take(at.a, 8_MiB), 8_MiB);  // is extended by 2 MiB
+  std::future<std::string> theirs;
+  at.device.while_mapping = [&] {
+    if (refused) { (void)at.device.reserve(56_MiB); }
+    theirs = std::async(std::launch::async, [&] {  // finds no range, and waits for the growth
+      return test::message_of([&] { at.take(at.b, 8_MiB); });
+    });
+    theirs.wait_for(std::chrono::milliseconds{50});
+  };
+  auto const ours = test::message_of([&] { at.take(at.a, 10_MiB); });
+  CHECK((ours == "nothing was thrown") != refused);
+  CHECK(theirs.get() == "nothing was thrown");
+  CHECK(at.device.violations == 0);
+  CHECK(*at.pool->stats().reserved_bytes == (refused ? 8_MiB : 18_MiB));
+}
+
 TEST_CASE("a stream of another device is refused, and nothing is lost") {
   bench at{fixed(4_MiB)};
   at.device.foreign.insert(at.b);
@@ -878,6 +969,9 @@ TEST_CASE(
       {{.initial_bytes = 8_MiB, .max_bytes = 16_MiB, .checked = true},
        {.threads = 6, .operations = 600'000},
        64_MiB},
+      {{.max_bytes = 14_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 1_MiB},
+       {.threads = 8, .operations = 600'000, .release_first = false, .graphs = true, .trims = true},
+       256_MiB},
   };
   for (auto const& each : runs) {
     INFO("seed " << seed << " run " << (&each - runs));

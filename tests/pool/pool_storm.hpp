@@ -7,8 +7,11 @@
 
 #include <assay/pool/pool_core.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -24,6 +27,8 @@ struct storm_options {
   bool release_first = true;  ///< call `release` before a stream is replaced
   bool per_thread_streams = true;
   bool captures = false;  ///< captures that the pool is not told of, in which blocks are given back
+  bool graphs = false;    ///< captures that it is told of, whose graphs replay on any stream
+  bool trims = false;     ///< any thread trims now and then
 };
 
 struct held {
@@ -32,6 +37,43 @@ struct held {
   int stream;
   std::uint32_t tag;
 };
+
+/// A graph that may replay, and the blocks that it uses.
+struct graph {
+  std::unique_ptr<mr::pool_capture<mr::stream_cache<fake_backend>>> hold;
+  std::map<void*, std::size_t> blocks;
+  order last;  ///< what the next replay comes after
+};
+
+/// Captures a graph on a stream, of a few blocks that it allocates and gives back.
+inline graph captured_graph(mr::pool_core<fake_backend>& pool, fake_device& device, int stream,
+                            std::mt19937_64& random) {
+  graph made{pool.begin_capture(stream), {}, {}};
+  device.begin_capture(stream);
+  try {
+    for (int i = 0; i < 4; ++i) {
+      std::size_t const bytes = 1 + (random() % 512 << random() % 8);
+      void* const block = pool.allocate(stream, bytes);
+      auto& most = made.blocks[block];
+      most = std::max(most, bytes);
+      pool.deallocate(stream, block, bytes);
+    }
+  } catch (mr::out_of_memory const&) {  // a smaller graph
+  }
+  device.end_capture(stream);
+  pool.end_capture(*made.hold);
+  return made;
+}
+
+/// Replays a graph on a stream: it comes after the graph's last replay, as CUDA has it.
+inline void replay(fake_device& device, graph& of, int stream, std::uint32_t& tags) {
+  device.add_order(device.slot(stream), of.last);
+  for (auto const& [block, bytes] : of.blocks) {
+    device.take(stream, block, bytes, ++tags);
+    device.leave(stream, block, bytes, tags);
+  }
+  of.last = device.order_of(device.slot(stream));
+}
 
 /// Returns how many operations were done. Every thread has a stream of its own, which now and then
 /// is destroyed and comes back with the same handle, and shares three with all; blocks are given
@@ -48,10 +90,12 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
     std::mt19937_64 random{seed + static_cast<std::uint64_t>(number)};
     auto const one_in = [&](std::uint64_t n) { return random() % n == 0; };
     int const own = device.create();
+    int const to_capture = device.create();
     int replaced = 0;
     std::uint32_t tags = static_cast<std::uint32_t>(number) << 24U;
     std::vector<held> live;
     std::size_t live_bytes = 0;
+    std::vector<graph> graphs;
     auto const give_back = [&](held const& what) {
       int where = what.stream;
       if (where == fake_device::per_thread_handle || one_in(8)) {
@@ -106,6 +150,17 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         live.pop_back();
         continue;
       }
+      if (how.trims && one_in(20'000)) { (void)pool.trim(); }
+      if (how.graphs && one_in(1'000)) {
+        if (graphs.size() == 3) {
+          pool.drop_capture(*graphs.front().hold);
+          graphs.erase(graphs.begin());
+        }
+        graphs.push_back(captured_graph(pool, device, to_capture, random));
+      }
+      if (!graphs.empty() && one_in(100)) {
+        replay(device, graphs[random() % graphs.size()], one_in(2) ? own : shared[0], tags);
+      }
       if (how.replace_streams && replaced < 50 && one_in(20'000)) {
         for (auto it = live.begin(); it != live.end();) {
           if (it->stream == own) {
@@ -139,6 +194,7 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         if (live.empty()) { std::this_thread::yield(); }
       }
     }
+    for (auto& each : graphs) { pool.drop_capture(*each.hold); }
     while (!live.empty()) {
       live_bytes -= live.back().bytes;
       give_back(live.back());

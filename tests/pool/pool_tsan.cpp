@@ -22,7 +22,13 @@ TEST_CASE("the pool's host logic has no data race") {
     INFO("seed " << seed << " options " << (&each - options));
     test::fake_device device{256_MiB};
     mr::pool_core<test::fake_backend> pool{test::fake_backend{&device}, each};
-    test::storm(pool, device, {.threads = 6, .operations = 300'000}, seed);
+    test::storm(pool, device,
+                {.threads = 6,
+                 .operations = 300'000,
+                 .release_first = false,
+                 .graphs = true,
+                 .trims = true},
+                seed);
     INFO(device.first_violation());
     CHECK(device.violations == 0);
     CHECK(pool.stats().live_bytes == 0);

@@ -62,7 +62,8 @@ std::string describe_pool(stream_registry<Backend> const& streams, slab_heap con
 }
 
 /// The order in which a stream's cache, the store, other streams and waiting are tried. Guarded by
-/// the pool's mutex; holds the lock of at most one cache, never across a call of the backend.
+/// the pool's mutex, which growth leaves for a while; holds the lock of at most one cache, never
+/// across a call of the backend.
 template <pool_backend Backend>
 class central_allocator {
  public:
@@ -71,10 +72,10 @@ class central_allocator {
   using standing = typename registry::standing;
   using block_map = typename pool_capture<cache>::block_map;
 
-  central_allocator(Backend& backend, pool_options const& options)
+  central_allocator(Backend& backend, pool_options const& options, std::mutex& mutex)
       : options_(options),
         streams_(backend, options.trust_handles),
-        store_(backend, options, streams_) {}
+        store_(backend, options, streams_, mutex) {}
   central_allocator(central_allocator const&) = delete;
   central_allocator& operator=(central_allocator const&) = delete;
 
@@ -109,30 +110,30 @@ class central_allocator {
         if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
       }
       if (!options_.growth_before_steal || crowded != waits) { continue; }
-      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
+      if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
+      if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
     }
     if (auto const found = steal(to, which)) { return found; }
     if (!options_.growth_before_steal) {
-      if (auto const found = store_.grow_within(&to, bytes)) { return found; }
+      if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
     }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
-    return store_.grow(&to, bytes);
+    return store_.grow(&to, bytes, growth::beyond);
   }
 
   /// The same after a wait: chunks that fit nothing make room for one that does.
   std::uintptr_t acquire_after_wait(cache& to, unsigned which) {
     if (auto const found = acquire(to, which)) { return found; }
-    store_.release_for(size_class::sizes[which]);
-    return store_.grow(&to, size_class::sizes[which]);
+    return store_.grow(&to, size_class::sizes[which], growth::instead);
   }
 
   /// A block that nothing precedes, whatever stream uses it; 0 where only waiting can help.
   std::uintptr_t acquire_unordered(std::size_t bytes) {
     if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
-    if (auto const found = store_.grow_within(nullptr, bytes)) { return found; }
-    if (auto const found = store_.grow(nullptr, bytes)) { return found; }
+    if (auto const found = store_.grow(nullptr, bytes, growth::within)) { return found; }
+    if (auto const found = store_.grow(nullptr, bytes, growth::beyond)) { return found; }
     streams_.call_for_marks();
     flush_all();
     return store_.take(nullptr, bytes, effort::ask);
@@ -227,10 +228,8 @@ class central_allocator {
     for (auto const& each : streams_.caches()) { flush(*each, 0); }
   }
 
-  /// `chunk_heap::take_beyond`.
-  std::vector<chunk_run> take_beyond(std::size_t keep_bytes) {
-    return store_.take_beyond(keep_bytes);
-  }
+  /// `chunk_heap::trim`.
+  std::size_t trim(std::size_t keep_bytes) { return store_.trim(keep_bytes); }
 
   /// Puts a block back that nothing has used.
   void give_unused(std::uintptr_t address, std::size_t bytes) noexcept {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -27,7 +28,25 @@ enum class effort {
   wait,  ///< let the stream wait for it
 };
 
+/// How far the pool may grow for a block.
+enum class growth {
+  within,   ///< while what is reserved stays near the most that was ever held
+  beyond,   ///< up to the limit of the pool
+  instead,  ///< the same, after chunks that fit nothing have made room
+};
+
 /// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
+///
+/// A second lock, `upstream_`, lets one thread at a time call upstream. Growth and trim wait for
+/// `upstream_`, and call upstream, without the pool's mutex. So other threads are served meanwhile:
+///  1. Growth leaves the mutex, locks `upstream_`, and enters the mutex again.
+///  2. It takes a block that another thread's growth has left, if there is one, and ends.
+///  3. It takes out of the heap the free range that the new chunk will extend.
+///  4. It leaves the mutex, maps the chunk, and enters the mutex again.
+///  5. In one step it adds the chunk to the heap and takes its block.
+///  6. Trim takes free chunks out of the heap under both locks, and unmaps them under `upstream_`.
+/// So nobody sees a chunk in the heap that is not mapped, and no address is mapped before it is
+/// unmapped. Only a holder of `upstream_` changes what is reserved, so `max_bytes` holds.
 template <pool_backend Backend>
 class chunk_heap {
  public:
@@ -35,16 +54,25 @@ class chunk_heap {
   using registry = stream_registry<Backend>;
 
   /// Throws `out_of_memory` where the initial bytes are not to be had.
-  chunk_heap(Backend& backend, pool_options const& options, registry& streams)
-      : backend_(backend), options_(options), streams_(streams), heap_(backend.contiguous()) {
+  chunk_heap(Backend& backend, pool_options const& options, registry& streams, std::mutex& mutex)
+      : backend_(backend),
+        options_(options),
+        streams_(streams),
+        mutex_(mutex),
+        heap_(backend.contiguous()) {
     if (options.initial_bytes == 0) { return; }
     auto const bytes = rounded(options.initial_bytes);
-    auto const add = [&](std::uintptr_t address) {
-      heap_.large().add(address, bytes, backend_.piece_bytes(bytes));
-    };
-    if (!reserve(bytes, 0, add)) {
+    auto const address = backend_.allocate(bytes, 0);
+    ++upstream_calls_;
+    if (address == 0) {
       throw out_of_memory("mr::pool: the card has no room for the initial " +
                           describe_bytes(options.initial_bytes));
+    }
+    try {
+      heap_.large().add(address, bytes, backend_.piece_bytes(bytes));
+    } catch (...) {
+      backend_.deallocate(address, bytes);
+      throw;
     }
   }
   chunk_heap(chunk_heap const&) = delete;
@@ -86,17 +114,18 @@ class chunk_heap {
     heap_.give(address, bytes, after);
   }
 
-  /// A block from a new chunk of at least a quarter of a step of growth; 0 if there can be none.
-  /// Asks for less and less beyond the block while upstream refuses.
-  std::uintptr_t grow(cache* to, std::size_t bytes) {
-    return grow(to, bytes, options_.max_bytes, options_.growth_bytes / 4);
-  }
-
-  /// The same as long as what is reserved stays near the most that was held. The chunk has a step
-  /// of growth or an eighth of what is reserved, so that there are few chunks.
-  std::uintptr_t grow_within(cache* to, std::size_t bytes) {
-    return grow(to, bytes, std::min(options_.max_bytes, bound(bytes)),
-                std::max(options_.growth_bytes, heap_.chunk_bytes() / 8));
+  /// A block from a new chunk, or from what another thread has reserved meanwhile; 0 if there can
+  /// be none. The chunk has an eighth of what is reserved, and at least a step of growth, so that
+  /// there are few. Beyond the bound it has a quarter of a step. Asks for less and less while
+  /// upstream refuses. Leaves the mutex, and calls upstream without it.
+  std::uintptr_t grow(cache* to, std::size_t bytes, growth how) {
+    if (how != growth::instead && planned(to, bytes, how).bytes == 0) { return 0; }
+    auto const alone = lock_upstream();
+    if (auto const found = take(to, bytes, effort::ask)) { return found; }
+    if (how == growth::instead) { (void)return_to_upstream(chunks_instead_of(bytes)); }
+    auto const plan = planned(to, bytes, how);
+    if (plan.bytes == 0) { return 0; }
+    return grow_by(plan, bytes);
   }
 
   /// A block of what is free in slabs, down to single pieces.
@@ -104,34 +133,20 @@ class chunk_heap {
     return heap_.reclaim(slab_heap::slab_piece_bytes) == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
-  /// Takes out chunks that are wholly free, and whose last use has passed, while at least
-  /// `keep_bytes` stay reserved; the largest ranges first.
-  /// The caller gives the runs to `Backend::deallocate` once it has left the pool's mutex.
-  std::vector<chunk_run> take_beyond(std::size_t keep_bytes) {
+  /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
+  /// `keep_bytes` stay reserved; the largest ranges first. Says how many bytes. Leaves the mutex.
+  std::size_t trim(std::size_t keep_bytes) {
+    auto const alone = lock_upstream();
     (void)heap_.reclaim(slab_heap::slab_piece_bytes);
     auto ranges = idle_ranges(effort::none);
     std::reverse(ranges.begin(), ranges.end());
     auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());
-    return take_chunks(ranges, most, most);
-  }
-
-  /// Returns to upstream what it needs to give a block of a size in one piece; nothing if it could
-  /// not even then.
-  void release_for(std::size_t bytes) {
-    auto const ranges = idle_ranges(effort::ask);
-    auto left = heap_.chunk_bytes();
-    for (auto const each : ranges) { left -= heap_.large().free_chunks(each).bytes; }
-    if (left + rounded(bytes) <= options_.max_bytes) {
-      for (auto const& run : take_chunks(ranges, rounded(bytes), all)) {
-        backend_.deallocate(run.address, run.bytes);
-      }
-    }
+    return return_to_upstream(take_chunks(ranges, most, most));
   }
 
  private:
   static constexpr std::size_t page_bytes = slab_heap::page_bytes;
   static constexpr int tries = 256;
-  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
   static std::size_t rounded(std::size_t bytes) noexcept {
     return (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -155,48 +170,123 @@ class chunk_heap {
     return peak + std::max(peak / 6, rounded(options_.growth_bytes));
   }
 
-  // A range that lacks less of a block than any other, and has room for it behind; none where
-  // ranges end with their chunk.
-  range_heap::iterator extensible(cache* to, std::size_t bytes) {
-    auto& large = heap_.large();
-    if (bytes <= slab_heap::small_bytes || !large.joins_chunks()) { return large.none(); }
-    return large.extensible(bytes, tries,
-                            [&](auto const& range) { return ready(to, range, effort::ask); });
+  // A time without the pool's mutex, and without a present stream.
+  class outside {
+   public:
+    explicit outside(chunk_heap& of) noexcept
+        : mutex_(of.mutex_), streams_(of.streams_), present_(streams_.leave_present()) {
+      mutex_.unlock();
+    }
+    outside(outside const&) = delete;
+    outside& operator=(outside const&) = delete;
+    ~outside() {
+      mutex_.lock();
+      streams_.come_back(present_);
+    }
+
+   private:
+    std::mutex& mutex_;
+    registry& streams_;
+    cache const* present_;
+  };
+
+  std::unique_lock<std::mutex> lock_upstream() {
+    outside const here{*this};
+    return std::unique_lock{upstream_};
   }
 
-  std::uintptr_t grow(cache* to, std::size_t bytes, std::size_t most_bytes,
-                      std::size_t step_bytes) {
+  // What to ask upstream for.
+  struct plan {
+    std::size_t least;              // that the block needs
+    std::size_t bytes;              // to ask for first; 0 if there is no room
+    range_heap::iterator extended;  // a range right before the new chunk; `none()` if there is none
+  };
+
+  plan planned(cache* to, std::size_t bytes, growth how) {
     auto& large = heap_.large();
-    auto const left =
-        (most_bytes - std::min(most_bytes, heap_.chunk_bytes())) / page_bytes * page_bytes;
-    auto const base = extensible(to, bytes);
-    bool const extends = base != large.none();
-    auto const least = rounded(extends ? bytes - base->second.bytes : bytes);
-    if (least > left) { return 0; }
-    auto const wish = extends ? base->first + base->second.bytes : 0;
-    auto const room = extends ? large.room_behind(base) : left;
-    auto wanted = std::min({std::max(least, rounded(step_bytes)), left, room});
-    for (;;) {
-      // The block is cut from the front, so that the rest is beside the next chunk, and apart from
-      // ranges whose order it would else take over.
-      auto const piece = backend_.piece_bytes(wanted);
-      std::uintptr_t found = 0;
-      bool const added = reserve(wanted, wish, [&](std::uintptr_t chunk) {
-        if (extends) {
-          large.add(chunk, wanted, piece);
-          found = chunk;
-        } else {
-          found = heap_.add(chunk, wanted, piece, bytes);
-        }
-      });
-      if (added && extends) {
-        auto const joined = large.around(found);
-        return joined->second.bytes < bytes ? 0 : noted(large.take_front(joined, bytes));
-      }
-      if (added) { return noted(found); }
-      if (wanted == least) { return 0; }
-      wanted = std::max(least, rounded(wanted / 2));
+    auto const reserved = heap_.chunk_bytes();
+    auto const within = how == growth::within;
+    auto const most = within ? std::min(options_.max_bytes, bound(bytes)) : options_.max_bytes;
+    auto const step =
+        within ? std::max(options_.growth_bytes, reserved / 8) : options_.growth_bytes / 4;
+    auto left = (most - std::min(most, reserved)) / page_bytes * page_bytes;
+    // The range that lacks least of the block, and has addresses behind it for what it lacks.
+    auto const extended = bytes <= slab_heap::small_bytes || !large.joins_chunks()
+                              ? large.none()
+                              : large.extensible(bytes, tries, [&](auto const& range) {
+                                  return ready(to, range, effort::ask);
+                                });
+    auto least = rounded(bytes);
+    if (extended != large.none()) {
+      least = rounded(bytes - extended->second.bytes);
+      left = std::min(left, large.room_behind(extended) / page_bytes * page_bytes);
     }
+    if (least > left) { return {least, 0, extended}; }
+    return {least, std::min(std::max(least, rounded(step)), left), extended};
+  }
+
+  // Asks upstream as planned. Needs both locks, and leaves the mutex.
+  std::uintptr_t grow_by(plan const& plan, std::size_t bytes) {
+    auto& large = heap_.large();
+    // The block is cut from the front, so that the rest is beside the next chunk, and apart from
+    // ranges whose order it would else take over.
+    std::uintptr_t begin = 0;
+    std::size_t begun = 0;
+    std::vector<order_point> after;
+    if (plan.extended != large.none()) {
+      begun = plan.extended->second.bytes;
+      after = std::move(plan.extended->second.after);
+      begin = large.take_front(plan.extended, begun);
+    }
+    auto wanted = plan.bytes;
+    std::uintptr_t chunk = 0;
+    try {
+      for (;; wanted = std::max(plan.least, rounded(wanted / 2))) {
+        ++upstream_calls_;
+        {
+          outside const here{*this};
+          chunk = backend_.allocate(wanted, begin == 0 ? 0 : begin + begun);
+        }
+        if (chunk != 0 || wanted == plan.least) { break; }
+      }
+      refused_ = chunk == 0;
+      auto const piece = backend_.piece_bytes(wanted);
+      if (chunk != 0 && begin == 0) { return noted(heap_.add(chunk, wanted, piece, bytes)); }
+      bool const extends = chunk != 0 && chunk == begin + begun;
+      if (chunk != 0) { large.add(chunk, wanted, piece, extends ? bytes - begun : 0); }
+      if (extends) { return noted(begin); }
+    } catch (...) {
+      if (chunk != 0) {
+        outside const here{*this};
+        backend_.deallocate(chunk, wanted);
+      }
+      if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+      throw;
+    }
+    if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+    return 0;
+  }
+
+  // Gives runs that are out of the heap to upstream. Needs both locks, and leaves the mutex.
+  std::size_t return_to_upstream(std::vector<chunk_run> const& runs) {
+    std::size_t returned = 0;
+    upstream_calls_ += runs.size();
+    outside const here{*this};
+    for (auto const& run : runs) {
+      backend_.deallocate(run.address, run.bytes);
+      returned += run.bytes;
+    }
+    return returned;
+  }
+
+  // Chunks that upstream needs to give a block of a size in one piece; none if it could not even
+  // then.
+  std::vector<chunk_run> chunks_instead_of(std::size_t bytes) {
+    auto const ranges = idle_ranges(effort::ask);
+    auto left = heap_.chunk_bytes();
+    for (auto const each : ranges) { left -= heap_.large().free_chunks(each).bytes; }
+    if (left + rounded(bytes) > options_.max_bytes) { return {}; }
+    return take_chunks(ranges, rounded(bytes), std::numeric_limits<std::size_t>::max());
   }
 
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
@@ -220,33 +310,17 @@ class chunk_heap {
       try {
         heap_.large().remove(each, run);
       } catch (std::bad_alloc const&) { break; }  // the chunks stay in the heap
-      ++upstream_calls_;
       found.push_back(run);
       released += run.bytes;
     }
     return found;
   }
 
-  // Asks upstream for a chunk, at `wish` where it can, and gives it back unless `add(address)`
-  // succeeds.
-  template <class Add>
-  bool reserve(std::size_t bytes, std::uintptr_t wish, Add add) {
-    ++upstream_calls_;
-    auto const address = backend_.allocate(bytes, wish);
-    refused_ = address == 0;
-    if (refused_) { return false; }
-    try {
-      add(address);
-    } catch (...) {
-      backend_.deallocate(address, bytes);
-      throw;
-    }
-    return true;
-  }
-
   Backend& backend_;
   pool_options const& options_;
   registry& streams_;
+  std::mutex& mutex_;    // the pool's, which every call holds
+  std::mutex upstream_;  // never locked by a thread that holds the pool's mutex
   slab_heap heap_;
   std::size_t peak_held_bytes_ = 0;
   std::uint64_t upstream_calls_ = 0;

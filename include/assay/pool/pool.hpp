@@ -167,8 +167,9 @@ struct pool {
   }
 
   /// A pool of another resource's memory for streams of the device. Any that has CCCL's calls
-  /// without a stream will do, such as `mr::managed`'s or one of RMM's. Growth makes these calls
-  /// under the pool's mutex, and captures stay valid if they disturb none. `mapped` and
+  /// without a stream will do, such as `mr::managed`'s or one of RMM's. One thread at
+  /// a time makes these calls, without the pool's mutex. They must not call `allocate` or `trim` of
+  /// the pool. Captures stay valid if the calls disturb none. `mapped` and
   /// `peer_access` have no effect; `max_bytes` 0 is what the other resource gives.
   template <std::same_as<on::device> Place, pool_upstream Upstream>
   basic_pool_resource<upstream_pool_backend<Upstream>> open(Place place, Upstream upstream) const {

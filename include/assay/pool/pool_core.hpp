@@ -37,8 +37,8 @@ namespace assay::mr {
 ///  5. No stream is named but by the call that was given it (unless handles are trusted).
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
-///  7. The pool's mutex is never held while a call waits for work of the device, but where chunks
-///     make room for another.
+///  7. The pool's mutex is never held while a call waits for work of the device, nor while memory
+///     is mapped, unmapped or asked of another resource (`chunk_heap` tells how).
 ///  8. A cache keeps at most `stream_cache_bytes`.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>
@@ -96,22 +96,15 @@ class pool_core : pool_parts<Backend> {
   /// where chunks are mapped) to upstream while the initial bytes stay. Says how many bytes that
   /// was. Other threads are served meanwhile.
   std::size_t trim() {
-    {
+    for (std::size_t i = 0;; ++i) {
       turn const now{*this};
-      central_.flush_all();
+      auto const& all = central_.streams().caches();
+      if (i == all.size()) { break; }
+      central_.flush(*all[i], 0);
     }
     wait_for_work();
-    std::vector<chunk_run> runs;
-    {
-      turn const now{*this};
-      runs = central_.take_beyond(options_.initial_bytes);
-    }
-    std::size_t returned = 0;
-    for (auto const& run : runs) {
-      backend_.deallocate(run.address, run.bytes);
-      returned += run.bytes;
-    }
-    return returned;
+    turn const now{*this};
+    return central_.trim(options_.initial_bytes);
   }
 
   /// Counts since the pool was opened. Sizes are those of blocks: up to 1/8 above what was asked
@@ -224,7 +217,8 @@ class pool_core : pool_parts<Backend> {
       throw out_of_memory("mr::pool: no block is larger than " +
                           describe_bytes(size_class::bytes(size_class::count - 1)));
     }
-    if (auto* const hold = captures_.of(backend_.key(stream))) { return take_held(*hold, which); }
+    auto const key = backend_.key(stream);
+    if (captures_.of(key) != nullptr) { return take_held(key, which); }
     if (captured(stream)) {
       throw std::logic_error(
           "mr::pool: allocate on a stream that is being captured, of which the pool was not told: "

@@ -23,7 +23,7 @@ class pool_parts {
   using capture_type = pool_capture<cache>;
 
   pool_parts(Backend backend, pool_options const& options)
-      : backend_(std::move(backend)), options_(options), central_(backend_, options_) {}
+      : backend_(std::move(backend)), options_(options), central_(backend_, options_, mutex_) {}
   pool_parts(pool_parts const&) = delete;
   pool_parts& operator=(pool_parts const&) = delete;
   /// Waits for the device.
@@ -42,7 +42,7 @@ class pool_parts {
     explicit turn(pool_parts& of) : of_(of), lock_(of.mutex_) {}
     turn(turn const&) = delete;
     turn& operator=(turn const&) = delete;
-    ~turn() { of_.central_.streams().leave_present(); }
+    ~turn() { (void)of_.central_.streams().leave_present(); }
 
    private:
     pool_parts& of_;
@@ -88,26 +88,29 @@ class pool_parts {
     }
   }
 
-  /// A block of a graph for its captured stream; 0 if there is none unless work ends. Needs the
-  /// mutex.
-  std::uintptr_t take_held(capture_type& hold, unsigned which) {
+  /// A block of a graph for its captured stream; 0 if there is none unless work ends, or if the
+  /// capture has ended meanwhile. Needs the mutex.
+  std::uintptr_t take_held(stream_key const& key, unsigned which) {
     auto const bytes = size_class::sizes[which];
-    auto found = hold.reuse(which);
+    auto* hold = captures_.of(key);
+    auto found = hold->reuse(which);
     bool const fresh = found == 0;
     if (fresh) {
       found = central_.acquire_unordered(bytes);
       if (found == 0) { return 0; }
+      hold = captures_.of(key);
       try {
-        hold.blocks.emplace(found, typename capture_type::block{which, true});
+        if (hold == nullptr) { return central_.give_unused(found, bytes), 0; }
+        hold->blocks.emplace(found, typename capture_type::block{which, true});
       } catch (...) {
         central_.give_unused(found, bytes);
         throw;
       }
     }
     captures_.lived();
-    std::lock_guard const held{hold.stream->lock};
-    hold.stream->count_allocation(bytes);
-    hold.stream->misses += fresh ? 1U : 0U;
+    std::lock_guard const held{hold->stream->lock};
+    hold->stream->count_allocation(bytes);
+    hold->stream->misses += fresh ? 1U : 0U;
     return found;
   }
 

@@ -119,6 +119,13 @@ class basic_slab_heap {
     }
   }
 
+  /// The same for a range of several points that is not of a slab.
+  void give_large(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
+    try {
+      large_.insert(address, bytes, std::move(after));
+    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
+  }
+
   /// Ranges that the host had no memory to note. Their order is lost, so only a wait for the device
   /// makes them free.
   struct unnoted_ranges {
@@ -175,12 +182,6 @@ class basic_slab_heap {
       throw;
     }
     return address;
-  }
-
-  void give_large(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
-    try {
-      large_.insert(address, bytes, std::move(after));
-    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
   }
 
   heap large_;

@@ -91,11 +91,12 @@ class stream_registry {
 
   /// The cache of the stream that the current call was given; null where none is resolved.
   cache const* present() const noexcept { return present_; }
-  /// Ends the call that named the present stream.
-  void leave_present() noexcept {
-    present_ = nullptr;
+  /// Ends the call that named the present stream, or interrupts it until `come_back`.
+  cache const* leave_present() noexcept {
     ++turn_;
+    return std::exchange(present_, nullptr);
   }
+  void come_back(cache const* present) noexcept { present_ = present; }
 
   /// Ends a cache's use by its stream, whose last frees an event covers.
   void close(cache& which) {
