@@ -1,6 +1,7 @@
 // assay-test-timeout: 900
 // SPDX-License-Identifier: Apache-2.0
-// The pool on a GPU: storms in which kernels check each block, captures, growth and trim.
+// The pool on a GPU: order between streams, captures, growth and trim, with kernels that check
+// tags.
 #include "catch.hpp"
 #include "pool/tags.cuh"
 
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -85,102 +85,6 @@ TEST_CASE("a pool is made in one step, and can have its memory from another reso
     pool.deallocate(lane, pool.allocate(lane, 1_MiB), 1_MiB);
   }
   CHECK(below.stats().live_bytes == 0);  // the pool has given all back
-}
-
-TEST_CASE("a million operations: kernels find their tag in every block") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  wrong_count const wrong;
-  constexpr int threads = 4;
-  // Of each thread. A sanitizer needs about a hundred times as long for each kernel.
-  int const operations = test::small() ? 2'000 : 260'000;
-  for (bool const tight : {false, true}) {
-    auto policy = readable({.growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB});
-    if (tight) { policy.max_bytes = 48_MiB; }
-    auto const pool = policy.open(place);
-    std::vector<stream> shared;
-    for (int i = 0; i < 3; ++i) { shared.emplace_back(place); }
-    std::atomic<std::uint64_t> done{0};
-    auto const work = [&](int number) {
-      check(cudaSetDevice(place.id));
-      auto mine = pool;
-      std::mt19937_64 random{seed + static_cast<std::uint64_t>(number)};
-      std::optional<stream> own{place};
-      event handed;
-      struct block {
-        void* data;
-        std::size_t bytes;
-        int stream;  // 0: own, 1..3: shared, 4: this thread's default stream
-        unsigned tag;
-      };
-      std::vector<block> live;
-      unsigned tags = static_cast<unsigned>(number + 1) << 24U;
-      auto const named = [&](int which) -> ::cuda::stream_ref {
-        if (which == 4) { return ::cuda::stream_ref{cudaStreamPerThread}; }
-        return which == 0 ? *own : shared[static_cast<std::size_t>(which - 1)];
-      };
-      auto const drop = [&](std::size_t which) {
-        auto what = live[which];
-        live[which] = live.back();
-        live.pop_back();
-        // One in sixteen is looked at by a kernel; the rest only takes part.
-        bool const looked_at = what.tag % 16 == 0;
-        if (looked_at && random() % 2 == 0) {
-          int const other = static_cast<int>(random() % 4);
-          if (other != what.stream) {
-            handed.record(named(what.stream));
-            check(cudaStreamWaitEvent(named(other).get(), handed.get(), 0));
-            what.stream = other;
-          }
-        }
-        if (looked_at) {
-          expect(named(what.stream), what.data, what.bytes, what.tag, wrong,
-                 !test::small() && random() % 64 == 0 ? 200'000 : 0);
-        }
-        mine.deallocate(named(what.stream), what.data, what.bytes);
-      };
-      for (int i = 0; i < operations / 2; ++i) {
-        if (live.size() > 48 || (!live.empty() && random() % 2 == 0)) {
-          drop(random() % live.size());
-          continue;
-        }
-        if (random() % 20'000 == 0) {  // the stream goes, with work still queued on it
-          for (std::size_t k = live.size(); k-- > 0;) {
-            if (live[k].stream == 0) { drop(k); }
-          }
-          if (random() % 2 == 0) { mine.release(*own); }
-          own.reset();
-          own.emplace(place);
-          continue;
-        }
-        int const which = random() % 2 == 0 ? 0 : static_cast<int>(random() % 5);
-        std::size_t const bytes =
-            random() % 64 == 0 ? 256 + random() % 1_MiB : 256 + (random() % 512 << random() % 6);
-        try {
-          void* const data = mine.allocate(named(which), bytes);
-          live.push_back({data, bytes, which, ++tags});
-          // Those that are looked at hold their tag; some others write, to be seen if they may not.
-          if (tags % 16 < 2) { write(named(which), data, bytes, tags); }
-        } catch (mr::out_of_memory const&) {
-          while (!live.empty()) { drop(live.size() - 1); }
-        }
-      }
-      while (!live.empty()) { drop(live.size() - 1); }
-      done += operations / 2;
-      check(cudaStreamSynchronize(cudaStreamPerThread));
-      own->synchronize();
-    };
-    std::vector<std::thread> all;
-    for (int i = 0; i < threads; ++i) { all.emplace_back(work, i); }
-    for (auto& each : all) { each.join(); }
-    CHECK(wrong.value() == 0);
-    auto const stats = pool.stats();
-    INFO("steals " << *stats.steals << " failures " << stats.failures);
-    CHECK(stats.live_bytes == 0);
-    CHECK(stats.allocations == stats.deallocations);
-    CHECK(done + 1 > operations * threads / 2);
-    if (tight) { CHECK(*stats.reserved_bytes <= 48_MiB); }
-  }
 }
 
 TEST_CASE("the tag check itself finds a block that was given out too early") {
