@@ -27,7 +27,7 @@ namespace {
 
 /// A pool on a fake device, two streams, and blocks that are used when they are taken and left.
 struct bench {
-  explicit bench(mr::pool_options options = {}, unsigned ready_every = 0)
+  explicit bench(mr::pool options = {}, unsigned ready_every = 0)
       : pool(std::in_place, fake_backend{&device, ready_every}, options) {}
 
   void* take(int stream, std::size_t bytes) {
@@ -50,7 +50,7 @@ struct bench {
   std::optional<core> pool;
 };
 
-mr::pool_options fixed(std::size_t bytes) {
+mr::pool fixed(std::size_t bytes) {
   return {.initial_bytes = bytes, .max_bytes = bytes, .growth_bytes = 2_MiB};
 }
 
@@ -291,7 +291,6 @@ TEST_CASE("a thread keeps its streams apart, and two pools too") {
 TEST_CASE("streams keep at most their cache, and the heap passes on the rest") {
   auto options = fixed(32_MiB);
   options.stream_cache_bytes = 4_MiB;
-  options.growth_before_steal = false;
   bench at{options};
   std::vector<void*> blocks;
   for (int i = 0; i < 128; ++i) { blocks.push_back(at.take(at.a, 256_KiB)); }
@@ -314,7 +313,7 @@ TEST_CASE("neighbours of any size coalesce") {
 }
 
 TEST_CASE("growth asks for less where upstream has less") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 48_MiB;
   bench at{options};
   void* const first = at.take(at.a, 2_MiB);
@@ -332,7 +331,7 @@ TEST_CASE("growth asks for less where upstream has less") {
 }
 
 TEST_CASE("chunks that fit nothing are returned for one that does") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 2_MiB;
   bench at{options};
   std::vector<void*> blocks;
@@ -567,7 +566,7 @@ TEST_CASE("while one thread waits for the device the pool serves others") {
 
 TEST_CASE("while one thread maps or unmaps memory the pool serves others") {
   auto const what = GENERATE(0, 1, 2);  // growth, trim, chunks that make room for another
-  mr::pool_options options{.max_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0};
+  mr::pool options{.max_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0};
   bench at{options};
   void* const small = at.take(at.b, 4_KiB);
   std::vector<void*> blocks;
@@ -678,7 +677,7 @@ TEST_CASE("alignments above that of blocks are kept, and the blocks come back") 
 }
 
 TEST_CASE("trim beside a capture returns what other threads left, and spoils nothing") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 2_MiB;
   bench at{options};
   auto graph = at.pool->begin_capture(at.b);
@@ -698,7 +697,7 @@ TEST_CASE("trim beside a capture returns what other threads left, and spoils not
 
 TEST_CASE("chunks side by side hold blocks that none of them could") {
   bool const joined = GENERATE(true, false);
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 2_MiB;
   fake_device device{64_MiB};
   int const stream = device.create();
@@ -731,7 +730,7 @@ TEST_CASE("what slabs have not used serves large blocks where there is no more m
 }
 
 TEST_CASE("at the pool's limit chunks between live blocks make room for a block that none holds") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 2_MiB;
   options.max_bytes = 32_MiB;
   options.stream_cache_bytes = 0;
@@ -759,7 +758,7 @@ TEST_CASE("jobs of other sizes by turns do not make a pool of just their size gr
   bool const trusted = GENERATE(true, false);
   INFO("small " << small << " bounded " << bounded << " apart " << apart << " " << ready_every
                 << " trusted " << trusted);
-  mr::pool_options options;
+  mr::pool options;
   options.trust_handles = trusted;
   options.initial_bytes = 2 * large;
   options.max_bytes = bounded ? 2 * large : 1_GiB;
@@ -791,7 +790,7 @@ TEST_CASE("jobs of other sizes by turns do not make a pool of just their size gr
 }
 
 TEST_CASE("a free range with addresses behind it is given what it lacks") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 2_MiB;
   options.stream_cache_bytes = 0;
   bench at{options, 1};
@@ -803,7 +802,7 @@ TEST_CASE("a free range with addresses behind it is given what it lacks") {
 }
 
 TEST_CASE("trim returns the pages beside a live block, and those that slabs have not used") {
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 16_MiB;
   bench at{options};
   void* const large = at.take(at.a, 3_MiB);
@@ -882,7 +881,7 @@ namespace {
 /// what was live, over phases that prefer other sizes, so that what one left must serve the next.
 double reserved_share(std::uint64_t seed) {
   std::mt19937_64 random{seed};
-  mr::pool_options options;
+  mr::pool options;
   options.growth_bytes = 8_MiB;
   options.stream_cache_bytes = 512_KiB;
   fake_device device{512_MiB};
@@ -941,7 +940,7 @@ TEST_CASE("reserved bytes over mixed traces stay near the peak of what is live")
 TEST_CASE(
     "ten million operations on many streams from many threads, each block alone and in order") {
   struct run {
-    mr::pool_options pool;
+    mr::pool pool;
     test::storm_options storm;
     std::size_t device_bytes;
     bool joins_chunks = true;
@@ -953,7 +952,7 @@ TEST_CASE(
       {{.max_bytes = 24_MiB, .growth_bytes = 4_MiB, .stream_cache_bytes = 8_MiB},
        {.operations = 3'000'000},
        256_MiB},
-      {{.growth_bytes = 4_MiB, .stream_cache_bytes = 256_KiB, .growth_before_steal = false},
+      {{.growth_bytes = 4_MiB, .stream_cache_bytes = 256_KiB},
        {.threads = 3, .operations = 1'000'000},
        32_MiB,
        false},

@@ -28,7 +28,7 @@ struct outcome {
 /// A script that needs every kind of call: misses, growth, waits, steals, a capture, a release,
 /// device waits. What throws is left out, the rest goes on.
 /// `host_fails_at`: the allocation of host memory in the pool's calls that fails; -1 is none.
-outcome script(std::uint64_t fail_at, bool growth_before_steal, long host_fails_at = -1) {
+outcome script(std::uint64_t fail_at, long host_fails_at = -1) {
   fake_device device{64_MiB};
   device.fail_at = fail_at;
   outcome found;
@@ -42,11 +42,10 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal, long host_fails_
     return f();
   };
   {
-    mr::pool_options const options{.initial_bytes = 2_MiB,
-                                   .max_bytes = 12_MiB,
-                                   .growth_bytes = 4_MiB,
-                                   .stream_cache_bytes = 2_MiB,
-                                   .growth_before_steal = growth_before_steal};
+    mr::pool const options{.initial_bytes = 2_MiB,
+                           .max_bytes = 12_MiB,
+                           .growth_bytes = 4_MiB,
+                           .stream_cache_bytes = 2_MiB};
     std::optional<mr::pool_core<fake_backend>> pool;
     try {
       in_pool([&] { pool.emplace(fake_backend{&device, 3}, options); });
@@ -143,22 +142,18 @@ outcome script(std::uint64_t fail_at, bool growth_before_steal, long host_fails_
 }  // namespace
 
 TEST_CASE("a backend that fails at any one call leaves every block in one place") {
-  bool const growth_before_steal = GENERATE(true, false);
-  auto const whole = script(0, growth_before_steal);
+  auto const whole = script(0);
   CHECK(whole.faults == 0);
   REQUIRE(whole.calls > 100);
   std::uint64_t reached = 0;
-  for (std::uint64_t n = 1; n <= whole.calls; ++n) {
-    reached += script(n, growth_before_steal).faults;
-  }
+  for (std::uint64_t n = 1; n <= whole.calls; ++n) { reached += script(n).faults; }
   // Nearly every fault comes out of the call that met it; identities that are only compared, and
   // events that are only a courtesy, are done without.
   CHECK(reached > whole.calls / 4);
 }
 
 TEST_CASE("host memory that runs out at any one point leaves every block in one place") {
-  bool const growth_before_steal = GENERATE(true, false);
   long reached = 0;
-  while (script(0, growth_before_steal, reached).host_failed) { ++reached; }
+  while (script(0, reached).host_failed) { ++reached; }
   CHECK(reached > 100);
 }

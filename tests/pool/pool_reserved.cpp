@@ -79,7 +79,7 @@ outcome replay(std::uint64_t seed, bool even, std::uint64_t latency) {
   constexpr std::uint64_t longest_turn = 64;
   std::uint64_t now = 0;
   std::uint64_t chunks = 0;
-  mr::pool_options options;
+  mr::pool options;
   options.stream_cache_bytes = cache_bytes;
   mr::pool_core<idle_backend> pool{idle_backend{&now, latency, &chunks}, options};
   std::vector<actor> all(actors);

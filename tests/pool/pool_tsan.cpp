@@ -13,10 +13,10 @@ using namespace assay::literals;
 
 TEST_CASE("the pool's host logic has no data race") {
   auto const seed = test::fresh_seed();
-  mr::pool_options const options[] = {
+  mr::pool const options[] = {
       {.growth_bytes = 4_MiB, .stream_cache_bytes = 8_MiB},
       {.max_bytes = 24_MiB, .growth_bytes = 4_MiB, .stream_cache_bytes = 1_MiB},
-      {.max_bytes = 24_MiB, .growth_bytes = 2_MiB, .growth_before_steal = false, .checked = true},
+      {.max_bytes = 24_MiB, .growth_bytes = 2_MiB, .checked = true},
   };
   for (auto const& each : options) {
     INFO("seed " << seed << " options " << (&each - options));

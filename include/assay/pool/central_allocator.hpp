@@ -21,46 +21,6 @@
 
 namespace assay::mr {
 
-/// The blocks and bytes of a pool that are out of use.
-struct pool_troubles {
-  std::size_t parked_blocks;
-  std::size_t lost_bytes;
-  std::uint64_t unmarked_events;
-  bool refused;  ///< the last request that went upstream was
-};
-
-/// One clause. Needs the pool's mutex; takes the lock of each cache.
-template <class Backend>
-std::string describe_pool(stream_registry<Backend> const& streams, slab_heap const& heap,
-                          std::size_t max_bytes, pool_troubles const& troubles) {
-  std::size_t cached = 0;
-  std::size_t open = 0;
-  for (auto const& each : streams.caches()) {
-    std::lock_guard const held{each->lock};
-    cached += each->cached_bytes;
-    open += each->open ? 1U : 0U;
-  }
-  auto const reserved = heap.chunk_bytes();
-  std::string text = describe_bytes(reserved) + " reserved";
-  if (max_bytes != std::numeric_limits<std::size_t>::max()) {
-    text += " of at most " + describe_bytes(max_bytes);
-  }
-  text += ", " + describe_bytes(reserved - heap.free_bytes() - cached) + " in use, " +
-          describe_bytes(cached) + " kept by " + std::to_string(open) + " streams, " +
-          describe_bytes(heap.free_bytes()) + " free in ranges of at most " +
-          describe_bytes(heap.largest_range());
-  if (troubles.parked_blocks != 0) {
-    text += ", " + std::to_string(troubles.parked_blocks) + " blocks of graphs that may still run";
-  }
-  if (troubles.lost_bytes != 0) {
-    text += ", " + describe_bytes(troubles.lost_bytes) + " lost track of";
-  }
-  if (troubles.unmarked_events != 0) {
-    text += ", " + std::to_string(troubles.unmarked_events) + " events not recorded";
-  }
-  return troubles.refused ? text + "; upstream has no more" : text;
-}
-
 /// The order in which a stream's cache, the store, other streams and waiting are tried. Guarded by
 /// the pool's mutex, which growth leaves for a while; holds the lock of at most one cache, never
 /// across a call of the backend.
@@ -72,7 +32,7 @@ class central_allocator {
   using standing = typename registry::standing;
   using block_map = typename pool_capture<cache>::block_map;
 
-  central_allocator(Backend& backend, pool_options const& options, std::mutex& mutex)
+  central_allocator(Backend& backend, pool const& options, std::mutex& mutex)
       : options_(options),
         streams_(backend, options.trust_handles),
         store_(backend, options, streams_, mutex) {}
@@ -102,21 +62,21 @@ class central_allocator {
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
     // Memory behind unmarked frees of other streams cannot be had now. Their next frees mark it.
     if (streams_.unmarked_beside(&to)) { streams_.call_for_marks(); }
+    auto const behind_others = [&]() -> std::uintptr_t {
+      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
+      flush(to, 0);
+      return store_.take(&to, bytes, effort::wait);
+    };
     bool const crowded = store_.crowded();
-    for (bool const waits : {false, true}) {
-      if (waits) {
-        if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-        flush(to, 0);
-        if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-      }
-      if (!options_.growth_before_steal || crowded != waits) { continue; }
-      if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
-      if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
+    if (crowded) {
+      if (auto const found = behind_others()) { return found; }
+    }
+    if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
+    if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
+    if (!crowded) {
+      if (auto const found = behind_others()) { return found; }
     }
     if (auto const found = steal(to, which)) { return found; }
-    if (!options_.growth_before_steal) {
-      if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
-    }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
@@ -238,9 +198,31 @@ class central_allocator {
 
   /// The state as one clause, for messages.
   std::string state() {
-    return describe_pool(streams_, store_.heap(), options_.max_bytes,
-                         {parked_.size() + kept_for_graphs_.size(), store_.heap().lost_bytes(),
-                          unmarked_, store_.refused()});
+    std::size_t cached = 0;
+    std::size_t open = 0;
+    for (auto const& each : streams_.caches()) {
+      std::lock_guard const held{each->lock};
+      cached += each->cached_bytes;
+      open += each->open ? 1U : 0U;
+    }
+    auto const& heap = store_.heap();
+    std::string text = describe_bytes(heap.chunk_bytes()) + " reserved";
+    if (options_.max_bytes != std::numeric_limits<std::size_t>::max()) {
+      text += " of at most " + describe_bytes(options_.max_bytes);
+    }
+    text += ", " + describe_bytes(heap.chunk_bytes() - heap.free_bytes() - cached) + " in use, " +
+            describe_bytes(cached) + " kept by " + std::to_string(open) + " streams, " +
+            describe_bytes(heap.free_bytes()) + " free in ranges of at most " +
+            describe_bytes(heap.largest_range());
+    auto const of_graphs = parked_.size() + kept_for_graphs_.size();
+    if (of_graphs != 0) {
+      text += ", " + std::to_string(of_graphs) + " blocks of graphs that may still run";
+    }
+    if (heap.lost_bytes() != 0) {
+      text += ", " + describe_bytes(heap.lost_bytes()) + " lost track of";
+    }
+    if (unmarked_ != 0) { text += ", " + std::to_string(unmarked_) + " events not recorded"; }
+    return store_.refused() ? text + "; upstream has no more" : text;
   }
 
  private:
@@ -294,13 +276,10 @@ class central_allocator {
       std::lock_guard const held{victim.lock};
       auto const& list = victim.lists[which];
       wanted = (list.size() + 1) / 2;
-      auto const covered = [&](std::size_t nth) {
-        return covers_all || list.oldest(static_cast<std::uint32_t>(nth)).epoch <=
-                                 std::max(victim.event_epoch, victim.completed);
-      };
-      while (wanted > 0 && !covered(wanted - 1)) { --wanted; }
+      auto const covered = std::max(victim.event_epoch, victim.completed);
+      while (wanted > 0 && !covers_all && list[wanted - 1].epoch > covered) { --wanted; }
       if (wanted == 0) { return 0; }
-      newest = list.oldest(static_cast<std::uint32_t>(wanted - 1)).epoch;
+      newest = list[wanted - 1].epoch;
     }
     order_point const point{victim.index, newest};
     auto const where = streams_.of(&to, point);
@@ -311,11 +290,10 @@ class central_allocator {
     auto const bytes = size_class::bytes(which);
     {
       std::lock_guard const held{victim.lock};
-      auto& list = victim.lists[which];
-      while (list.size() > 0 && list.oldest(0).epoch <= newest && moved_.size() < wanted) {
-        moved_.push_back({list.pop_oldest(), which});
-        victim.cached_bytes -= bytes;
-      }
+      auto const& list = victim.lists[which];
+      std::size_t still = 0;
+      while (still < std::min(wanted, list.size()) && list[still].epoch <= newest) { ++still; }
+      victim.take_oldest(which, still, moved_);
     }
     if (moved_.empty()) { return 0; }
     ++steals_;
@@ -329,7 +307,7 @@ class central_allocator {
     return moved_.front().first.address;
   }
 
-  pool_options const& options_;
+  pool const& options_;
   registry streams_;
   chunk_heap<Backend> store_;
   block_map parked_;

@@ -54,7 +54,7 @@ class chunk_heap {
   using registry = stream_registry<Backend>;
 
   /// Throws `out_of_memory` where the initial bytes are not to be had.
-  chunk_heap(Backend& backend, pool_options const& options, registry& streams, std::mutex& mutex)
+  chunk_heap(Backend& backend, pool const& options, registry& streams, std::mutex& mutex)
       : backend_(backend),
         options_(options),
         streams_(streams),
@@ -317,7 +317,7 @@ class chunk_heap {
   }
 
   Backend& backend_;
-  pool_options const& options_;
+  pool const& options_;
   registry& streams_;
   std::mutex& mutex_;    // the pool's, which every call holds
   std::mutex upstream_;  // never locked by a thread that holds the pool's mutex

@@ -65,7 +65,7 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0) requires
       std::same_as<Backend, cuda_pool_backend>;
 
-  basic_pool_resource(Backend backend, pool_options const& options)
+  basic_pool_resource(Backend backend, pool const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
 
   /// Throws `mr::out_of_memory` with the pool's state; in checked mode `std::logic_error` with what
@@ -119,94 +119,27 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
 /// The pool of a device's memory.
 using pool_resource = basic_pool_resource<cuda_pool_backend>;
 
-/// A pool with these options (`pool_options` tells them); `mr::pool{10_GiB}` reserves 10 GiB.
-struct pool {
-  std::size_t initial_bytes = 0;
-  std::size_t max_bytes = 0;  ///< never reserve more; 0 is what the card has
-  std::size_t growth_bytes = pool_options{}.growth_bytes;
-  std::size_t stream_cache_bytes = pool_options{}.stream_cache_bytes;
-  bool growth_before_steal = true;
-  bool trust_handles = false;
-  bool checked = false;
-  /// Map chunks side by side, so that blocks may span them; else, and where the device cannot, they
-  /// come from `cudaMalloc`.
-  bool mapped = true;
-  /// Let all devices that can reach this one use mapped memory; `cudaDeviceEnablePeerAccess` does
-  /// that for `cudaMalloc` alone.
-  bool peer_access = false;
-
-  static constexpr std::string_view name = "mr::pool";
-  std::string describe() const {
-    pool const usual{};
-    return parameter_list{}
-        .show(describe_bytes(initial_bytes))
-        .show("max_bytes", max_bytes, usual.max_bytes, describe_bytes)
-        .show("growth_bytes", growth_bytes, usual.growth_bytes, describe_bytes)
-        .show("stream_cache_bytes", stream_cache_bytes, usual.stream_cache_bytes, describe_bytes)
-        .show("growth_before_steal", growth_before_steal, usual.growth_before_steal)
-        .show("trust_handles", trust_handles, usual.trust_handles)
-        .show("checked", checked, usual.checked)
-        .show("mapped", mapped, usual.mapped)
-        .show("peer_access", peer_access, usual.peer_access)
-        .after(name);
+template <std::same_as<on::device> Place>
+auto pool::open(Place place) const {
+  require_device(place);
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  {
+    device_guard const guard{place};
+    check(cudaMemGetInfo(&free_bytes, &total_bytes));
   }
+  require_fit(total_bytes, place);
+  auto bounded = *this;
+  if (max_bytes == 0) { bounded.max_bytes = total_bytes; }
+  return pool_resource{cuda_pool_backend{place, mapped, peer_access}, bounded};
+}
 
-  /// Throws `std::invalid_argument` when the card cannot ever have that much, `out_of_memory` when
-  /// it has not now.
-  template <std::same_as<on::device> Place>
-  pool_resource open(Place place) const {
-    require_device(place);
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    {
-      device_guard const guard{place};
-      check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    }
-    require_fit(total_bytes, place);
-    return pool_resource{cuda_pool_backend{place, mapped, peer_access}, options(total_bytes)};
-  }
-
-  /// A pool of another resource's memory for streams of the device. Any that has CCCL's calls
-  /// without a stream will do, such as `mr::managed`'s or one of RMM's. One thread at
-  /// a time makes these calls, without the pool's mutex. They must not call `allocate` or `trim` of
-  /// the pool. Captures stay valid if the calls disturb none. `mapped` and
-  /// `peer_access` have no effect; `max_bytes` 0 is what the other resource gives.
-  template <std::same_as<on::device> Place, pool_upstream Upstream>
-  basic_pool_resource<upstream_pool_backend<Upstream>> open(Place place, Upstream upstream) const {
-    require_device(place);
-    return {upstream_pool_backend<Upstream>{place, std::move(upstream)},
-            options(std::numeric_limits<std::size_t>::max())};
-  }
-
-  /// What the pool's logic is told, where upstream has `most_bytes`.
-  pool_options options(std::size_t most_bytes) const noexcept {
-    return {.initial_bytes = initial_bytes,
-            .max_bytes = max_bytes == 0 ? most_bytes : max_bytes,
-            .growth_bytes = growth_bytes,
-            .stream_cache_bytes = stream_cache_bytes,
-            .growth_before_steal = growth_before_steal,
-            .trust_handles = trust_handles,
-            .checked = checked};
-  }
-
-  /// Throws `std::invalid_argument`, naming both sizes, unless this pool fits a card of
-  /// `total_bytes`.
-  void require_fit(std::size_t total_bytes, on::device place) const {
-    auto const refuse = [](std::string const& what, std::size_t asked, std::string const& than,
-                           std::size_t limit) {
-      throw std::invalid_argument("mr::pool: " + what + " " + describe_bytes(asked) +
-                                  " is more than " + than + " " + describe_bytes(limit));
-    };
-    auto const card = "device " + std::to_string(place.id) + " has:";
-    if (initial_bytes > total_bytes) { refuse("initial_bytes", initial_bytes, card, total_bytes); }
-    if (max_bytes > total_bytes) { refuse("max_bytes", max_bytes, card, total_bytes); }
-    if (max_bytes != 0 && initial_bytes > max_bytes) {
-      refuse("initial_bytes", initial_bytes, "max_bytes", max_bytes);
-    }
-  }
-
-  bool operator==(pool const&) const = default;
-};
+template <std::same_as<on::device> Place, class Upstream>
+auto pool::open(Place place, Upstream upstream) const {
+  require_device(place);
+  using backend = upstream_pool_backend<Upstream>;
+  return basic_pool_resource<backend>{backend{place, std::move(upstream)}, *this};
+}
 
 template <pool_backend Backend>
 basic_pool_resource<Backend>::basic_pool_resource(

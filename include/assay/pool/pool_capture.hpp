@@ -60,9 +60,6 @@ class capture_set {
     });
     return at == all_.end() ? nullptr : *at;
   }
-  bool any_open() const noexcept {
-    return std::any_of(all_.begin(), all_.end(), [](auto const* each) { return each->open; });
-  }
   /// The capture that is open alone; null if there is none, or more than one.
   capture* only_open() const noexcept {
     capture* found = nullptr;

@@ -53,7 +53,7 @@ class pool_core : pool_parts<Backend> {
   using cache = stream_cache<Backend>;
   using capture_type = pool_capture<cache>;
 
-  pool_core(Backend backend, pool_options const& options)
+  pool_core(Backend backend, pool const& options)
       : parts(std::move(backend), options),
         ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr) {}
 

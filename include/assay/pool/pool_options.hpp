@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What can be chosen about a pool, and what a backend is to it.
+/// `mr::pool`, the policy of a pool, and what a backend is to it.
 #pragma once
 
-#include <assay/core/units.hpp>
+#include <assay/core/place.hpp>
+#include <assay/core/policy.hpp>
+#include <assay/memory/request.hpp>
 #include <assay/pool/stream_registry.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <vector>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace assay::mr {
 
-/// The options of a pool. Bytes are whole bytes.
+/// The policy of a stream-ordered pool of device memory; `mr::pool{10_GiB}` reserves 10 GiB.
 ///
 /// Beside live blocks a pool keeps four kinds of memory: the rounding up to size classes, the
 /// caches of streams, slabs of up to 8 MiB for blocks up to 256 KiB, and free pieces between
@@ -24,22 +27,69 @@ namespace assay::mr {
 /// most that was ever in use. Beyond that it first takes memory that its stream must wait for, and
 /// collects the free memory of slabs and of the caches of streams; then it reserves a quarter of a
 /// step. A step of growth is an eighth of what is reserved where that is more than `growth_bytes`.
-struct pool_options {
-  std::size_t initial_bytes = 0;  ///< reserved at opening; 0 reserves nothing
-  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< never reserve more
-  std::size_t growth_bytes = std::size_t{64} << 20U;                ///< a step of growth
+struct pool {
+  std::size_t initial_bytes = 0;  ///< reserved at opening
+  std::size_t max_bytes = 0;      ///< never reserve more; 0 is what the card, or upstream, has
+  std::size_t growth_bytes = std::size_t{64} << 20U;  ///< a step of growth
   /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
   /// central heap. Blocks of more than an eighth of it go there at once.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;
-  /// Reserve more, as far as said above, before taking blocks that another stream keeps, which
-  /// makes streams wait.
-  bool growth_before_steal = true;
   /// The program promises `release(stream)` before it destroys a stream that it used with the pool,
   /// and `capture(stream)` before it captures one. Calls then ask the driver nothing.
   bool trust_handles = false;
   /// Keep a ledger of live blocks: finds double frees, foreign pointers, wrong sizes and leaks.
   bool checked = false;
-  bool operator==(pool_options const&) const = default;
+  /// Map chunks side by side, so that blocks may span them; else, and where the device cannot, they
+  /// come from `cudaMalloc`.
+  bool mapped = true;
+  /// Let all devices that can reach this one use mapped memory; `cudaDeviceEnablePeerAccess` does
+  /// that for `cudaMalloc` alone.
+  bool peer_access = false;
+
+  static constexpr std::string_view name = "mr::pool";
+  std::string describe() const {
+    pool const usual{};
+    return parameter_list{}
+        .show(describe_bytes(initial_bytes))
+        .show("max_bytes", max_bytes, usual.max_bytes, describe_bytes)
+        .show("growth_bytes", growth_bytes, usual.growth_bytes, describe_bytes)
+        .show("stream_cache_bytes", stream_cache_bytes, usual.stream_cache_bytes, describe_bytes)
+        .show("trust_handles", trust_handles, usual.trust_handles)
+        .show("checked", checked, usual.checked)
+        .show("mapped", mapped, usual.mapped)
+        .show("peer_access", peer_access, usual.peer_access)
+        .after(name);
+  }
+
+  /// A resource on a device. Throws `std::invalid_argument` when the card cannot ever have that
+  /// much, `out_of_memory` when it has not now.
+  template <std::same_as<on::device> Place>
+  auto open(Place place) const;
+
+  /// A pool of another resource's memory for streams of the device. Any that has CCCL's calls
+  /// without a stream will do, such as `mr::managed`'s or one of RMM's. One thread at a time makes
+  /// these calls, without the pool's mutex. They must not call `allocate` or `trim` of the pool.
+  /// Captures stay valid if the calls disturb none. `mapped` and `peer_access` have no effect.
+  template <std::same_as<on::device> Place, class Upstream>
+  auto open(Place place, Upstream upstream) const;
+
+  /// Throws `std::invalid_argument`, naming both sizes, unless this pool fits a card of
+  /// `total_bytes`.
+  void require_fit(std::size_t total_bytes, on::device place) const {
+    auto const refuse = [](std::string const& what, std::size_t asked, std::string const& than,
+                           std::size_t limit) {
+      throw std::invalid_argument("mr::pool: " + what + " " + describe_bytes(asked) +
+                                  " is more than " + than + " " + describe_bytes(limit));
+    };
+    auto const card = "device " + std::to_string(place.id) + " has:";
+    if (initial_bytes > total_bytes) { refuse("initial_bytes", initial_bytes, card, total_bytes); }
+    if (max_bytes > total_bytes) { refuse("max_bytes", max_bytes, card, total_bytes); }
+    if (max_bytes != 0 && initial_bytes > max_bytes) {
+      refuse("initial_bytes", initial_bytes, "max_bytes", max_bytes);
+    }
+  }
+
+  bool operator==(pool const&) const = default;
 };
 
 /// What the pool's logic needs of CUDA. `key` makes no call of the driver; the handles of one

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -22,8 +23,10 @@ class pool_parts {
   using cache = stream_cache<Backend>;
   using capture_type = pool_capture<cache>;
 
-  pool_parts(Backend backend, pool_options const& options)
-      : backend_(std::move(backend)), options_(options), central_(backend_, options_, mutex_) {}
+  pool_parts(Backend backend, pool const& options)
+      : backend_(std::move(backend)),
+        options_(bounded(options)),
+        central_(backend_, options_, mutex_) {}
   pool_parts(pool_parts const&) = delete;
   pool_parts& operator=(pool_parts const&) = delete;
   /// Waits for the device.
@@ -124,8 +127,13 @@ class pool_parts {
     kept.emplace(address, typename capture_type::block{which, false, false});
   }
 
+  static pool bounded(pool options) noexcept {
+    if (options.max_bytes == 0) { options.max_bytes = std::numeric_limits<std::size_t>::max(); }
+    return options;
+  }
+
   Backend backend_;
-  pool_options const options_;
+  pool const options_;
   capture_set<cache> captures_;
   alignas(64) std::mutex mutex_;  // apart from what every call reads
   central_allocator<Backend> central_;

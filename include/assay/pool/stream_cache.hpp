@@ -9,11 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,45 +27,6 @@ struct free_block {
 
 /// A free block and its size class.
 using sized_block = std::pair<free_block, unsigned>;
-
-/// Free blocks of one size in the order in which they were freed. The stream takes the newest,
-/// which is most likely still in a cache. Others take the oldest, whose work is most likely done.
-class block_list {
- public:
-  std::size_t size() const noexcept { return count_; }
-
-  void push_newest(free_block block) {
-    if (count_ == capacity_) [[unlikely]] { reserve(count_ + 1); }
-    at(oldest_ + count_++) = block;
-  }
-  free_block pop_newest() noexcept { return at(oldest_ + --count_); }
-  free_block pop_oldest() noexcept {
-    auto const block = oldest(0);
-    oldest_ = (oldest_ + 1) & (capacity_ - 1);
-    --count_;
-    return block;
-  }
-  free_block oldest(std::uint32_t nth) const noexcept { return at(oldest_ + nth); }
-
-  /// Makes room, so that pushes up to `wanted` blocks in all do not throw.
-  void reserve(std::size_t wanted) {
-    if (wanted <= capacity_) { return; }
-    auto const larger = static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(wanted, 8)));
-    auto moved = std::make_unique<free_block[]>(larger);
-    for (std::uint32_t i = 0; i < count_; ++i) { moved[i] = oldest(i); }
-    blocks_ = std::move(moved);
-    capacity_ = larger;
-    oldest_ = 0;
-  }
-
- private:
-  free_block& at(std::uint32_t place) const noexcept { return blocks_[place & (capacity_ - 1)]; }
-
-  std::unique_ptr<free_block[]> blocks_;
-  std::uint32_t capacity_ = 0;  // a power of two
-  std::uint32_t oldest_ = 0;
-  std::uint32_t count_ = 0;
-};
 
 /// A lock that is held for a few instructions. An uncontended pair of calls takes half the time of
 /// a `std::mutex`.
@@ -124,7 +82,9 @@ struct stream_cache {
   std::size_t unmarked_bytes = 0;  ///< freed since the last event
   std::uint64_t allocations = 0, deallocations = 0, misses = 0;
   std::uint64_t allocated_bytes = 0, deallocated_bytes = 0;
-  std::array<block_list, size_class::count> lists;
+  /// Free blocks by class, the oldest first. The stream takes the newest, which is most likely
+  /// still in a cache. Others take the oldest, whose work is most likely done.
+  std::array<std::vector<free_block>, size_class::count> lists;
   unsigned lists_used = 0;  ///< all lists from here on are empty
 
   // Under the pool's mutex.
@@ -152,11 +112,13 @@ struct stream_cache {
   /// Takes the newest free block of a class; 0 if there is none.
   std::uintptr_t pop(unsigned which) noexcept {
     auto& list = lists[which];
-    if (list.size() == 0) { return 0; }
+    if (list.empty()) { return 0; }
     auto const block_bytes = size_class::sizes[which];
     cached_bytes -= block_bytes;
     count_allocation(block_bytes);
-    return list.pop_newest().address;
+    auto const address = list.back().address;
+    list.pop_back();
+    return address;
   }
 
   /// Takes back a block that was in use.
@@ -169,27 +131,36 @@ struct stream_cache {
 
   /// Adds a block for work after now.
   void put(std::uintptr_t address, unsigned which) {
-    lists[which].push_newest({address, epoch});
+    lists[which].push_back({address, epoch});
     lists_used = std::max(lists_used, which + 1);
     cached_bytes += size_class::sizes[which];
   }
 
   /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
   void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
+    auto const shed_of = [&](unsigned which, std::size_t kept_bytes) {
+      auto const bytes = size_class::sizes[which];
+      return std::min(lists[which].size(), (kept_bytes - keep_bytes + bytes - 1) / bytes);
+    };
     std::size_t blocks = 0;
     auto left = cached_bytes;
     for (unsigned which = lists_used; which-- > 0 && left > keep_bytes;) {
-      blocks += lists[which].size();
-      left -= lists[which].size() * size_class::sizes[which];
+      blocks += shed_of(which, left);
+      left -= shed_of(which, left) * size_class::sizes[which];
     }
     into.reserve(blocks);
     for (unsigned which = lists_used; which-- > 0 && cached_bytes > keep_bytes;) {
-      auto& list = lists[which];
-      while (list.size() > 0 && cached_bytes > keep_bytes) {
-        into.push_back({list.pop_oldest(), which});
-        cached_bytes -= size_class::sizes[which];
-      }
+      take_oldest(which, shed_of(which, cached_bytes), into);
     }
+  }
+
+  /// Moves the oldest free blocks of a class out. `into` has room for them.
+  void take_oldest(unsigned which, std::size_t count, std::vector<sized_block>& into) noexcept {
+    auto& list = lists[which];
+    auto const end = list.begin() + static_cast<std::ptrdiff_t>(count);
+    for (auto at = list.begin(); at != end; ++at) { into.push_back({*at, which}); }
+    list.erase(list.begin(), end);
+    cached_bytes -= count * size_class::sizes[which];
   }
 
   /// Adds a block for work after now, unless more than `most_bytes` would be kept then. Takes the

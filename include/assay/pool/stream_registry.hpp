@@ -5,18 +5,59 @@
 
 #include <assay/pool/range_heap.hpp>
 #include <assay/pool/stream_cache.hpp>
-#include <assay/pool/stream_lookup.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 namespace assay::mr {
+
+/// A map from keys to caches with one writer at a time (who holds the pool's mutex) and any number
+/// of readers. A key keeps its entry, and handles of streams come back, so entries are few. A cache
+/// that was found can belong to another stream by the time that its lock is held: the reader
+/// compares the key once more under that lock.
+template <class Cache>
+class stream_lookup {
+ public:
+  Cache* find(std::uintptr_t key) const noexcept {
+    auto* at = firsts_[hash(key)].load(std::memory_order_acquire);
+    while (at != nullptr && at->key != key) { at = at->next; }
+    return at == nullptr ? nullptr : at->cache.load(std::memory_order_acquire);
+  }
+  /// The place of a key's cache, made if there is none.
+  std::atomic<Cache*>& at(std::uintptr_t key) {
+    auto& first = firsts_[hash(key)];
+    for (auto* at = first.load(); at != nullptr; at = at->next) {
+      if (at->key == key) { return at->cache; }
+    }
+    auto& made = entries_.emplace_front(key, first.load());
+    first.store(&made, std::memory_order_release);
+    return made.cache;
+  }
+
+ private:
+  struct entry {
+    entry(std::uintptr_t of, entry* behind) noexcept : key(of), next(behind) {}
+    std::uintptr_t const key;
+    entry* const next;
+    std::atomic<Cache*> cache{nullptr};
+  };
+  static constexpr unsigned bits = 10;
+
+  static std::size_t hash(std::uintptr_t key) noexcept {
+    return (key * 0x9E3779B97F4A7C15U) >> (64U - bits);
+  }
+
+  std::array<std::atomic<entry*>, 1U << bits> firsts_{};
+  std::forward_list<entry> entries_;
+};
 
 /// Caches by stream, and the order among them. Guarded by the pool's mutex, but for `find` and
 /// `wants_mark`; takes the lock of one cache at a time.
@@ -71,14 +112,14 @@ class stream_registry {
       present_ = found;
       return *found;
     }
-    lookup_.reserve_one();
+    auto& place = lookup_.at(key.value);
     backend_.require_own(stream);
     auto& fresh = vacant();
     if (found != nullptr) {
       abandon(*found);
       *former = found;
     }
-    lookup_.set(key.value, &fresh);
+    place.store(&fresh, std::memory_order_release);
     fresh.stream = stream;
     std::lock_guard const held{fresh.lock};
     fresh.key = key;
@@ -101,7 +142,7 @@ class stream_registry {
   /// Ends a cache's use by its stream, whose last frees an event covers.
   void close(cache& which) {
     mark(which);
-    lookup_.erase(which.key.value);
+    lookup_.at(which.key.value).store(nullptr, std::memory_order_release);
     forget(which);
   }
 
