@@ -62,19 +62,16 @@ class central_allocator {
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
     // Memory behind unmarked frees of other streams cannot be had now. Their next frees mark it.
     if (streams_.unmarked_beside(&to)) { streams_.call_for_marks(); }
-    auto const behind_others = [&]() -> std::uintptr_t {
+    bool const crowded = store_.crowded();
+    for (bool const waits : {crowded, !crowded}) {
+      if (!waits) {
+        if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
+        if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
+        continue;
+      }
       if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
       flush(to, 0);
-      return store_.take(&to, bytes, effort::wait);
-    };
-    bool const crowded = store_.crowded();
-    if (crowded) {
-      if (auto const found = behind_others()) { return found; }
-    }
-    if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
-    if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
-    if (!crowded) {
-      if (auto const found = behind_others()) { return found; }
+      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     }
     if (auto const found = steal(to, which)) { return found; }
     flush_all();
@@ -228,11 +225,10 @@ class central_allocator {
  private:
   static constexpr std::size_t refill_bytes = std::size_t{64} << 10U;
 
-  // Small blocks come several at a time, fewer where slabs are full of holes: those would be left.
+  // Small blocks come several at a time.
   std::uintptr_t refill(cache& to, unsigned which) {
     auto const bytes = size_class::bytes(which);
-    auto const together = refill_bytes / (store_.heap().scattered() ? 4 : 1);
-    auto const wanted = std::clamp<std::size_t>(together / bytes, 1, 32);
+    auto const wanted = std::clamp<std::size_t>(refill_bytes / bytes, 1, 32);
     if (wanted > 1) {
       if (auto const first = store_.take(&to, bytes * wanted, effort::none)) {
         std::size_t kept = 1;

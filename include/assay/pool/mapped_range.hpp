@@ -129,10 +129,21 @@ class basic_mapped_range {
     return opened(at, bytes) ? at : 0;
   }
 
-  /// Takes back pieces that `map` gave, side by side; no work uses them any more. A piece that the
-  /// driver does not give up keeps its addresses.
+  /// Takes back pieces that `map` gave, side by side; no work uses them any more. One call unmaps
+  /// all of them where the driver takes that. A piece that the driver does not give up keeps its
+  /// addresses.
   void unmap(std::uintptr_t at, std::size_t bytes) noexcept {
-    detach(at, bytes, [&](auto&& gone) { release(gone.mapped()); });
+    auto first = pieces_.lower_bound(at);
+    auto const last = pieces_.lower_bound(at + bytes);
+    if (first == last) { return; }
+    auto const end = std::prev(last)->first + std::prev(last)->second.bytes;
+    bool const all = unmapped(first->first, end - first->first);
+    while (first != last) {
+      auto const each = first++;
+      if (!all && !unmapped(each->first, each->second.bytes)) { continue; }
+      check_noexcept(as_runtime(calls_.release(each->second.handle)));
+      pieces_.erase(each);
+    }
   }
 
  private:
@@ -140,7 +151,6 @@ class basic_mapped_range {
     std::size_t bytes;
     CUmemGenericAllocationHandle handle;
   };
-  using pieces = std::map<std::uintptr_t, piece>;
 
   static cudaError_t as_runtime(CUresult code) noexcept {
     return static_cast<cudaError_t>(code);  // the runtime took over the driver's numbers
@@ -192,25 +202,8 @@ class basic_mapped_range {
     return false;
   }
 
-  // Unmaps pieces that lie side by side, by one call where the driver takes that for all of them,
-  // and passes on each.
-  template <class F>
-  void detach(std::uintptr_t at, std::size_t bytes, F pass_on) noexcept {
-    auto first = pieces_.lower_bound(at);
-    auto const last = pieces_.lower_bound(at + bytes);
-    if (first == last) { return; }
-    auto const closed = [&](std::uintptr_t from, std::size_t length) {
-      return check_noexcept(as_runtime(calls_.unmap(from, length)));
-    };
-    auto const end = std::prev(last)->first + std::prev(last)->second.bytes;
-    bool const all = closed(first->first, end - first->first);
-    while (first != last) {
-      auto const each = first++;
-      if (all || closed(each->first, each->second.bytes)) { pass_on(pieces_.extract(each)); }
-    }
-  }
-  void release(piece const& gone) noexcept {
-    check_noexcept(as_runtime(calls_.release(gone.handle)));
+  bool unmapped(std::uintptr_t at, std::size_t bytes) noexcept {
+    return check_noexcept(as_runtime(calls_.unmap(at, bytes)));
   }
 
   std::uintptr_t room_for(std::size_t bytes, std::uintptr_t wish) const {
@@ -234,7 +227,7 @@ class basic_mapped_range {
   std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
   std::size_t bytes_ = 0;
-  pieces pieces_;
+  std::map<std::uintptr_t, piece> pieces_;
 };
 
 /// A range that the driver maps.

@@ -44,7 +44,6 @@ class basic_range_heap {
     std::vector<Point> after;  // at most one for each cache
   };
   using iterator = typename std::map<std::uintptr_t, range>::iterator;
-  using run = chunk_run;
 
   bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
@@ -74,9 +73,9 @@ class basic_range_heap {
   /// Chunks side by side that are wholly free in a range: of at most `most_bytes` together, and no
   /// more of them than make up `enough_bytes`. The first ones, unless one behind them is larger
   /// than they are together.
-  run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {
+  chunk_run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {
     auto const end = in->first + in->second.bytes;
-    run found{0, 0};
+    chunk_run found{0, 0};
     for (auto at = chunks_.lower_bound(in->first);
          at != chunks_.end() && at->first + at->second <= end && found.bytes < enough_bytes; ++at) {
       if (found.bytes + at->second > most_bytes) {
@@ -91,10 +90,12 @@ class basic_range_heap {
     }
     return found;
   }
-  run free_chunks(iterator in) const { return free_chunks(in, in->second.bytes, in->second.bytes); }
+  chunk_run free_chunks(iterator in) const {
+    return free_chunks(in, in->second.bytes, in->second.bytes);
+  }
 
   /// True if no chunk lies right before or behind what `free_chunks` found, or none it could join.
-  bool alone(run const& found) const {
+  bool alone(chunk_run const& found) const {
     if (!join_chunks_) { return true; }
     auto const first = chunks_.find(found.address);
     if (first != chunks_.begin()) {
@@ -105,7 +106,7 @@ class basic_range_heap {
   }
 
   /// Takes out what `free_chunks` found in a range.
-  void remove(iterator in, run const& found) {
+  void remove(iterator in, chunk_run const& found) {
     carve(in, found.address, found.bytes);
     forget_chunks(found.address, found.bytes);
     chunk_bytes_ -= found.bytes;
@@ -142,15 +143,10 @@ class basic_range_heap {
     return (next == chunks_.end() ? std::numeric_limits<std::uintptr_t>::max() : next->first) - end;
   }
 
-  /// Calls `f(address, bytes)` for every chunk, or those of a run.
+  /// Calls `f(address, bytes)` for every chunk.
   template <class F>
   void each_chunk(F f) const {
     for (auto const& [address, bytes] : chunks_) { f(address, bytes); }
-  }
-  template <class F>
-  void each_chunk(run const& in, F f) const {
-    auto const end = chunks_.lower_bound(in.address + in.bytes);
-    for (auto at = chunks_.lower_bound(in.address); at != end; ++at) { f(at->first, at->second); }
   }
 
   /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host

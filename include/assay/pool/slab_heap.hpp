@@ -51,10 +51,6 @@ class basic_slab_heap {
     return std::max(large_.largest_range(), small_.largest_range());
   }
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
-  /// True if slabs have more free than a slab that is not yet full explains.
-  bool scattered() const noexcept {
-    return small_.free_bytes() > slab_bytes() + (chunk_bytes() - free_bytes()) / 8;
-  }
 
   /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
   /// `before(range)`; 0 if there is none among `tries`. For a small block `accept_small(range)` is
@@ -132,7 +128,6 @@ class basic_slab_heap {
     std::array<chunk_run, 256> ranges{};
     std::size_t count = 0;
   };
-  bool has_unnoted() const noexcept { return unnoted_.count > 0; }
   /// Takes out what is set aside, for `give` after a wait for the device or for `set_aside`.
   unnoted_ranges take_unnoted() noexcept { return std::exchange(unnoted_, {}); }
   void set_aside(chunk_run range) noexcept {
