@@ -76,7 +76,7 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
   std::shared_ptr<state> state_;
 };
 
-/// The resource of `upstream`, with at most `max_bytes` live at a time. Allocation number
+/// Lets at most `max_bytes` of the resource of `upstream` be live at a time. Allocation number
 /// `fail_at`, counted from 1, throws; 0 stands for none.
 template <class Policy>
 struct limited {

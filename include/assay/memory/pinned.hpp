@@ -8,7 +8,8 @@
 
 namespace assay::mr {
 
-/// `cudaHostAlloc` and `cudaFreeHost`, visible to every device. `deallocate` waits for its stream.
+/// Allocates by `cudaHostAlloc`, visible to every device, and frees by `cudaFreeHost`. `deallocate`
+/// waits for its stream.
 class pinned_resource : public device_calls<pinned_resource> {
  public:
   static constexpr bool host_accessible = true;

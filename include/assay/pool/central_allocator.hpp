@@ -45,17 +45,17 @@ class central_allocator {
   slab_heap& heap() noexcept { return store_.heap(); }
   registry& streams() noexcept { return streams_; }
   registry const& streams() const noexcept { return streams_; }
-  /// Blocks of graphs that nobody says the end of.
+  /// Blocks of graphs that end without notice.
   block_map& kept_for_graphs() noexcept { return kept_for_graphs_; }
   std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
 
-  /// A block of a class for work on `to`; 0 where only waiting can help. The sources, cheapest
-  /// first:
-  /// 1. memory in order for `to`, then memory whose events have passed
-  /// 2. more of upstream within the heap's bound
-  /// 3. memory that `to` waits for on the device, then blocks that other streams keep
-  /// 4. all that streams keep, pieces of slabs
-  /// 5. more of upstream beyond the bound
+  /// A block of a class for work on `to`; 0 where only waiting can help. It tries these sources,
+  /// the cheapest first:
+  /// 1. Memory is in order for `to`, or its events have passed.
+  /// 2. Upstream has more within the heap's bound.
+  /// 3. The stream `to` waits on the device for memory, or for blocks that other streams keep.
+  /// 4. All caches and all slabs are emptied.
+  /// 5. Upstream has more beyond the bound.
   std::uintptr_t acquire(cache& to, unsigned which) {
     auto const bytes = size_class::sizes[which];
     if (auto const found = refill(to, which)) { return found; }
@@ -120,8 +120,8 @@ class central_allocator {
 
   /// Keeps blocks of a graph that is gone, but may still run, until the device has been waited for.
   void park(block_map& blocks) noexcept { parked_.merge(blocks); }
-  /// The same for a block of a stream that went without an event. In the heap it would join its
-  /// neighbours, and nobody could use those either.
+  /// Does so for a block of a stream that went without an event. In the heap the block would join
+  /// its neighbours, and make them wait too.
   bool park(std::uintptr_t address, unsigned which) noexcept {
     try {
       parked_.emplace(address, typename pool_capture<cache>::block{which, false, false});
@@ -156,8 +156,8 @@ class central_allocator {
     }
   }
 
-  /// Moves what the cache of the present stream has too much, after an event, and a quarter more,
-  /// so that not every free does so; false where nothing was to move.
+  /// Moves the excess of the present stream's cache to the heap, after an event. A quarter of the
+  /// limit moves too, so that not every free does so. False where nothing was to move.
   bool shed(cache& from) {
     if (kept_bytes_of(from) <= options_.stream_cache_bytes) { return false; }
     flush(from, options_.stream_cache_bytes / 4 * 3);

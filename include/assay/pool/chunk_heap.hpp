@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The pool's memory: what it has from upstream, what of it is free, and when it asks for more.
+/// The pool's memory from upstream: its free ranges, growth and trim.
 #pragma once
 
 #include <assay/memory/concepts.hpp>
@@ -30,9 +30,9 @@ enum class effort {
 
 /// How far the pool may grow for a block.
 enum class growth {
-  within,   ///< while what is reserved stays near the most that was ever held
-  beyond,   ///< up to the limit of the pool
-  instead,  ///< the same, after chunks that fit nothing have made room
+  within,   ///< while reserved memory stays near the peak of held memory
+  beyond,   ///< until the pool reaches its limit
+  instead,  ///< as beyond, after chunks that fit nothing have made room
 };
 
 /// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
@@ -45,8 +45,8 @@ enum class growth {
 ///  4. It leaves the mutex, maps the chunk, and enters the mutex again.
 ///  5. In one step it adds the chunk to the heap and takes its block.
 ///  6. Trim takes free chunks out of the heap under both locks, and unmaps them under `upstream_`.
-/// So nobody sees a chunk in the heap that is not mapped, and no address is mapped before it is
-/// unmapped. Only a holder of `upstream_` changes what is reserved, so `max_bytes` holds.
+/// So all chunks in the heap are mapped, and an address is unmapped before it is mapped again.
+/// Reserved memory changes under `upstream_` alone, so `max_bytes` holds.
 template <pool_backend Backend>
 class chunk_heap {
  public:
@@ -109,14 +109,14 @@ class chunk_heap {
         }));
   }
 
-  /// Gives back a block that nobody may use before `after`.
+  /// Gives back a block. Its next use comes after `after`.
   void give(std::uintptr_t address, std::size_t bytes, std::optional<order_point> after) noexcept {
     heap_.give(address, bytes, after);
   }
 
-  /// A block from a new chunk, or from what another thread has reserved meanwhile; 0 if there can
-  /// be none. The chunk has an eighth of what is reserved, and at least a step of growth, so that
-  /// there are few. Beyond the bound it has a quarter of a step. Asks for less and less while
+  /// A block from a new chunk, or from a chunk that another thread has reserved meanwhile; 0 if
+  /// there can be none. Chunks are few: each has an eighth of all reserved memory, and at least a
+  /// step of growth. Beyond the bound a chunk has a quarter of a step. Asks for less and less while
   /// upstream refuses. Leaves the mutex, and calls upstream without it.
   std::uintptr_t grow(cache* to, std::size_t bytes, growth how) {
     if (how != growth::instead && planned(to, bytes, how).bytes == 0) { return 0; }
@@ -128,13 +128,13 @@ class chunk_heap {
     return grow_by(plan, bytes);
   }
 
-  /// A block of what is free in slabs, down to single pieces.
+  /// Collects the free pieces of slabs, and takes a block of them.
   std::uintptr_t from_slabs(cache* to, std::size_t bytes) {
     return heap_.reclaim(slab_heap::slab_piece_bytes) == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
-  /// Returns chunks that are wholly free, and whose last use has passed, to upstream while at least
-  /// `keep_bytes` stay reserved; the largest ranges first. Says how many bytes. Leaves the mutex.
+  /// Returns chunks that are wholly free and out of use to upstream, the largest ranges first. At
+  /// least `keep_bytes` stay reserved. Says how many bytes went back. Leaves the mutex.
   std::size_t trim(std::size_t keep_bytes) {
     auto const alone = lock_upstream();
     (void)heap_.reclaim(slab_heap::slab_piece_bytes);
@@ -163,14 +163,14 @@ class chunk_heap {
     });
   }
 
-  // How much may be reserved before other means are tried. Of the quarter beyond the peak of what
-  // is live that the pool aims at, the rest is for rounding up to size classes and for holes.
+  // The pool tries other means before it reserves more than this. The pool aims at a quarter beyond
+  // the peak of live memory; size classes and holes take the rest of that quarter.
   std::size_t bound(std::size_t bytes) const noexcept {
     auto const peak = std::max(peak_held_bytes_, held_bytes() + bytes);
     return peak + std::max(peak / 6, rounded(options_.growth_bytes));
   }
 
-  // A time without the pool's mutex, and without a present stream.
+  // Leaves the pool's mutex and the present stream, and comes back to both.
   class outside {
    public:
     explicit outside(chunk_heap& of) noexcept
@@ -195,11 +195,11 @@ class chunk_heap {
     return std::unique_lock{upstream_};
   }
 
-  // What to ask upstream for.
+  // A request to upstream.
   struct plan {
-    std::size_t least;              // that the block needs
-    std::size_t bytes;              // to ask for first; 0 if there is no room
-    range_heap::iterator extended;  // a range right before the new chunk; `none()` if there is none
+    std::size_t least;              // the block needs this
+    std::size_t bytes;              // the first request; 0 if there is no room
+    range_heap::iterator extended;  // the range right before the new chunk, or `none()`
   };
 
   plan planned(cache* to, std::size_t bytes, growth how) {
@@ -210,7 +210,7 @@ class chunk_heap {
     auto const step =
         within ? std::max(options_.growth_bytes, reserved / 8) : options_.growth_bytes / 4;
     auto left = (most - std::min(most, reserved)) / page_bytes * page_bytes;
-    // The range that lacks least of the block, and has addresses behind it for what it lacks.
+    // The new chunk extends the range that lacks least of the block, where addresses are free.
     auto const extended = bytes <= slab_heap::small_bytes || !large.joins_chunks()
                               ? large.none()
                               : large.extensible(bytes, tries, [&](auto const& range) {
@@ -228,8 +228,8 @@ class chunk_heap {
   // Asks upstream as planned. Needs both locks, and leaves the mutex.
   std::uintptr_t grow_by(plan const& plan, std::size_t bytes) {
     auto& large = heap_.large();
-    // The block is cut from the front, so that the rest is beside the next chunk, and apart from
-    // ranges whose order it would else take over.
+    // The block is cut from the front. The rest is then beside the next chunk, and does not take
+    // over the order of ranges in front of it.
     std::uintptr_t begin = 0;
     std::size_t begun = 0;
     std::vector<order_point> after;
@@ -279,8 +279,8 @@ class chunk_heap {
     return returned;
   }
 
-  // Chunks that upstream needs to give a block of a size in one piece; none if it could not even
-  // then.
+  // Chunks that upstream needs back to give a block of a size in one piece; none if all free
+  // chunks are too few.
   std::vector<chunk_run> chunks_instead_of(std::size_t bytes) {
     auto const ranges = idle_ranges(effort::ask);
     auto left = heap_.chunk_bytes();

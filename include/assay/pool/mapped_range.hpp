@@ -55,9 +55,9 @@ struct mapping_calls {
 
 }  // namespace detail
 
-/// Addresses for several times the memory of a device, of which as much is backed by memory as was
-/// mapped. New memory goes to the lowest place that has room, next to what is there, so that blocks
-/// may span what was mapped at different times. Not safe for concurrent use.
+/// Addresses for several times the memory of a device, backed by memory piece by piece. New memory
+/// goes to the lowest place that has room, next to older memory, so that blocks may span both. Not
+/// safe for concurrent use.
 ///
 /// Only the device itself may use the memory; with `peer_access` all that can reach it, which
 /// `cudaDeviceEnablePeerAccess` does not change either way. Network cards may use it where the
@@ -91,18 +91,18 @@ class basic_mapped_range {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    // Holes between what stays mapped cost addresses only, of which there are plenty.
+    // Holes between pieces cost addresses alone, and there are plenty.
     bytes_ = (4 * total_bytes + page_bytes - 1) / page_bytes * page_bytes;
     check(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
   }
   basic_mapped_range(basic_mapped_range const&) = delete;
   basic_mapped_range& operator=(basic_mapped_range const&) = delete;
-  /// What is still mapped stays so, and the addresses with it.
+  /// Pieces that are still mapped stay mapped, and keep their addresses.
   ~basic_mapped_range() {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
-  /// How much of `bytes` that are mapped together can be unmapped by itself: an eighth, at least 1
+  /// The size of the pieces of a mapping of `bytes`, each unmapped by itself: an eighth, at least 1
   /// GiB. A piece takes some 60 us to map whatever its size (H100, driver 580), so there are few.
   static constexpr std::size_t piece_bytes(std::size_t bytes) noexcept {
     auto const eighth = (bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
@@ -192,8 +192,8 @@ class basic_mapped_range {
     return true;
   }
 
-  // Lets the devices use what is mapped; unmaps it, and is false, where there is no memory for
-  // that.
+  // Lets the devices use a new mapping. Unmaps it, and is false, where the driver has no memory to
+  // do so.
   bool opened(std::uintptr_t at, std::size_t bytes) {
     auto const allowed = calls_.set_access(at, bytes, access_.data(), access_.size());
     if (allowed == CUDA_SUCCESS) { return true; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to mr::pool: blocks for alignments above that of size classes.
+/// Internal to mr::pool: blocks for alignments that size classes do not have.
 #pragma once
 
 #include <assay/pool/size_class.hpp>

@@ -17,8 +17,8 @@
 
 namespace assay::mr {
 
-/// A handle to a pool on one device. Copies share the pool, which goes with the last of them after
-/// a wait for the device.
+/// A handle to a pool on one device. Copies share the pool. The last copy waits for the device and
+/// gives the memory back.
 ///
 /// Streams may be destroyed at any time, with work pending, and their handles may come back. So
 /// every call asks the driver for the stream's capture status. `allocate` also asks for the
@@ -28,9 +28,9 @@ namespace assay::mr {
 /// and `capture` before each capture; the pool then asks the driver nothing for what a stream had
 /// before.
 ///
-/// Per-thread default streams are kept apart by thread. What a thread kept is reclaimed after it
-/// has ended. A stream of another device is refused with `std::invalid_argument`. With a handle
-/// that names a default stream (0, legacy, per-thread) the pool's device must be current.
+/// Per-thread default streams are kept apart by thread. The pool reclaims the memory of a
+/// thread that has ended. A stream of another device is refused with `std::invalid_argument`. With
+/// a handle that names a default stream (0, legacy, per-thread) the pool's device must be current.
 template <pool_backend Backend>
 class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
  public:
@@ -85,7 +85,7 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
     }
   }
 
-  /// Gives up what is kept for a stream that is about to be destroyed. Does not synchronise. No
+  /// Gives the cache of a stream up, before the stream is destroyed. Does not synchronise. No
   /// other thread may use the stream with this pool meanwhile.
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
@@ -99,8 +99,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// given back later.
   capture_hold capture(::cuda::stream_ref stream) { return {core_, core_->begin_capture(stream)}; }
 
-  /// Sizes are those of blocks, up to 1/8 above what was asked for; `peak_bytes` includes what
-  /// streams kept for themselves.
+  /// Counts blocks, which are up to 1/8 larger than requests. `peak_bytes` includes the caches of
+  /// streams.
   statistics stats() const { return core_->stats(); }
 
   /// Checked mode: throws `std::logic_error` with all that was wrong with frees since the last

@@ -41,7 +41,7 @@ struct pool_capture {
   block_map blocks;
 };
 
-/// All captures whose graphs exist. Guarded by the pool's mutex, but for `any_live()`.
+/// The captures of all graphs that exist. Guarded by the pool's mutex, but for `any_live()`.
 template <class Cache>
 class capture_set {
  public:

@@ -107,9 +107,8 @@ class pool_core : pool_parts<Backend> {
     return central_.trim(options_.initial_bytes);
   }
 
-  /// Counts since the pool was opened. Sizes are those of blocks: up to 1/8 above what was asked
-  /// for. `peak_bytes` is the most that was out of the central heap at one time: what was live, and
-  /// what streams kept.
+  /// Counts since the pool was opened. They count blocks, which are up to 1/8 larger than requests.
+  /// `peak_bytes` is the most that was out of the central heap at one time, live or in caches.
   statistics stats() {
     std::lock_guard const lock{mutex_};
     auto all = central_.count();

@@ -27,7 +27,7 @@ struct live_block {
   std::uint64_t thread;  ///< token of the thread that allocated it
 };
 
-/// Which blocks are live, and what was wrong with frees. Safe for concurrent use.
+/// Notes live blocks, and frees that were wrong. Safe for concurrent use.
 template <class Block>
 class basic_pool_ledger {
  public:

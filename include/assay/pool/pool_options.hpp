@@ -19,19 +19,21 @@ namespace assay::mr {
 
 /// The policy of a stream-ordered pool of device memory; `mr::pool{10_GiB}` reserves 10 GiB.
 ///
-/// Beside live blocks a pool keeps four kinds of memory: the rounding up to size classes, the
-/// caches of streams, slabs of up to 8 MiB for blocks up to 256 KiB, and free pieces between
-/// blocks.
+/// Beside live blocks a pool keeps four kinds of memory:
+/// - Size classes round requests up.
+/// - Each stream has a cache.
+/// - Slabs of up to 8 MiB serve blocks up to 256 KiB.
+/// - Free pieces lie between blocks.
 ///
 /// The pool reserves more while it then holds at most a sixth, or one step of growth, above the
-/// most that was ever in use. Beyond that it first takes memory that its stream must wait for, and
-/// collects the free memory of slabs and of the caches of streams; then it reserves a quarter of a
-/// step. A step of growth is an eighth of what is reserved where that is more than `growth_bytes`.
+/// most that was ever in use. Beyond that bound it first takes memory that a stream must wait for,
+/// and collects the free memory of slabs and of caches. Then it reserves a quarter of a step. A
+/// step of growth is an eighth of all reserved memory, and at least `growth_bytes`.
 struct pool {
   std::size_t initial_bytes = 0;  ///< reserved at opening
   std::size_t max_bytes = 0;      ///< never reserve more; 0 is what the card, or upstream, has
   std::size_t growth_bytes = std::size_t{64} << 20U;  ///< a step of growth
-  /// What one stream may keep free for itself. Beyond it the stream's oldest blocks go to the
+  /// One stream may keep as much free for itself. Beyond it the stream's oldest blocks go to the
   /// central heap. Blocks of more than an eighth of it go there at once.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;
   /// The program promises `release(stream)` before it destroys a stream that it used with the pool,
@@ -92,11 +94,11 @@ struct pool {
   bool operator==(pool const&) const = default;
 };
 
-/// What the pool's logic needs of CUDA. `key` makes no call of the driver; the handles of one
+/// CUDA, as the pool's logic needs it. `key` makes no call of the driver; the handles of one
 /// stream have one key. `identify` gives the number of a stream that is not captured; no other
 /// stream of the process ever has it. `require_own` throws for a stream of another device.
 /// `allocate` returns 0 when upstream has no room, and throws for other failures; where chunks are
-/// `contiguous`, ranges may span those that are neighbours. A chunk is made of pieces of
+/// `contiguous`, ranges may span neighbours. A chunk is made of pieces of
 /// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
 /// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
 /// not taken. `synchronize` waits for all work of the device. No call may

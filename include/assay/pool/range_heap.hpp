@@ -121,8 +121,8 @@ class basic_range_heap {
     return found;
   }
 
-  /// The largest range of less than `bytes`, among `tries`, that `accept` takes and that has room
-  /// behind it for what it lacks; `none()` if there is none.
+  /// The largest range of less than `bytes`, among `tries`, that `accept` takes. No chunk lies
+  /// behind it where the missing bytes go. `none()` if there is none.
   template <class Accept>
   iterator extensible(std::size_t bytes, int tries, Accept accept) {
     auto at = by_size_.lower_bound({bytes, 0});
@@ -134,7 +134,7 @@ class basic_range_heap {
     }
     return none();
   }
-  /// How many addresses right behind a range no chunk has.
+  /// Counts the addresses right behind a range that no chunk has.
   std::size_t room_behind(iterator range) const {
     auto const end = range->first + range->second.bytes;
     auto const next = chunks_.lower_bound(end);
@@ -150,7 +150,7 @@ class basic_range_heap {
   }
 
   /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host
-  /// only for a range without neighbours, or whose neighbours wait for other caches.
+  /// only for a range without neighbours, or beside ranges that wait for other caches.
   void insert(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
     auto const high = by_address_.lower_bound(address);
     auto const low = high == by_address_.begin() ? by_address_.end() : std::prev(high);
@@ -190,8 +190,8 @@ class basic_range_heap {
   }
   iterator none() noexcept { return by_address_.end(); }
 
-  /// Cuts `bytes` off the end of a range, or, where there is room for that, as near to its end as
-  /// makes their address a multiple of `alignment` (a power of two). Throws, if it does, before it
+  /// Cuts `bytes` off the end of a range. Where there is room for that, the block begins at a
+  /// multiple of `alignment` (a power of two). Throws, if it does, before it
   /// changes anything; never where `alignment` is 1: no node is made then.
   std::uintptr_t take(iterator from, std::size_t bytes, std::size_t alignment = 1) {
     auto const end = from->first + from->second.bytes;

@@ -17,17 +17,17 @@
 
 namespace assay::mr {
 
-/// Two heaps of free ranges: one for large blocks, and one for small blocks, whose slabs are cut
-/// from the first. A small block that lives long so holds a slab, and not the space between large
-/// blocks. Free pieces of slabs go back. Not safe for concurrent use.
+/// Two heaps of free ranges: one for large blocks, and one for small blocks. Slabs of the second
+/// are cut from the first. A small block that lives long so holds a slab, and not the space between
+/// large blocks. Free pieces of slabs go back. Not safe for concurrent use.
 template <class Point>
 class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
   /// The largest slab. A slab has a power of two of bytes, and at most a 32nd of all memory, so
-  /// that one slab that is not full is little of it. Where that has no room, a slab is a page or
-  /// one block.
+  /// that one slab that is not full is little of it. Without room for that, a slab is a page or one
+  /// block.
   static constexpr std::size_t most_slab_bytes = std::size_t{8} << 20U;
   /// The size of the pieces of a slab that can be given up by themselves.
   static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
@@ -53,8 +53,8 @@ class basic_slab_heap {
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
 
   /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
-  /// `before(range)`; 0 if there is none among `tries`. For a small block `accept_small(range)` is
-  /// asked in its place of what is left of slabs.
+  /// `before(range)`; 0 if there is none among `tries`. `accept_small(range)` is
+  /// asked of ranges in slabs, which serve small blocks first.
   template <class AcceptSmall, class Accept, class Before>
   std::uintptr_t take(std::size_t bytes, int tries, AcceptSmall accept_small, Accept accept,
                       Before before) {
@@ -63,7 +63,7 @@ class basic_slab_heap {
       if (found == large_.none()) { return 0; }
       before(found->second);
       // In a range where much more is to come, pages at the end: blocks then leave whole ones
-      // behind. What fills the range comes from its front, so that the rest is one range again once
+      // behind. Blocks that fill the range come from its front. The rest is one range again once
       // the small blocks at its end are given up.
       bool const roomy = found->second.bytes / 4 >= bytes;
       return roomy ? large_.take(found, bytes, alignment(bytes)) : large_.take_front(found, bytes);
@@ -97,8 +97,8 @@ class basic_slab_heap {
     }
   }
 
-  /// Gives back what `take` gave, or a part of it that is small if that was. Where the host has no
-  /// memory to note it, it is set aside.
+  /// Gives back what `take` gave, or a part of it that is small if that was. The range is set
+  /// aside if the host has no memory to note it.
   void give(std::uintptr_t address, std::size_t bytes, std::optional<Point> after) noexcept {
     try {
       std::vector<Point> points;
@@ -128,7 +128,8 @@ class basic_slab_heap {
     std::array<chunk_run, 256> ranges{};
     std::size_t count = 0;
   };
-  /// Takes out what is set aside, for `give` after a wait for the device or for `set_aside`.
+  /// Takes out all ranges that are set aside, for `give` after a wait for the device, or for
+  /// `set_aside`.
   unnoted_ranges take_unnoted() noexcept { return std::exchange(unnoted_, {}); }
   void set_aside(chunk_run range) noexcept {
     if (unnoted_.count < unnoted_.ranges.size()) {
@@ -167,7 +168,7 @@ class basic_slab_heap {
     return whole.bytes;
   }
 
-  // Makes a slab of memory that is nobody's, and cuts a block off its front.
+  // Makes a slab of free memory, and cuts a block off its front.
   std::uintptr_t first_of(std::uintptr_t address, std::size_t slab, std::size_t bytes,
                           std::vector<Point> after) {
     try {

@@ -46,8 +46,8 @@ class spin_lock {
 };
 
 /// The name of a stream in the pool's lookup. `value` is the stream's handle, or stands for the
-/// default stream of a thread. `token` is 0, or that of the thread whose default stream it is: a
-/// later thread may have the same value, and no other thread ever has the same token.
+/// default stream of a thread. `token` is 0, or the token of the thread that has this default
+/// stream: a later thread may have an equal value, and no other thread ever has an equal token.
 struct stream_key {
   std::uintptr_t value = 0;
   std::uint64_t token = 0;
@@ -60,8 +60,8 @@ inline stream_key thread_key() noexcept {
   return {(std::uintptr_t{1} << 63U) | me.index, me.token};
 }
 
-/// Everything that the pool keeps for one stream. A cache whose stream has gone serves another
-/// stream later, and is never destroyed before the pool.
+/// Everything that the pool keeps for one stream. A cache outlives its stream: it serves another
+/// stream later, and goes with the pool.
 template <class Backend>
 struct stream_cache {
   using stream_type = typename Backend::stream_type;
@@ -75,15 +75,15 @@ struct stream_cache {
   bool open = false;      ///< serves the stream `key`
   bool captured = false;  ///< a `capture_hold` is open for the stream
   stream_key key;
-  std::uint64_t id = 0;        ///< of the stream, which no other stream of the process ever has
-  std::uint64_t epoch = 1;     ///< of frees that happen now
+  std::uint64_t id = 0;     ///< the stream's number, which no other stream of the process ever has
+  std::uint64_t epoch = 1;  ///< the epoch of frees that happen now
   std::uint64_t answered = 0;  ///< the last call for marks that this cache has followed
   std::size_t cached_bytes = 0;
   std::size_t unmarked_bytes = 0;  ///< freed since the last event
   std::uint64_t allocations = 0, deallocations = 0, misses = 0;
   std::uint64_t allocated_bytes = 0, deallocated_bytes = 0;
   /// Free blocks by class, the oldest first. The stream takes the newest, which is most likely
-  /// still in a cache. Others take the oldest, whose work is most likely done.
+  /// still in a cache. Others take the oldest, which are most likely out of use.
   std::array<std::vector<free_block>, size_class::count> lists;
   unsigned lists_used = 0;  ///< all lists from here on are empty
 
@@ -97,7 +97,7 @@ struct stream_cache {
 
   // The following need `lock`.
 
-  /// True if the cache is that of `who`, and no hold is open for it.
+  /// True if the cache serves `who`, and no hold is open for it.
   bool serves(stream_key const& who) const noexcept { return open && key == who && !captured; }
 
   void count_allocation(std::size_t block_bytes) noexcept {

@@ -19,10 +19,10 @@
 
 namespace assay::mr {
 
-/// A map from keys to caches with one writer at a time (who holds the pool's mutex) and any number
-/// of readers. A key keeps its entry, and handles of streams come back, so entries are few. A cache
-/// that was found can belong to another stream by the time that its lock is held: the reader
-/// compares the key once more under that lock.
+/// A map from keys to caches with one writer at a time (the holder of the pool's mutex) and any
+/// number of readers. A key keeps its entry, and handles of streams come back, so entries are few.
+/// A cache that was found can belong to another stream by the time that its lock is held: the
+/// reader compares the key once more under that lock.
 template <class Cache>
 class stream_lookup {
  public:
@@ -67,8 +67,8 @@ class stream_lookup {
 /// for the event remembers the epoch, and need not wait for those frees again. Epochs never go
 /// back, not even when a cache passes to another stream, so an order that was true stays true.
 ///
-/// Nobody may name a stream that could have been destroyed. So the registry names the stream of the
-/// current call alone (`present`), unless handles are trusted. Streams record events for others
+/// A stream that could have been destroyed must not be named. So the registry names the stream of
+/// the current call alone (`present`), unless handles are trusted. Streams record events for others
 /// when others ask for it: `call_for_marks` makes every stream record one at its next free.
 template <class Backend>
 class stream_registry {
@@ -139,7 +139,7 @@ class stream_registry {
   }
   void come_back(cache const* present) noexcept { present_ = present; }
 
-  /// Ends a cache's use by its stream, whose last frees an event covers.
+  /// Ends a cache's use by its stream, after an event that covers the last frees.
   void close(cache& which) {
     mark(which);
     lookup_.at(which.key.value).store(nullptr, std::memory_order_release);
@@ -239,7 +239,7 @@ class stream_registry {
     return other < which.seen.size() ? which.seen[other] : 0;
   }
 
-  /// Ends a cache's use by a stream that nobody can name any more. Only a wait for the device
+  /// Ends a cache's use by a stream that cannot be named any more. Only a wait for the device
   /// orders the frees that no event covers. Such a free shows that streams end in this program, and
   /// from then on every free records an event.
   void abandon(cache& which) {
@@ -276,7 +276,7 @@ class stream_registry {
       closed_.erase(at);
       std::lock_guard const held{old.lock};
       old.unmarked_bytes = 0;
-      old.seen.clear();  // the next stream has waited for nobody
+      old.seen.clear();  // the next stream has waited for no other yet
       return old;
     }
     closed_.reserve(caches_.size() + 1);
