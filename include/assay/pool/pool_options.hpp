@@ -22,7 +22,7 @@ namespace assay::mr {
 /// Beside live blocks a pool keeps four kinds of memory:
 /// - Size classes round requests up.
 /// - Each stream has a cache.
-/// - Slabs of up to 8 MiB serve blocks up to 256 KiB.
+/// - Slabs of 2 MiB serve blocks up to 256 KiB.
 /// - Free pieces lie between blocks.
 ///
 /// The pool reserves more while it then holds at most a sixth, or one step of growth, above the

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -25,17 +24,14 @@ class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
-  /// The largest slab. A slab has a power of two of bytes, and at most a 32nd of all memory, so
-  /// that one slab that is not full is little of it. Without room for that, a slab is a page or one
-  /// block.
-  static constexpr std::size_t most_slab_bytes = std::size_t{8} << 20U;
   /// The size of the pieces of a slab that can be given up by themselves.
   static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
   /// Free pieces that make up as much go back by themselves, fewer when they are asked for. Over
   /// the traces of tests/pool/pool_reserved.cpp slabs that give up each piece at once scatter
   /// small blocks so far that ten times as many pages are mapped anew.
   static constexpr std::size_t returned_bytes = std::size_t{512} << 10U;
-  /// The unit that upstream maps.
+  /// The unit that upstream maps, and the size of a slab. Where no range has a page, a slab is one
+  /// block.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
   using heap = basic_range_heap<Point>;
@@ -73,7 +69,7 @@ class basic_slab_heap {
       before(found->second);
       return small_.take(found, bytes);
     }
-    for (auto const slab : {slab_bytes(), page_bytes, bytes}) {
+    for (auto const slab : {page_bytes, bytes}) {
       auto const room = large_.find(slab, tries, accept);
       if (room == large_.none()) { continue; }
       before(room->second);
@@ -87,7 +83,7 @@ class basic_slab_heap {
   /// off its front. 0 where the host has no memory for a slab: the chunk is free then.
   std::uintptr_t add(std::uintptr_t address, std::size_t chunk, std::size_t piece_bytes,
                      std::size_t bytes) {
-    auto const taken = bytes > small_bytes ? bytes : std::min(slab_bytes(), chunk);
+    auto const taken = bytes > small_bytes ? bytes : page_bytes;
     large_.add(address, chunk, piece_bytes, taken);
     if (bytes > small_bytes) { return address; }
     try {
@@ -148,10 +144,6 @@ class basic_slab_heap {
   }
 
  private:
-  std::size_t slab_bytes() const noexcept {
-    return std::clamp(std::bit_floor(large_.chunk_bytes() / 32), page_bytes, most_slab_bytes);
-  }
-
   // A block of a page or more begins on a page.
   static constexpr std::size_t alignment(std::size_t bytes) noexcept {
     return bytes < page_bytes ? 1 : page_bytes;
