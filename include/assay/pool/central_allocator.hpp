@@ -56,7 +56,8 @@ class central_allocator {
   /// 3. The stream `to` waits on the device for memory, or for blocks that other streams keep.
   /// 4. All caches and all slabs are emptied.
   /// 5. Upstream has more beyond the bound.
-  std::uintptr_t acquire(cache& to, unsigned which) {
+  /// 6. After a wait chunks that fit nothing make room for one that does.
+  std::uintptr_t acquire(cache& to, unsigned which, bool after_wait) {
     auto const bytes = size_class::sizes[which];
     if (auto const found = refill(to, which)) { return found; }
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
@@ -77,13 +78,8 @@ class central_allocator {
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
-    return store_.grow(&to, bytes, growth::beyond);
-  }
-
-  /// The same after a wait: chunks that fit nothing make room for one that does.
-  std::uintptr_t acquire_after_wait(cache& to, unsigned which) {
-    if (auto const found = acquire(to, which)) { return found; }
-    return store_.grow(&to, size_class::sizes[which], growth::instead);
+    if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
+    return after_wait ? store_.grow(&to, bytes, growth::instead) : 0;
   }
 
   /// A block that nothing precedes, whatever stream uses it; 0 where only waiting can help.
@@ -159,7 +155,10 @@ class central_allocator {
   /// Moves the excess of the present stream's cache to the heap, after an event. A quarter of the
   /// limit moves too, so that not every free does so. False where nothing was to move.
   bool shed(cache& from) {
-    if (kept_bytes_of(from) <= options_.stream_cache_bytes) { return false; }
+    {
+      std::lock_guard const held{from.lock};
+      if (from.cached_bytes <= options_.stream_cache_bytes) { return false; }
+    }
     flush(from, options_.stream_cache_bytes / 4 * 3);
     return true;
   }
@@ -245,11 +244,6 @@ class central_allocator {
       }
     }
     return store_.take(&to, bytes, effort::none);
-  }
-
-  static std::size_t kept_bytes_of(cache& of) {
-    std::lock_guard const held{of.lock};
-    return of.cached_bytes;
   }
 
   std::uintptr_t steal(cache& to, unsigned which) {

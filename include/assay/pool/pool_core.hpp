@@ -228,8 +228,7 @@ class pool_core : pool_parts<Backend> {
       std::lock_guard const held{mine.lock};
       if (auto const found = mine.pop(which)) { return found; }
     }
-    auto const found =
-        after_wait ? central_.acquire_after_wait(mine, which) : central_.acquire(mine, which);
+    auto const found = central_.acquire(mine, which, after_wait);
     if (found == 0) { return 0; }
     std::lock_guard const held{mine.lock};
     mine.count_allocation(size_class::sizes[which]);

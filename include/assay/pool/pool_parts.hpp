@@ -102,8 +102,11 @@ class pool_parts {
       found = central_.acquire_unordered(bytes);
       if (found == 0) { return 0; }
       hold = captures_.of(key);
+      if (hold == nullptr) {
+        central_.give_unused(found, bytes);
+        return 0;
+      }
       try {
-        if (hold == nullptr) { return central_.give_unused(found, bytes), 0; }
         hold->blocks.emplace(found, typename capture_type::block{which, true});
       } catch (...) {
         central_.give_unused(found, bytes);
