@@ -138,8 +138,9 @@ struct stream_cache {
 
   /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
   void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
-    auto const shed_of = [&](unsigned which, std::size_t kept_bytes) {
+    auto const shed_of = [&](unsigned which, std::size_t kept_bytes) -> std::size_t {
       auto const bytes = size_class::sizes[which];
+      if (lists[which].empty()) { return 0; }  // most are
       return std::min(lists[which].size(), (kept_bytes - keep_bytes + bytes - 1) / bytes);
     };
     std::size_t blocks = 0;
