@@ -1,8 +1,8 @@
 // assay-test-timeout: 1800
 // SPDX-License-Identifier: Apache-2.0
 // Two pools under a storm of eight threads on a GPU: kernels look for their tag in every block that
-// they wrote, while streams end without notice, graphs replay, and memory runs out. About 20 s;
-// ASSAY_FULL=1 makes ten million operations.
+// they wrote, while streams end without notice, graphs replay, and memory runs out. ASSAY_FULL=1
+// makes ten million operations.
 #include "catch.hpp"
 #include "pool/tags.cuh"
 
@@ -303,7 +303,7 @@ TEST_CASE("a storm on two pools: no block is wrong, lost or leaked") {
   INFO("seed " << seed);
   wrong_count const wrong;
   counts done;
-  constexpr std::size_t most = 24_MiB;  // twice what is live on average, so it runs full
+  constexpr std::size_t most = 24_MiB;  // the storm fills it now and then
   std::array const pools{
       readable({.max_bytes = most, .growth_bytes = 16_MiB, .stream_cache_bytes = 16_MiB})
           .open(place),

@@ -24,7 +24,7 @@ namespace assay::mr {
 ///
 /// Invariants:
 ///  1. A free block is in one place: a list of a stream's cache, the central heap (large blocks'
-///     part, or slabs), a capture, or parked behind a graph.
+///     part, or slabs), a capture, parked behind a graph, or with the thread that extends it.
 ///  2. Work on a stream may reuse a block of the stream's cache at once: in stream order the last
 ///     use of the block comes before its `deallocate` call.
 ///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache

@@ -102,7 +102,7 @@ struct pool {
 /// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
 /// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
 /// not taken. `synchronize` waits for all work of the device. No call may
-/// disturb a capture. `capturing` says
+/// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `capturing` says
 /// whether the stream is captured. `thread_token` is the number of this thread, never 0.
 template <class B>
 concept pool_backend = requires(B& backend, typename B::stream_type stream,
