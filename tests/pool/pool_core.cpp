@@ -637,17 +637,18 @@ TEST_CASE("a free range that growth extends is nobody else's meanwhile, and come
   bool const refused = GENERATE(false, true);
   bench at{{.growth_bytes = 2_MiB, .stream_cache_bytes = 0}, 1};
   at.leave(at.a, at.take(at.a, 8_MiB), 8_MiB);  // is extended by 2 MiB
-  std::future<std::string> theirs;
+  std::future<void*> theirs;
   at.device.while_mapping = [&] {
     if (refused) { (void)at.device.reserve(56_MiB); }
-    theirs = std::async(std::launch::async, [&] {  // finds no range, and waits for the growth
-      return test::message_of([&] { at.take(at.b, 8_MiB); });
-    });
-    theirs.wait_for(std::chrono::milliseconds{50});
+    theirs = std::async(std::launch::async, [&] { return at.pool->allocate(at.b, 8_MiB); });
+    theirs.wait_for(std::chrono::milliseconds{50});  // it finds no range, and waits
   };
-  auto const ours = test::message_of([&] { at.take(at.a, 10_MiB); });
-  CHECK((ours == "nothing was thrown") != refused);
-  CHECK(theirs.get() == "nothing was thrown");
+  void* ours = nullptr;
+  auto const told = test::message_of([&] { ours = at.pool->allocate(at.a, 10_MiB); });
+  CHECK((ours != nullptr) != refused);
+  CHECK((told == "nothing was thrown") != refused);
+  at.device.take(at.b, theirs.get(), 8_MiB, 1);
+  if (!refused) { at.device.take(at.a, ours, 10_MiB, 2); }
   CHECK(at.device.violations == 0);
   CHECK(*at.pool->stats().reserved_bytes == (refused ? 8_MiB : 18_MiB));
 }
