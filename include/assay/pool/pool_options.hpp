@@ -5,6 +5,7 @@
 
 #include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
+#include <assay/core/units.hpp>  // for mr::pool{1_GiB}
 #include <assay/memory/request.hpp>
 #include <assay/pool/stream_registry.hpp>
 
