@@ -63,15 +63,15 @@ pipeline const streams{workloads::vector_add<float>{}, mr::pool{1_GiB}};
 }  // namespace
 
 TEST_CASE("describe() shows each field of a device's memory policy", "[axes]") {
-  require_each_field_told<9>(mr::pool{});
-  require_each_field_told<9>(mr::pool{10_GiB});
+  require_each_field_told<8>(mr::pool{});
+  require_each_field_told<8>(mr::pool{10_GiB});
   require_each_field_told<2>(mr::async{});
   require_each_field_told<1>(mr::managed{});
 }
 
 TEST_CASE("describe() names the fields of memory policies", "[axes]") {
-  CHECK(describe(mr::pool{.initial_bytes = 10_GiB, .growth_before_steal = false}) ==
-        "mr::pool{10 GiB, growth_before_steal=false}");
+  CHECK(describe(mr::pool{.initial_bytes = 10_GiB, .mapped = false}) ==
+        "mr::pool{10 GiB, mapped=false}");
   CHECK(describe(mr::pool{.max_bytes = 2_GiB, .checked = true, .mapped = false}) ==
         "mr::pool{0 bytes, max_bytes=2 GiB, checked, mapped=false}");
   CHECK(describe(mr::async{.release_threshold_bytes = 0}) ==
@@ -108,11 +108,11 @@ TEST_CASE("a changed axis is found by == even where its text is the same", "[axe
   transfer::link_costs const slow{.to_device_bytes_per_second = 1e9};
   auto const one = streams.with(transfer::overlapped{.costs = slow});
   auto const other = streams.with(transfer::overlapped{.costs = transfer::link_costs{}})
-                         .with(mr::pool{.initial_bytes = 1_GiB, .growth_before_steal = false});
+                         .with(mr::pool{.initial_bytes = 1_GiB, .mapped = false});
   REQUIRE(describe(one.transfer) == describe(other.transfer));
   CHECK(changed_axes(one, other) == strings{"memory", "transfer"});
   CHECK(labels_of(one, other) == strings{"mr::pool{1 GiB}, transfer::overlapped{caller's costs}",
-                                         "mr::pool{1 GiB, growth_before_steal=false}, "
+                                         "mr::pool{1 GiB, mapped=false}, "
                                          "transfer::overlapped{caller's costs} (2)"});
 }
 

@@ -41,9 +41,9 @@ auto fields_of(T& of) {
     auto& [a, b, c, d, e, f] = of;
     return std::tie(a, b, c, d, e, f);
   } else {
-    static_assert(Count == 9, "add a branch with this number of names");
-    auto& [a, b, c, d, e, f, g, h, i] = of;
-    return std::tie(a, b, c, d, e, f, g, h, i);
+    static_assert(Count == 8, "add a branch with this number of names");
+    auto& [a, b, c, d, e, f, g, h] = of;
+    return std::tie(a, b, c, d, e, f, g, h);
   }
 }
 
