@@ -14,7 +14,7 @@ LAYERS = [
     {"version", "core", "stats"},
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer", "arrays", "pool"},
-    {"workload", "comm"},
+    {"workload", "comm", "dispatch"},
     {"pipeline"},
     {"rig"},
     {"machine"},
@@ -28,6 +28,8 @@ LAYERS = [
 # Headers of a high room that stand lower: they know no CUDA and no policy.
 LOWERED = {
     "measure/clock.hpp": 0,
+    "machine/environment.hpp": 1,
+    "machine/host_environment.hpp": 1,
 }
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
 RAISED = {

@@ -34,6 +34,19 @@
 #include <assay/core/requirements.hpp>
 #include <assay/core/system_clock.hpp>
 #include <assay/core/units.hpp>
+#include <assay/dispatch/choose.hpp>
+#include <assay/dispatch/costs.hpp>
+#include <assay/dispatch/crossover.hpp>
+#include <assay/dispatch/curve.hpp>
+#include <assay/dispatch/engine.hpp>
+#include <assay/dispatch/estimate.hpp>
+#include <assay/dispatch/facts.hpp>
+#include <assay/dispatch/file.hpp>
+#include <assay/dispatch/machine_terms.hpp>
+#include <assay/dispatch/next_size.hpp>
+#include <assay/dispatch/path.hpp>
+#include <assay/dispatch/sampling.hpp>
+#include <assay/dispatch/task.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/streaming_copy.hpp>
 #include <assay/host/worker_team.hpp>
@@ -44,6 +57,7 @@
 #include <assay/machine/littles_law.hpp>
 #include <assay/machine/nvml_watch.hpp>
 #include <assay/measure/axes.hpp>
+#include <assay/measure/calibrate.hpp>
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/cell_size.hpp>
@@ -63,6 +77,7 @@
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/profile.hpp>
+#include <assay/measure/regret.hpp>
 #include <assay/measure/remote_subject.hpp>
 #include <assay/measure/serve.hpp>
 #include <assay/measure/subject.hpp>

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `costs`: what a task costs on each path of a machine, and the choice between paths.
+#pragma once
+
+#include <assay/dispatch/curve.hpp>
+#include <assay/dispatch/estimate.hpp>
+#include <assay/dispatch/facts.hpp>
+#include <assay/dispatch/machine_terms.hpp>
+#include <assay/dispatch/path.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// A part of a prediction: `fork`, `copies in`, `work`, `copies back` or `sync`.
+struct item {
+  std::string_view name;
+  estimate cost;
+};
+
+/// The predicted time of one call on one path, with its items.
+///
+/// The interval holds the median of repeated calls of 9 new sizes in 10. Beyond the calibrated
+/// sizes, `extrapolated` is set and the interval is a guess.
+struct prediction {
+  path where;
+  estimate total;
+  std::vector<item> items;
+  bool extrapolated = false;
+
+  /// `host{4}: 41 us [39, 44]: fork 6.0 us, work 35 us`.
+  std::string describe() const {
+    auto text = where.describe() + ": " + in_words(total);
+    for (auto const& each : items) {
+      text += (&each == items.data() ? ": " : ", ") + std::string{each.name} + ' ' +
+              short_text(each.cost.seconds);
+    }
+    return extrapolated ? text + " (outside the calibrated sizes)" : text;
+  }
+};
+
+/// The measurements of one path.
+struct path_costs {
+  path where = on::host{1};
+  /// Whole calls with all arrays where the path wants them: a fork or a sync is part of each.
+  std::vector<knot> knots{};
+  double scale = 1;     ///< as in `curve`
+  std::string wrong{};  ///< the first wrong result, where there are no knots
+};
+
+/// All that calibration finds out about a task, as the file keeps it.
+struct measurements {
+  std::string task;
+  std::vector<path_costs> paths;
+  machine_terms machine{};
+  std::string cpu{}, compiler{}, started_at{};
+  int cores = 0;
+  std::uint64_t seed = 0;
+  int held_out = 0;            ///< the number of sizes that decided the intervals
+  double expected_regret = 0;  ///< at the end of calibration, as a share
+};
+
+/// The costs of one task on one machine. Calls of const members from several threads are safe.
+class costs {
+ public:
+  /// Throws `std::invalid_argument` where no path computes right results, for a path that is there
+  /// twice, and for knots that are no curve.
+  explicit costs(measurements of) : all_(std::move(of)) {
+    std::string why = all_.paths.empty() ? ": name one" : "";
+    for (std::size_t i = 0; i < all_.paths.size(); ++i) {
+      auto const& each = all_.paths[i];
+      if (index_of(each.where) != i) {
+        throw std::invalid_argument(each.where.describe() + " is there twice: list each path once");
+      }
+      curves_.emplace_back();
+      if (each.wrong.empty()) { curves_.back().emplace(each.knots, each.scale); }
+      why += ": " + each.where.describe() + ": " + each.wrong;
+    }
+    for (auto const& each : curves_) {
+      if (each) { return; }
+    }
+    throw std::invalid_argument(all_.task + ": no path computes right results" + why);
+  }
+
+  measurements const& measured() const noexcept { return all_; }
+  std::string const& task() const noexcept { return all_.task; }
+  std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
+  /// What differs between the machine of the calibration and this one, from `load`.
+  std::vector<std::string> warnings;
+
+  /// The number of a path in `paths()`. Throws `std::invalid_argument` where it is missing.
+  std::size_t index_of(path const& wanted) const {
+    std::string all;
+    for (std::size_t i = 0; i < all_.paths.size(); ++i) {
+      if (all_.paths[i].where == wanted) { return i; }
+      all += (i == 0 ? "" : ", ") + all_.paths[i].where.describe();
+    }
+    throw std::invalid_argument("the costs of " + all_.task + " have no path " + wanted.describe() +
+                                ": there are " + all);
+  }
+
+  /// The predicted seconds of a call; infinite where it is impossible or known to be wrong.
+  double seconds(std::size_t number, facts const& known) const noexcept {
+    return seconds(number, known, log_size(known));
+  }
+
+  /// The number of the path with the least predicted time.
+  std::size_t best(facts const& known) const noexcept {
+    double const at = log_size(known);
+    std::size_t chosen = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < curves_.size(); ++i) {
+      if (double const each = seconds(i, known, at); each < least) {
+        least = each;
+        chosen = i;
+      }
+    }
+    return chosen;
+  }
+  /// The path with the least predicted time.
+  path const& choose(facts const& known) const noexcept { return all_.paths[best(known)].where; }
+
+  prediction predict(std::size_t number, facts const& known) const {
+    auto const& where = all_.paths[number].where;
+    auto const& calls = curves_[number];
+    prediction made{.where = where, .total = impossible, .items = {}};
+    if (!calls) { return made; }
+    double const at = log_size(known);
+    double const middle = std::exp2(calls->log_seconds(at));
+    double const factor = std::exp2(calls->half_width(at));
+    estimate const call{middle, middle / factor, middle * factor};
+    auto const moved = copies_of(all_.machine, where, known);
+    made.total = call + moved.before + moved.after;
+    made.extrapolated = !calls->covers(at);
+    if (!std::isfinite(made.total.seconds)) { return made; }
+
+    auto const part = fixed_part(where, middle);
+    auto const add = [&](std::string_view name, estimate const& cost) {
+      if (cost.seconds > 0) { made.items.push_back({name, cost}); }
+    };
+    bool const host = where.host() != nullptr;
+    if (host) { add("fork", part); }
+    add("copies in", moved.before);
+    double const rest = middle - part.seconds;
+    add("work", {rest, std::max(0.0, call.low - part.seconds), call.high - part.seconds});
+    add("copies back", moved.after);
+    if (!host) { add("sync", part); }
+    return made;
+  }
+
+ private:
+  static double log_size(facts const& known) noexcept {
+    return std::log2(static_cast<double>(std::max<std::size_t>(known.amount.size, 1)));
+  }
+
+  double seconds(std::size_t number, facts const& known, double at) const noexcept {
+    if (!curves_[number]) { return std::numeric_limits<double>::infinity(); }
+    double const call = std::exp2(curves_[number]->log_seconds(at));
+    if (known.count == 0) { return call; }
+    auto const moved = copies_of(all_.machine, all_.paths[number].where, known);
+    return call + moved.before.seconds + moved.after.seconds;
+  }
+
+  /// The fork or the sync in a call of this length. A shorter call has none in it: such a task did
+  /// not fork.
+  estimate fixed_part(path const& where, double call) const noexcept {
+    estimate part = where.device() != nullptr ? all_.machine.sync : estimate{};
+    for (auto const& each : all_.machine.forks) {
+      if (where.host() != nullptr && where.host()->threads == each.threads) { part = each.cost; }
+    }
+    return part.seconds < call ? part : estimate{};
+  }
+
+  measurements all_;
+  std::vector<std::optional<curve>> curves_;
+};
+
+}  // namespace assay::dispatch

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `find_crossover`: the sizes from which one path is faster than another, or "never".
+#pragma once
+
+#include <assay/dispatch/costs.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// A size from which the other path wins, with its interval.
+struct crossing {
+  double size = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// Which of two paths wins at which sizes.
+struct crossover {
+  path first;
+  path second;
+  bool known = false;              ///< one path wins at one size or more
+  bool second_wins_first = false;  ///< the second path is faster at the smallest size
+  bool doubtful = false;           ///< somewhere the estimates cross, and their intervals do not
+  std::vector<crossing> crossings{};
+
+  bool never() const noexcept {
+    return known && !doubtful && crossings.empty() && !second_wins_first;
+  }
+  bool always() const noexcept {
+    return known && !doubtful && crossings.empty() && second_wins_first;
+  }
+  bool from_one_size_on() const noexcept { return crossings.size() == 1 && !second_wins_first; }
+
+  /// `host{4} is faster than host{1} from 12000 on [11000, 13000]`, or `never`, `always`.
+  std::string describe() const {
+    auto text = second.describe() + " and " + first.describe() + " differ at no size";
+    if (!known) { return text; }
+    text = second.describe() + " is faster than " + first.describe();
+    if (crossings.empty()) {
+      return text + (second_wins_first ? " always" : " never") + (doubtful ? ", or nearly" : "");
+    }
+    bool second_wins = second_wins_first;
+    for (auto const& each : crossings) {
+      second_wins = !second_wins;
+      text += (&each == crossings.data() ? " " : ", ") +
+              std::string{second_wins ? "from " : "up to "} + detail::whole(each.size) +
+              (second_wins ? " on [" : " [") + detail::whole(each.low) + ", " +
+              detail::whole(each.high) + ']';
+    }
+    return text;
+  }
+};
+
+/// The regions of sizes in which each of two paths wins, of calls with the facts `at(size)`.
+///
+/// A path wins at a size where the interval of the ratio of both times excludes 1. Between two
+/// winners lies a crossing: its interval goes from the last size of one to the first of the other,
+/// and holds the true size 19 times in 20. Where only the estimates cross, at the smallest or the
+/// largest sizes, the interval goes on to 0 or to infinity.
+inline crossover find_crossover(costs const& of, path const& first, path const& second,
+                                std::function<facts(std::size_t)> const& at) {
+  auto const a = of.index_of(first);
+  auto const b = of.index_of(second);
+  auto const& sizes = of.paths()[a].wrong.empty() ? of.paths()[a].knots : of.paths()[b].knots;
+  crossover found{.first = first, .second = second};
+  constexpr int steps_per_octave = 32;
+  constexpr double from_90_to_95 = 1.4;  // 1.19 for normal errors; these have heavier tails
+  double const smallest = sizes.front().size;
+  double const growth = sizes.back().size / smallest;
+  auto const steps = std::ceil(std::log2(growth) * steps_per_octave);
+
+  int winner = 0;          // -1: the first path, 1: the second
+  double last_size = 0;    // the last size with this winner
+  double sign_change = 0;  // where the estimates cross after it
+  int flips = 0;           // crossings of the estimates since then
+  int before = 0;          // the faster path one step earlier, by the estimates
+  for (double i = 0; i <= steps; ++i) {
+    double const size = std::round(smallest * std::pow(growth, i / steps));
+    auto const known = at(static_cast<std::size_t>(size));
+    auto const t = of.predict(a, known).total;
+    auto const u = of.predict(b, known).total;
+    double const ratio = std::log2(t.seconds / u.seconds);  // above 0: the second path is faster
+    double const half =
+        from_90_to_95 * std::hypot(std::log2(t.high / t.seconds), std::log2(u.high / u.seconds));
+    int const now = ratio > 0 ? 1 : -1;
+    if (now != before) {
+      sign_change = size;
+      flips += before == 0 ? 0 : 1;
+    }
+    if (before == 0) { found.second_wins_first = now == 1; }
+    before = now;
+    if (!(std::abs(ratio) > half)) { continue; }
+    int const reigning = winner != 0 ? winner : found.second_wins_first ? 1 : -1;
+    if (flips > (now != reigning ? 1 : 0)) { found.doubtful = true; }
+    flips = 0;
+    if (now != reigning) { found.crossings.push_back({sign_change, last_size, size}); }
+    found.known = true;
+    winner = now;
+    last_size = size;
+  }
+  found.doubtful = found.doubtful || flips > 1;
+  if (found.known && before != winner) {
+    found.crossings.push_back({sign_change, last_size, std::numeric_limits<double>::infinity()});
+  }
+  return found;
+}
+
+}  // namespace assay::dispatch

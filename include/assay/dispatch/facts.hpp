@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `facts`: what is known about a call before it runs.
+#pragma once
+
+#include <assay/core/memory_type.hpp>
+#include <assay/stats/number_text.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::dispatch {
+
+/// The amount of work of one call. Times are curves over `size`.
+struct work {
+  std::size_t size = 0;
+  double bytes = 0;
+  double flops = 0;
+};
+
+/// The use that a call makes of an array.
+enum class direction { in, out, inout };
+
+/// One array of a call.
+struct array_fact {
+  static constexpr int on_host = -1;
+  double bytes = 0;
+  direction way = direction::in;
+  memory_type memory = memory_type::pageable;
+  int newest = on_host;  ///< the device with the newest copy, or `on_host`
+
+  bool is_read() const noexcept { return way != direction::out; }
+  bool is_written() const noexcept { return way != direction::in; }
+};
+
+/// The work and the arrays of one call; no call of CUDA and no allocation makes them.
+struct facts {
+  static constexpr std::size_t max_arrays = 8;
+  work amount;
+  std::array<array_fact, max_arrays> arrays{};
+  std::size_t count = 0;
+};
+
+/// Throws `std::invalid_argument` for counts that no call can have.
+inline void require_work(std::string_view task, work const& amount) {
+  auto const refuse = [&](std::string const& what) {
+    throw std::invalid_argument(std::string{task} + ": work() at size " +
+                                std::to_string(amount.size) + " says " + what);
+  };
+  for (auto const& [field, value] :
+       {std::pair{"bytes", amount.bytes}, std::pair{"flops", amount.flops}}) {
+    if (std::isfinite(value) && value >= 0) { continue; }
+    refuse(std::string{field} + " = " + stats::number_text(value) +
+           ": a finite number of at least 0 is needed");
+  }
+  if (amount.size > 0 && amount.bytes + amount.flops == 0) {
+    refuse("0 bytes and 0 flops: a call with elements needs one of them");
+  }
+}
+
+}  // namespace assay::dispatch

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `save` and `load`: costs in a text file that knows its machine and its checksum.
+#pragma once
+
+#include <assay/core/atomic_file.hpp>
+#include <assay/dispatch/costs.hpp>
+#include <assay/machine/host_environment.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+namespace detail {
+
+inline constexpr std::string_view file_kind = "assay.dispatch.costs";
+inline constexpr int file_version = 1;
+
+/// FNV-1a of 64 bits: it finds accidents, and no intent.
+inline std::string checksum(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (char const each : text) {
+    hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001B3U;
+  }
+  return std::to_string(hash);
+}
+
+/// Writes lines of a keyword and its fields.
+class line_writer {
+ public:
+  std::string text;
+
+  template <class... Fields>
+  void line(std::string_view keyword, Fields const&... fields) {
+    text += keyword;
+    ((text += ' ', add(fields)), ...);
+    text += '\n';
+  }
+  template <class T>
+  void count(std::string_view keyword, std::vector<T> const& list) {
+    line(keyword, list.size());
+  }
+
+ private:
+  template <class F>
+  void add(F const& field) {
+    if constexpr (std::is_same_v<F, path>) {
+      text += field.describe();
+    } else if constexpr (std::is_convertible_v<F const&, std::string_view>) {
+      for (char const each : std::string_view{field}) { text += each == '\n' ? ' ' : each; }
+    } else if constexpr (std::is_enum_v<F>) {
+      text += std::to_string(static_cast<int>(field));
+    } else {
+      std::array<char, 32> digits{};  // the fewest digits that read back as this number
+      auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), field).ptr;
+      text.append(digits.data(), end);
+    }
+  }
+};
+
+/// Reads such lines in order; throws `read_error` with the number of the line. A text takes the
+/// rest of its line. Numbers are finite and at least 0.
+class line_reader {
+ public:
+  line_reader(std::string path, std::string_view text) : path_(std::move(path)), text_(text) {}
+
+  template <class... Fields>
+  void line(std::string_view keyword, Fields&... fields) {
+    ++number_;
+    auto const end = std::min(text_.find('\n'), text_.size());
+    fields_ = text_.substr(0, end);
+    text_.remove_prefix(std::min(end + 1, text_.size()));
+    if (!fields_.starts_with(keyword)) { fail("`" + std::string{keyword} + "` is expected"); }
+    fields_.remove_prefix(keyword.size());
+    ((fields_.remove_prefix(fields_.starts_with(' ') ? 1 : 0), read(fields)), ...);
+  }
+  template <class T>
+  void count(std::string_view keyword, std::vector<T>& list) {
+    std::size_t size = 0;
+    line(keyword, size);
+    if (size > 1000) { fail("there are more than 1000 " + std::string{keyword}); }
+    list.resize(size);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string const& what) const {
+    throw read_error(path_, "line " + std::to_string(number_) + ": " + what + "; calibrate again");
+  }
+  void read(std::string& field) { field = std::exchange(fields_, {}); }
+  void read(path& field) {
+    auto const found = parse_path(fields_);
+    if (!found) { fail("'" + std::string{fields_} + "' is no path such as host{4}"); }
+    field = *found;
+  }
+  void read(to& field) { read_enum(field, to::host); }
+  void read(memory_type& field) { read_enum(field, memory_type::device); }
+  template <class E>
+  void read_enum(E& field, E last) {
+    int value = 0;
+    read(value);
+    if (value > static_cast<int>(last)) { fail(std::to_string(value) + " has no meaning here"); }
+    field = static_cast<E>(value);
+  }
+  template <class N>
+  void read(N& field) {
+    auto const* const begin = fields_.data();
+    auto const [end, failed] = std::from_chars(begin, begin + fields_.size(), field);
+    if (failed != std::errc{} || field < N{} || !std::isfinite(static_cast<double>(field))) {
+      fail("a number of at least 0 is expected, not '" + std::string{fields_.substr(0, 40)} + "'");
+    }
+    fields_.remove_prefix(static_cast<std::size_t>(end - begin));
+  }
+
+  std::string path_;
+  std::string_view text_;
+  std::string_view fields_;
+  int number_ = 1;  // the kind and the version are on the first line
+};
+
+/// All lines between the first and the checksum, for the writer and for the reader.
+template <class Lines, class Measurements>
+void exchange_lines(Lines& io, Measurements& of) {
+  io.line("task", of.task);
+  io.line("cpu", of.cpu);
+  io.line("cores", of.cores);
+  io.line("compiler", of.compiler);
+  io.line("started_at", of.started_at);
+  io.line("seed", of.seed);
+  io.line("held_out", of.held_out);
+  io.line("expected_regret", of.expected_regret);
+  auto& [forks, links, sync] = of.machine;
+  io.line("sync", sync.seconds, sync.low, sync.high);
+  io.count("forks", forks);
+  for (auto& each : forks) {
+    io.line("fork", each.threads, each.cost.seconds, each.cost.low, each.cost.high);
+  }
+  io.count("links", links);
+  for (auto& each : links) {
+    io.line("link", each.end, each.memory, each.latency_seconds, each.bytes_per_second, each.spread,
+            each.transfer);
+  }
+  io.count("paths", of.paths);
+  for (auto& each : of.paths) {
+    io.line("path", each.where);
+    io.line("wrong", each.wrong);
+    io.line("scale", each.scale);
+    io.count("knots", each.knots);
+    for (auto& at : each.knots) { io.line("knot", at.size, at.seconds, at.spread); }
+  }
+}
+
+/// Checks the kind, the version and the checksum; returns the lines between.
+inline std::string_view checked_body(std::string const& path, std::string_view text) {
+  auto const first = text.substr(0, text.find('\n'));
+  auto const is_kind = first.starts_with(file_kind) && first.substr(file_kind.size(), 1) == " ";
+  if (!is_kind) { throw read_error(path, "it was not written by dispatch::save"); }
+  auto const version = first.substr(file_kind.size() + 1);
+  if (version != std::to_string(file_version)) {
+    throw read_error(path, "its format is " + std::string{version.substr(0, 20)} +
+                               ", and this library reads " + std::to_string(file_version) +
+                               ": calibrate again, or use the library that wrote it");
+  }
+  auto const last = text.rfind("\nchecksum ");
+  if (last == std::string_view::npos || !text.ends_with('\n')) {
+    throw read_error(path, "it is cut off, its last line is no checksum: calibrate again");
+  }
+  if (text.substr(last + 1) != "checksum " + checksum(text.substr(0, last + 1)) + '\n') {
+    throw read_error(path, "its checksum is wrong, the file was changed: calibrate again");
+  }
+  return text.substr(first.size() + 1, last - first.size());
+}
+
+}  // namespace detail
+
+/// The text of a file.
+inline std::string to_text(costs const& of) {
+  detail::line_writer to;
+  to.line(detail::file_kind, detail::file_version);
+  detail::exchange_lines(to, of.measured());
+  to.line("checksum", detail::checksum(to.text));
+  return to.text;
+}
+
+/// Writes the file whole or not at all. Throws `file_error`.
+inline void save(std::string const& path, costs const& of) { write_atomically(path, to_text(of)); }
+
+/// Reads a file of `save`. Throws `read_error` where it is damaged, or of another CPU or number of
+/// cores than `here`; another compiler is one of the result's warnings.
+inline costs load(std::string const& path,
+                  machine::environment const& here = machine::host_environment({}, {})) {
+  std::string text(require_readable(path), '\0');
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
+      std::fopen(path.c_str(), "rb"), [](std::FILE* old) { return std::fclose(old); }};
+  text.resize(file ? std::fread(text.data(), 1, text.size(), file.get()) : 0);
+  detail::line_reader in{path, detail::checked_body(path, text)};
+  measurements from;
+  detail::exchange_lines(in, from);
+
+  auto const require = [&](std::string const& what, std::string const& then,
+                           std::string const& now) {
+    if (then == now) { return; }
+    throw read_error(path, "its " + what + " is '" + then + "', and this machine's is '" + now +
+                               "': calibrate on this machine");
+  };
+  require("CPU", from.cpu, here.host_cpu);
+  require("number of cores", std::to_string(from.cores), std::to_string(here.host_threads));
+  std::vector<std::string> warnings;
+  if (from.compiler != here.compiler) {
+    warnings.push_back("measured with " + from.compiler + ", and this program is of " +
+                       here.compiler);
+  }
+  try {
+    costs read{std::move(from)};
+    read.warnings = std::move(warnings);
+    return read;
+  } catch (std::invalid_argument const& error) {
+    throw read_error(path, std::string{error.what()} + "; calibrate again");
+  }
+}
+
+}  // namespace assay::dispatch

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `path`: a place where a task can run, and the transfer that brings its arrays there.
+#pragma once
+
+#include <assay/core/place.hpp>
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace assay::dispatch {
+
+/// One way to run a task. Each thread count is a path of its own.
+struct path {
+  std::variant<on::host, on::device> place;
+  /// The name of the transfer policy, such as `pinned`; empty for plain copies, and without copies.
+  std::string transfer;
+
+  path(on::host where) : place(where) {}
+  path(on::device where, std::string by = {}) : place(where), transfer(std::move(by)) {}
+  bool operator==(path const&) const = default;
+
+  on::host const* host() const noexcept { return std::get_if<on::host>(&place); }
+  on::device const* device() const noexcept { return std::get_if<on::device>(&place); }
+
+  /// `host{4}`, `device{0}` or `device{0}/pinned`.
+  std::string describe() const {
+    auto const text = host() != nullptr ? "host{" + std::to_string(host()->threads) + '}'
+                                        : "device{" + std::to_string(device()->id) + '}';
+    return transfer.empty() ? text : text + '/' + transfer;
+  }
+};
+
+/// The path that `describe` wrote; nothing for other texts.
+inline std::optional<path> parse_path(std::string_view text) {
+  bool const on_host = text.starts_with("host{");
+  if (!on_host && !text.starts_with("device{")) { return std::nullopt; }
+  text.remove_prefix(text.find('{') + 1);
+  int number = 0;
+  auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc{} || number < (on_host ? 1 : 0)) { return std::nullopt; }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (on_host && text == "}") { return path{on::host{number}}; }
+  if (on_host || !text.starts_with('}')) { return std::nullopt; }
+  text.remove_prefix(1);
+  if (text.empty()) { return path{on::device{number}}; }
+  if (!text.starts_with('/') || text.size() == 1) { return std::nullopt; }
+  return path{on::device{number}, std::string{text.substr(1)}};
+}
+
+}  // namespace assay::dispatch

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "dispatch/saxpy.hpp"
+#include "dispatch/synthetic_machine.hpp"
+
+#include <assay/dispatch/choose.hpp>
+#include <assay/dispatch/costs.hpp>
+#include <assay/dispatch/crossover.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using dispatch::costs;
+using test::contains;
+using test::message_of;
+using test::sized;
+
+namespace {
+long allocations = 0;
+}
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* const block = std::malloc(bytes)) { return block; }
+  throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+
+TEST_CASE("the text of a path reads back as the path", "[dispatch]") {
+  for (auto const& each : {dispatch::path{on::host{4}}, dispatch::path{on::device{0}},
+                           dispatch::path{on::device{7}, "pinned"}}) {
+    CHECK(dispatch::parse_path(each.describe()) == each);
+  }
+  for (auto const* text :
+       {"", "host", "host{", "host{0}", "host{-1}", "host{4", "host{4}x", "host{4}/pinned",
+        "device{}", "device{0}/", "device{0}pinned", "gpu{0}"}) {
+    CHECK_FALSE(dispatch::parse_path(text));
+  }
+}
+
+TEST_CASE("a curve goes through its knots, and its interval widens beyond them", "[dispatch]") {
+  dispatch::curve const line{{{2, 1e-6, 0.1}, {4, 2e-6, 0.1}, {8, 4e-6, 0.1}}, 2};
+  for (double const log_size : {0.0, 1.0, 1.5, 3.0, 5.0}) {  // 0 and 5 are beyond the knots
+    CHECK(std::exp2(line.log_seconds(log_size)) == Approx(0.5e-6 * std::exp2(log_size)));
+  }
+  CHECK(line.half_width(2) == Approx(2 * 0.201));
+  CHECK(line.half_width(5) == Approx(2 * 0.201 + 1));
+  CHECK(line.half_width(0) == Approx(2 * 0.201 + 0.5));
+  CHECK(line.covers(3));
+  CHECK_FALSE(line.covers(3.01));
+  // Noise at the ends cannot make more work faster.
+  dispatch::curve const falling{{{1, 2e-6, 0}, {2, 1e-6, 0}}, 1};
+  CHECK(std::exp2(falling.log_seconds(10)) == Approx(1e-6));
+  using knots = std::vector<dispatch::knot>;
+  for (auto const& bad :
+       {knots{}, knots{{1, 1, 0}}, knots{{2, 1, 0}, {2, 1, 0}}, knots{{0.5, 1, 0}, {2, 1, 0}},
+        knots{{1, 0, 0}, {2, 1, 0}}, knots{{1, 1, -1}, {2, 1, 0}}, knots{{1, 1, 0}, {2, NAN, 0}},
+        knots{{1, 1, NAN}, {2, 1, 0}}}) {
+    CHECK_THAT(message_of([&] { dispatch::curve{bad, 1}; }), contains("2 or more are needed"));
+  }
+}
+
+TEST_CASE("the scale of intervals is the 9th of 9 and the 18th of 19 errors", "[dispatch]") {
+  std::vector<double> errors{9, 8, 7, 6, 5, 4, 3, 2, 1};
+  CHECK(dispatch::conformal_scale(errors) == 9);
+  for (int i = 10; i < 20; ++i) { errors.push_back(i); }
+  CHECK(dispatch::conformal_scale(errors) == 18);
+  CHECK_THAT(message_of([] {
+               dispatch::conformal_scale({1, 2});
+             }),
+             contains("2 held-out sizes: 9 or more"));
+}
+
+TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated sizes",
+          "[dispatch]") {
+  costs const of{test::saxpy_measurements()};
+  auto const said = of.predict(1, sized(1 << 18));
+  CHECK(said.total.seconds == Approx(6e-6 + 0.25e-9 * (1 << 18)));
+  CHECK(said.total.low < said.total.seconds);
+  CHECK(said.total.high > said.total.seconds);
+  CHECK(said.describe() == "host{4}: 72 us [71, 73]: fork 5.0 us, work 67 us");
+  CHECK_FALSE(said.extrapolated);
+  auto const beyond = of.predict(1, sized(std::size_t{1} << 24));
+  CHECK(beyond.extrapolated);
+  CHECK(beyond.total.high / beyond.total.low > 15);  // 4 octaves: a factor of 4 up and down
+  CHECK_THAT(beyond.describe(), contains("outside the calibrated sizes"));
+  // Such a short call cannot have a fork in it.
+  CHECK(of.predict(0, sized(16)).describe() == "host{1}: 16 ns [16, 16]: work 16 ns");
+  CHECK(of.predict(0, sized(0)).total.seconds > 0);
+}
+
+TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatch]") {
+  costs const of{test::saxpy_measurements()};
+  auto const small = sized(100);
+  auto const large = sized(1 << 20);
+  static_assert(noexcept(of.choose(small)));
+  auto const fitted = dispatch::choose::power_law{}.bound(of);
+  auto const before = allocations;
+  bool const right = of.choose(small) == dispatch::path{on::host{1}} &&
+                     of.choose(large) == dispatch::path{on::host{4}} && fitted(large) == 1;
+  CHECK(allocations == before);
+  CHECK(right);
+}
+
+TEST_CASE("a path with wrong results is never chosen", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  all.paths[1] = {.where = on::host{4}, .wrong = "element 3 is 1, expected 2"};
+  costs const of{all};
+  for (std::size_t size = 0; size <= 1 << 22; size = size * 2 + 1) {
+    CHECK(of.best(sized(size)) == 0);
+  }
+  CHECK_THAT(message_of([&] { dispatch::choose::always{on::host{4}}.bound(of); }),
+             contains("host{4} computes wrong results for saxpy"));
+  all.paths[0] = {.where = on::host{1}, .wrong = "element 5"};
+  CHECK_THAT(message_of([&] { costs{all}; }), contains("no path computes right results: host{1}: "
+                                                       "element 5"));
+  all.paths.clear();
+  CHECK_THAT(message_of([&] { costs{all}; }), contains("name one"));
+}
+
+TEST_CASE("copies follow the memory and the newest copy of each array", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; }));
+  all.machine.sync = {4e-6, 4e-6, 4e-6};
+  using dispatch::to;
+  all.machine.links = {{"", to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
+                       {"", to::host, memory_type::pageable, 2e-5, 2e10, 0.1}};
+  costs const of{all};
+  auto known = sized(1 << 20);
+  known.count = 1;
+  auto& array = known.arrays[0];
+  array = {.bytes = 1e7, .way = dispatch::direction::inout};
+  double const alone = of.seconds(2, sized(1 << 20));
+  CHECK(of.seconds(2, known) == Approx(alone + 1e-5 + 1e-3 + 2e-5 + 5e-4));
+  CHECK(of.best(known) == 1);
+  CHECK_THAT(of.predict(2, known).describe(),
+             contains("copies in 1.0 ms, work 16 us, copies back 520 us, sync 4.0 us"));
+  CHECK(of.seconds(1, known) == Approx(of.seconds(1, sized(1 << 20))));
+
+  array.newest = 0;  // on the device: nothing goes in, and the host must fetch it
+  CHECK(of.seconds(2, known) == Approx(alone + 2e-5 + 5e-4));
+  CHECK(of.seconds(1, known) == Approx(of.seconds(1, sized(1 << 20)) + 2e-5 + 5e-4));
+  array.newest = 1;  // on another device
+  CHECK(of.seconds(2, known) > alone + 1e-3);
+  array = {
+      .bytes = 1e7, .way = dispatch::direction::in, .memory = memory_type::device, .newest = 0};
+  CHECK(of.seconds(2, known) == Approx(alone));
+  CHECK(std::isinf(of.seconds(1, known)));  // the host cannot read it
+  CHECK(of.best(known) == 2);
+  CHECK(of.predict(1, known).describe() == "host{4}: impossible");
+  array = {.bytes = 1, .way = dispatch::direction::in, .memory = memory_type::managed};
+  CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
+}
+
+TEST_CASE("bad work has one line with its value and what is allowed", "[dispatch]") {
+  auto const refused = [](dispatch::work amount) {
+    return message_of([&] { dispatch::require_work("saxpy", amount); });
+  };
+  CHECK(refused({0, 0, 0}) == "nothing was thrown");
+  CHECK(refused({5, 0, 0}) ==
+        "saxpy: work() at size 5 says 0 bytes and 0 flops: a call with elements needs one of them");
+  CHECK(refused({5, NAN, 0}) ==
+        "saxpy: work() at size 5 says bytes = nan: a finite number of at least 0 is needed");
+  CHECK_THAT(refused({5, 1, -2}), contains("flops = -2: a finite number"));
+  CHECK_THAT(refused({5, INFINITY, 1}), contains("bytes = inf: a finite number"));
+}
+
+TEST_CASE("a path that is there twice or missing is named", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  costs const of{all};
+  CHECK(message_of([&] { of.index_of(on::device{0}); }) ==
+        "the costs of saxpy have no path device{0}: there are host{1}, host{4}");
+  all.paths.push_back(all.paths[0]);
+  CHECK_THAT(message_of([&] { costs{all}; }), contains("host{1} is there twice"));
+}
+
+TEST_CASE("a crossover is a region of sizes, never, always or several", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  auto const between = [&](auto second, double spread) {
+    all.paths[1] = test::path_of(on::host{4}, second, spread);
+    return dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}, sized);
+  };
+  auto const from = between([](double n) { return 6e-6 + 0.25e-9 * n; }, 0.01);
+  REQUIRE(from.from_one_size_on());
+  CHECK(from.crossings[0].size == Approx(8000).epsilon(0.1));
+  CHECK(from.crossings[0].low < from.crossings[0].size);
+  CHECK(from.crossings[0].high > from.crossings[0].size);
+  CHECK_THAT(from.describe(), contains("host{4} is faster than host{1} from "));
+
+  auto const never = between([](double n) { return 6e-6 + 1e-9 * n; }, 0.001);
+  CHECK(never.never());
+  CHECK(never.describe() == "host{4} is faster than host{1} never");
+  auto const always = between([](double n) { return 0.5e-9 * n; }, 0.01);
+  CHECK(always.always());
+  auto const several =
+      between([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.5 : 2.0); }, 0.01);
+  CHECK(several.crossings.size() == 2);
+  CHECK_FALSE(several.from_one_size_on());
+  auto const equal = between([](double n) { return 1.001e-9 * n; }, 0.01);
+  CHECK_FALSE(equal.known);
+  CHECK_FALSE(equal.never());
+  // A path that wins by less than the interval, at the largest sizes alone.
+  auto const late = between([](double n) { return n > 1e6 ? 0.99e-9 * n : 2e-9 * n; }, 0.01);
+  REQUIRE(late.from_one_size_on());
+  CHECK(std::isinf(late.crossings[0].high));
+  CHECK_FALSE(late.never());
+  // The same in the middle: neither a crossing nor never.
+  auto const dip =
+      between([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.99 : 2.0); }, 0.01);
+  CHECK(dip.crossings.empty());
+  CHECK_FALSE(dip.never());
+  CHECK_THAT(dip.describe(), contains("never, or nearly"));
+}

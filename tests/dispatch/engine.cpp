@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -fsanitize=thread
+#include "catch.hpp"
+#include "dispatch/saxpy.hpp"
+
+#include <assay/dispatch/engine.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace assay;
+using test::contains;
+using test::message_of;
+using test::saxpy;
+
+namespace {
+
+struct other_task : saxpy {
+  static constexpr std::string_view name = "other";
+};
+struct bad_counts : saxpy {
+  dispatch::work work() const { return {.size = x.size(), .bytes = NAN}; }
+};
+struct failing : saxpy {
+  void run(on::host, float const*, float*) const { throw std::runtime_error("no luck"); }
+};
+
+dispatch::costs saxpy_costs() {  // host{2} instead of 4: tests run on few cores
+  auto all = test::saxpy_measurements();
+  all.paths[1].where = on::host{2};
+  all.machine.forks[0].threads = 2;
+  return dispatch::costs{all};
+}
+
+}  // namespace
+
+TEST_CASE("an engine runs each call on the path that its chooser picks", "[dispatch]") {
+  dispatch::engine const run{saxpy_costs()};
+  for (std::size_t const size : {0U, 1U, 997U, 100'003U}) {
+    std::vector<float> const x(size, 3.0F);
+    std::vector<float> y(size, 1.0F);
+    run(saxpy{2.0F, x, y});
+    CHECK(y == std::vector<float>(size, 7.0F));
+    CHECK(run.last().where() == dispatch::path{on::host{size > 10'000 ? 2 : 1}});
+  }
+  std::ostringstream text;
+  text << run.last();
+  CHECK(text.str() == "host{2}: 32 us [31, 32]; host{1} 100 us [99, 101]");
+
+  std::vector<float> const x(std::size_t{1} << 22, 3.0F);
+  std::vector<float> y(x.size());
+  run(saxpy{2.0F, x, y});
+  CHECK_THAT(run.last().describe(), contains("(outside the calibrated sizes)"));
+
+  dispatch::engine const forced{saxpy_costs(), dispatch::choose::always{on::host{1}}};
+  forced(saxpy{2.0F, x, y});
+  CHECK(forced.last().where() == dispatch::path{on::host{1}});
+}
+
+TEST_CASE("what an engine cannot run is refused in a line", "[dispatch]") {
+  dispatch::engine const run{saxpy_costs()};
+  std::vector<float> const x(5, 3.0F);
+  std::vector<float> y(5);
+  CHECK(message_of([&] {
+          run(other_task{{1.0F, x, y}});
+        }) == "unknown task other: this engine has the costs of saxpy");
+  CHECK_THAT(message_of([&] { run(bad_counts{{1.0F, x, y}}); }), contains("bytes = nan"));
+  CHECK(message_of([&] { run(failing{{1.0F, x, y}}); }) == "no luck");
+  auto all = test::saxpy_measurements();
+  all.paths.push_back(test::path_of(on::device{0}, [](double) { return 1e-5; }));
+  CHECK_THAT(message_of([&] { dispatch::engine{dispatch::costs{all}}; }),
+             contains("have the path device{0}, and this engine runs host paths"));
+  CHECK_THAT(message_of([&] {
+               dispatch::engine{saxpy_costs(), dispatch::choose::always{on::host{4}}};
+             }),
+             contains("no path host{4}: there are host{1}, host{2}"));
+}
+
+TEST_CASE("the last decision is one of the calling thread and of this engine", "[dispatch]") {
+  dispatch::engine const first{saxpy_costs()};
+  dispatch::engine const second{saxpy_costs()};
+  std::vector<float> const x(5, 3.0F);
+  std::vector<float> y(5);
+  std::string const none = "last(): this thread's latest call was not of this engine";
+  CHECK(message_of([&] { first.last(); }) == none);
+  first(saxpy{1.0F, x, y});
+  CHECK(first.last().predictions.size() == 2);
+  CHECK(message_of([&] { second.last(); }) == none);
+  std::thread{[&] { CHECK(message_of([&] { first.last(); }) == none); }}.join();
+}
+
+TEST_CASE("16 threads call one engine at the same time", "[dispatch]") {
+  dispatch::engine const run{saxpy_costs()};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 16; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int i = 0; i < 20; ++i) {
+        auto const size = static_cast<std::size_t>(caller % 2 == 0 ? 100 + i : 40'000 + i);
+        std::vector<float> const x(size, 3.0F);
+        std::vector<float> y(size, 1.0F);
+        run(saxpy{2.0F, x, y});
+        bool const right = y == std::vector<float>(size, 7.0F) &&
+                           run.last().where() == dispatch::path{on::host{1 + caller % 2}};
+        wrong += right ? 0 : 1;
+      }
+    });
+  }
+  for (auto& each : callers) { each.join(); }
+  CHECK(wrong == 0);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What predictions, intervals and crossovers are worth on 1,000 machines whose true times are
+// known.
+#include "catch.hpp"
+#include "dispatch/synthetic_machine.hpp"
+
+#include <assay/dispatch/crossover.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <vector>
+
+using namespace assay;
+using test::sized;
+using test::synthetic_machine;
+
+namespace {
+
+/// The sizes at which the faster of two paths changes, and the least and largest log ratio.
+struct true_crossover {
+  std::vector<double> sizes;
+  double least = INFINITY;
+  double most = -INFINITY;
+  bool wins_an_octave = false;  // by 7 % and more
+};
+
+true_crossover truth_of(synthetic_machine const& machine, std::size_t a, std::size_t b) {
+  true_crossover found;
+  double before = 0;
+  int won = 0;
+  for (int i = 0; i <= 20'000; ++i) {  // 1,000 steps an octave
+    double const n = synthetic_machine::smallest *
+                     std::pow(synthetic_machine::largest / synthetic_machine::smallest, i / 2e4);
+    double const ratio = std::log2(machine.truth[a](n) / machine.truth[b](n));
+    if (i > 0 && before * ratio < 0) { found.sizes.push_back(n); }
+    found.least = std::min(found.least, ratio);
+    found.most = std::max(found.most, ratio);
+    before = ratio;
+    won = ratio > 0.1 ? won + 1 : 0;
+    found.wins_an_octave = found.wins_an_octave || won > 1000;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  int const machines = test::small() ? 100 : 1000;
+  int predictions = 0, held = 0;
+  int crossings = 0, crossings_held = 0, crossings_missed = 0;
+  int never = 0, never_found = 0, often = 0, often_called_never = 0, false_crossings = 0;
+  std::vector<double> crossing_errors;
+  double errors = 0, widths = 0, knots = 0, chosen = 0, best = 0;
+  for (int m = 0; m < machines; ++m) {
+    synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
+    auto const costs =
+        machine.calibrated(stats::derive_seed(seed + 1, static_cast<std::uint64_t>(m)));
+    knots += static_cast<double>(costs.paths()[0].knots.size());
+
+    dispatch::size_range const range{16, 1 << 24};
+    for (int i = 0; i < 30; ++i) {
+      auto const size = range.draw(machine.random_.from);
+      for (std::size_t p = 0; p < 3; ++p) {
+        double const is = machine.truth[p](static_cast<double>(size)) *
+                          machine.drift_at(machine.random_.uniform(0, 1));
+        auto const said = costs.predict(p, sized(size)).total;
+        ++predictions;
+        held += is >= said.low && is <= said.high ? 1 : 0;
+        errors += std::abs(said.seconds / is - 1);
+        widths += said.high / said.low - 1;
+      }
+      auto const n = static_cast<double>(size);
+      chosen += machine.truth[costs.best(sized(size))](n);
+      best += std::min({machine.truth[0](n), machine.truth[1](n), machine.truth[2](n)});
+    }
+
+    for (std::size_t p : {1, 2}) {
+      auto const is = truth_of(machine, 0, p);
+      auto const said = dispatch::find_crossover(costs, on::host{1}, costs.paths()[p].where, sized);
+      if (is.most < -0.1) {
+        ++never;
+        never_found += said.never() ? 1 : 0;
+      }
+      if (is.sizes.empty() && is.most < -0.1) {
+        false_crossings += static_cast<int>(said.crossings.size());
+      }
+      if (is.wins_an_octave) {
+        ++often;
+        often_called_never += said.never() ? 1 : 0;
+      }
+      if (is.sizes.size() == 1 && is.most > 0.1 && is.least < -0.1) {
+        ++crossings;
+        if (!said.from_one_size_on()) {
+          ++crossings_missed;
+          continue;
+        }
+        auto const& at = said.crossings[0];
+        crossings_held += at.low <= is.sizes[0] && is.sizes[0] <= at.high ? 1 : 0;
+        crossing_errors.push_back(std::abs(at.size / is.sizes[0] - 1));
+      }
+    }
+  }
+  std::cout << "predictions: " << held << " of " << predictions << " held, mean error "
+            << 100 * errors / predictions << " %, mean width " << 100 * widths / predictions
+            << " %\ncrossings: " << crossings_held << " of " << crossings << " held, "
+            << crossings_missed << " missed, median error "
+            << 100 * stats::summarise(crossing_errors).median << " %\nnever: " << never_found
+            << " of " << never << " found, " << false_crossings << " false crossings; "
+            << often_called_never << " of " << often << " others called never\n"
+            << "knots " << knots / machines << ", regret " << 100 * (chosen / best - 1) << " %\n";
+  CHECK(held >= 0.89 * predictions);
+  CHECK(crossings_held >= 0.95 * crossings);
+  CHECK(never_found == never);
+  CHECK(often_called_never == 0);
+  CHECK(false_crossings == 0);
+}
+
+TEST_CASE("one calibration predicts all types of memory and all places of the arrays",
+          "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  using dispatch::direction;
+  int predictions = 0, held = 0;
+  double worst = 0;
+  for (int m = 0; m < 200; ++m) {
+    synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
+    auto& draw = machine.random_;
+    double const submit = draw.log_uniform(5e-6, 3e-5);
+    double const element = draw.log_uniform(1e-12, 1e-10);
+    for (auto const* transfer : {"", "staged"}) {  // measured with all arrays on the device
+      machine.add({on::device{0}, transfer}, [=](double n) { return submit + n * element; });
+    }
+    machine.found.machine.sync = {4e-6, 3e-6, 5e-6};
+    std::vector<dispatch::link> true_links;
+    for (auto const end : {dispatch::to::device, dispatch::to::host}) {
+      for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+        for (auto const* transfer : {"", "staged"}) {
+          dispatch::link const way{
+              transfer, end, memory, draw.log_uniform(2e-6, 3e-5), draw.log_uniform(5e9, 6e10), 0};
+          true_links.push_back(way);
+          auto measured = way;  // 90 % of normal errors of 1 % are within 1.645 %
+          measured.bytes_per_second *= std::exp(0.01 * draw.normal());
+          measured.spread = 0.01645;
+          machine.found.machine.links.push_back(measured);
+        }
+      }
+    }
+    auto const costs = machine.calibrated(seed + 1);
+
+    for (int i = 0; i < 50; ++i) {
+      auto const size = dispatch::size_range{16, 1 << 24}.draw(draw.from);
+      auto known = sized(size);
+      known.count = 3;
+      for (std::size_t k = 0; k < 3; ++k) {
+        known.arrays[k] = {.bytes = 4.0 * static_cast<double>(size),
+                           .way = static_cast<direction>(draw.from.below(3)),
+                           .memory = static_cast<memory_type>(draw.from.below(2)),
+                           .newest = draw.from.flip() ? 0 : dispatch::array_fact::on_host};
+      }
+      auto const number = 3 + static_cast<std::size_t>(draw.from.below(2));
+      double is = machine.truth[number](static_cast<double>(size)) * machine.drift_at(0.5);
+      for (std::size_t k = 0; k < 3; ++k) {
+        auto const& each = known.arrays[k];
+        for (auto const& way : true_links) {
+          if (way.memory != each.memory || way.transfer != costs.paths()[number].where.transfer) {
+            continue;
+          }
+          bool const comes = way.end == dispatch::to::device && each.is_read() && each.newest != 0;
+          bool const goes = way.end == dispatch::to::host && each.is_written();
+          if (comes || goes) { is += way.seconds(each.bytes); }
+        }
+      }
+      auto const said = costs.predict(number, known).total;
+      ++predictions;
+      held += is >= said.low && is <= said.high ? 1 : 0;
+      worst = std::max(worst, std::abs(said.seconds / is - 1));
+      CHECK(costs.seconds(number, known) == Approx(said.seconds));
+    }
+  }
+  std::cout << "with copies: " << held << " of " << predictions << " held, largest error "
+            << 100 * worst << " %\n";
+  CHECK(held >= 0.89 * predictions);
+  CHECK(worst < 0.5);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A machine of formulas: true times of host paths and of a device, and a bench that measures them
+/// with noise, outliers of 300x, drift and a clock of coarse ticks.
+#pragma once
+
+#include <assay/dispatch/sampling.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numbers>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::test {
+
+/// Uniform and normal numbers from one seed.
+struct draws {
+  stats::random_source from;
+  double uniform(double low, double high) {
+    return low + (high - low) * static_cast<double>(from.next() >> 11U) * 0x1p-53;
+  }
+  double log_uniform(double low, double high) {
+    return std::exp(uniform(std::log(low), std::log(high)));
+  }
+  double normal() {
+    return std::sqrt(-2 * std::log(uniform(1e-300, 1))) *
+           std::cos(2 * std::numbers::pi * uniform(0, 1));
+  }
+};
+
+/// fork + n seconds per element, which rise where the arrays leave two caches.
+struct true_time {
+  double fork = 0;
+  double per_element = 0;
+  double cache[2]{};
+  double rise[2]{};
+
+  double operator()(double n) const {
+    double factor = 1;
+    for (int i = 0; i < 2; ++i) {
+      factor += rise[i] / (1 + std::exp(-4 * std::log2(n / cache[i])));  // over about an octave
+    }
+    return fork + n * per_element * factor;
+  }
+};
+
+/// A machine with paths of 1, 4 and 16 threads, or of the given count.
+class synthetic_machine {
+ public:
+  static constexpr double smallest = 16;
+  static constexpr double largest = 1 << 24;
+
+  explicit synthetic_machine(std::uint64_t seed) : random_{stats::random_source{seed}} {
+    double const element = random_.log_uniform(2e-10, 5e-9);
+    for (int threads : {1, 4, 16}) {
+      true_time path;
+      path.fork = threads == 1 ? random_.log_uniform(5e-9, 5e-8)
+                               : threads * random_.log_uniform(2e-7, 5e-6);
+      path.per_element = element / std::pow(threads, random_.uniform(-0.1, 0.9));
+      for (int i = 0; i < 2; ++i) {
+        path.cache[i] = threads * (i == 0 ? 4e3 : 2e5) * random_.uniform(0.7, 1.4);
+        path.rise[i] = random_.uniform(0, 0.8);
+      }
+      add(on::host{threads}, path);
+    }
+    noise_ = random_.log_uniform(0.003, 0.03);
+    drift_ = random_.uniform(0, 0.03);
+    period_ = random_.log_uniform(1, 100);
+    tick_ = random_.uniform(0, 1) < 0.5 ? 25e-9 : 1e-6;
+  }
+
+  void add(dispatch::path where, std::function<double(double)> seconds) {
+    found.paths.push_back({.where = std::move(where)});
+    truth.push_back(std::move(seconds));
+  }
+  dispatch::costs calibrated(std::uint64_t seed, double budget = 100) {
+    found.seed = seed;
+    struct {
+      dispatch::size_range sizes;
+      double budget_seconds;
+      std::function<void(double, std::size_t)> progress;
+    } const options{
+        {static_cast<std::size_t>(smallest), static_cast<std::size_t>(largest)}, budget, nullptr};
+    return dispatch::calibrate_on(*this, found, options);
+  }
+  /// The factor of the drift at a moment of the calibration.
+  double drift_at(double share) const {
+    return 1 + drift_ * std::sin(2 * std::numbers::pi * share * now_ / period_);
+  }
+
+  // What a bench does.
+  void open(std::size_t size) {
+    size_ = static_cast<double>(size);
+    ++opened;
+  }
+  std::optional<std::string> wrong(std::size_t path) {
+    now_ += truth[path](size_);
+    return std::nullopt;
+  }
+  double seconds(std::size_t path, int calls) {
+    double taken = calls * truth[path](size_) * std::exp(noise_ * random_.normal()) *
+                   (1 + drift_ * std::sin(2 * std::numbers::pi * now_ / period_));
+    double const usual = taken;
+    if (random_.uniform(0, 1) < 0.02) { taken *= 300; }
+    now_ += usual;  // else a few outliers at large sizes would use up the budget
+    return std::floor(taken / tick_ + random_.uniform(0, 1)) * tick_;
+  }
+  double group_seconds() const { return std::max(5e-6, 100 * tick_); }
+  double now() const { return now_; }
+
+  dispatch::measurements found{.task = "synthetic", .paths = {}};
+  std::vector<std::function<double(double)>> truth;
+  int opened = 0;
+  draws random_;
+
+ private:
+  double noise_ = 0, drift_ = 0, period_ = 1, tick_ = 0;
+  double now_ = 0;
+  double size_ = 0;
+};
+
+/// The facts of a call with this size and no arrays.
+inline dispatch::facts sized(std::size_t size) {
+  dispatch::facts known;
+  known.amount.size = size;
+  return known;
+}
+
+}  // namespace assay::test

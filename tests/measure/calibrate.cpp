@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-alone: a calibration times calls on two cores
+#include "catch.hpp"
+#include "dispatch/saxpy.hpp"
+#include "folder.hpp"
+
+#include <assay/dispatch/engine.hpp>
+#include <assay/dispatch/file.hpp>
+#include <assay/measure/calibrate.hpp>
+#include <assay/measure/regret.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using measure::calibrate;
+using test::contains;
+using test::make_saxpy;
+using test::message_of;
+using test::saxpy;
+
+namespace {
+
+/// Writes a wrong element where it runs on two threads.
+struct wrong_on_two : saxpy {
+  void run(on::host where, float const* from, float* to) const {
+    saxpy::run(where, from, to);
+    if (where.threads == 2 && x.size() > 100) { to[x.size() - 1] += 1; }
+  }
+};
+wrong_on_two make_wrong(setup& arrays, std::size_t size) { return {make_saxpy(arrays, size)}; }
+
+/// Leaves the last elements unwritten, on all paths: only a reference of its own finds that.
+struct sum_of_two {
+  std::span<float const> x;
+  std::span<float> y;
+  std::size_t left_out = 0;
+  static constexpr std::string_view name = "sum_of_two";
+  dispatch::work work() const {
+    return {.size = x.size(), .bytes = 8.0 * static_cast<double>(x.size())};
+  }
+  auto arrays() const { return std::tuple{dispatch::in(x), dispatch::out(y)}; }
+  void run(on::host, float const* from, float* to) const {
+    for (std::size_t i = 0; i + left_out < x.size(); ++i) { to[i] = from[i] + from[i]; }
+  }
+};
+auto make_sum(std::size_t left_out) {
+  return [left_out](setup& arrays, std::size_t size) -> sum_of_two {
+    auto const x = arrays.random<float>(size);
+    auto const y = arrays.output<float>(size);
+    arrays.expect(y, [x](std::size_t i) { return 2.0 * static_cast<double>(x.seeded(i)); });
+    return {{x.data(), size}, {y.data(), size}, left_out};
+  };
+}
+
+std::vector<dispatch::path> const one_and_two{on::host{1}, on::host{2}};
+
+}  // namespace
+
+TEST_CASE("host{1} against host{2}, from the calibration to the regret", "[measure]") {
+  if (host::all_threads() < 2) { return; }
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  double last_progress = -1;
+  std::size_t steps = 0;
+  auto const costs = calibrate<saxpy>(one_and_two, {.sizes = {1, 1 << 20},
+                                                    .budget_seconds = 2,
+                                                    .make = make_saxpy,
+                                                    .seed = seed,
+                                                    .progress = [&](double used, std::size_t size) {
+                                                      CHECK(used >= last_progress);
+                                                      CHECK(size <= 1 << 20);
+                                                      last_progress = used;
+                                                      ++steps;
+                                                    }});
+  CHECK(steps >= 20);
+  CHECK(costs.measured().held_out >= 9);
+  REQUIRE(costs.paths().size() == 2);
+  for (auto const& each : costs.paths()) {
+    CHECK(each.wrong.empty());
+    CHECK(each.knots.size() >= 12);
+    CHECK(each.knots.front().size == 1);
+    CHECK(each.knots.back().size == 1 << 20);
+  }
+  test::folder const here;
+  auto const file = (here / "saxpy.costs").string();
+  dispatch::save(file, costs);
+  dispatch::engine const run{dispatch::load(file)};
+  std::vector<float> const x(1000, 3.0F);
+  std::vector<float> y(1000, 1.0F);
+  run(saxpy{2.0F, x, y});
+  CHECK(y == std::vector<float>(1000, 7.0F));
+
+  auto const timed = measure::time_calls<saxpy>(
+      costs, {.sizes = {1, 1 << 20}, .count = 40, .make = make_saxpy, .seed = seed});
+  auto const model = measure::judge(timed, costs, dispatch::choose::by_model{});
+  auto const always = measure::judge(timed, costs, dispatch::choose::always{on::host{2}});
+  std::cout << run.last() << '\n'
+            << model.describe() << '\n'
+            << always.describe() << '\n'
+            << measure::judge(timed, costs, dispatch::choose::power_law{}).describe() << '\n';
+  CHECK(model.total < 1);  // a busy machine is no place for more
+  CHECK(model.noise_floor >= 0);
+}
+
+TEST_CASE("a path with a wrong result is found before it is timed, and is not chosen",
+          "[measure]") {
+  if (host::all_threads() < 2) { return; }
+  auto const costs = calibrate<wrong_on_two>(
+      one_and_two, {.sizes = {1, 5000}, .budget_seconds = 5, .make = make_wrong});
+  CHECK(costs.paths()[0].wrong.empty());
+  CHECK_THAT(costs.paths()[1].wrong, contains("at size "));
+  CHECK_THAT(costs.paths()[1].wrong, contains("differs from that of host{1}"));
+  for (std::size_t const size : {1U, 1000U, 1U << 20U}) {
+    dispatch::facts known;
+    known.amount.size = size;
+    CHECK(costs.best(known) == 0);
+  }
+}
+
+TEST_CASE("results that make expects are the reference of all paths", "[measure]") {
+  CHECK(calibrate<sum_of_two>({on::host{1}},
+                              {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(0)})
+            .paths()[0]
+            .wrong.empty());
+  CHECK_THAT(message_of([] {
+               calibrate<sum_of_two>(
+                   {on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(1)});
+             }),
+             contains("was never written"));
+}
+
+TEST_CASE("bad input of a calibration has one line with its value and the remedy", "[measure]") {
+  auto const refused = [](std::vector<dispatch::path> const& paths,
+                          measure::calibration<saxpy> const& options) {
+    auto const said = message_of([&] { calibrate<saxpy>(paths, options); });
+    CHECK(said.find('\n') == std::string::npos);
+    return said;
+  };
+  measure::calibration<saxpy> const usual{.sizes = {1, 1000}, .make = make_saxpy};
+  CHECK(refused({on::device{0}}, usual) ==
+        "device{0}: calibrate measures host paths, such as on::host{4}");
+  CHECK_THAT(refused({on::host{0}}, usual),
+             contains("on::host{0}: an item needs at least 1 thread"));
+  CHECK_THAT(refused({on::host{4000}}, usual),
+             contains("host{4000} has more threads than the " +
+                      std::to_string(host::all_threads()) + " cores"));
+  CHECK_THAT(refused({}, usual), contains("name one"));
+  CHECK_THAT(refused({on::host{1}, on::host{1}}, usual), contains("host{1} is there twice"));
+  CHECK(refused({on::host{1}}, {.sizes = {0, 1000}, .make = make_saxpy}) ==
+        "sizes = {0, 1000}: the first is 1 or more, and the last at least twice the first");
+  CHECK_THAT(refused({on::host{1}}, {.sizes = {7, 7}, .make = make_saxpy}),
+             contains("sizes = {7, 7}"));
+  CHECK_THAT(refused({on::host{1}}, {.sizes = {1, 1000}, .make = {}}), contains("make is empty"));
+  CHECK_THAT(
+      refused({on::host{1}}, {.sizes = {1, 1 << 20}, .budget_seconds = 1e-5, .make = make_saxpy}),
+      contains("budget_seconds = 1e-05 is too small: 1 of the "));
+  CHECK_THAT(
+      refused({on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = NAN, .make = make_saxpy}),
+      contains("budget_seconds = nan"));
+  CHECK(refused({on::host{1}},
+                {.sizes = {1, 1000},
+                 .make = [](setup& arrays, std::size_t) { return make_saxpy(arrays, 77); }})
+            .starts_with("make(arrays, "));
+}
+
+TEST_CASE("an interrupted calibration leaves no file", "[measure]") {
+  test::folder const here;
+  int left = 5;
+  CHECK(message_of([&] {
+          dispatch::save((here / "saxpy.costs").string(),
+                         calibrate<saxpy>({on::host{1}}, {.sizes = {1, 1000},
+                                                          .make = make_saxpy,
+                                                          .progress = [&](double, std::size_t) {
+                                                            if (--left == 0) {
+                                                              throw std::runtime_error("stop");
+                                                            }
+                                                          }}));
+        }) == "stop");
+  CHECK(here.entries() == 0);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "dispatch/saxpy.hpp"
+#include "dispatch/synthetic_machine.hpp"
+
+#include <assay/measure/regret.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+
+using namespace assay;
+using test::sized;
+namespace choose = dispatch::choose;
+
+namespace {
+
+/// 400 calls on paths that take `seconds(path, size)`, each half with normal noise of its own.
+template <class F>
+measure::timed_calls timed_with(F seconds, std::size_t paths, double noise, std::uint64_t seed) {
+  test::draws draw{stats::random_source{seed}};
+  measure::timed_calls all;
+  for (int i = 0; i < 400; ++i) {
+    auto& call = all.calls.emplace_back();
+    call.known = sized(dispatch::size_range{16, 1 << 20}.draw(draw.from));
+    for (auto& half : call.halves) {
+      for (std::size_t p = 0; p < paths; ++p) {
+        half.push_back(seconds(p, static_cast<double>(call.known.amount.size)) *
+                       std::exp(noise * draw.normal()));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("regret is what the choices cost, without noise", "[measure]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  auto const timed = timed_with(
+      [](std::size_t p, double n) { return p == 0 ? 1e-9 * n : 6e-6 + 0.25e-9 * n; }, 2, 0, 1);
+  auto const model = measure::judge(timed, of, choose::by_model{});
+  CHECK(model.total < 0.01);  // between its knots the curve is a little wrong
+  CHECK(model.noise_floor < 1e-12);
+  double one = 0, best = 0;
+  for (auto const& call : timed.calls) {
+    one += call.halves[0][0];
+    best += std::min(call.halves[0][0], call.halves[0][1]);
+  }
+  auto const always = measure::judge(timed, of, choose::always{on::host{1}});
+  CHECK(always.total == Approx(one / best - 1));
+  CHECK(always.max > 2);
+  CHECK(always.p95 <= always.max);
+  CHECK(always.describe().starts_with("choose::always{host{1}}: regret "));
+}
+
+TEST_CASE("noise cannot flatter the best choice, and its floor says how much it is", "[measure]") {
+  // Four equal paths: the least of four noisy times would give every chooser a regret of 10 %.
+  auto all = test::saxpy_measurements();
+  all.paths.clear();
+  for (int threads = 1; threads <= 4; ++threads) {
+    all.paths.push_back(test::path_of(on::host{threads}, [](double n) { return 1e-9 * n; }));
+  }
+  dispatch::costs const of{all};
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  auto const timed = timed_with([](std::size_t, double n) { return 1e-9 * n; }, 4, 0.1, seed);
+  auto const found = measure::judge(timed, of, choose::by_model{});
+  CHECK(std::abs(found.total) < 0.05);
+  CHECK(found.noise_floor > 0.05);
+  CHECK(found.noise_floor < 0.2);
+}
+
+TEST_CASE("the model beats its rivals on curves that no power law fits", "[measure]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  double model = 0, law = 0, history = 0;
+  for (std::uint64_t m = 0; m < 50; ++m) {
+    test::synthetic_machine machine{stats::derive_seed(seed, m)};
+    auto const costs = machine.calibrated(seed + m + 1);
+    auto const timed =
+        timed_with([&](std::size_t p, double n) { return machine.truth[p](n); }, 3, 0.01, seed + m);
+    model += measure::judge(timed, costs, choose::by_model{}).total;
+    law += measure::judge(timed, costs, choose::power_law{}).total;
+    history += measure::judge(timed, costs, choose::history{}).total;
+  }
+  std::cout << "mean regret: model " << 2 * model << " %, power law " << 2 * law << " %, history "
+            << 2 * history << " %\n";
+  CHECK(model / 50 < 0.02);
+  CHECK(model < law);
+  CHECK(model <= history);
+}
