@@ -12,23 +12,23 @@ using namespace assay;
 namespace choose = dispatch::choose;
 using test::contains;
 using test::message_of;
-using test::sized;
 
 TEST_CASE("each chooser picks as it says", "[dispatch]") {
   dispatch::costs const of{test::saxpy_measurements()};  // host{4} wins from 8,000 on
   for (std::size_t const size : {0U, 1U, 1000U, 7000U, 10'000U, 1U << 20U}) {
-    CHECK(choose::by_model{}.bound(of)(sized(size)) == of.best(sized(size)));
-    CHECK(choose::always{on::host{4}}.bound(of)(sized(size)) == 1);
+    CHECK(choose::by_model{}.bound(of)(dispatch::facts_of_size(size)) ==
+          of.best(dispatch::facts_of_size(size)));
+    CHECK(choose::always{on::host{4}}.bound(of)(dispatch::facts_of_size(size)) == 1);
   }
   auto const threshold = choose::threshold{500, on::host{1}, on::host{4}};
-  CHECK(threshold.bound(of)(sized(499)) == 0);
-  CHECK(threshold.bound(of)(sized(500)) == 1);
+  CHECK(threshold.bound(of)(dispatch::facts_of_size(499)) == 0);
+  CHECK(threshold.bound(of)(dispatch::facts_of_size(500)) == 1);
   CHECK(describe(threshold) == "choose::threshold{500, host{1}, host{4}}");
   CHECK(describe(choose::always{on::host{4}}) == "choose::always{host{4}}");
   // The nearest measured size of 7,000 is 4,096, and of 10,000 is 16,384.
-  CHECK(choose::history{}.bound(of)(sized(7000)) == 0);
-  CHECK(choose::history{}.bound(of)(sized(10'000)) == 1);
-  CHECK(choose::history{}.bound(of)(sized(0)) == 0);
+  CHECK(choose::history{}.bound(of)(dispatch::facts_of_size(7000)) == 0);
+  CHECK(choose::history{}.bound(of)(dispatch::facts_of_size(10'000)) == 1);
+  CHECK(choose::history{}.bound(of)(dispatch::facts_of_size(0)) == 0);
 }
 
 TEST_CASE("a power law fits power laws, and misses two of them", "[dispatch]") {
@@ -40,19 +40,19 @@ TEST_CASE("a power law fits power laws, and misses two of them", "[dispatch]") {
   }
   auto all = test::saxpy_measurements();
   dispatch::costs const of{all};
-  CHECK(law{}.bound(of)(sized(100)) == 0);
-  CHECK(law{}.bound(of)(sized(1 << 20)) == 1);
+  CHECK(law{}.bound(of)(dispatch::facts_of_size(100)) == 0);
+  CHECK(law{}.bound(of)(dispatch::facts_of_size(1 << 20)) == 1);
   // A step at a cache: the curve knows it, and a power law does not.
   all.paths[0] =
       test::path_of(on::host{1}, [](double n) { return n < 3000 ? 1e-9 * n : 4e-9 * n; });
   dispatch::costs const stepped{all};
-  CHECK(stepped.seconds(0, sized(1024)) == Approx(1024e-9));
+  CHECK(stepped.seconds(0, dispatch::facts_of_size(1024)) == Approx(1024e-9));
   CHECK(std::abs(law::fitted(all.paths[0].knots).seconds(1024) / 1024e-9 - 1) > 0.1);
   // A wrong path is not chosen, however the law looks.
   all.paths[1] = {.where = on::host{4}, .wrong = "element 3"};
   dispatch::costs const one{all};
-  CHECK(law{}.bound(one)(sized(1 << 20)) == 0);
-  CHECK(choose::history{}.bound(one)(sized(1 << 20)) == 0);
+  CHECK(law{}.bound(one)(dispatch::facts_of_size(1 << 20)) == 0);
+  CHECK(choose::history{}.bound(one)(dispatch::facts_of_size(1 << 20)) == 0);
 }
 
 TEST_CASE("a chooser of a path that is not there is refused", "[dispatch]") {

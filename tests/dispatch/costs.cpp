@@ -19,7 +19,6 @@ using namespace assay;
 using dispatch::costs;
 using test::contains;
 using test::message_of;
-using test::sized;
 
 namespace {
 long allocations = 0;
@@ -67,10 +66,13 @@ TEST_CASE("a curve goes through its knots, and its interval widens beyond them",
   }
 }
 
-TEST_CASE("the scale of intervals is the 9th of 9 and the 18th of 19 errors", "[dispatch]") {
+TEST_CASE("the scale of intervals is the 9th of 9, the last of 10 and the 18th of 19 errors",
+          "[dispatch]") {
   std::vector<double> errors{9, 8, 7, 6, 5, 4, 3, 2, 1};
   CHECK(dispatch::conformal_scale(errors) == 9);
-  for (int i = 10; i < 20; ++i) { errors.push_back(i); }
+  errors.push_back(10);
+  CHECK(dispatch::conformal_scale(errors) == 10);
+  for (int i = 11; i < 20; ++i) { errors.push_back(i); }
   CHECK(dispatch::conformal_scale(errors) == 18);
   CHECK_THAT(message_of([] {
                dispatch::conformal_scale({1, 2});
@@ -81,25 +83,28 @@ TEST_CASE("the scale of intervals is the 9th of 9 and the 18th of 19 errors", "[
 TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated sizes",
           "[dispatch]") {
   costs const of{test::saxpy_measurements()};
-  auto const said = of.predict(1, sized(1 << 18));
+  // docs: prediction
+  auto const said = of.predict(1, dispatch::facts_of_size(1 << 18));
+  CHECK(said.describe() == "host{4}: 72 us [71, 73]: fork 5.0 us, work 67 us");
+  // docs: end
   CHECK(said.total.seconds == Approx(6e-6 + 0.25e-9 * (1 << 18)));
   CHECK(said.total.low < said.total.seconds);
   CHECK(said.total.high > said.total.seconds);
-  CHECK(said.describe() == "host{4}: 72 us [71, 73]: fork 5.0 us, work 67 us");
   CHECK_FALSE(said.extrapolated);
-  auto const beyond = of.predict(1, sized(std::size_t{1} << 24));
+  auto const beyond = of.predict(1, dispatch::facts_of_size(std::size_t{1} << 24));
   CHECK(beyond.extrapolated);
   CHECK(beyond.total.high / beyond.total.low > 15);  // 4 octaves: a factor of 4 up and down
   CHECK_THAT(beyond.describe(), contains("outside the calibrated sizes"));
   // Such a short call cannot have a fork in it.
-  CHECK(of.predict(0, sized(16)).describe() == "host{1}: 16 ns [16, 16]: work 16 ns");
-  CHECK(of.predict(0, sized(0)).total.seconds > 0);
+  CHECK(of.predict(0, dispatch::facts_of_size(16)).describe() ==
+        "host{1}: 16 ns [16, 16]: work 16 ns");
+  CHECK(of.predict(0, dispatch::facts_of_size(0)).total.seconds > 0);
 }
 
 TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatch]") {
   costs const of{test::saxpy_measurements()};
-  auto const small = sized(100);
-  auto const large = sized(1 << 20);
+  auto const small = dispatch::facts_of_size(100);
+  auto const large = dispatch::facts_of_size(1 << 20);
   static_assert(noexcept(of.choose(small)));
   auto const fitted = dispatch::choose::power_law{}.bound(of);
   auto const before = allocations;
@@ -114,7 +119,7 @@ TEST_CASE("a path with wrong results is never chosen", "[dispatch]") {
   all.paths[1] = {.where = on::host{4}, .wrong = "element 3 is 1, expected 2"};
   costs const of{all};
   for (std::size_t size = 0; size <= 1 << 22; size = size * 2 + 1) {
-    CHECK(of.best(sized(size)) == 0);
+    CHECK(of.best(dispatch::facts_of_size(size)) == 0);
   }
   CHECK_THAT(message_of([&] { dispatch::choose::always{on::host{4}}.bound(of); }),
              contains("host{4} computes wrong results for saxpy"));
@@ -133,20 +138,21 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   all.machine.links = {{"", to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
                        {"", to::host, memory_type::pageable, 2e-5, 2e10, 0.1}};
   costs const of{all};
-  auto known = sized(1 << 20);
+  auto known = dispatch::facts_of_size(1 << 20);
   known.count = 1;
   auto& array = known.arrays[0];
   array = {.bytes = 1e7, .way = dispatch::direction::inout};
-  double const alone = of.seconds(2, sized(1 << 20));
+  double const alone = of.seconds(2, dispatch::facts_of_size(1 << 20));
   CHECK(of.seconds(2, known) == Approx(alone + 1e-5 + 1e-3 + 2e-5 + 5e-4));
   CHECK(of.best(known) == 1);
   CHECK_THAT(of.predict(2, known).describe(),
              contains("copies in 1.0 ms, work 16 us, copies back 520 us, sync 4.0 us"));
-  CHECK(of.seconds(1, known) == Approx(of.seconds(1, sized(1 << 20))));
+  CHECK(of.seconds(1, known) == Approx(of.seconds(1, dispatch::facts_of_size(1 << 20))));
 
   array.newest = 0;  // on the device: nothing goes in, and the host must fetch it
   CHECK(of.seconds(2, known) == Approx(alone + 2e-5 + 5e-4));
-  CHECK(of.seconds(1, known) == Approx(of.seconds(1, sized(1 << 20)) + 2e-5 + 5e-4));
+  CHECK(of.seconds(1, known) ==
+        Approx(of.seconds(1, dispatch::facts_of_size(1 << 20)) + 2e-5 + 5e-4));
   array.newest = 1;  // on another device
   CHECK(of.seconds(2, known) > alone + 1e-3);
   array = {
@@ -185,7 +191,7 @@ TEST_CASE("a crossover is a region of sizes, never, always or several", "[dispat
   auto all = test::saxpy_measurements();
   auto const between = [&](auto second, double spread) {
     all.paths[1] = test::path_of(on::host{4}, second, spread);
-    return dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}, sized);
+    return dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}, dispatch::facts_of_size);
   };
   auto const from = between([](double n) { return 6e-6 + 0.25e-9 * n; }, 0.01);
   REQUIRE(from.from_one_size_on());
@@ -217,4 +223,11 @@ TEST_CASE("a crossover is a region of sizes, never, always or several", "[dispat
   CHECK(dip.crossings.empty());
   CHECK_FALSE(dip.never());
   CHECK_THAT(dip.describe(), contains("never, or nearly"));
+
+  all.paths[1] = {.where = on::host{4}, .wrong = "element 3"};
+  CHECK(dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}).never());
+  CHECK(dispatch::find_crossover(costs{all}, on::host{4}, on::host{1}).always());
+  all.paths.push_back({.where = on::host{2}, .wrong = "element 5"});
+  CHECK_THAT(message_of([&] { dispatch::find_crossover(costs{all}, on::host{4}, on::host{2}); }),
+             contains("host{4} and host{2} both compute wrong results for saxpy"));
 }

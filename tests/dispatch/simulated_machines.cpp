@@ -14,7 +14,6 @@
 #include <vector>
 
 using namespace assay;
-using test::sized;
 using test::synthetic_machine;
 
 namespace {
@@ -68,20 +67,21 @@ TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[di
       for (std::size_t p = 0; p < 3; ++p) {
         double const is = machine.truth[p](static_cast<double>(size)) *
                           machine.drift_at(machine.random_.uniform(0, 1));
-        auto const said = costs.predict(p, sized(size)).total;
+        auto const said = costs.predict(p, dispatch::facts_of_size(size)).total;
         ++predictions;
         held += is >= said.low && is <= said.high ? 1 : 0;
         errors += std::abs(said.seconds / is - 1);
         widths += said.high / said.low - 1;
       }
       auto const n = static_cast<double>(size);
-      chosen += machine.truth[costs.best(sized(size))](n);
+      chosen += machine.truth[costs.best(dispatch::facts_of_size(size))](n);
       best += std::min({machine.truth[0](n), machine.truth[1](n), machine.truth[2](n)});
     }
 
     for (std::size_t p : {1, 2}) {
       auto const is = truth_of(machine, 0, p);
-      auto const said = dispatch::find_crossover(costs, on::host{1}, costs.paths()[p].where, sized);
+      auto const said = dispatch::find_crossover(costs, on::host{1}, costs.paths()[p].where,
+                                                 dispatch::facts_of_size);
       if (is.most < -0.1) {
         ++never;
         never_found += said.never() ? 1 : 0;
@@ -154,7 +154,7 @@ TEST_CASE("one calibration predicts all types of memory and all places of the ar
 
     for (int i = 0; i < 50; ++i) {
       auto const size = dispatch::size_range{16, 1 << 24}.draw(draw.from);
-      auto known = sized(size);
+      auto known = dispatch::facts_of_size(size);
       known.count = 3;
       for (std::size_t k = 0; k < 3; ++k) {
         known.arrays[k] = {.bytes = 4.0 * static_cast<double>(size),
@@ -172,7 +172,7 @@ TEST_CASE("one calibration predicts all types of memory and all places of the ar
           }
           bool const comes = way.end == dispatch::to::device && each.is_read() && each.newest != 0;
           bool const goes = way.end == dispatch::to::host && each.is_written();
-          if (comes || goes) { is += way.seconds(each.bytes); }
+          if (comes || goes) { is += way.latency_seconds + each.bytes / way.bytes_per_second; }
         }
       }
       auto const said = costs.predict(number, known).total;

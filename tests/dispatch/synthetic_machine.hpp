@@ -124,11 +124,4 @@ class synthetic_machine {
   double size_ = 0;
 };
 
-/// The facts of a call with this size and no arrays.
-inline dispatch::facts sized(std::size_t size) {
-  dispatch::facts known;
-  known.amount.size = size;
-  return known;
-}
-
 }  // namespace assay::test

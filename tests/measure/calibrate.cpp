@@ -116,9 +116,7 @@ TEST_CASE("a path with a wrong result is found before it is timed, and is not ch
   CHECK_THAT(costs.paths()[1].wrong, contains("at size "));
   CHECK_THAT(costs.paths()[1].wrong, contains("differs from that of host{1}"));
   for (std::size_t const size : {1U, 1000U, 1U << 20U}) {
-    dispatch::facts known;
-    known.amount.size = size;
-    CHECK(costs.best(known) == 0);
+    CHECK(costs.best(dispatch::facts_of_size(size)) == 0);
   }
 }
 

@@ -11,7 +11,6 @@
 #include <iostream>
 
 using namespace assay;
-using test::sized;
 namespace choose = dispatch::choose;
 
 namespace {
@@ -23,7 +22,7 @@ measure::timed_calls timed_with(F seconds, std::size_t paths, double noise, std:
   measure::timed_calls all;
   for (int i = 0; i < 400; ++i) {
     auto& call = all.calls.emplace_back();
-    call.known = sized(dispatch::size_range{16, 1 << 20}.draw(draw.from));
+    call.known = dispatch::facts_of_size(dispatch::size_range{16, 1 << 20}.draw(draw.from));
     for (auto& half : call.halves) {
       for (std::size_t p = 0; p < paths; ++p) {
         half.push_back(seconds(p, static_cast<double>(call.known.amount.size)) *

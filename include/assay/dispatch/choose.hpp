@@ -93,9 +93,8 @@ struct history {
     for (auto const& each : of.paths()) {
       if (!table.empty()) { break; }  // all paths have the same sizes
       for (auto const& at : each.knots) {
-        facts known;
-        known.amount.size = static_cast<std::size_t>(at.size);
-        table.emplace_back(std::log2(at.size), of.best(known));
+        table.emplace_back(std::log2(at.size),
+                           of.best(facts_of_size(static_cast<std::size_t>(at.size))));
       }
     }
     return [table = std::move(table)](facts const& known) noexcept {
@@ -157,7 +156,7 @@ struct power_law {
       std::size_t chosen = 0;
       double least = std::numeric_limits<double>::infinity();
       for (std::size_t i = 0; i < fits.size(); ++i) {
-        auto const moved = copies_of(of.measured().machine, of.paths()[i].where, known);
+        auto const moved = of.copies_of(i, known);
         double const seconds = fits[i].seconds(size) + moved.before.seconds + moved.after.seconds;
         if (seconds < least) {
           least = seconds;

@@ -83,6 +83,7 @@ class costs {
       if (index_of(each.where) != i) {
         throw std::invalid_argument(each.where.describe() + " is there twice: list each path once");
       }
+      links_.emplace_back(all_.machine, each.where);
       curves_.emplace_back();
       if (each.wrong.empty()) { curves_.back().emplace(each.knots, each.scale); }
       why += ": " + each.where.describe() + ": " + each.wrong;
@@ -110,6 +111,10 @@ class costs {
                                 ": there are " + all);
   }
 
+  /// The copies that a call needs on a path.
+  copies copies_of(std::size_t number, facts const& known) const noexcept {
+    return links_[number].of(known);
+  }
   /// The predicted seconds of a call; infinite where it is impossible or known to be wrong.
   double seconds(std::size_t number, facts const& known) const noexcept {
     return seconds(number, known, log_size(known));
@@ -140,7 +145,7 @@ class costs {
     double const middle = std::exp2(calls->log_seconds(at));
     double const factor = std::exp2(calls->half_width(at));
     estimate const call{middle, middle / factor, middle * factor};
-    auto const moved = copies_of(all_.machine, where, known);
+    auto const moved = links_[number].of(known);
     made.total = call + moved.before + moved.after;
     made.extrapolated = !calls->covers(at);
     if (!std::isfinite(made.total.seconds)) { return made; }
@@ -168,7 +173,7 @@ class costs {
     if (!curves_[number]) { return std::numeric_limits<double>::infinity(); }
     double const call = std::exp2(curves_[number]->log_seconds(at));
     if (known.count == 0) { return call; }
-    auto const moved = copies_of(all_.machine, all_.paths[number].where, known);
+    auto const moved = links_[number].of(known);
     return call + moved.before.seconds + moved.after.seconds;
   }
 
@@ -184,6 +189,7 @@ class costs {
 
   measurements all_;
   std::vector<std::optional<curve>> curves_;
+  std::vector<path_links> links_;
 };
 
 }  // namespace assay::dispatch

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,12 +64,17 @@ struct crossover {
 /// A path wins at a size where the interval of the ratio of both times excludes 1. Between two
 /// winners lies a crossing: its interval goes from the last size of one to the first of the other,
 /// and holds the true size 19 times in 20. Where only the estimates cross, at the smallest or the
-/// largest sizes, the interval goes on to 0 or to infinity.
+/// largest sizes, the interval goes on to 0 or to infinity. Throws `std::invalid_argument` for
+/// paths that are not there, and where both compute wrong results.
 inline crossover find_crossover(costs const& of, path const& first, path const& second,
-                                std::function<facts(std::size_t)> const& at) {
+                                std::function<facts(std::size_t)> const& at = facts_of_size) {
   auto const a = of.index_of(first);
   auto const b = of.index_of(second);
   auto const& sizes = of.paths()[a].wrong.empty() ? of.paths()[a].knots : of.paths()[b].knots;
+  if (sizes.empty()) {
+    throw std::invalid_argument(first.describe() + " and " + second.describe() +
+                                " both compute wrong results for " + of.task());
+  }
   crossover found{.first = first, .second = second};
   constexpr int steps_per_octave = 32;
   constexpr double from_90_to_95 = 1.4;  // 1.19 for normal errors; these have heavier tails
@@ -87,8 +93,10 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
     auto const t = of.predict(a, known).total;
     auto const u = of.predict(b, known).total;
     double const ratio = std::log2(t.seconds / u.seconds);  // above 0: the second path is faster
-    double const half =
-        from_90_to_95 * std::hypot(std::log2(t.high / t.seconds), std::log2(u.high / u.seconds));
+    double const half = std::isinf(ratio)
+                            ? 0  // one path is impossible
+                            : from_90_to_95 * std::hypot(std::log2(t.high / t.seconds),
+                                                         std::log2(u.high / u.seconds));
     int const now = ratio > 0 ? 1 : -1;
     if (now != before) {
       sign_change = size;

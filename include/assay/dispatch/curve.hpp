@@ -37,7 +37,7 @@ class curve {
     bool valid = knots_.size() >= 2 && is_amount(scale);
     for (std::size_t i = 0; i < knots_.size(); ++i) {
       auto const& each = knots_[i];
-      valid = valid && std::isfinite(each.size) && std::isfinite(each.seconds) && each.size >= 1 &&
+      valid = valid && each.size >= 1 && each.size <= 0x1p53 && std::isfinite(each.seconds) &&
               each.seconds > 0 && is_amount(each.spread) &&
               (i == 0 || each.size > knots_[i - 1].size);
       if (!valid) { break; }
@@ -48,22 +48,22 @@ class curve {
     if (!valid) {
       throw std::invalid_argument(
           "a curve of " + std::to_string(knots_.size()) +
-          " knots: 2 or more are needed, with rising sizes from 1 on, positive seconds, and "
+          " knots: 2 or more are needed, with rising sizes from 1 to 2^53, positive seconds, and "
           "spreads and a scale of at least 0");
     }
     std::nth_element(spreads.begin(), spreads.begin() + spreads.size() / 2, spreads.end());
     typical_spread_ = spreads[spreads.size() / 2];
-    // Slopes over an octave or more: close knots differ by noise.
+    for (std::size_t i = 0; i + 1 < at_.size(); ++i) { slopes_.push_back(slope(i, i + 1)); }
+    // Slopes over an octave or more, as close knots differ by noise, and never down: more work does
+    // not take less time in the long run.
     std::size_t inner = 1;
     while (inner + 1 < at_.size() && at_[inner] < at_.front() + 1) { ++inner; }
-    first_slope_ = slope(0, inner);
+    first_slope_ = std::max(0.0, slope(0, inner));
     inner = at_.size() - 2;
     while (inner > 0 && at_[inner] > at_.back() - 1) { --inner; }
-    last_slope_ = slope(inner, at_.size() - 1);
+    last_slope_ = std::max(0.0, slope(inner, at_.size() - 1));
   }
 
-  std::vector<knot> const& knots() const noexcept { return knots_; }
-  double scale() const noexcept { return scale_; }
   bool covers(double log_size) const noexcept {
     return log_size >= at_.front() && log_size <= at_.back();
   }
@@ -77,7 +77,7 @@ class curve {
       return log_seconds_.back() + last_slope_ * (log_size - at_.back());
     }
     auto const i = segment(log_size);
-    return log_seconds_[i] + share(i, log_size) * (log_seconds_[i + 1] - log_seconds_[i]);
+    return log_seconds_[i] + slopes_[i] * (log_size - at_[i]);
   }
 
   /// The spread at a size before scaling. The median of all spreads is part of it and limits it:
@@ -86,7 +86,8 @@ class curve {
     constexpr double floor = 1e-3;  // a noiseless sample is no proof of a noiseless machine
     double const inside = std::clamp(log_size, at_.front(), at_.back());
     auto const i = segment(inside);
-    double const here = std::lerp(knots_[i].spread, knots_[i + 1].spread, share(i, inside));
+    double const share = (inside - at_[i]) / (at_[i + 1] - at_[i]);
+    double const here = std::lerp(knots_[i].spread, knots_[i + 1].spread, share);
     return std::min(here, 4 * typical_spread_) + typical_spread_ + floor;
   }
 
@@ -97,21 +98,25 @@ class curve {
   }
 
  private:
+  /// The last knot at or below a size between the ends. A binary search without branches: a branch
+  /// that is predicted wrong costs more than all the rest of a choice.
   std::size_t segment(double log_size) const noexcept {
-    auto const above = std::upper_bound(at_.begin() + 1, at_.end() - 1, log_size);
-    return static_cast<std::size_t>(above - at_.begin()) - 1;
+    double const* first = at_.data();
+    for (auto count = slopes_.size(); count > 1;) {
+      auto const half = count / 2;
+      first = first[half] <= log_size ? first + half : first;
+      count -= half;
+    }
+    return static_cast<std::size_t>(first - at_.data());
   }
-  double share(std::size_t i, double log_size) const noexcept {
-    return (log_size - at_[i]) / (at_[i + 1] - at_[i]);
-  }
-  /// More work never takes less time in the long run: noise must not turn the slope.
   double slope(std::size_t from, std::size_t to) const noexcept {
-    return std::max(0.0, (log_seconds_[to] - log_seconds_[from]) / (at_[to] - at_[from]));
+    return (log_seconds_[to] - log_seconds_[from]) / (at_[to] - at_[from]);
   }
 
   std::vector<knot> knots_;
   std::vector<double> at_;  // log2 of the sizes
   std::vector<double> log_seconds_;
+  std::vector<double> slopes_;  // from each knot to the next
   double scale_;
   double typical_spread_ = 0;
   double first_slope_ = 0;

@@ -16,7 +16,7 @@
 
 namespace assay::dispatch {
 
-/// The amount of work of one call. Times are curves over `size`.
+/// The amount of work of one call. Times are curves over `size`; 0 counts as 1.
 struct work {
   std::size_t size = 0;
   double bytes = 0;
@@ -45,6 +45,13 @@ struct facts {
   std::array<array_fact, max_arrays> arrays{};
   std::size_t count = 0;
 };
+
+/// The facts of a call that needs no copies.
+inline facts facts_of_size(std::size_t size) noexcept {
+  facts known;
+  known.amount.size = size;
+  return known;
+}
 
 /// Throws `std::invalid_argument` for counts that no call can have.
 inline void require_work(std::string_view task, work const& amount) {

@@ -8,7 +8,7 @@
 #include <assay/dispatch/facts.hpp>
 #include <assay/dispatch/path.hpp>
 
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -28,8 +28,6 @@ struct link {
   double bytes_per_second = 0;
   double spread = 0;  ///< half of the interval of a copy's time, as a share
   bool operator==(link const&) const = default;
-
-  double seconds(double bytes) const noexcept { return latency_seconds + bytes / bytes_per_second; }
 };
 
 /// The time that `host::parallel_for` takes to begin and end a loop on several threads.
@@ -60,36 +58,58 @@ struct copies {
   time after;
 };
 
-/// The copies of a call: each array whose newest copy is elsewhere and that is read goes in. An
-/// array in host memory that a device writes goes back. Without a link for them the path is
-/// impossible, as is a host path over device memory.
-inline copies copies_of(machine_terms const& machine, path const& on, facts const& known) noexcept {
-  constexpr double never = std::numeric_limits<double>::infinity();
-  copies total;
-  auto const* const device = on.device();
-  auto const add = [&](copies::time& sum, array_fact const& each, to end) {
-    for (auto const& way : machine.links) {
-      if (way.end != end || way.memory != each.memory || way.transfer != on.transfer) { continue; }
-      double const seconds = way.seconds(each.bytes);
-      sum.seconds += seconds;
-      sum.half += seconds * way.spread;
-      return;
-    }
-    sum.seconds = never;
-  };
-  for (std::size_t i = 0; i < known.count; ++i) {
-    auto const& each = known.arrays[i];
-    bool const is_elsewhere = each.newest != (device ? device->id : array_fact::on_host);
-    if (!device && each.memory == memory_type::device) {
-      total.before.seconds = never;
-    } else if (each.is_read() && is_elsewhere) {
-      add(total.before, each, device ? to::device : to::host);
-    }
-    if (device && each.is_written() && each.memory != memory_type::device) {
-      add(total.after, each, to::host);
+/// The links of one path, found once, so that a choice searches for none.
+class path_links {
+ public:
+  path_links(machine_terms const& machine, path const& on)
+      : on_host_(on.host() != nullptr), here_(on_host_ ? array_fact::on_host : on.device()->id) {
+    for (auto const& each : machine.links) {
+      if (each.transfer == on.transfer) { ways(each.end, each.memory) = each; }
     }
   }
-  return total;
-}
+
+  /// The copies of a call. An array goes in if the call reads it and its newest copy is elsewhere.
+  /// An array in host memory that a device writes goes back. Without a link for a copy the path is
+  /// impossible, as is a host path over device memory.
+  copies of(facts const& known) const noexcept {
+    copies total;
+    for (std::size_t i = 0; i < known.count; ++i) {
+      auto const& each = known.arrays[i];
+      bool const in_device_memory = each.memory == memory_type::device;
+      if (on_host_ && in_device_memory) {
+        total.before.seconds = std::numeric_limits<double>::infinity();
+      } else if (each.is_read() && each.newest != here_) {
+        add(total.before, each, on_host_ ? to::host : to::device);
+      }
+      if (!on_host_ && each.is_written() && !in_device_memory) { add(total.after, each, to::host); }
+    }
+    return total;
+  }
+
+ private:
+  struct way {
+    double latency = std::numeric_limits<double>::infinity();
+    double seconds_per_byte = 0;
+    double spread = 0;
+    way() = default;
+    way(link const& of)
+        : latency(of.latency_seconds),
+          seconds_per_byte(1 / of.bytes_per_second),
+          spread(of.spread) {}
+  };
+  way& ways(to end, memory_type memory) noexcept {
+    return ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(memory)];
+  }
+  void add(copies::time& sum, array_fact const& each, to end) const noexcept {
+    auto const& by = ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)];
+    double const seconds = by.latency + each.bytes * by.seconds_per_byte;
+    sum.seconds += seconds;
+    sum.half += seconds * by.spread;
+  }
+
+  bool on_host_;
+  int here_;
+  std::array<std::array<way, 4>, 2> ways_{};  // by end and memory
+};
 
 }  // namespace assay::dispatch

@@ -30,12 +30,11 @@ inline double bend(std::vector<knot> const& knots, std::size_t i) {
   auto const slope = [&](std::size_t k) {
     return std::log2(knots[k + 1].seconds / knots[k].seconds) / width(k);
   };
-  double most = 0;
-  for (std::size_t const k : {i - 1, i + 1}) {  // i - 1 may wrap: no segment then
-    if (k + 1 >= knots.size() || i + 1 >= knots.size() + 1) { continue; }
-    most = std::max(most, std::abs(slope(k) - slope(i)) / (0.5 * (width(k) + width(i))));
-  }
-  return most;
+  auto const against = [&](std::size_t k) {
+    return std::abs(slope(k) - slope(i)) / (0.5 * (width(k) + width(i)));
+  };
+  double const left = i > 0 ? against(i - 1) : 0;
+  return std::max(left, i + 2 < knots.size() ? against(i + 1) : 0);
 }
 
 /// The expected loss of preferring the smaller of two estimates with this difference and the

@@ -63,10 +63,8 @@ concept has_work = requires(T const& task) {
 };
 /// `auto arrays() const`, a `std::tuple` of at most 8 results of `in`, `out` and `inout`.
 template <class T>
-concept has_arrays = requires(T const& task) {
-  task.arrays();
-}
-&&detail::arrays_of_task<T, decltype(std::declval<T const&>().arrays())>::are_arrays;
+concept has_arrays =
+    detail::arrays_of_task<T, decltype(std::declval<T const&>().arrays())>::are_arrays;
 /// `void run(on::host, pointers...) const`, with a pointer for each array, in their order.
 template <class T>
 concept has_host_run =
