@@ -95,7 +95,11 @@ TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated
   CHECK(beyond.extrapolated);
   CHECK(beyond.total.high / beyond.total.low > 15);  // 4 octaves: a factor of 4 up and down
   CHECK_THAT(beyond.describe(), contains("outside the calibrated sizes"));
-  // Such a short call cannot have a fork in it.
+  // Such short calls cannot have a fork in them.
+  auto all = test::saxpy_measurements();
+  all.paths[1] = test::path_of(on::host{4}, [](double n) { return 1e-9 * n; });
+  CHECK(costs{all}.predict(1, dispatch::facts_of_size(4096)).describe() ==
+        "host{4}: 4.1 us [4.0, 4.2]: work 4.1 us");
   CHECK(of.predict(0, dispatch::facts_of_size(16)).describe() ==
         "host{1}: 16 ns [16, 16]: work 16 ns");
   CHECK(of.predict(0, dispatch::facts_of_size(0)).total.seconds > 0);
@@ -161,6 +165,8 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   CHECK(std::isinf(of.seconds(1, known)));  // the host cannot read it
   CHECK(of.best(known) == 2);
   CHECK(of.predict(1, known).describe() == "host{4}: impossible");
+  array.way = dispatch::direction::out;
+  CHECK(std::isinf(of.seconds(1, known)));  // nor write it
   array = {.bytes = 1, .way = dispatch::direction::in, .memory = memory_type::managed};
   CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
 }

@@ -31,8 +31,8 @@ struct item {
 
 /// The predicted time of one call on one path, with its items.
 ///
-/// The interval holds the median of repeated calls of 9 new sizes in 10. Beyond the calibrated
-/// sizes, `extrapolated` is set and the interval is a guess.
+/// The interval holds the median of repeated calls, for at least 9 new sizes in 10. Beyond the
+/// calibrated sizes, `extrapolated` is set and the interval is a guess.
 struct prediction {
   path where;
   estimate total;
@@ -97,7 +97,7 @@ class costs {
   measurements const& measured() const noexcept { return all_; }
   std::string const& task() const noexcept { return all_.task; }
   std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
-  /// What differs between the machine of the calibration and this one, from `load`.
+  /// The soft differences between the machine of the calibration and this one, from `load`.
   std::vector<std::string> warnings;
 
   /// The number of a path in `paths()`. Throws `std::invalid_argument` where it is missing.

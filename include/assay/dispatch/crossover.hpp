@@ -22,7 +22,7 @@ struct crossing {
   double high = 0;
 };
 
-/// Which of two paths wins at which sizes.
+/// The sizes at which each of two paths wins.
 struct crossover {
   path first;
   path second;
@@ -63,8 +63,8 @@ struct crossover {
 ///
 /// A path wins at a size where the interval of the ratio of both times excludes 1. Between two
 /// winners lies a crossing: its interval goes from the last size of one to the first of the other,
-/// and holds the true size 19 times in 20. Where only the estimates cross, at the smallest or the
-/// largest sizes, the interval goes on to 0 or to infinity. Throws `std::invalid_argument` for
+/// and holds the true size 19 times in 20. The interval goes on to 0 or to infinity where only the
+/// estimates cross, at the smallest or the largest sizes. Throws `std::invalid_argument` for
 /// paths that are not there, and where both compute wrong results.
 inline crossover find_crossover(costs const& of, path const& first, path const& second,
                                 std::function<facts(std::size_t)> const& at = facts_of_size) {

@@ -129,9 +129,11 @@ inline constexpr double coverage = 0.9;
 /// The fewest held-out sizes that give intervals this coverage.
 inline constexpr std::size_t fewest_held_out = 9;
 
-/// The scale with which intervals hold a new size with the probability `coverage`, from the errors
-/// of held-out sizes, each divided by its spread: split conformal prediction (Vovk, Gammerman,
-/// Shafer 2005). It assumes nothing but that future sizes are drawn as the held-out ones were.
+/// The scale with which intervals hold a new size with the probability `coverage`. `errors` are
+/// those of held-out sizes, each divided by its spread.
+///
+/// Split conformal prediction (Vovk, Gammerman, Shafer 2005). It assumes nothing but that future
+/// sizes are drawn as the held-out ones were.
 inline double conformal_scale(std::vector<double> errors) {
   if (errors.size() < fewest_held_out) {
     throw std::invalid_argument(std::to_string(errors.size()) + " held-out sizes: " +

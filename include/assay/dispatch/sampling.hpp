@@ -42,8 +42,8 @@ struct size_range {
 
 namespace detail {
 
-/// The median of times, with the interval of the median as a spread: from the second to the last
-/// but one of 8 and more (93 % and more), and from the first to the last of fewer.
+/// The median of times, with the interval of the median as a spread. The interval goes from the
+/// first time to the last, and leaves one out at each end of 8 and more: it holds 93 % and more.
 inline knot summarised(std::size_t size, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   auto const cut = times.size() >= 8 ? std::size_t{1} : 0;
