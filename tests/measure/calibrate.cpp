@@ -9,11 +9,15 @@
 #include <assay/measure/calibrate.hpp>
 #include <assay/measure/regret.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iostream>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 using namespace assay;
@@ -56,6 +60,17 @@ auto make_sum(std::size_t left_out) {
     return {{x.data(), size}, {y.data(), size}, left_out};
   };
 }
+
+/// A task with one array, of a type that is no number.
+struct conjugate {
+  std::span<std::array<float, 2>> z;
+  static constexpr std::string_view name = "conjugate";
+  dispatch::work work() const { return {.size = z.size(), .flops = static_cast<double>(z.size())}; }
+  auto arrays() const { return std::tuple{dispatch::out(z)}; }
+  void run(on::host, std::array<float, 2>* to) const {
+    for (std::size_t i = 0; i < z.size(); ++i) { to[i] = {1.0F, -1.0F}; }
+  }
+};
 
 std::vector<dispatch::path> const one_and_two{on::host{1}, on::host{2}};
 
@@ -127,6 +142,16 @@ TEST_CASE("a path with a wrong result is found before it is timed, and is not ch
   for (std::size_t const size : {1U, 1000U, 1U << 20U}) {
     CHECK(costs.best(dispatch::facts_of_size(size)) == 0);
   }
+}
+
+TEST_CASE("a task may have one array, of elements that are no numbers", "[measure]") {
+  auto const costs = calibrate<conjugate>(
+      {on::host{1}}, {.sizes = {1, 1000},
+                      .budget_seconds = 5,
+                      .make = [](setup& arrays, std::size_t size) -> conjugate {
+                        return {{arrays.output<std::array<float, 2>>(size).data(), size}};
+                      }});
+  CHECK(costs.paths()[0].wrong.empty());
 }
 
 TEST_CASE("results that make expects are the reference of all paths", "[measure]") {

@@ -132,10 +132,8 @@ struct power_law {
         double const y = 1 / each.seconds;
         u += x, v += y, uu += x * x, uv += x * y, vv += y * y;
       }
-      double a = (u * vv - v * uv) / (uu * vv - uv * uv);
-      double c = (v * uu - u * uv) / (uu * vv - uv * uv);
-      if (!(c > 0)) { a = u / uu, c = 0; }
-      if (a < 0) { a = 0, c = v / vv; }
+      double const a = std::max(0.0, (u * vv - v * uv) / (uu * vv - uv * uv));
+      double const c = std::max(0.0, (v * uu - u * uv) / (uu * vv - uv * uv));
       double const errors = a * a * uu + 2 * a * c * uv + c * c * vv - 2 * a * u - 2 * c * v;
       if (errors < least) {
         least = errors;

@@ -117,7 +117,8 @@ class line_reader {
   void read(N& field) {
     auto const* const begin = fields_.data();
     auto const [end, failed] = std::from_chars(begin, begin + fields_.size(), field);
-    if (failed != std::errc{} || field < N{} || !std::isfinite(static_cast<double>(field))) {
+    auto const value = static_cast<double>(field);
+    if (failed != std::errc{} || !(value >= 0 && std::isfinite(value))) {
       fail("a number of at least 0 is expected, not '" + std::string{fields_.substr(0, 40)} + "'");
     }
     fields_.remove_prefix(static_cast<std::size_t>(end - begin));

@@ -112,7 +112,9 @@ class task_bench {
   template <class... E>
   static std::vector<std::vector<std::byte>> copies_of(
       std::tuple<dispatch::task_array<E>...> const& of) {
-    return std::apply([](auto const&... each) { return std::vector{bytes_of(each)...}; }, of);
+    std::vector<std::vector<std::byte>> all;
+    std::apply([&](auto const&... each) { (all.push_back(bytes_of(each)), ...); }, of);
+    return all;
   }
   /// The first element that differs from host{1} by more than the default tolerance.
   template <class... E>
@@ -171,8 +173,10 @@ inline dispatch::fork measure_fork(int threads) {
   return {threads, {found.seconds, found.seconds / factor, found.seconds * factor}};
 }
 
-/// Measures a task on host paths. Blocks for about `budget_seconds`; calls of a task are timed back
-/// to back over the same arrays, and so with the caches that the size leaves warm.
+/// Measures a task on host paths. Blocks for about `budget_seconds`.
+///
+/// Calls are timed back to back over the same arrays: with the caches that the size leaves warm,
+/// and over their own results where an array is `inout`.
 ///
 /// Throws `std::invalid_argument` for paths and options that are not possible, and where no path is
 /// right. Exceptions of `make`, of the task and of `progress` pass through.
