@@ -38,26 +38,28 @@ struct wrong_on_two : saxpy {
 };
 wrong_on_two make_wrong(setup& arrays, std::size_t size) { return {make_saxpy(arrays, size)}; }
 
-/// Leaves the last elements unwritten, on all paths: only a reference of its own finds that.
+/// Leaves the last elements unwritten on `from_threads` threads and more.
 struct sum_of_two {
   std::span<float const> x;
   std::span<float> y;
   std::size_t left_out = 0;
+  int from_threads = 1;
   static constexpr std::string_view name = "sum_of_two";
   dispatch::work work() const {
     return {.size = x.size(), .bytes = 8.0 * static_cast<double>(x.size())};
   }
   auto arrays() const { return std::tuple{dispatch::in(x), dispatch::out(y)}; }
-  void run(on::host, float const* from, float* to) const {
-    for (std::size_t i = 0; i + left_out < x.size(); ++i) { to[i] = from[i] + from[i]; }
+  void run(on::host where, float const* from, float* to) const {
+    auto const left = where.threads >= from_threads ? left_out : 0;
+    for (std::size_t i = 0; i + left < x.size(); ++i) { to[i] = from[i] + from[i]; }
   }
 };
-auto make_sum(std::size_t left_out) {
-  return [left_out](setup& arrays, std::size_t size) -> sum_of_two {
+auto make_sum(std::size_t left_out, int from_threads = 1) {
+  return [=](setup& arrays, std::size_t size) -> sum_of_two {
     auto const x = arrays.random<float>(size);
     auto const y = arrays.output<float>(size);
     arrays.expect(y, [x](std::size_t i) { return 2.0 * static_cast<double>(x.seeded(i)); });
-    return {{x.data(), size}, {y.data(), size}, left_out};
+    return {{x.data(), size}, {y.data(), size}, left_out, from_threads};
   };
 }
 
@@ -164,6 +166,12 @@ TEST_CASE("results that make expects are the reference of all paths", "[measure]
                    {on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(1)});
              }),
              contains("was never written"));
+  if (host::all_threads() < 2) { return; }
+  // Not hidden by the results that host{1} left in the same array.
+  auto const costs = calibrate<sum_of_two>(
+      one_and_two, {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(1, 2)});
+  CHECK(costs.paths()[0].wrong.empty());
+  CHECK_THAT(costs.paths()[1].wrong, contains("was never written"));
 }
 
 TEST_CASE("bad input of a calibration has one line with its value and the remedy", "[measure]") {
