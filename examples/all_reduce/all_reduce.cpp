@@ -56,9 +56,9 @@ std::vector<std::string> heading(std::string parameters, comm::peers const& peer
 /// The comparison of the strategies.
 measure::comparison compared(examples::all_reduce_parameters const& given, comm::peers const& peers,
                              cli::options const& chosen, bool clock) {
-  auto all = measure::join(examples::compare_strategies(given, peers, chosen,
-                                                        clock ? chosen.clock : measure::clock::gpu),
-                           chosen.alpha);
+  auto all = cli::join(examples::compare_strategies(given, peers, chosen,
+                                                    clock ? chosen.clock : measure::clock::gpu),
+                       chosen.alpha);
   all.title = "All-reduce over " + std::to_string(peers.ranks()) +
               " ranks: what do copy strategies change?";
   all.changed = "strategy";

@@ -234,7 +234,7 @@ std::vector<all_reduce_table> all_reduce_tables(all_reduce_parameters const& giv
   return tables_of<float>(given, peers, chosen);
 }
 
-std::vector<measure::named_comparison> compare_strategies(all_reduce_parameters const& given,
+std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
                                                           comm::peers const& peers,
                                                           cli::options const& chosen,
                                                           measure::clock clock) {
@@ -243,7 +243,7 @@ std::vector<measure::named_comparison> compare_strategies(all_reduce_parameters 
   auto measuring = chosen.measuring();
   measuring.clock = clock;
   measuring.alpha /= static_cast<double>(given.compared.size());
-  std::vector<measure::named_comparison> all;
+  std::vector<cli::named_comparison> all;
   for (auto const bytes : given.compared) {
     all.emplace_back(report::byte_size(static_cast<double>(bytes)),
                      compare_at(bytes, strategies, peers, team, measuring));

@@ -8,7 +8,7 @@
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/join.hpp>
+#include <assay/cli/join.hpp>
 #include <assay/trace/model.hpp>
 
 #include <cstddef>
@@ -73,7 +73,7 @@ std::vector<all_reduce_table> all_reduce_tables(all_reduce_parameters const& giv
                                                 cli::options const& chosen);
 
 /// The copy strategies inside an all-reduce, at each size; `clock` decides.
-std::vector<measure::named_comparison> compare_strategies(all_reduce_parameters const& given,
+std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
                                                           comm::peers const& peers,
                                                           cli::options const& chosen,
                                                           measure::clock clock);

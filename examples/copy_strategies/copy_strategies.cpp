@@ -18,9 +18,9 @@
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
+#include <assay/cli/join.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/measure/compare_pipelines.hpp>
-#include <assay/measure/join.hpp>
 #include <assay/workload/streaming_sum.hpp>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::optional<measure::comparison> on_device(examples::copy_options const& asked
   auto const given = asked.read(chosen.quick, attribute(place, cudaDevAttrMultiProcessorCount));
   auto const seen = examples::copy_on_device(given, chosen);
   if (!chosen.quiet) { examples::print_copy_rows(std::cout, seen.rows); }
-  std::vector<measure::named_comparison> cells;
+  std::vector<cli::named_comparison> cells;
   for (auto const& [name, all] : seen.cells) {
     auto measuring = chosen.measuring();
     measuring.title = name;
@@ -56,7 +56,7 @@ std::optional<measure::comparison> on_device(examples::copy_options const& asked
     explaining.explain(chosen, found, all.runs(), cli::explaining::first, name + ' ');
     cells.emplace_back(name, std::move(found));
   }
-  auto joined = measure::join(cells, chosen.alpha);
+  auto joined = cli::join(cells, chosen.alpha);
   joined.title = "When does the way a kernel brings in its tiles matter?";
   joined.changed = "copy";
   joined.notes.insert(joined.notes.end(), seen.left_out.begin(), seen.left_out.end());

@@ -5,8 +5,8 @@
 
 #include "copy_strategies.hpp"
 
+#include <assay/cli/join.hpp>
 #include <assay/core/distinct.hpp>
-#include <assay/measure/join.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
 
@@ -32,7 +32,7 @@ inline std::string variant_of(measure::comparison const& in, measure::finding co
 }
 
 /// The cells where strategies won or lost by more than the margin, and where nothing differed.
-inline std::vector<std::string> summary_lines(std::vector<measure::named_comparison> const& cells) {
+inline std::vector<std::string> summary_lines(std::vector<cli::named_comparison> const& cells) {
   using measure::verdict;
   std::vector<std::string> lines;
   std::string nulls, open;

@@ -61,7 +61,6 @@
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/cell_size.hpp>
-#include <assay/measure/clock.hpp>
 #include <assay/measure/command_subject.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/comparison.hpp>
@@ -72,7 +71,6 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/guards.hpp>
 #include <assay/measure/host_subject.hpp>
-#include <assay/measure/join.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/procedure.hpp>

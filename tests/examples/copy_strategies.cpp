@@ -25,7 +25,7 @@ measure::finding found(double ratio, measure::verdict outcome, std::size_t varia
   return one;
 }
 
-measure::named_comparison cell(std::string const& where, double ratio, measure::verdict outcome) {
+cli::named_comparison cell(std::string const& where, double ratio, measure::verdict outcome) {
   measure::comparison made;
   for (char const* label : {"regular", "cp_async", "bulk"}) {
     measure::variant_result arm;
@@ -45,7 +45,7 @@ std::string joined(std::vector<std::string> const& lines) {
 }  // namespace
 
 TEST_CASE("what wins, loses, and does not differ is said with its size", "[examples]") {
-  std::vector<measure::named_comparison> const cells{
+  std::vector<cli::named_comparison> const cells{
       cell("4 SMs", 0.5, measure::verdict::faster), cell("8 SMs", 1.25, measure::verdict::slower),
       cell("9 SMs", 1.0, measure::verdict::inconclusive)};
   auto const lines = joined(summary_lines(cells));

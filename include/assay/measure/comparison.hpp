@@ -5,7 +5,7 @@
 
 #include <assay/machine/ceiling.hpp>
 #include <assay/machine/environment.hpp>
-#include <assay/measure/clock.hpp>
+#include <assay/measure/subject.hpp>
 #include <assay/stats/classify.hpp>
 #include <assay/stats/summary.hpp>
 

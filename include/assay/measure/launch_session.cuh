@@ -7,7 +7,7 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/stream_latch.cuh>
-#include <assay/measure/clock.hpp>
+#include <assay/measure/subject.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/core/child_process.hpp>
-#include <assay/measure/clock.hpp>
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>

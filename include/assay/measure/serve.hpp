@@ -5,7 +5,6 @@
 #pragma once
 
 #include <assay/measure/callable_variants.hpp>
-#include <assay/measure/clock.hpp>
 #include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>
 
@@ -37,8 +36,7 @@ struct served_case {
 
   /// A callable of any kind that `compare` takes. No device is used until the work is built.
   template <class F>
-  requires(!std::convertible_to<F, measure::variant>)
-  served_case(std::string called, F callable)
+  requires(!std::convertible_to<F, measure::variant>) served_case(std::string called, F callable)
       : name(called),
         work(measure::callable_variant(std::move(called), std::move(callable))),
         decides(measure::default_clock<F>) {}

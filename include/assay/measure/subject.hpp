@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `subject`: anything that can be run, timed and verified. `variant`: how to build one.
+/// `subject`: anything that can be run, timed and verified, by three clocks. `variant`: how to
+/// build one.
 #pragma once
 
-#include <assay/measure/clock.hpp>
+#include <assay/core/requirements.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
+
+/// `wall`: host time, first submit to drained. `gpu`: device time between events.
+/// `submit`: host time per item as the submitting thread sees it.
+enum class clock { wall, gpu, submit };
+
+inline constexpr std::array all_clocks{clock::wall, clock::gpu, clock::submit};
+
+constexpr std::string_view to_string(clock which) noexcept {
+  constexpr std::array<std::string_view, 3> names{"wall", "gpu", "submit"};
+  return names[static_cast<std::size_t>(which)];
+}
 
 /// One timed cell: mean seconds per launch on each clock, and the mean SM clock in Hz. NaN means
 /// that the subject does not have this clock, or that the SM clock is unknown.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/measure/join.hpp>
+#include <assay/cli/join.hpp>
 
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ measure::comparison part(double ratio, std::string const& failure = {}) {
 }  // namespace
 
 TEST_CASE("joined comparisons keep their contrasts apart") {
-  auto const all = measure::join({{"4 SMs", part(0.5)}, {"8 SMs", part(1.25)}}, 0.1);
+  auto const all = cli::join({{"4 SMs", part(0.5)}, {"8 SMs", part(1.25)}}, 0.1);
   REQUIRE(all.variants.size() == 4);
   CHECK(all.variants[3].label == "8 SMs: variant");
   REQUIRE(all.findings.size() == 2);
@@ -47,7 +47,7 @@ TEST_CASE("joined comparisons keep their contrasts apart") {
 }
 
 TEST_CASE("joined comparisons hold at the rate of false verdicts that they share") {
-  auto const all = measure::join({{"a", part(1)}, {"b", part(1)}}, 0.1);
+  auto const all = cli::join({{"a", part(1)}, {"b", part(1)}}, 0.1);
   CHECK(all.alpha == 0.1);
   for (auto const& each : all.findings) { CHECK(each.effect.confidence == Approx(0.9)); }
   CHECK(all.notes == std::vector<std::string>{"a note"});
@@ -58,6 +58,6 @@ TEST_CASE("joined comparisons hold at the rate of false verdicts that they share
 }
 
 TEST_CASE("a part that failed fails the whole, with its name") {
-  CHECK(measure::join({{"a", part(1)}, {"b", part(1, "why")}}, 0.1).failure == "b: why");
-  CHECK(measure::join({}, 0.1).variants.empty());
+  CHECK(cli::join({{"a", part(1)}, {"b", part(1, "why")}}, 0.1).failure == "b: why");
+  CHECK(cli::join({}, 0.1).variants.empty());
 }

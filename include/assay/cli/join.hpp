@@ -12,17 +12,17 @@
 #include <utility>
 #include <vector>
 
-namespace assay::measure {
+namespace assay::cli {
 
 /// A comparison and its name among others.
-using named_comparison = std::pair<std::string, comparison>;
+using named_comparison = std::pair<std::string, measure::comparison>;
 
 /// Joins comparisons: variants and findings of all, each after the name of its comparison.
 ///
 /// Each comparison was tested at its share of `alpha`, so that all findings together hold at
 /// `alpha`. Single cells are kept by variant; the records of epochs and analyses are dropped.
-inline comparison join(std::vector<named_comparison> const& parts, double alpha) {
-  comparison all;
+inline measure::comparison join(std::vector<named_comparison> const& parts, double alpha) {
+  measure::comparison all;
   if (!parts.empty()) { all = parts.front().second; }
   all.alpha = alpha;
   all.seconds = 0;
@@ -64,4 +64,4 @@ inline comparison join(std::vector<named_comparison> const& parts, double alpha)
   return all;
 }
 
-}  // namespace assay::measure
+}  // namespace assay::cli
