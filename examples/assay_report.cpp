@@ -50,8 +50,7 @@ constexpr auto examples =
     "  assay_report run.json --junit ci.xml --fail-if slower,unproven\n"
     "  assay_report new.json --baseline old.json --html page.html\n"
     "Exit codes: 0 done; 2 bad input; 4 a file could not be written. With --fail-if also: 1 a "
-    "wrong "
-    "answer; 3 a condition holds; 5 a guard forbids a verdict.";
+    "wrong answer; 3 a condition holds; 5 a guard forbids a verdict.";
 
 struct request {
   std::vector<std::string> files, fail_if;
@@ -132,7 +131,7 @@ using outputs = std::vector<std::pair<std::string, std::string>>;
 void add_csv(outputs& to, std::string const& path, measure::comparison const& of) {
   for (auto const& format : cli::file_formats) {
     if (format.option != "--csv") { continue; }
-    to.emplace_back(cli::beside(path, format.part).string(), format.text(of));
+    to.emplace_back(cli::beside(path, format.part).string(), format.text(of, {}));
   }
 }
 
@@ -146,11 +145,7 @@ outputs made(request const& of, std::deque<saved> const& all, measure::compariso
     comparisons.push_back(&each.of);
     markdown += report::markdown(each.of, baseline);
   }
-  auto const gate = [&](measure::finding const& found) {
-    auto const met = std::ranges::find_if(
-        of.fail_if, [&](std::string const& condition) { return cli::meets(found, condition); });
-    return met == of.fail_if.end() ? std::string{} : *met;
-  };
+  auto const gate = [&](measure::finding const& found) { return cli::met_by(found, of.fail_if); };
   if (!of.html.empty()) { to.emplace_back(of.html, report::page(parts)); }
   if (!of.markdown.empty()) { to.emplace_back(of.markdown, markdown); }
   if (!of.junit.empty()) { to.emplace_back(of.junit, report::junit(comparisons, gate)); }

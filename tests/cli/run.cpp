@@ -186,16 +186,19 @@ TEST_CASE("a comparison that failed is reported, its reason told again, and leav
   CHECK(what.err == "error: variant \"a\": out of memory\n");
 }
 
-TEST_CASE("a condition decides the exit code; the report is printed all the same") {
+TEST_CASE(
+    "a condition decides the exit code and fails test cases; the report is printed all the same") {
   body const slower = [](auto const&) {
     auto all = test::sample();
     all.findings = {test::found("c", measure::verdict::slower, {1.1, 1.05, 1.2}, {-1, 1, 0, 0})};
     return std::optional{all};
   };
   CHECK(run({}, slower).code == cli::ok);
-  auto const what = run({"--fail-if", "inconclusive,slower"}, slower);
+  folder const here;
+  auto const what = run({"--fail-if", "inconclusive,slower", "--junit", here / "r.xml"}, slower);
   CHECK(what.code == cli::gate_holds);
   CHECK_THAT(what.out, contains("SLOWER"));
+  CHECK_THAT(content(here / "r.xml"), contains("<failure type=\"slower\""));
 }
 
 TEST_CASE("outputs are written whole, each to its path, quiet or not") {

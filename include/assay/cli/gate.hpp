@@ -49,6 +49,13 @@ inline bool meets(measure::finding const& found, std::string const& condition) {
   return condition == "unproven" && found.outcome == verdict::unproven;
 }
 
+/// The first of the conditions that a finding meets; empty if it meets none.
+inline std::string met_by(measure::finding const& found, std::vector<std::string> const& fail_if) {
+  auto const met = std::ranges::find_if(
+      fail_if, [&](std::string const& condition) { return meets(found, condition); });
+  return met == fail_if.end() ? std::string{} : *met;
+}
+
 /// True if the comparison ended before a verdict was possible: a variant threw, or no analysis was
 /// made.
 inline bool has_failed(measure::comparison const& all) {

@@ -3,6 +3,7 @@
 /// The files of an experiment: tried before the run, written after it. Needs nlohmann_json.
 #pragma once
 
+#include <assay/cli/gate.hpp>
 #include <assay/cli/options.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/measure/comparison.hpp>
@@ -29,7 +30,7 @@ namespace detail {
 
 /// The output of a printing function, as a string.
 template <void (*Print)(std::ostream&, measure::comparison const&)>
-std::string printed(measure::comparison const& all) {
+std::string printed(measure::comparison const& all, options const&) {
   std::ostringstream text;
   Print(text, all);
   return text.str();
@@ -41,13 +42,13 @@ std::string printed(measure::comparison const& all) {
 /// beside the file of the same option: `x.part.csv` beside `x.csv`.
 struct file_format {
   std::string_view option, part, help;
-  std::string (*text)(measure::comparison const&);
+  std::string (*text)(measure::comparison const&, options const&);
 };
 
 /// Every format in which a comparison is written. A new format is one more row.
 inline constexpr std::array file_formats{
     file_format{"--json", "", "write everything as JSON",
-                [](measure::comparison const& all) { return report::json(all); }},
+                [](measure::comparison const& all, options const&) { return report::json(all); }},
     file_format{"--csv", "", "write findings to X.csv, X.variants.csv and X.cells.csv beside it",
                 detail::printed<report::csv::findings>},
     file_format{"--csv", "variants", "", detail::printed<report::csv::variants>},
@@ -55,13 +56,19 @@ inline constexpr std::array file_formats{
     file_format{"--text", "", "write the report that the terminal shows",
                 detail::printed<report::text>},
     file_format{"--html", "", "write a page with charts and tables: one file, which loads nothing",
-                [](measure::comparison const& all) {
+                [](measure::comparison const& all, options const&) {
                   return report::page({{all, nullptr, {}}});
                 }},
     file_format{"--markdown", "", "write Markdown for a pull request",
-                [](measure::comparison const& all) { return report::markdown(all, nullptr); }},
+                [](measure::comparison const& all, options const&) {
+                  return report::markdown(all, nullptr);
+                }},
     file_format{"--junit", "", "write JUnit XML: a test case for each contrast",
-                [](measure::comparison const& all) { return report::junit({&all}); }},
+                [](measure::comparison const& all, options const& of) {
+                  return report::junit({&all}, [&](measure::finding const& each) {
+                    return met_by(each, of.fail_if);
+                  });
+                }},
 };
 
 /// The file beside another one: `x.part.csv` for `x.csv`; `path` itself where `part` is empty.
@@ -114,7 +121,7 @@ inline void write_output(options const& of, std::string_view option, std::string
 inline void write_outputs(options const& of, measure::comparison const& all, std::ostream& out) {
   for (auto const& format : file_formats) {
     if (path_of(of, format.option).empty()) { continue; }
-    write_output(of, format.option, format.part, format.text(all));
+    write_output(of, format.option, format.part, format.text(all, of));
   }
   if (!of.quiet) { report::text(out, all); }
 }
