@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool in a program of your own: memory in the order of a stream, without calls to the driver.
+// The pool in a program of your own: memory in the order of a stream, without waits and without
+// allocations by the driver.
 #include <assay/pool/pool.hpp>
 
 #include <exception>

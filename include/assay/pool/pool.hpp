@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::pool`: a stream-ordered pool that does not call the driver for what a stream had before.
+/// `mr::pool`: a stream-ordered pool. A stream reuses its own memory without an allocation by the
+/// driver.
 #pragma once
 
 #include <assay/pool/over_aligned.hpp>
@@ -25,8 +26,8 @@ namespace assay::mr {
 /// stream's number, which no other stream ever has. These calls sum up to 0.1 us, from one thread
 /// and from 16 (H100). `release(stream)` before a stream ends is a courtesy: its blocks can
 /// serve others at once. With `pool::trust_handles` the program promises that call for each stream,
-/// and `capture` before each capture; the pool then asks the driver nothing for what a stream had
-/// before.
+/// and `capture` before each capture. The pool then asks the driver nothing while a stream reuses
+/// its own memory.
 ///
 /// Per-thread default streams are kept apart by thread. The pool reclaims the memory of a
 /// thread that has ended. A stream of another device is refused with `std::invalid_argument`. With
