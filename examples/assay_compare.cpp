@@ -29,7 +29,6 @@ using namespace assay;
 
 namespace {
 
-/// The program and its statistics, in three lines.
 constexpr auto compare_description =
     "Compares two builds of a program that calls assay::serve, or two commands. Each program "
     "starts anew in every epoch; the programs work in turn, in random order.\n"
@@ -164,7 +163,7 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   cli::write_outputs(chosen, found, std::cout);
 }
 
-/// A wrong answer is the worst that can happen, then a failure, then what --fail-if asks.
+/// The worse of two exit codes: a wrong answer is worst, then a failure, then --fail-if.
 int worse(int one, int other) {
   constexpr std::array order{0, 5, 3, 4, 1};
   auto const rank = [&](int code) { return std::ranges::find(order, code); };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A published A/B test of cp.async double buffering in an all-reduce of two GPUs found 0.0 %, at
-// 3.6 GB/s: a hundredth of the link, where nothing but the time of flight can matter. Does the copy
-// strategy matter at the link's limit, and against NCCL? Predicts: with all SMs within 1 % at any
-// size, as 16-byte loads already keep the link full; with 2 to 8 SMs bulk copies reach twice the
-// busbw of plain loads or more, and the link from 16 SMs on. 64 KiB to 16 MiB 1.4x to 2x NCCL.
-// Measured on two H200: bulk<4> is 6 to 25 % slower up to 4 MiB, and carries 0.69 to 0.91 of plain
-// loads on 2 to 8 SMs.
-// assay-uses: cli
-// assay-test-args: --quick --same-device 2 --epochs 12 -n 5
+// Does the copy strategy matter in an all-reduce at the limit of the link, and against NCCL? A
+// published A/B test of cp.async double buffering between two GPUs found 0.0 %. That test
+// reached 3.6 GB/s, a hundredth of the link, where only the latency of the link matters. Predicts:
+// with all SMs, strategies are within 1 % at any size, as 16-byte loads already keep the link full.
+// With 2 to 8 SMs, bulk copies reach twice the busbw of plain loads or more. From 16 SMs on they
+// fill the link. From 64 KiB to 16 MiB assay is 1.4 to 2 times as fast as NCCL. Measured on two
+// H200: bulk<4> is 6 to 25 % slower up to 4 MiB. On 2 to 8 SMs it carries 0.69 to 0.91 of what
+// plain loads carry. assay-uses: cli assay-test-args: --quick --same-device 2 --epochs 12 -n 5
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"

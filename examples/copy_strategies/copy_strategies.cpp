@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// When does the way a kernel brings in its tiles matter: plain loads, cp.async, or bulk copies?
-// Sum, gather, scaled sum and transpose on some SMs with one block each, and on all of them full,
-// beside what Little's law says of the bytes in flight. Without a GPU, the sum by CPU threads.
-// Predicts: one block of 256 threads has 16 KiB in flight by plain loads, 32 by cp.async<2>, 64 by
-// bulk<4>, and an H200 asks for some 25 to 50 an SM: async copies win up to 2x under the cap, bulk
-// ones most, short rows least; with all SMs full, nothing differs by more than a few percent.
-// What that missed, on one H200: by the latency of an idle memory 11.7 KiB an SM are enough. Under
-// the cap bulk<4> is 1 to 20 % ahead of cp_async<2>, with twice its bytes in flight, but 7 % behind
-// for rows of 256 bytes; it transposes at 0.74 of the rate of plain loads, with all SMs at 0.94.
-// With as many bytes in flight as bulk<4>, cp_async<4> sums 1.6 times as fast on 4 to 32 SMs.
-// assay-uses: cli
-// assay-test-args: --quick --bytes 1MiB --sms 4
+// When does it matter how a kernel brings in its tiles: by plain loads, cp.async, or bulk copies?
+// A sum, a gather, a scaled sum and a transpose run on some SMs with one block each (the cap), and
+// on all SMs, full of blocks. Beside each time stands what Little's law allows with the bytes in
+// flight. Without a GPU, the sum runs on CPU threads.
+// Predicts: one block of 256 threads has 16 KiB in flight by plain loads, 32 by cp_async<2> and 64
+// by bulk<4>. An H200 needs some 25 to 50 KiB on each SM. So under the cap, asynchronous copies win
+// up to 2x, bulk copies most, and short rows gain least. With all SMs full, nothing differs by more
+// than a few percent.
+// Measured on one H200: 11.7 KiB on each SM are enough by the latency of an idle memory. Under the
+// cap, bulk<4> has twice the bytes of cp_async<2> in flight and is 1 to 20 % faster, but 7 % slower
+// for rows of 256 bytes. bulk<4> transposes at 0.74 of the rate of plain loads under the cap, and
+// at 0.94 on all SMs. With as many bytes in flight as bulk<4>, cp_async<4> sums 1.6 times as fast
+// on 4 to 32 SMs. assay-uses: cli assay-test-args: --quick --bytes 1MiB --sms 4
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"

@@ -46,8 +46,8 @@ inline std::string split(measure::submission_profile const& of) {
 
 }  // namespace detail
 
-/// Answers for a 2x2 of allocators (rows) and modes (columns: at once, under one mutex), with arms
-/// row-major. Adds nothing to a comparison that was not measured to its end.
+/// Adds the answers to a comparison of two allocators, each with two modes: at once, and under one
+/// mutex. The variants of the first allocator come first. A failed comparison gets no answers.
 inline void answer_allocator_questions(measure::comparison& all) {
   if (all.variants.size() != 4 || !all.failure.empty()) { return; }
   using measure::clock;
@@ -64,23 +64,23 @@ inline void answer_allocator_questions(measure::comparison& all) {
   bool same_calls = true;
   bool same_bytes = true;
   auto const& first = all.variants.front().memory;
-  for (auto const& arm : all.variants) {
-    if (arm.submission) {
-      submission.lines.push_back(arm.label + ": " + detail::split(*arm.submission));
+  for (auto const& variant : all.variants) {
+    if (variant.submission) {
+      submission.lines.push_back(variant.label + ": " + detail::split(*variant.submission));
     }
-    if (!arm.memory || !first) { continue; }
-    same_calls = same_calls && arm.memory->allocations == first->allocations &&
-                 arm.memory->deallocations == first->deallocations;
-    same_bytes = same_bytes && arm.memory->bytes == first->bytes;
+    if (!variant.memory || !first) { continue; }
+    same_calls = same_calls && variant.memory->allocations == first->allocations &&
+                 variant.memory->deallocations == first->deallocations;
+    same_bytes = same_bytes && variant.memory->bytes == first->bytes;
     auto const known = [](std::string_view name, auto const& value, auto const& print) {
       return value ? ", " + std::string{name} + " " + print(*value) : std::string{};
     };
     auto const bytes = [](std::uint64_t n) { return report::byte_size(static_cast<double>(n)); };
     patterns.lines.push_back(
-        arm.label + ": peak " + bytes(arm.memory->peak_bytes) +
-        known("reserved", arm.memory->reserved_bytes, bytes) +
-        known("reused blocks", arm.memory->reused_blocks, report::count) +
-        known("calls to the driver", arm.memory->upstream_calls, report::count));
+        variant.label + ": peak " + bytes(variant.memory->peak_bytes) +
+        known("reserved", variant.memory->reserved_bytes, bytes) +
+        known("reused blocks", variant.memory->reused_blocks, report::count) +
+        known("calls to the driver", variant.memory->upstream_calls, report::count));
   }
   if (first) {
     patterns.lines.insert(

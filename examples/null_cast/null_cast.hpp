@@ -42,7 +42,8 @@ struct null_cast_parameters {
   }
 };
 
-/// Two choices on an axis, each a name and a policy, crossed with the two ways to submit.
+/// Crosses two choices on an axis, each a name and a policy, with two ways to submit: at once, and
+/// under one mutex.
 template <class Control, class First, class Second>
 cli::variants cross(null_cast_parameters const& given, Control const& control,
                     std::pair<std::string, First> const& first,

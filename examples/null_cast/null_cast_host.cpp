@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does it pay to fuse three passes over a nullable column into one, and does a mutex round the
-// submission hurt, on the CPU? Runs anywhere: no GPU and no CUDA toolkit needed.
-// Predicts: one pass is faster by about the ratio of bytes moved (1.9x for int32); the mutex costs
-// as much as there are cores for the threads.
+// On the CPU: does it pay to fuse three passes over a nullable column into one, and does a mutex
+// round the submission hurt? Runs anywhere: no GPU and no CUDA toolkit needed.
+// Predicts: one pass is faster by about the ratio of bytes moved (1.9x for int32). Under
+// the mutex a batch takes as many times longer as there are cores for its threads.
 // assay-uses: cli
 // assay-test-args: --quick --rows 20000 --threads 2
 

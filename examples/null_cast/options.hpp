@@ -38,8 +38,8 @@ class null_cast_options {
     app.add_option("--batches", batches_, "how many batches of it (default 10)");
   }
 
-  /// The parameters. Throws `std::invalid_argument` for values that are not possible. The host runs
-  /// so few items, unless told how many, that two cores take five minutes for 24 epochs.
+  /// The parameters. Throws `std::invalid_argument` for values that are not possible. The default
+  /// for the host has few items: two cores then take five minutes for 24 epochs.
   null_cast_parameters read(bool host, bool quick) const {
     auto of = given_;
     of.items = items_.value_or(host ? (quick ? 1 : 2) : (quick ? 10 : 100));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How near does a transfer come to what the link carries, what holds it back, and from what size on
-// does which one pay? Every transfer from 1 MiB each way on by doubling, and verdicts between
-// neighbours. Without a GPU, the sum of two arrays on the CPU.
-// Predicts: at 64 MiB chunks that overlap take 60 % of the time of one copy after another, within
-// 10 % of the link's own time; pageable memory is better staged by threads than by the driver.
-// assay-uses: cli
-// assay-test-args: --quick --max-bytes 4MiB --compare-bytes 1MiB --epochs 8
+// How near does each transfer come to what the link carries, and what holds it back? From which
+// size on does which transfer pay? Each transfer is timed at 1 MiB each way, 2 MiB, 4 MiB and so
+// on. The verdicts compare each transfer with the next faster one. Without a GPU, CPU threads add
+// two arrays. Predicts for 64 MiB: chunks that overlap take 60 % of the time of one copy after
+// another, and at most 10 % more than the link alone. Threads stage pageable memory faster than the
+// driver does. assay-uses: cli assay-test-args: --quick --max-bytes 4MiB --compare-bytes 1MiB
+// --epochs 8
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"

@@ -61,8 +61,8 @@ void each_transfer(Visit const& visit) {
 std::vector<overlap_row> overlap_rows(overlap_parameters const& given, on::device place,
                                       cli::tracing const& by, cli::options const& chosen);
 
-/// The transfers as pipelines of one workload, the fastest of `rows` first. A batch is one job: a
-/// hundred of those that pass pageable memory would take minutes.
+/// The transfers as pipelines of one workload, the fastest of `rows` first. A batch is one job, as
+/// a hundred jobs over pageable memory would take minutes.
 cli::variants overlap_variants(overlap_parameters const& given, on::device place,
                                std::vector<overlap_row> const& rows);
 

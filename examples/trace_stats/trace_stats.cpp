@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where did the time go? Any export of nsys, and any trace of assay, as the tables of `nsys stats`
-// and those that it has not; no profiler, no GPU and no CUDA toolkit needed.
+// Where did the time go? Prints an export of nsys, or a trace of assay, as the tables of
+// `nsys stats` and as tables that nsys does not have. Needs no profiler, GPU or CUDA toolkit.
 // assay-uses: sqlite cli
 // assay-test-args: --help
 

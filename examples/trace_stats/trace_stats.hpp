@@ -69,8 +69,8 @@ class stats_printer {
   bool is_text() const { return asked_.format == "text"; }
   bool is_json() const { return asked_.format == "json"; }
 
-  /// Writes the JSON: one report as it is, several as members of an object, and those of several
-  /// files as members of an object for each file.
+  /// Writes the JSON. One report is a document. Several reports are the members of an object, and
+  /// several files are objects in an object.
   void finish() {
     if (documents_.size() == 1 && (asked_.files.size() == 1 || asked_.diff)) {
       out_ << documents_.front().text;
@@ -164,9 +164,7 @@ class stats_printer {
       documents_.push_back({path, name, report::document(lines).dump() + "\n"});
       return;
     }
-    for (auto const& line : lines) {
-      out_ << report::wrapped(report::printable(line), "", "  ");
-    }
+    for (auto const& line : lines) { out_ << report::wrapped(report::printable(line), "", "  "); }
     out_ << '\n';
   }
 
