@@ -35,14 +35,14 @@ class explaining : public traces {
     traces::add_to(app);
   }
 
-  /// The first variant, with which the others are compared.
+  /// A choice of the control: the first variant.
   static std::size_t first(std::size_t) { return 0; }
-  /// The variant before.
+  /// A choice of the control: the variant before this one.
   static std::size_t before(std::size_t variant) { return variant - 1; }
 
-  /// Adds to `found` the reasons for which each variant differs from its control, if the command
-  /// line asks for them, and tells the trace of each variant once. `runs` has the variants in their
-  /// order in `found`; `prefix` comes before the names of the traces.
+  /// Does what the command line asks for: adds to `found` the reasons for which each variant
+  /// differs from its control, and writes and prints the trace of each variant once. `runs` has the
+  /// variants in their order in `found`. The names of traces begin with `prefix`.
   void explain(options const& given, measure::comparison& found,
                std::vector<trace::variant_runs> const& runs,
                std::size_t (*control_of)(std::size_t) = first,

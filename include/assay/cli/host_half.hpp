@@ -13,8 +13,9 @@
 
 namespace assay::cli {
 
-/// True where the host half runs: with `--host`, and where there is no GPU and the command line
-/// names none, which `err` is told. Refuses options that this build or the host half cannot serve.
+/// True if the host half runs: with `--host`, or on a machine without a GPU if the command line has
+/// no `--device`. A line on `err` tells the second case. Throws `std::invalid_argument` for options
+/// of traces that this build, or the host half, cannot serve.
 inline bool runs_on_host(options const& given, traces const& traced,
                          std::ostream& err = std::cerr) {
   traced.check();

@@ -17,10 +17,11 @@ namespace assay::cli {
 /// A comparison and its name among others.
 using named_comparison = std::pair<std::string, measure::comparison>;
 
-/// Joins comparisons: variants and findings of all, each after the name of its comparison.
+/// Joins comparisons: the result has the variants and findings of all. Their labels begin with the
+/// name of their comparison.
 ///
-/// Each comparison was tested at its share of `alpha`, so that all findings together hold at
-/// `alpha`. Single cells are kept by variant; the records of epochs and analyses are dropped.
+/// Each comparison must have run at its share of `alpha`; all findings together then hold at
+/// `alpha`. Each variant keeps its cells; the records of epochs and analyses are dropped.
 inline measure::comparison join(std::vector<named_comparison> const& parts, double alpha) {
   measure::comparison all;
   if (!parts.empty()) { all = parts.front().second; }

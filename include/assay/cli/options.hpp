@@ -28,15 +28,15 @@ struct options {
   std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
   int epochs = 96;              ///< at most
   double max_seconds = 60;      ///< after the first interim analysis
-  bool run_until_sign = false;  ///< runs on for a sign where equivalence is already shown
+  bool run_until_sign = false;  ///< after EQUIVALENT, until it is clear which is faster
   bool quick = false;           ///< smaller and shorter, to see that it works
   measure::clock clock = measure::clock::wall;
 
-  /// The files that are asked for, by their options, such as "--json".
+  /// The paths of files, by the options that ask for them, such as "--json".
   std::map<std::string, std::filesystem::path, std::less<>> files;
   std::vector<std::string> fail_if;
   int device = 0;
-  bool device_named = false;  ///< by --device: then a missing one is an error
+  bool device_named = false;  ///< true with --device: a missing device is then an error
   bool host = false;          ///< the host half, also where there is a GPU
   bool list = false;          ///< name the variants and do nothing else
   bool quiet = false;

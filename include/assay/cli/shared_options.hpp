@@ -37,7 +37,7 @@ class shared_options {
     shown("--max-seconds", chosen_.max_seconds,
           "stop when the next analysis would come later than this");
     app.add_flag("--resolve", chosen_.run_until_sign,
-                 "run on for a sign where equivalence is already shown");
+                 "after EQUIVALENT, run on until it is clear which variant is faster");
     app.add_flag("--quick", chosen_.quick, "smaller and shorter, to see that it works");
     app.option_defaults()->group("Place");
     auto* const device = shown("--device", chosen_.device, "CUDA ordinal of the GPU");

@@ -58,7 +58,7 @@ class traces {
  public:
   explicit traces(tracing by) : by_(by) {}
 
-  /// Declares the options. `more` is added to the help of each.
+  /// Declares the options. The help of each ends with `more`.
   void add_to(CLI::App& app, std::string const& more = {}) {
     auto const about = [&](std::string const& what) { return what + more + limits(); };
     app.option_defaults()->group("Trace");
@@ -76,7 +76,8 @@ class traces {
   /// True if the command line asks for traces.
   bool wanted() const { return stats_ || !trace_.empty() || !sqlite_.empty(); }
 
-  /// Refuses, before the run, what this build cannot write, and paths at which nothing can be.
+  /// Called before the run. Throws `std::invalid_argument` for traces that this build cannot record
+  /// or write, and for paths that cannot be written.
   void check() const {
     if (!wanted()) { return; }
     auto const refuse = [](std::string const& what, std::string const& why) {
@@ -93,7 +94,7 @@ class traces {
     require("--sqlite", sqlite_, ".sqlite");
   }
 
-  /// For the host half of an experiment, which has no device to trace.
+  /// For the host half of an experiment. Throws `std::invalid_argument` if traces are asked for.
   void check_host() const {
     if (!wanted()) { return; }
     throw std::invalid_argument(asked() +

@@ -20,8 +20,8 @@
 namespace assay::dispatch {
 
 /// `bound(costs)` makes the function that chooses the number of a path by the facts of a call. The
-/// function does not throw or allocate, and ends before the costs. `bound` throws
-/// `std::invalid_argument` where the costs lack a path that the policy names.
+/// function does not throw or allocate. The costs must outlive it. `bound` throws
+/// `std::invalid_argument` if the costs lack a path that the policy names.
 template <class C>
 concept chooser = policy<C> && requires(C const& each, costs const& of) {
   requires std::is_nothrow_invocable_r_v<std::size_t, decltype(each.bound(of)) const&,
@@ -84,7 +84,7 @@ struct threshold {
 };
 static_assert(chooser<threshold>);
 
-/// The path that was fastest at the nearest measured size; copies are not known to it.
+/// The path that was fastest at the nearest measured size. This policy ignores copies.
 struct history {
   static constexpr std::string_view name = "choose::history";
   bool operator==(history const&) const = default;
@@ -109,8 +109,8 @@ struct history {
 };
 static_assert(chooser<history>);
 
-/// The least a n^b + c, fitted to the same measurements for each path: the model of StarPU
-/// (Augonnet et al. 2011). Copies are added as `by_model` adds them.
+/// The path with the least a n^b + c, where a, b and c are fitted to the measurements of each path.
+/// This is the model of StarPU (Augonnet et al. 2011). Copies are added as by `by_model`.
 struct power_law {
   static constexpr std::string_view name = "choose::power_law";
   bool operator==(power_law const&) const = default;

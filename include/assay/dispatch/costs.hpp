@@ -53,10 +53,11 @@ struct prediction {
 /// The measurements of one path.
 struct path_costs {
   path where = on::host{1};
-  /// Whole calls with all arrays where the path wants them: a fork or a sync is part of each.
+  /// The times of whole calls, with their forks and waits. All arrays are in the memory that the
+  /// path uses.
   std::vector<knot> knots{};
   double scale = 1;     ///< as in `curve`
-  std::string wrong{};  ///< the first wrong result, where there are no knots
+  std::string wrong{};  ///< the first wrong result; there are then no knots
 };
 
 /// All that calibration finds out about a task, as the file keeps it.
@@ -74,8 +75,8 @@ struct measurements {
 /// The costs of one task on one machine. Calls of const members from several threads are safe.
 class costs {
  public:
-  /// Throws `std::invalid_argument` where no path computes right results, for a path that is there
-  /// twice, and for knots that are no curve.
+  /// Throws `std::invalid_argument` if no path computes right results, if a path is there twice,
+  /// and for knots that `curve` refuses.
   explicit costs(measurements of) : all_(std::move(of)) {
     std::string why = all_.paths.empty() ? ": name one" : "";
     for (std::size_t i = 0; i < all_.paths.size(); ++i) {
@@ -97,10 +98,11 @@ class costs {
   measurements const& measured() const noexcept { return all_; }
   std::string const& task() const noexcept { return all_.task; }
   std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
-  /// The soft differences between the machine of the calibration and this one, from `load`.
+  /// Written by `load`: differences between this machine and that of the calibration that do not
+  /// make the costs useless.
   std::vector<std::string> warnings;
 
-  /// The number of a path in `paths()`. Throws `std::invalid_argument` where it is missing.
+  /// The number of a path in `paths()`. Throws `std::invalid_argument` if the path is missing.
   std::size_t index_of(path const& wanted) const {
     std::string all;
     for (std::size_t i = 0; i < all_.paths.size(); ++i) {
@@ -177,8 +179,8 @@ class costs {
     return call + moved.before.seconds + moved.after.seconds;
   }
 
-  /// The fork or the sync in a call of this length. A shorter call has none in it: such a task did
-  /// not fork.
+  /// The fork or the sync in a call of this length. A call that is shorter than a fork did not
+  /// fork, and has none.
   estimate fixed_part(path const& where, double call) const noexcept {
     estimate part = where.device() != nullptr ? all_.machine.sync : estimate{};
     for (auto const& each : all_.machine.forks) {

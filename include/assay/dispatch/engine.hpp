@@ -46,8 +46,8 @@ inline std::ostream& operator<<(std::ostream& out, decision const& of) {
 template <chooser C = choose::by_model>
 class engine {
  public:
-  /// Throws `std::invalid_argument` where the costs lack a path that the policy names, and where
-  /// they have a path on a device.
+  /// Throws `std::invalid_argument` if the costs lack a path that the policy names, or if they have
+  /// a path on a device.
   explicit engine(costs of, C policy = {})
       : costs_(std::make_unique<costs const>(std::move(of))), pick_(policy.bound(*costs_)) {
     for (auto const& each : costs_->paths()) {
@@ -59,7 +59,7 @@ class engine {
   }
 
   /// Runs the call and returns when it is complete. Throws `std::invalid_argument` for a task of
-  /// another name and for counts as `require_work` refuses; exceptions of the task pass through.
+  /// another name, and for counts that `require_work` refuses. Exceptions of the task pass through.
   template <task T>
   void operator()(T const& call) const {
     if (T::name != costs_->task()) {
@@ -72,8 +72,8 @@ class engine {
     run_on_host(call, *costs_->paths()[mine.chosen].where.host());
   }
 
-  /// The decision of the calling thread's latest call of any engine, which must be this one's.
-  /// Throws `std::logic_error` where it is not.
+  /// The decision of the calling thread's latest call. Throws `std::logic_error` if that call was
+  /// one of another engine.
   decision last() const {
     auto const& mine = of_this_thread();
     if (mine.engine != number_) {

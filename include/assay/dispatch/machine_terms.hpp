@@ -37,8 +37,8 @@ struct fork {
   bool operator==(fork const&) const = default;
 };
 
-/// Measured once for a machine: with them one calibration of a task predicts every type of memory
-/// and every place of its arrays.
+/// The terms of a machine, measured once for all tasks. With these terms one calibration of a task
+/// predicts calls whose arrays lie in other memory or at another place.
 struct machine_terms {
   std::vector<fork> forks;
   std::vector<link> links;

@@ -18,13 +18,14 @@ namespace assay::dispatch {
 /// The size to measure next; 0 where no segment has a size in it.
 struct next_size {
   std::size_t size = 0;
-  double expected_regret = 0;  ///< of choices by the knots so far, as a share, over log sizes
+  /// The expected regret of choices by the present knots, as a share, if all octaves are as likely.
+  double expected_regret = 0;
 };
 
 namespace detail {
 
-/// The bend of a curve in the segment from knot i: the change of slope per octave. By it a line
-/// through the ends is wrong in the middle by an eighth of bend times width squared.
+/// The bend of a curve in the segment from knot i is the change of slope per octave. In the middle
+/// of the segment, a line through its ends errs by an eighth of the bend times the width squared.
 inline double bend(std::vector<knot> const& knots, std::size_t i) {
   auto const width = [&](std::size_t k) { return std::log2(knots[k + 1].size / knots[k].size); };
   auto const slope = [&](std::size_t k) {

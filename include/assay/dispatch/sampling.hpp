@@ -43,7 +43,8 @@ struct size_range {
 namespace detail {
 
 /// The median of times, with the interval of the median as a spread. The interval goes from the
-/// first time to the last, and leaves one out at each end of 8 and more: it holds 93 % and more.
+/// least time to the largest. With 8 times or more it leaves out one at each end, and holds the
+/// median with a probability of 93 % or more.
 inline knot summarised(std::size_t size, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   auto const cut = times.size() >= 8 ? std::size_t{1} : 0;
@@ -54,9 +55,9 @@ inline knot summarised(std::size_t size, std::vector<double> times) {
 
 inline bool is_smaller(knot const& a, knot const& b) noexcept { return a.size < b.size; }
 
-/// The calls of a group, which takes `group_seconds()` or more: so long that ticks of the clock do
-/// not matter. Only a group that is long five times in a row counts as long, as one may be an
-/// outlier; a group that is 300 times as long is enough.
+/// The number of calls in a group that takes `group_seconds()` or more. Ticks of the clock do not
+/// matter to such a group. One long group may be an outlier, so a group must be long enough five
+/// times in a row, or 300 times too long once.
 template <class Bench>
 int group_size(Bench& bench, std::size_t path) {
   int calls = 1;
@@ -74,8 +75,8 @@ int group_size(Bench& bench, std::size_t path) {
   return calls;
 }
 
-/// Times of the paths `of` at the open size: rounds of all paths in random order. Rounds end after
-/// `limit_seconds`, but not before a third of them.
+/// Times of the paths `of` at the open size, in rounds. Each round has all paths in random order.
+/// No round begins after `limit_seconds`, but at least a third of the rounds run.
 template <class Bench>
 std::vector<std::vector<double>> interleaved(Bench& bench, std::vector<std::size_t> of, int rounds,
                                              double limit_seconds, stats::random_source& random) {
@@ -98,8 +99,8 @@ std::vector<std::vector<double>> interleaved(Bench& bench, std::vector<std::size
 /// runs one call and says what is wrong with its result. `seconds(path, calls)` times a group of
 /// calls, of `group_seconds()` or more. `now()` is a clock for the budget.
 ///
-/// A coarse grid of sizes comes first, in random order among half of the held-out sizes. Then each
-/// second measurement is the size that saves the most wrong choices. A path with a wrong result has
+/// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then sizes
+/// that save the most wrong choices and held-out sizes take turns. A path with a wrong result has
 /// no curve. Throws `std::invalid_argument` for a budget that ends before the intervals are known.
 template <class Bench, class Options>
 costs calibrate_on(Bench& bench, measurements found, Options const& options) {
@@ -200,7 +201,7 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
                        unscaled.spread(log_size));
     }
     each.scale = conformal_scale(std::move(errors));
-    // More knots only make the curve better than the one whose errors decided the scale.
+    // The held-out sizes become knots too. They only improve the curve whose errors gave the scale.
     std::merge(knots[i].begin(), knots[i].end(), held_out[i].begin(), held_out[i].end(),
                std::back_inserter(each.knots), detail::is_smaller);
     auto const same = std::unique(each.knots.begin(), each.knots.end(),

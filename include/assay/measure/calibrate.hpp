@@ -27,9 +27,10 @@
 
 namespace assay::measure {
 
-/// The options of `calibrate`. `make(arrays, size)` returns a task of that size, whose arrays it
-/// made by `arrays`. Results that it declares by `expect` are the reference of all paths; without
-/// them `host{1}` is. The seconds of `make` count in the budget, and in no measured time.
+/// The options of `calibrate`. `make(arrays, size)` returns a task of that size. It makes the
+/// arrays of the task by `arrays`, and may declare right results by `arrays.expect`. Without
+/// `expect` the results of `host{1}` are the reference of all paths. The time of `make` is part of
+/// the budget, and of no measured time.
 template <dispatch::task T>
 struct calibration {
   dispatch::size_range sizes;
@@ -155,7 +156,8 @@ class task_bench {
 
 }  // namespace detail
 
-/// Measures what `host::parallel_for` takes to begin and end an empty loop on so many threads.
+/// Measures the time that `host::parallel_for` takes to begin and end an empty loop on `threads`
+/// threads.
 inline dispatch::fork measure_fork(int threads) {
   using clock = std::chrono::steady_clock;
   constexpr int loops = 10;
@@ -175,11 +177,11 @@ inline dispatch::fork measure_fork(int threads) {
 
 /// Measures a task on host paths. Blocks for about `budget_seconds`.
 ///
-/// Calls are timed back to back over the same arrays: with the caches that the size leaves warm,
-/// and over their own results where an array is `inout`.
+/// The calls of one size follow each other over the same arrays. So the caches hold what the call
+/// before left there, and an `inout` array holds the results of the calls before.
 ///
-/// Throws `std::invalid_argument` for paths and options that are not possible, and where no path is
-/// right. Exceptions of `make`, of the task and of `progress` pass through.
+/// Throws `std::invalid_argument` for paths and options that are not possible, and if every path
+/// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.
 template <dispatch::task T>
 dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<T> const& options) {
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
