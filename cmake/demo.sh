@@ -12,9 +12,9 @@
 #   --rows N           rows of the column; default 2684354
 #   --threads N        host threads that submit; default 4
 #   --margin 1%        a difference smaller than this does not matter
-#   --json FILE        write everything as JSON; --text and --csv likewise
+#   --json FILE        write everything as JSON; --html FILE writes a page with charts
 #   --fail-if slower   exit with 3 where a variant is slower
-#   --explain          say why variants differ (on a GPU)
+#   --no-explain       do not trace the variants afterwards to say why they differ (on a GPU)
 set -u
 cd "$(dirname "$0")/.." || exit 1
 for argument in "$@"; do

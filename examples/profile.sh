@@ -10,7 +10,7 @@ usage: profile.sh [--out DIR] [--batches N] [--only VARIANT]... PROGRAM [ARGUMEN
 
 Runs `PROGRAM ARGUMENT... --variant VARIANT --batches N` under `nsys profile` for every variant that
 `PROGRAM ARGUMENT... --list` names (one per line), or for those given by --only, and exports the
-report cuda_api_sum of each as CSV.
+report cuda_api_sum of each as CSV. PROGRAM has these options, as null_cast and null_cast_host do.
 
   --out DIR       where the .nsys-rep and .csv files go (default: profiles); files of the same name
                   are replaced

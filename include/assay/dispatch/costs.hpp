@@ -98,8 +98,8 @@ class costs {
   measurements const& measured() const noexcept { return all_; }
   std::string const& task() const noexcept { return all_.task; }
   std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
-  /// Written by `load`: differences between this machine and that of the calibration that do not
-  /// make the costs useless.
+  /// Differences between this program and that of the calibration, such as another compiler. Only
+  /// `load` writes them.
   std::vector<std::string> warnings;
 
   /// The number of a path in `paths()`. Throws `std::invalid_argument` if the path is missing.
