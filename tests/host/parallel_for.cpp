@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <iostream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -85,6 +87,20 @@ TEST_CASE("a forked process has threads of its own", "[host]") {
     parts = 0;
     count_parts();
     ::_exit(parts == 3 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a process that is forked from a thread with a team can end", "[host]") {
+  host::parallel_for(3, 192, 64, [](std::int64_t, std::int64_t) {});
+  std::cout.flush();  // else the child writes it too
+  auto const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(10);
+    std::exit(0);  // destroys what is local to the thread
   }
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);

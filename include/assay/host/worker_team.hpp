@@ -36,9 +36,8 @@ class worker_team {
   /// The team of the calling thread, which ends with the thread. A process that was forked from the
   /// thread gets a new team: threads do not survive a fork.
   static worker_team& of_this_thread() {
-    thread_local std::unique_ptr<worker_team> team;
-    if (team != nullptr && team->process_ != ::getpid()) { (void)team.release(); }
-    if (team == nullptr) { team = std::make_unique<worker_team>(); }
+    thread_local std::unique_ptr<worker_team, ender> team;
+    if (team == nullptr || team->process_ != ::getpid()) { team.reset(new worker_team); }
     return *team;
   }
 
@@ -63,6 +62,13 @@ class worker_team {
   }
 
  private:
+  /// Leaves the team of another process, whose threads cannot be joined here, as it is.
+  struct ender {
+    void operator()(worker_team* team) const {
+      if (team->process_ == ::getpid()) { delete team; }
+    }
+  };
+
   /// A flag that one thread sets and another takes. Not an atomic that waits: libstdc++ yields the
   /// core before such a wait sleeps, and on a busy machine gets it back milliseconds later.
   class signal {
