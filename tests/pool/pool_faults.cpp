@@ -28,7 +28,7 @@ struct outcome {
 /// A script that needs every kind of call: misses, growth, waits, steals, a capture, a release,
 /// device waits. What throws is left out, the rest goes on.
 /// `host_fails_at`: the allocation of host memory in the pool's calls that fails; -1 is none.
-outcome script(std::uint64_t fail_at, long host_fails_at = -1) {
+outcome script(bool trust_handles, std::uint64_t fail_at, long host_fails_at = -1) {
   fake_device device{64_MiB};
   device.fail_at = fail_at;
   outcome found;
@@ -45,7 +45,8 @@ outcome script(std::uint64_t fail_at, long host_fails_at = -1) {
     mr::pool const options{.initial_bytes = 2_MiB,
                            .max_bytes = 12_MiB,
                            .growth_bytes = 4_MiB,
-                           .stream_cache_bytes = 2_MiB};
+                           .stream_cache_bytes = 2_MiB,
+                           .trust_handles = trust_handles};
     std::optional<mr::pool_core<fake_backend>> pool;
     try {
       in_pool([&] { pool.emplace(fake_backend{&device, 3}, options); });
@@ -142,18 +143,20 @@ outcome script(std::uint64_t fail_at, long host_fails_at = -1) {
 }  // namespace
 
 TEST_CASE("a backend that fails at any one call leaves every block in one place") {
-  auto const whole = script(0);
+  bool const trust_handles = GENERATE(false, true);
+  auto const whole = script(trust_handles, 0);
   CHECK(whole.faults == 0);
   REQUIRE(whole.calls > 100);
   std::uint64_t reached = 0;
-  for (std::uint64_t n = 1; n <= whole.calls; ++n) { reached += script(n).faults; }
+  for (std::uint64_t n = 1; n <= whole.calls; ++n) { reached += script(trust_handles, n).faults; }
   // Nearly every fault comes out of the call that met it; identities that are only compared, and
   // events that are only a courtesy, are done without.
   CHECK(reached > whole.calls / 4);
 }
 
 TEST_CASE("host memory that runs out at any one point leaves every block in one place") {
+  bool const trust_handles = GENERATE(false, true);
   long reached = 0;
-  while (script(0, reached).host_failed) { ++reached; }
+  while (script(trust_handles, 0, reached).host_failed) { ++reached; }
   CHECK(reached > 100);
 }

@@ -140,11 +140,9 @@ class central_allocator {
     if (moved_.empty()) { return; }
     // One event for all blocks that move. A stream that takes one later finds the event passed most
     // likely, and need not wait. A failure to record costs time and no safety.
-    if (streams_.nameable(from)) {
-      try {
-        streams_.mark(from);
-      } catch (...) { ++unmarked_; }
-    }
+    try {
+      if (streams_.nameable(from)) { streams_.mark(from); }
+    } catch (...) { ++unmarked_; }
     for (auto const& [block, which] : moved_) {
       if (from.open || block.epoch <= from.event_epoch || !park(block.address, which)) {
         store_.give(block.address, size_class::bytes(which), order_point{from.index, block.epoch});
