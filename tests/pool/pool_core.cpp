@@ -8,6 +8,7 @@
 #include <assay/pool/over_aligned.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <limits>
@@ -562,6 +563,25 @@ TEST_CASE("while one thread waits for the device the pool serves others") {
   }
   CHECK(served);
   at.device.while_waiting = nullptr;
+}
+
+TEST_CASE("threads that wait for the device at once both get what the wait makes free") {
+  bench at{fixed(4_MiB)};
+  auto graph = at.pool->begin_capture(at.a);
+  for (int i = 0; i < 4; ++i) { (void)at.pool->allocate(at.a, 1_MiB); }
+  for (auto const& [address, block] : graph->blocks) {
+    at.pool->deallocate(at.a, reinterpret_cast<void*>(address), 1_MiB);
+  }
+  at.pool->drop_capture(*graph);  // all memory may still be in use
+  std::future<void*> theirs;
+  std::atomic<bool> began{false};
+  at.device.while_waiting = [&] {
+    if (began.exchange(true)) { return; }
+    theirs = std::async(std::launch::async, [&] { return at.pool->allocate(at.b, 1_MiB); });
+    theirs.wait_for(std::chrono::milliseconds{50});
+  };
+  CHECK(at.pool->allocate(at.a, 1_MiB) != nullptr);
+  CHECK(test::message_of([&] { (void)theirs.get(); }) == "nothing was thrown");
 }
 
 TEST_CASE("while one thread maps or unmaps memory the pool serves others") {

@@ -60,8 +60,10 @@ class pool_parts {
     return found;
   }
 
-  /// Waits, without the mutex, for all work before the frees so far.
+  /// Waits, without the mutex, for all work before the frees so far. One thread at a time does so:
+  /// another's wait would end before this one's blocks are back.
   void wait_for_work() {
+    std::lock_guard const alone{waiting_};
     std::vector<std::uint64_t> covered;
     typename central_allocator<Backend>::block_map parked;
     slab_heap::unnoted_ranges unnoted;
@@ -138,6 +140,7 @@ class pool_parts {
   Backend backend_;
   pool const options_;
   capture_set<cache> captures_;
+  std::mutex waiting_;            // never locked by a thread that holds `mutex_`
   alignas(64) std::mutex mutex_;  // apart from what every call reads
   central_allocator<Backend> central_;
 };
