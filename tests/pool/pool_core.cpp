@@ -218,6 +218,23 @@ TEST_CASE("other threads give blocks back without losing any") {
   CHECK(at.device.violations == 0);
 }
 
+TEST_CASE("counts taken while blocks go from stream to stream have no block that is freed alone") {
+  bench at{{.trust_handles = true}};
+  std::atomic<bool> done{false};
+  at.leave(at.a, at.take(at.a, 256), 256);  // the cache of `a` is counted before that of `b`
+  std::thread other{[&] {
+    while (!done) { at.pool->deallocate(at.b, at.pool->allocate(at.a, 256), 256); }
+  }};
+  std::uint64_t wrong = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    auto const now = at.pool->stats();
+    wrong += now.live_bytes > now.bytes || now.deallocations > now.allocations ? 1 : 0;
+  }
+  done = true;
+  other.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("what a thread's default stream kept is found again after the thread has gone") {
   bench at{fixed(4_MiB)};
   int const own = fake_device::per_thread_handle;

@@ -97,12 +97,16 @@ class central_allocator {
     statistics sum;
     std::uint64_t misses = 0;
     std::uint64_t freed = 0;
+    // Frees first: streams go on meanwhile, and no block is then counted free but not allocated.
+    for (auto const& each : streams_.caches()) {
+      std::lock_guard const held{each->lock};
+      sum.deallocations += each->deallocations;
+      freed += each->deallocated_bytes;
+    }
     for (auto const& each : streams_.caches()) {
       std::lock_guard const held{each->lock};
       sum.allocations += each->allocations;
-      sum.deallocations += each->deallocations;
       sum.bytes += each->allocated_bytes;
-      freed += each->deallocated_bytes;
       misses += each->misses;
     }
     sum.live_bytes = sum.bytes - freed;
