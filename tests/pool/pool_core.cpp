@@ -690,6 +690,19 @@ TEST_CASE("a free range that growth extends is nobody else's meanwhile, and come
   CHECK(*at.pool->stats().reserved_bytes == (refused ? 8_MiB : 18_MiB));
 }
 
+TEST_CASE("a free range that growth extends in vain counts as held by nobody") {
+  bench at{{.initial_bytes = 16_MiB, .growth_bytes = 2_MiB, .stream_cache_bytes = 0}, 1};
+  std::future<void*> theirs;
+  at.device.while_mapping = [&] {
+    (void)at.device.reserve(48_MiB);
+    theirs = std::async(std::launch::async, [&] { return at.pool->allocate(at.b, 4_MiB); });
+    theirs.wait_for(std::chrono::milliseconds{50});  // it finds no range, and waits
+  };
+  CHECK_THROWS_AS(at.pool->allocate(at.a, 20_MiB), mr::out_of_memory);
+  CHECK(theirs.get() != nullptr);
+  CHECK(at.pool->stats().peak_bytes == 4_MiB);
+}
+
 TEST_CASE("a stream of another device is refused, and nothing is lost") {
   bench at{fixed(4_MiB)};
   at.device.foreign.insert(at.b);

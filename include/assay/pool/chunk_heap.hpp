@@ -86,7 +86,9 @@ class chunk_heap {
 
   slab_heap const& heap() const noexcept { return heap_; }
   slab_heap& heap() noexcept { return heap_; }
-  std::size_t held_bytes() const noexcept { return heap_.chunk_bytes() - heap_.free_bytes(); }
+  std::size_t held_bytes() const noexcept {
+    return heap_.chunk_bytes() - heap_.free_bytes() - extended_bytes_;
+  }
   std::size_t peak_held_bytes() const noexcept { return peak_held_bytes_; }
   std::uint64_t upstream_calls() const noexcept { return upstream_calls_; }
   /// True if the last request that went upstream was refused.
@@ -237,7 +239,12 @@ class chunk_heap {
       begun = plan.extended->second.bytes;
       after = std::move(plan.extended->second.after);
       begin = large.take_front(plan.extended, begun);
+      extended_bytes_ = begun;
     }
+    auto const come_back = [&] {
+      extended_bytes_ = 0;
+      if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+    };
     auto wanted = plan.bytes;
     std::uintptr_t chunk = 0;
     try {
@@ -254,16 +261,19 @@ class chunk_heap {
       if (chunk != 0 && begin == 0) { return noted(heap_.add(chunk, wanted, piece, bytes)); }
       bool const extends = chunk != 0 && chunk == begin + begun;
       if (chunk != 0) { large.add(chunk, wanted, piece, extends ? bytes - begun : 0); }
-      if (extends) { return noted(begin); }
+      if (extends) {
+        extended_bytes_ = 0;
+        return noted(begin);
+      }
     } catch (...) {
       if (chunk != 0) {
         outside const here{*this};
         backend_.deallocate(chunk, wanted);
       }
-      if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+      come_back();
       throw;
     }
-    if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+    come_back();
     return 0;
   }
 
@@ -322,6 +332,7 @@ class chunk_heap {
   std::mutex& mutex_;    // the pool's, which every call holds
   std::mutex upstream_;  // never locked by a thread that holds the pool's mutex
   slab_heap heap_;
+  std::size_t extended_bytes_ = 0;  // of the range that growth has taken out to extend it
   std::size_t peak_held_bytes_ = 0;
   std::uint64_t upstream_calls_ = 0;
   bool refused_ = false;
