@@ -703,6 +703,20 @@ TEST_CASE("a free range that growth extends in vain counts as held by nobody") {
   CHECK(at.pool->stats().peak_bytes == 4_MiB);
 }
 
+TEST_CASE("a capture gets memory of a range that growth extends in vain") {
+  bench at{{.initial_bytes = 12_MiB, .max_bytes = 14_MiB, .growth_bytes = 2_MiB}, 1};
+  auto graph = at.pool->begin_capture(at.b);
+  std::future<void*> theirs;
+  at.device.while_mapping = [&] {
+    (void)at.device.reserve(52_MiB);
+    theirs = std::async(std::launch::async, [&] { return at.pool->allocate(at.b, 4_MiB); });
+    theirs.wait_for(std::chrono::milliseconds{50});
+  };
+  CHECK_THROWS_AS(at.pool->allocate(at.a, 14_MiB), mr::out_of_memory);
+  CHECK(test::message_of([&] { (void)theirs.get(); }) == "nothing was thrown");
+  at.pool->drop_capture(*graph);
+}
+
 TEST_CASE("a stream of another device is refused, and nothing is lost") {
   bench at{fixed(4_MiB)};
   at.device.foreign.insert(at.b);

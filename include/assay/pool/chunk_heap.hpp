@@ -121,7 +121,9 @@ class chunk_heap {
   /// step of growth. Beyond the bound a chunk has a quarter of a step. Asks for less and less while
   /// upstream refuses. Leaves the mutex, and calls upstream without it.
   std::uintptr_t grow(cache* to, std::size_t bytes, growth how) {
-    if (how != growth::instead && planned(to, bytes, how).bytes == 0) { return 0; }
+    // A range that another thread extends may come back, so the last try waits for that thread.
+    bool const awaits = how == growth::instead || (how == growth::beyond && extended_bytes_ != 0);
+    if (!awaits && planned(to, bytes, how).bytes == 0) { return 0; }
     auto const alone = lock_upstream();
     if (auto const found = take(to, bytes, effort::ask)) { return found; }
     if (how == growth::instead) { (void)return_to_upstream(chunks_instead_of(bytes)); }
