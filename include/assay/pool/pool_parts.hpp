@@ -89,7 +89,7 @@ class pool_parts {
       central_.give_unused(address, size_class::sizes[block.which]);
     }
     for (std::size_t i = 0; i < unnoted.count; ++i) {
-      central_.give_unused(unnoted.ranges[i].address, unnoted.ranges[i].bytes);
+      central_.heap().give_noted(unnoted.ranges[i]);
     }
   }
 

@@ -143,6 +143,13 @@ class basic_range_heap {
     return (next == chunks_.end() ? std::numeric_limits<std::uintptr_t>::max() : next->first) - end;
   }
 
+  /// True if a chunk has this address.
+  bool has(std::uintptr_t address) const {
+    auto const behind = chunks_.upper_bound(address);
+    return behind != chunks_.begin() &&
+           std::prev(behind)->first + std::prev(behind)->second > address;
+  }
+
   /// Calls `f(address, bytes)` for every chunk.
   template <class F>
   void each_chunk(F f) const {

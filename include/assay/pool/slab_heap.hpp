@@ -124,9 +124,14 @@ class basic_slab_heap {
     std::array<chunk_run, 256> ranges{};
     std::size_t count = 0;
   };
-  /// Takes out all ranges that are set aside, for `give` after a wait for the device, or for
+  /// Takes out all ranges that are set aside, for `give_noted` after a wait for the device, or for
   /// `set_aside`.
   unnoted_ranges take_unnoted() noexcept { return std::exchange(unnoted_, {}); }
+  /// Gives back a range that was set aside, to the heap that it is of.
+  void give_noted(chunk_run range) noexcept {
+    if (small_.has(range.address)) { return give(range.address, range.bytes, {}); }
+    give_large(range.address, range.bytes, {});
+  }
   void set_aside(chunk_run range) noexcept {
     if (unnoted_.count < unnoted_.ranges.size()) {
       unnoted_.ranges[unnoted_.count++] = range;
