@@ -10,11 +10,14 @@
 #include <assay/compare.hpp>
 #include <assay/core/units.hpp>
 #include <assay/measure/compare_pipelines.hpp>
+#include <assay/measure/procedure.hpp>
 #include <assay/memory/limited.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -162,4 +165,37 @@ TEST_CASE("a variant that does not fit into memory alone is named with the remed
                                   contains("make this variant smaller"));
     CHECK(all.live_bytes() == 0);
   }
+}
+
+namespace {
+
+/// Verification runs out of memory where the timing of its epoch is over.
+struct fails_late final : measure::subject {
+  bool timed = false;
+  void warm(int, int) override {}
+  measure::cell time(int, int) override {
+    timed = true;
+    measure::cell made;
+    made[measure::clock::wall] = 1e-3;
+    return made;
+  }
+  std::optional<std::string> verify(int) override {
+    if (timed) { throw std::bad_alloc{}; }
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("memory that runs out after the last timing ends the comparison with the remedy",
+          "[compare]") {
+  auto const build = [](measure::epoch const&) -> std::unique_ptr<measure::subject> {
+    return std::make_unique<fails_late>();
+  };
+  auto const found = measure::run({{"a", {}, build}, {"b", {}, build}},
+                                  measure::against_first({"a", "b"}), quick());
+  CHECK(found.findings.front().outcome == verdict::unproven);
+  CHECK(found.caveats.empty());
+  CHECK_THAT(found.failure, contains("verifying: std::bad_alloc") &&
+                                contains("could not be verified: make the variants smaller"));
 }

@@ -80,8 +80,11 @@ class procedure {
     if (!one_at_a_time_) {
       try {
         decided = run_together(now, from, record);
-      } catch (memory_shortage const& cause) {
-        if (!open_) { throw; }  // the cells of the epoch count already
+      } catch (memory_shortage& cause) {
+        if (!open_) {  // the cells of the epoch count already
+          cause.reason += "; the timed results could not be verified: make the variants smaller";
+          throw;
+        }
         separate(cause, record);
       }
     }
@@ -306,7 +309,8 @@ class procedure {
 ///
 /// Variants that do not fit into memory together run one at a time: each is built, timed, verified
 /// and destroyed alone. This begins with the epoch in which a call first runs out of memory. A
-/// caveat names the reason, and the guards that are missing from then on.
+/// caveat names the reason, and the guards that are missing from then on. Memory that runs out only
+/// after the last timing ends the comparison, since what was timed can no longer be verified.
 ///
 /// All random choices follow from `options::seed`. The number of blocks in an epoch also depends on
 /// times, so a seed repeats the order of cells only where that number is the same. `Clock` measures
