@@ -224,6 +224,12 @@ FIGURES = [
      "{kernels_missing} of {launched:,}"),
     ("all reports of 10^6 kernels and 10^6 API calls, from SQLite (no GPU)", "<= 3 s, <= 1 GiB",
      "trace_reports", [], "{seconds:.2f} s, {peak_bytes:,.0f} bytes"),
+    ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
+     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+    *((f"an empty `host::parallel_for` on {threads} threads, two cores (no GPU)", "", "parallel_for",
+       ["loops", {"threads": threads}],
+       "{kept_us:.1f} us; {started_us:.0f} us with threads that are started for each loop, {openmp_us:.1f} us by OpenMP")
+      for threads in (2, 4, 16)),
     ("counters, core set", "1 pass", "counters", [], "{core_passes}"),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
      "{largest_difference:.2%}"),
