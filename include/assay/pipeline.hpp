@@ -76,7 +76,7 @@ consteval std::string_view axis_name() {
   }
 }
 
-/// Whether the axes that a workload brings have names of their own.
+/// True if the axes of a workload have names of their own.
 template <class... P>
 consteval bool are_new_axes(std::tuple<P...> const*) {
   bool all = true;
@@ -167,7 +167,7 @@ inline constexpr bool each_axis_once =
     ((axis_of<P, place_of<P...>>() == axis::transfer) + ... + 0) <= 1 &&
     ((axis_of<P, place_of<P...>>() == axis::copy) + ... + 0) <= 1;
 
-/// Whether none of the policies is a copy strategy that `Work` would not look at.
+/// False if a policy is a copy strategy, and `Work` takes none.
 template <class Work, class... P>
 inline constexpr bool copy_is_taken = takes_copy_strategy<Work> || !(copy_strategy<P> || ...);
 
@@ -183,9 +183,9 @@ concept any_workload = policy<W> && requires(W const& work) {
   { work.item_traffic() } -> std::same_as<traffic>;
 };
 
-/// The reason why `pipeline::with` refuses a type. The type is no choice on an axis of the
-/// pipeline or of its workload: a memory policy needs a const `open(place)`, a choice of a workload
-/// needs the name of its `axis`. Nor is it an `any_workload`.
+/// The reason why `pipeline::with` refuses a type, which is neither a choice on an axis nor an
+/// `any_workload`. A memory policy needs a const `open(place)`. A choice of a workload needs the
+/// name of its `axis`.
 struct neither_policy_nor_workload;
 
 /// A workload and one policy on each axis; a value that can be compared, copied and changed in one
@@ -260,14 +260,14 @@ struct pipeline {
   requires(!pipeline_policy<Choice, Place> && !takes_policy<Work, Choice> && !any_workload<Choice>)
   neither_policy_nor_workload with(Choice const&) const = delete;
 
-  /// What one batch must move and do.
+  /// The bytes that one batch must move, and its FLOPs.
   traffic batch_traffic() const { return work.item_traffic() * submit.batch_items(); }
 
-  /// Whether its items carry data over the link.
+  /// True if the items carry data over the link.
   static constexpr bool crosses_link =
       std::same_as<Place, on::device> && !std::same_as<Transfer, no_transfer>;
 
-  /// Whether its kernels bring in tiles by its copy strategy.
+  /// True if the kernels bring in tiles by the copy strategy.
   static constexpr bool copies_tiles = std::same_as<Place, on::device> && takes_copy_strategy<Work>;
 
   /// Calls `visit(name, choice, counts)` for each axis, by its name in reports; those of the

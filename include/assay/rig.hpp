@@ -17,7 +17,7 @@ namespace assay {
 
 namespace detail {
 
-/// What carries the data of one lane: an engine of its own, where the pipeline crosses the link.
+/// Opens the transfer of one lane: an engine of its own where the pipeline crosses the link.
 template <class Pipeline, class Resource>
 auto open_transfer([[maybe_unused]] Pipeline const& what, [[maybe_unused]] Resource const& memory) {
   if constexpr (Pipeline::crosses_link) {
@@ -27,7 +27,7 @@ auto open_transfer([[maybe_unused]] Pipeline const& what, [[maybe_unused]] Resou
   }
 }
 
-/// The lane that a pipeline's items see, `Resource` standing for what its memory policy opened.
+/// The lane of a pipeline's items. `Resource` is the memory resource that the policy opened.
 template <class Pipeline, class Resource>
 using lane_of = lane<decltype(Pipeline::place),
                      typename place_traits<decltype(Pipeline::place)>::stream_type, Resource,
@@ -37,18 +37,18 @@ using lane_of = lane<decltype(Pipeline::place),
 
 }  // namespace detail
 
-/// Two equal sets of what a workload reads and writes; a comparison swaps them between variants, so
-/// that where a buffer lies cannot be mistaken for what a policy does.
+/// Two equal sets of the buffers of a workload. A comparison swaps the sets between variants, so
+/// that the place of a buffer cannot be mistaken for the effect of a policy.
 template <class State>
 using buffer_sets = std::array<State, 2>;
 
 /// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
 ///
-/// Construction opens the memory policy, makes a stream and a transfer's engine for each lane,
-/// starts the mode's threads and prepares two buffer sets, unless it is given those of another rig;
-/// it throws what any of them throws. `Resource` is what the items see as `lane.memory`: by default
-/// what the policy opened, else an adaptor round it that the caller made. A rig is used by one
-/// thread at a time.
+/// The constructor opens the memory policy, makes a stream and a transfer's engine for each lane,
+/// and starts the threads of the submission mode. It prepares two buffer sets, or takes those of
+/// another rig. Exceptions of each step pass through. Items see `Resource` as `lane.memory`: the
+/// resource that the policy opened, or an adaptor round that resource. One thread at a time uses a
+/// rig.
 template <class Pipeline,
           class Resource = resource_of<decltype(Pipeline::memory), decltype(Pipeline::place)>>
 class rig {
@@ -64,12 +64,12 @@ class rig {
 
   explicit rig(Pipeline what) : rig(what, open(what)) {}
 
-  /// With a resource that the caller made.
+  /// The same with a resource that the caller made.
   rig(Pipeline what, Resource memory)
       : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
 
-  /// With buffer sets from `sets_from(make)`, which returns what `make()` does, or what it returned
-  /// for a rig of equal workload, place and lane count, whose transfer wants the same host memory.
+  /// The same with the buffer sets that `sets_from(make)` returns. They come from `make()`, or from
+  /// a rig with the same workload, place, number of lanes and kind of host memory.
   template <class SetsFrom>
   rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)) {
@@ -114,8 +114,8 @@ class rig {
                         buffer_set, probe);
   }
 
-  /// Runs one batch over poisoned outputs and says what is wrong with them, or nothing. Of a
-  /// workload whose items change what they read, it runs one item on each lane.
+  /// Runs one batch over poisoned outputs, and says which output is wrong, if any. Each lane runs
+  /// one item only where items change their own inputs.
   mismatch verify(int buffer_set = 0) {
     nvtx_range const scope{"verify", category::measurement};
     auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
@@ -190,7 +190,7 @@ class rig {
   std::vector<typename place_traits<place_type>::owned_stream> streams_;
   releasing_lanes lanes_;
   std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
-  std::unique_ptr<runner_type> runner_;  // last: its threads stop before what they use goes
+  std::unique_ptr<runner_type> runner_;  // last: threads end before the members that they use
 };
 
 template <class Pipeline>
