@@ -229,6 +229,5 @@ int main(int argc, char** argv) {
   request of;
   CLI::App app{description, "assay_report"};
   declare(app, of);
-  return cli::guarded(
-      app, argc, argv, [&] { return report_all(of); }, std::cout, std::cerr);
+  return cli::guarded(app, argc, argv, [&] { return report_all(of); }, std::cout, std::cerr);
 }

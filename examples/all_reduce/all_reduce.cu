@@ -235,9 +235,9 @@ std::vector<all_reduce_table> all_reduce_tables(all_reduce_parameters const& giv
 }
 
 std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
-                                                          comm::peers const& peers,
-                                                          cli::options const& chosen,
-                                                          measure::clock clock) {
+                                                      comm::peers const& peers,
+                                                      cli::options const& chosen,
+                                                      measure::clock clock) {
   comm::rank_threads team{peers.devices()};
   auto const strategies = staged_strategies(peers);
   auto measuring = chosen.measuring();

@@ -3,12 +3,12 @@
 /// The parameters and results of the all-reduce experiment.
 #pragma once
 
+#include <assay/cli/join.hpp>
 #include <assay/cli/options.hpp>
 #include <assay/cli/tracing.hpp>
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/cli/join.hpp>
 #include <assay/trace/model.hpp>
 
 #include <cstddef>
@@ -74,9 +74,9 @@ std::vector<all_reduce_table> all_reduce_tables(all_reduce_parameters const& giv
 
 /// The copy strategies inside an all-reduce, at each size; `clock` decides.
 std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
-                                                          comm::peers const& peers,
-                                                          cli::options const& chosen,
-                                                          measure::clock clock);
+                                                      comm::peers const& peers,
+                                                      cli::options const& chosen,
+                                                      measure::clock clock);
 
 /// Busbw at one size with every number of blocks.
 std::vector<block_row> sweep_blocks(all_reduce_parameters const& given, comm::peers const& peers,

@@ -77,9 +77,7 @@ TEST_CASE("a build without CUPTI says so in the report, and refuses traces befor
   CHECK_THAT(explained(parsed({}, {})).notes.back(), contains("without CUPTI"));
   CHECK_THAT(message_of([] { parsed({"--stats"}, {}).check(); }),
              contains("--stats: this program was built without CUPTI"));
-  CHECK_THAT(message_of([] {
-               parsed({"--sqlite", "x"}).check();
-             }),
+  CHECK_THAT(message_of([] { parsed({"--sqlite", "x"}).check(); }),
              contains("--sqlite x: this program was built without SQLite 3"));
   parsed({}, {}).check();
 }
@@ -106,9 +104,7 @@ TEST_CASE("traces are recorded and written where they are asked for") {
 }
 
 TEST_CASE("a path at which nothing can be written is refused before the run") {
-  CHECK_THAT(message_of([] {
-               parsed({"--trace", "/no/such/t.json"}).check();
-             }),
+  CHECK_THAT(message_of([] { parsed({"--trace", "/no/such/t.json"}).check(); }),
              contains("/no/such") && contains("choose another --trace"));
   parsed({"--stats"}).check();
 }

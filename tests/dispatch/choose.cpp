@@ -59,8 +59,6 @@ TEST_CASE("a chooser of a path that is not there is refused", "[dispatch]") {
   dispatch::costs const of{test::saxpy_measurements()};
   CHECK_THAT(message_of([&] { choose::always{on::device{0}}.bound(of); }),
              contains("no path device{0}: there are host{1}, host{4}"));
-  CHECK_THAT(message_of([&] {
-               choose::threshold{5, on::host{1}, on::host{2}}.bound(of);
-             }),
+  CHECK_THAT(message_of([&] { choose::threshold{5, on::host{1}, on::host{2}}.bound(of); }),
              contains("no path host{2}"));
 }

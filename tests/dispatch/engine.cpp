@@ -66,19 +66,17 @@ TEST_CASE("what an engine cannot run is refused in a line", "[dispatch]") {
   dispatch::engine const run{saxpy_costs()};
   std::vector<float> const x(5, 3.0F);
   std::vector<float> y(5);
-  CHECK(message_of([&] {
-          run(other_task{{1.0F, x, y}});
-        }) == "unknown task other: this engine has the costs of saxpy");
+  CHECK(message_of([&] { run(other_task{{1.0F, x, y}}); }) ==
+        "unknown task other: this engine has the costs of saxpy");
   CHECK_THAT(message_of([&] { run(bad_counts{{1.0F, x, y}}); }), contains("bytes = nan"));
   CHECK(message_of([&] { run(failing{{1.0F, x, y}}); }) == "no luck");
   auto all = test::saxpy_measurements();
   all.paths.push_back(test::path_of(on::device{0}, [](double) { return 1e-5; }));
   CHECK_THAT(message_of([&] { dispatch::engine{dispatch::costs{all}}; }),
              contains("have the path device{0}, and this engine runs host paths"));
-  CHECK_THAT(message_of([&] {
-               dispatch::engine{saxpy_costs(), dispatch::choose::always{on::host{4}}};
-             }),
-             contains("no path host{4}: there are host{1}, host{2}"));
+  CHECK_THAT(
+      message_of([&] { dispatch::engine{saxpy_costs(), dispatch::choose::always{on::host{4}}}; }),
+      contains("no path host{4}: there are host{1}, host{2}"));
 }
 
 TEST_CASE("the last decision is one of the calling thread and of this engine", "[dispatch]") {

@@ -284,9 +284,8 @@ TEST_CASE("reports go to files, and traces to Perfetto") {
   auto const json = (here / "p.json").string();
   auto const kernels = [&] {
     auto const written = nlohmann::json::parse(content(json));
-    return std::ranges::count_if(written["traceEvents"], [](auto const& each) {
-      return each.value("cat", "") == "kernel";
-    });
+    return std::ranges::count_if(
+        written["traceEvents"], [](auto const& each) { return each.value("cat", "") == "kernel"; });
   };
   CHECK(run({a, "--perfetto", json}).out.empty());
   CHECK(kernels() == 2);

@@ -288,9 +288,7 @@ TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at
 }
 
 TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
-  CHECK(test::message_of([] {
-          mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{});
-        }) ==
+  CHECK(test::message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
         "cannot write /nowhere/at/all.csv: its folder /nowhere/at: No such file or directory");
 }
 

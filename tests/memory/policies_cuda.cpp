@@ -21,9 +21,7 @@ static_assert(capturable_memory<mr::async_resource, ::cuda::stream_ref>);
 static_assert(!capturable_memory<mr::cuda_malloc_resource, ::cuda::stream_ref>);
 
 template <class R>
-concept releases = requires(R& resource, ::cuda::stream_ref stream) {
-  resource.release(stream);
-};
+concept releases = requires(R& resource, ::cuda::stream_ref stream) { resource.release(stream); };
 static_assert(releases<mr::counted_resource<mr::pool_resource>>);
 static_assert(!releases<mr::counted_resource<mr::async_resource>>);
 static_assert(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "golden.hpp"
 
-#include <assay/trace/gpu_operation.hpp>
 #include <assay/nsys/reports_nvtx.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/view.hpp>
 
 #include "catch.hpp"

@@ -96,8 +96,7 @@ class cupti_session {
   /// Ends the recording of calls, waits for the devices by `synchronize()`, and gives the trace of
   /// `window` (since the epoch) with its notes.
   template <class Synchronize = void (*)()>
-  model stop(
-      span window, Synchronize&& synchronize = [] {}) {
+  model stop(span window, Synchronize&& synchronize = [] {}) {
     stopping_ = true;
     for (auto const kind : enabled_) {
       if (!of_device(kind)) { api_->activity_disable(kind); }

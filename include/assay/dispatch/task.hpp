@@ -49,9 +49,8 @@ struct arrays_of_task {
 template <class T, class... E>
 struct arrays_of_task<T, std::tuple<task_array<E>...>> {
   static constexpr bool are_arrays = sizeof...(E) <= facts::max_arrays;
-  static constexpr bool run_on_host = requires(T const& task, E*... pointers) {
-    task.run(on::host{}, pointers...);
-  };
+  static constexpr bool run_on_host =
+      requires(T const& task, E*... pointers) { task.run(on::host{}, pointers...); };
 };
 
 }  // namespace detail

@@ -36,7 +36,8 @@ struct served_case {
 
   /// A callable of any kind that `compare` takes. No device is used until the work is built.
   template <class F>
-  requires(!std::convertible_to<F, measure::variant>) served_case(std::string called, F callable)
+  requires(!std::convertible_to<F, measure::variant>)
+  served_case(std::string called, F callable)
       : name(called),
         work(measure::callable_variant(std::move(called), std::move(callable))),
         decides(measure::default_clock<F>) {}

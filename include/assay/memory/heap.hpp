@@ -20,7 +20,7 @@ struct heap_resource : synchronous_calls<heap_resource> {
   void* allocate(host_stream, std::size_t bytes, std::size_t alignment = default_alignment) {
     require_alignment(alignment, std::numeric_limits<std::uint32_t>::max());
     if (bytes == 0) { return nullptr; }
-    void* const block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    void* const block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
     if (block == nullptr) {
       throw out_of_memory("mr::heap: the C++ heap has no " + describe_bytes(bytes) + " left");
     }
@@ -28,7 +28,7 @@ struct heap_resource : synchronous_calls<heap_resource> {
   }
   void deallocate(host_stream, void* block, std::size_t /*bytes*/,
                   std::size_t alignment = default_alignment) noexcept {
-    if (block != nullptr) { ::operator delete (block, std::align_val_t{alignment}); }
+    if (block != nullptr) { ::operator delete(block, std::align_val_t{alignment}); }
   }
   bool operator==(heap_resource const&) const = default;
 };

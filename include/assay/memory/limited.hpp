@@ -54,8 +54,11 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
-  auto stats() const requires requires(R const& r) { r.stats(); }
-  { return upstream_.stats(); }
+  auto stats() const
+  requires requires(R const& r) { r.stats(); }
+  {
+    return upstream_.stats();
+  }
 
   std::size_t live_bytes() const noexcept {
     return state_->live_bytes.load(std::memory_order_relaxed);

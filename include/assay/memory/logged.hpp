@@ -161,8 +161,11 @@ class logged_resource : public adaptor_calls<logged_resource<R>, R> {
   /// Writes the file now. No thread may use the resource meanwhile.
   void close() { log_->close(); }
 
-  auto stats() const requires requires(R const& r) { r.stats(); }
-  { return upstream_.stats(); }
+  auto stats() const
+  requires requires(R const& r) { r.stats(); }
+  {
+    return upstream_.stats();
+  }
 
   R& upstream() noexcept { return upstream_; }
   R const& upstream() const noexcept { return upstream_; }

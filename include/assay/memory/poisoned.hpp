@@ -39,8 +39,11 @@ class poisoned_resource : public adaptor_calls<poisoned_resource<R>, R> {
     upstream_.deallocate(stream, block, bytes, alignment);
   }
 
-  auto stats() const requires requires(R const& r) { r.stats(); }
-  { return upstream_.stats(); }
+  auto stats() const
+  requires requires(R const& r) { r.stats(); }
+  {
+    return upstream_.stats();
+  }
 
   R& upstream() noexcept { return upstream_; }
   R const& upstream() const noexcept { return upstream_; }

@@ -38,13 +38,9 @@ inline std::string describe_bytes(std::size_t bytes) {
 
 /// True if work on a device, or on the host, may access the memory of a resource.
 template <class R>
-inline constexpr bool is_device_accessible = requires {
-  requires R::device_accessible;
-};
+inline constexpr bool is_device_accessible = requires { requires R::device_accessible; };
 template <class R>
-inline constexpr bool is_host_accessible = requires {
-  requires R::host_accessible;
-};
+inline constexpr bool is_host_accessible = requires { requires R::host_accessible; };
 
 /// Gives a resource that has a `sync_stream()` the calls of CCCL >= 3.1 that take no stream. Both
 /// wait for that stream; `deallocate_sync` requires that no work still uses the block.
@@ -70,17 +66,24 @@ struct adaptor_calls : synchronous_calls<Derived> {
   static constexpr bool device_accessible = is_device_accessible<R>;
   static constexpr bool host_accessible = is_host_accessible<R>;
 
-  static auto sync_stream() requires requires { R::sync_stream(); }
-  { return R::sync_stream(); }
+  static auto sync_stream()
+  requires requires { R::sync_stream(); }
+  {
+    return R::sync_stream();
+  }
 
   template <class Stream, class Self = Derived>
   requires capturable_memory<R, Stream>
-  auto capture(Stream stream) { return static_cast<Self&>(*this).upstream().capture(stream); }
+  auto capture(Stream stream) {
+    return static_cast<Self&>(*this).upstream().capture(stream);
+  }
 
   /// Tells the upstream that a stream is about to be destroyed.
   template <class Stream, class Self = Derived>
   requires requires(R& resource, Stream stream) { resource.release(stream); }
-  void release(Stream stream) { static_cast<Self&>(*this).upstream().release(stream); }
+  void release(Stream stream) {
+    static_cast<Self&>(*this).upstream().release(stream);
+  }
   bool operator==(adaptor_calls const&) const = default;
 };
 

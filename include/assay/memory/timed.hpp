@@ -42,12 +42,16 @@ class timed_resource {
 
   template <class Stream>
   requires capturable_memory<Upstream, Stream>
-  auto capture(Stream stream) { return upstream_.capture(stream); }
+  auto capture(Stream stream) {
+    return upstream_.capture(stream);
+  }
 
   /// Tells the upstream that a stream is about to be destroyed.
   template <class Stream>
   requires requires(Upstream& upstream, Stream stream) { upstream.release(stream); }
-  void release(Stream stream) { upstream_.release(stream); }
+  void release(Stream stream) {
+    upstream_.release(stream);
+  }
 
   Upstream const& upstream() const noexcept { return upstream_; }
 

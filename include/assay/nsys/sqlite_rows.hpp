@@ -95,9 +95,7 @@ struct open_export {
   open_export(open_export const&) = delete;
 
   /// The number of `text` in the model, its bytes that are not UTF-8 replaced.
-  string_id intern(std::string_view text) {
-    return into.strings.intern(repaired_utf8(text));
-  }
+  string_id intern(std::string_view text) { return into.strings.intern(repaired_utf8(text)); }
 
   // Times further than 146 years from the epoch and spans longer than 104 days are damage, and sums
   // of them would overflow.

@@ -63,8 +63,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   };
 
   /// A pool with the usual options; `pool{initial_bytes}.open(place)` is the same.
-  explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0) requires
-      std::same_as<Backend, cuda_pool_backend>;
+  explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0)
+  requires std::same_as<Backend, cuda_pool_backend>;
 
   basic_pool_resource(Backend backend, pool const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
@@ -143,8 +143,8 @@ auto pool::open(Place place, Upstream upstream) const {
 }
 
 template <pool_backend Backend>
-basic_pool_resource<Backend>::basic_pool_resource(
-    on::device place, std::size_t initial_bytes) requires std::same_as<Backend, cuda_pool_backend>
+basic_pool_resource<Backend>::basic_pool_resource(on::device place, std::size_t initial_bytes)
+requires std::same_as<Backend, cuda_pool_backend>
     : basic_pool_resource(pool{initial_bytes}.open(place)) {}
 
 static_assert(capturable_memory<pool_resource, ::cuda::stream_ref>);

@@ -106,30 +106,24 @@ struct pool {
 /// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `capturing` says
 /// whether the stream is captured. `thread_token` is the number of this thread, never 0.
 template <class B>
-concept pool_backend = requires(B& backend, typename B::stream_type stream,
-                                typename B::event_type event, std::size_t bytes,
-                                std::uintptr_t address) {
-  { backend.key(stream) }
-  noexcept->std::same_as<stream_key>;
-  { backend.thread_token() }
-  noexcept->std::same_as<std::uint64_t>;
-  { backend.identify(stream) } -> std::same_as<std::uint64_t>;
-  backend.require_own(stream);
-  { backend.make_event() } -> std::same_as<typename B::event_type>;
-  { backend.destroy_event(event) }
-  noexcept;
-  backend.record(event, stream);
-  backend.wait(stream, event);
-  { backend.query(event) } -> std::same_as<bool>;
-  { backend.capturing(stream) } -> std::same_as<bool>;
-  { backend.contiguous() }
-  noexcept->std::same_as<bool>;
-  { backend.piece_bytes(bytes) }
-  noexcept->std::same_as<std::size_t>;
-  { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
-  { backend.deallocate(address, bytes) }
-  noexcept;
-  backend.synchronize();
-};
+concept pool_backend =
+    requires(B& backend, typename B::stream_type stream, typename B::event_type event,
+             std::size_t bytes, std::uintptr_t address) {
+      { backend.key(stream) } noexcept -> std::same_as<stream_key>;
+      { backend.thread_token() } noexcept -> std::same_as<std::uint64_t>;
+      { backend.identify(stream) } -> std::same_as<std::uint64_t>;
+      backend.require_own(stream);
+      { backend.make_event() } -> std::same_as<typename B::event_type>;
+      { backend.destroy_event(event) } noexcept;
+      backend.record(event, stream);
+      backend.wait(stream, event);
+      { backend.query(event) } -> std::same_as<bool>;
+      { backend.capturing(stream) } -> std::same_as<bool>;
+      { backend.contiguous() } noexcept -> std::same_as<bool>;
+      { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
+      { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
+      { backend.deallocate(address, bytes) } noexcept;
+      backend.synchronize();
+    };
 
 }  // namespace assay::mr
