@@ -47,6 +47,9 @@ MAX_COLUMNS = 100
 
 CODE = {".hpp", ".cuh", ".cpp", ".cu", ".py", ".sh", ".cmake"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+# A formatter that fills comments can draw a marker of CMake into the sentence before it, where CMake
+# does not find it.
+LOST_MARKER = re.compile(r"^//.*\S +assay-[a-z-]+: ")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\w")
 
 
@@ -184,6 +187,8 @@ def check_text(path, lines):
     for number, line in enumerate(lines, 1):
         if code and UNFINISHED.search(line):
             yield number, "unfinished"
+        if path.suffix in {".cpp", ".cu"} and LOST_MARKER.search(line):
+            yield number, "a marker begins its line: put an empty comment line before it"
         if MACHINE_PATH.search(line):
             yield number, "a path of somebody's machine"
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: cli
+// assay-test-args: --quick --same-device 2 --epochs 12 -n 5
+//
 // Does the copy strategy matter in an all-reduce at the limit of the link, and against NCCL? A
 // published A/B test of cp.async double buffering between two GPUs found 0.0 %. That test
 // reached 3.6 GB/s, a hundredth of the link, where only the latency of the link matters. Predicts:
@@ -6,7 +9,7 @@
 // With 2 to 8 SMs, bulk copies reach twice the busbw of plain loads or more. From 16 SMs on they
 // fill the link. From 64 KiB to 16 MiB assay is 1.4 to 2 times as fast as NCCL. Measured on two
 // H200: bulk<4> is 6 to 25 % slower up to 4 MiB. On 2 to 8 SMs it carries 0.69 to 0.91 of what
-// plain loads carry. assay-uses: cli assay-test-args: --quick --same-device 2 --epochs 12 -n 5
+// plain loads carry.
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"

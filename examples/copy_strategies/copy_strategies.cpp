@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: cli
+// assay-test-args: --quick --bytes 1MiB --sms 4
+//
 // When does it matter how a kernel brings in its tiles: by plain loads, cp.async, or bulk copies?
 // A sum, a gather, a scaled sum and a transpose run on some SMs with one block each (the cap), and
 // on all SMs, full of blocks. Beside each time stands what Little's law allows with the bytes in
@@ -11,7 +14,7 @@
 // cap, bulk<4> has twice the bytes of cp_async<2> in flight and is 1 to 20 % faster, but 7 % slower
 // for rows of 256 bytes. bulk<4> transposes at 0.74 of the rate of plain loads under the cap, and
 // at 0.94 on all SMs. With as many bytes in flight as bulk<4>, cp_async<4> sums 1.6 times as fast
-// on 4 to 32 SMs. assay-uses: cli assay-test-args: --quick --bytes 1MiB --sms 4
+// on 4 to 32 SMs.
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: cli
+// assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
+//
 // Four threads each submit 100 items of CAST(COALESCE(x, 0) AS DOUBLE). Each item allocates its
 // temporaries. Does the allocator change what a mutex round the submission costs?
 // Predicts: yes. The driver's allocator adds calls that take the driver's locks. So the threads
-// wait for each other also without the mutex, and the mutex adds less. assay-uses: cli
-// assay-test-args: --quick --rows 20000 --threads 2 --pool 64MiB
+// wait for each other also without the mutex, and the mutex adds less.
 
 #include "../tracing/tracing.hpp"
 #include "answers.hpp"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-uses: cli
+// assay-test-args: --quick --max-bytes 4MiB --compare-bytes 1MiB --epochs 8
+//
 // How near does each transfer come to what the link carries, and what holds it back? From which
 // size on does which transfer pay? Each transfer is timed at 1 MiB each way, 2 MiB, 4 MiB and so
 // on. The verdicts compare each transfer with the next faster one. Without a GPU, CPU threads add
 // two arrays. Predicts for 64 MiB: chunks that overlap take 60 % of the time of one copy after
 // another, and at most 10 % more than the link alone. Threads stage pageable memory faster than the
-// driver does. assay-uses: cli assay-test-args: --quick --max-bytes 4MiB --compare-bytes 1MiB
+// driver does.
 // --epochs 8
 
 #include "../tracing/tracing.hpp"

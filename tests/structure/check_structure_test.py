@@ -64,6 +64,7 @@ BROKEN = [
     ("include/assay/core/empty.hpp", SPDX + "/// @file\n/// One.\n", "#pragma once"),
     ("tests/core/other.cpp", "int main() {}\n", "SPDX"),
     ("tests/core/low.cpp", "// TO" "DO: later\n", "unfinished"),
+    ("tests/core/low.cpp", SPDX + "// It is slow. assay-test-timeout: 9\n", "a marker begins its line"),
     ("notes.md", "see /ho" "me/somebody/x\n", "somebody's machine"),
 ]
 
