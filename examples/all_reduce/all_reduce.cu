@@ -288,6 +288,7 @@ std::vector<named_trace> trace_strategies(all_reduce_parameters const& given,
     all.push_back({each.strategy + ", " + each.stages, arrays, each.make_engine(0)});
   }
   comm::all_reduce_options options;
+  options.dependent_launch = false;
   all.push_back({"automatic", arrays, engine_function<copy::regular<>>(peers, options)});
   options.dependent_launch = true;
   if (peers.most_on_one() == 1) {  // refused where ranks share a device
