@@ -4,6 +4,9 @@
 // What does it cost the host to begin and end a parallel loop? Empty loops on the threads that
 // `host::parallel_for` keeps, on threads that are started for each loop, and on those of OpenMP.
 // Predicts: waking costs a tenth of starting, and as much as OpenMP where cores are free.
+// Measured on two cores: waking costs 0.22 of starting with 2 threads, 0.71 with 4 and 0.16 with
+// 16. OpenMP takes 0.39 of the time of waking with 2 threads, since its threads spin, and more time
+// with 4 and 16.
 
 #include "support/host_result.hpp"
 

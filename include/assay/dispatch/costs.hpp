@@ -31,8 +31,9 @@ struct item {
 
 /// The predicted time of one call on one path, with its items.
 ///
-/// The interval holds the median of repeated calls, for at least 9 new sizes in 10. Beyond the
-/// calibrated sizes, `extrapolated` is set and the interval is a guess.
+/// The interval is made to hold the median of repeated calls at 9 new sizes in 10. On a busy
+/// machine fewer intervals hold. Beyond the calibrated sizes, `extrapolated` is set and the
+/// interval is a guess.
 struct prediction {
   path where;
   estimate total;

@@ -16,7 +16,7 @@
 
 namespace assay::dispatch {
 
-/// The amount of work of one call. Times are curves over `size`; 0 counts as 1.
+/// The amount of work of one call. Predictions use `size` alone, and 0 counts as 1.
 struct work {
   std::size_t size = 0;
   double bytes = 0;
