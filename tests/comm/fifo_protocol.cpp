@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A model of fifo_one_shot and fifo_two_shot by the rules of comm/protocol.hpp. In every

@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 // What predictions, intervals and crossovers are worth on 1,000 machines whose true times are
 // known.

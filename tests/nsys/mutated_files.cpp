@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: sqlite
-//
+// assay-test-flags: -O1
 // assay-test-timeout: 1800
 
 #include "catch.hpp"
