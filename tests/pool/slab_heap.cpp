@@ -15,6 +15,7 @@ using mr::slab_heap;
 
 namespace {
 
+using points = std::vector<order_point>;
 constexpr std::uintptr_t base = std::uintptr_t{1} << 40U;
 
 /// A heap that takes whatever fits, and notes after what.
@@ -173,25 +174,25 @@ TEST_CASE("a range that comes back joins both neighbours, and waits for all that
   mr::range_heap heap{true};
   heap.add(base, 8_MiB, 8_MiB);
   auto const all = heap.take_front(heap.around(base), 8_MiB);
-  heap.insert(all, 2_MiB, {{0, 5}});
-  heap.insert(all + 4_MiB, 4_MiB, {{0, 3}, {1, 7}});
-  heap.insert(all + 2_MiB, 1_MiB, {{0, 4}});  // joins the low one
-  CHECK(heap.around(all)->second.bytes == 3_MiB);
-  heap.insert(all + 3_MiB, 1_MiB, {{2, 1}});  // joins both
+  heap.insert(all, 2_MiB, points{{0, 5}});
+  heap.insert(all + 4_MiB, 4_MiB, points{{0, 3}, {1, 7}});
+  heap.insert(all + 2_MiB, 1_MiB, points{{0, 4}});  // joins the low one
+  CHECK(heap.around(all)->bytes == 3_MiB);
+  heap.insert(all + 3_MiB, 1_MiB, points{{2, 1}});  // joins both
   auto const in = heap.around(all);
-  CHECK(in->second.bytes == 8_MiB);
+  CHECK(in->bytes == 8_MiB);
   CHECK(heap.largest_range() == 8_MiB);
   CHECK(heap.free_bytes() == 8_MiB);
-  CHECK(in->second.after == std::vector<mr::order_point>{{0, 5}, {2, 1}, {1, 7}});
+  CHECK(in->after == std::vector<mr::order_point>{{0, 5}, {2, 1}, {1, 7}});
   // From the front, the middle and the end: the rest keeps what must precede it.
   CHECK(heap.take_front(in, 1_MiB) == all);
   CHECK(heap.take(heap.around(all + 1_MiB), 1_MiB) == all + 7_MiB);
   CHECK(heap.take(heap.around(all + 1_MiB), 1_MiB, 4_MiB) == all + 4_MiB);
-  CHECK(heap.around(all + 1_MiB)->second.bytes == 3_MiB);
-  CHECK(heap.around(all + 5_MiB)->second.bytes == 2_MiB);
-  CHECK(heap.around(all + 5_MiB)->second.after.size() == 3);
+  CHECK(heap.around(all + 1_MiB)->bytes == 3_MiB);
+  CHECK(heap.around(all + 5_MiB)->bytes == 2_MiB);
+  CHECK(heap.around(all + 5_MiB)->after.size() == 3);
   CHECK(heap.free_bytes() == 5_MiB);
-  heap.insert(all, 1_MiB, {{3, 2}});  // joins the high one
-  CHECK(heap.around(all)->second.bytes == 4_MiB);
-  CHECK(heap.around(all)->second.after.size() == 4);
+  heap.insert(all, 1_MiB, points{{3, 2}});  // joins the high one
+  CHECK(heap.around(all)->bytes == 4_MiB);
+  CHECK(heap.around(all)->after.size() == 4);
 }

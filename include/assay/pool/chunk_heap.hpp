@@ -222,7 +222,7 @@ class chunk_heap {
                                 });
     auto least = rounded(bytes);
     if (extended != large.none()) {
-      least = rounded(bytes - extended->second.bytes);
+      least = rounded(bytes - extended->bytes);
       left = std::min(left, large.room_behind(extended) / page_bytes * page_bytes);
     }
     if (least > left) { return {least, 0, extended}; }
@@ -238,14 +238,14 @@ class chunk_heap {
     std::size_t begun = 0;
     std::vector<order_point> after;
     if (plan.extended != large.none()) {
-      begun = plan.extended->second.bytes;
-      after = std::move(plan.extended->second.after);
+      begun = plan.extended->bytes;
+      after = std::move(plan.extended->after);
       begin = large.take_front(plan.extended, begun);
       extended_bytes_ = begun;
     }
     auto const come_back = [&] {
       extended_bytes_ = 0;
-      if (begin != 0) { heap_.give_large(begin, begun, std::move(after)); }
+      if (begin != 0) { heap_.give_large(begin, begun, after); }
     };
     auto wanted = plan.bytes;
     std::uintptr_t chunk = 0;
@@ -304,7 +304,7 @@ class chunk_heap {
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
   std::vector<range_heap::iterator> idle_ranges(effort how) {
     auto found = heap_.large().chunk_ranges();
-    std::erase_if(found, [&](auto each) { return !ready(nullptr, each->second, how); });
+    std::erase_if(found, [&](auto each) { return !ready(nullptr, *each, how); });
     return found;
   }
 

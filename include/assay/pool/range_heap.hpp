@@ -3,9 +3,11 @@
 /// The pool's central heap: free address ranges, coalesced, each with what must precede its reuse.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/pool/size_class.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -13,6 +15,7 @@
 #include <map>
 #include <new>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,28 +42,43 @@ class basic_range_heap {
  public:
   explicit basic_range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
 
+  /// Its begin moves only within the gap to its neighbours, so the order by address stays.
   struct range {
-    std::size_t bytes;
-    std::vector<Point> after;  // at most one for each cache
+    mutable std::uintptr_t address;
+    mutable std::size_t bytes;
+    mutable std::vector<Point> after;  // at most one for each cache
   };
-  using iterator = typename std::map<std::uintptr_t, range>::iterator;
+
+ private:
+  struct by_begin {
+    using is_transparent = void;
+    bool operator()(range const& a, range const& b) const noexcept { return a.address < b.address; }
+    bool operator()(range const& a, std::uintptr_t b) const noexcept { return a.address < b; }
+    bool operator()(std::uintptr_t a, range const& b) const noexcept { return a < b.address; }
+  };
+
+ public:
+  using iterator = typename std::set<range, by_begin>::iterator;
 
   bool joins_chunks() const noexcept { return join_chunks_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
   std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
   std::size_t largest_range() const noexcept {
-    return by_size_.empty() ? 0 : by_size_.rbegin()->first;
+    for (auto bin = by_size_.rbegin(); bin != by_size_.rend(); ++bin) {
+      if (!bin->empty()) { return (*bin->rbegin())->bytes; }
+    }
+    return 0;
   }
 
   /// Adds memory, free after `after` but for its first `taken` bytes, as chunks of `piece_bytes`
   /// and a last one of the rest.
   void add(std::uintptr_t address, std::size_t bytes, std::size_t piece_bytes,
-           std::size_t taken = 0, std::vector<Point> after = {}) {
+           std::size_t taken = 0, std::span<Point const> after = {}) {
     try {
       for (std::size_t at = 0; at < bytes; at += piece_bytes) {
         chunks_.emplace_hint(chunks_.end(), address + at, std::min(piece_bytes, bytes - at));
       }
-      if (taken < bytes) { insert(address + taken, bytes - taken, std::move(after)); }
+      if (taken < bytes) { insert(address + taken, bytes - taken, after); }
     } catch (...) {
       forget_chunks(address, bytes);
       throw;
@@ -74,9 +92,9 @@ class basic_range_heap {
   /// more of them than make up `enough_bytes`. The first ones, unless one behind them is larger
   /// than they are together.
   chunk_run free_chunks(iterator in, std::size_t enough_bytes, std::size_t most_bytes) const {
-    auto const end = in->first + in->second.bytes;
+    auto const end = in->address + in->bytes;
     chunk_run found{0, 0};
-    for (auto at = chunks_.lower_bound(in->first);
+    for (auto at = chunks_.lower_bound(in->address);
          at != chunks_.end() && at->first + at->second <= end && found.bytes < enough_bytes; ++at) {
       if (found.bytes + at->second > most_bytes) {
         if (at->second > most_bytes || at->second <= found.bytes) {
@@ -90,9 +108,7 @@ class basic_range_heap {
     }
     return found;
   }
-  chunk_run free_chunks(iterator in) const {
-    return free_chunks(in, in->second.bytes, in->second.bytes);
-  }
+  chunk_run free_chunks(iterator in) const { return free_chunks(in, in->bytes, in->bytes); }
 
   /// True if no chunk lies right before or behind what `free_chunks` found, or none it could join.
   bool alone(chunk_run const& found) const {
@@ -115,9 +131,7 @@ class basic_range_heap {
   /// Ranges that may hold a whole chunk, from the smallest up.
   std::vector<iterator> chunk_ranges() {
     std::vector<iterator> found;
-    for (auto at = by_size_.lower_bound({least_chunk_, 0}); at != by_size_.end(); ++at) {
-      found.push_back(by_address_.find(at->second));
-    }
+    (void)first_from(least_chunk_, [&](iterator each) { return found.push_back(each), false; });
     return found;
   }
 
@@ -125,18 +139,18 @@ class basic_range_heap {
   /// behind it where the missing bytes go. `none()` if there is none.
   template <class Accept>
   iterator extensible(std::size_t bytes, int tries, Accept accept) {
-    auto at = by_size_.lower_bound({bytes, 0});
-    for (; at != by_size_.begin() && tries > 0; --tries) {
-      auto const found = by_address_.find((--at)->second);
-      if (room_behind(found) >= bytes - found->second.bytes && accept(found->second)) {
-        return found;
+    for (auto bin = bin_of(bytes) + 1; bin-- > 0;) {
+      auto at = by_size_[bin].lower_bound(bytes);
+      while (at != by_size_[bin].begin() && tries-- > 0) {
+        auto const found = *--at;
+        if (room_behind(found) >= bytes - found->bytes && accept(*found)) { return found; }
       }
     }
     return none();
   }
   /// Counts the addresses right behind a range that no chunk has.
   std::size_t room_behind(iterator range) const {
-    auto const end = range->first + range->second.bytes;
+    auto const end = range->address + range->bytes;
     auto const next = chunks_.lower_bound(end);
     auto const last = std::prev(next);
     if (last->first + last->second > end) { return 0; }
@@ -158,42 +172,39 @@ class basic_range_heap {
 
   /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host
   /// only for a range without neighbours, or beside ranges that wait for other caches.
-  void insert(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
+  void insert(std::uintptr_t address, std::size_t bytes, std::span<Point const> after) {
     auto const high = by_address_.lower_bound(address);
     auto const low = high == by_address_.begin() ? by_address_.end() : std::prev(high);
-    bool const joins_high = high != by_address_.end() && joins(address + bytes, high->first);
-    bool const joins_low =
-        low != by_address_.end() && joins(low->first + low->second.bytes, address);
-    if (joins_low && absorb(low->second.after, after)) {
-      auto joined = low->second.bytes + bytes;
-      if (joins_high && absorb(low->second.after, high->second.after)) {
-        joined += high->second.bytes;
+    bool const joins_high = high != by_address_.end() && joins(address + bytes, high->address);
+    bool const joins_low = low != by_address_.end() && joins(low->address + low->bytes, address);
+    if (joins_low && absorb(low->after, after)) {
+      auto joined = low->bytes + bytes;
+      if (joins_high && absorb(low->after, high->after)) {
+        joined += high->bytes;
         erase(high);
       }
-      return change(low, low->first, joined);
+      return change(low, low->address, joined);
     }
-    if (joins_high && absorb(high->second.after, after)) {
-      return change(high, address, high->second.bytes + bytes);
+    if (joins_high && absorb(high->after, after)) {
+      return change(high, address, high->bytes + bytes);
     }
-    emplace(address, bytes, std::move(after));
+    emplace(address, bytes, after);
   }
 
   /// The first range of at least `bytes`, from the smallest up, that `accept` takes among `tries`.
   template <class Accept>
   iterator find(std::size_t bytes, int tries, Accept accept) {
-    for (auto at = by_size_.lower_bound({bytes, 0}); at != by_size_.end() && tries > 0;
-         ++at, --tries) {
-      auto const candidate = by_address_.find(at->second);
-      if (accept(candidate->second)) { return candidate; }
-    }
-    return by_address_.end();
+    bool accepted = false;
+    auto const last = first_from(
+        bytes, [&](iterator each) { return tries-- <= 0 || (accepted = accept(*each)); });
+    return accepted ? last : none();
   }
   /// The range that holds `address`; `none()` if it is in use.
   iterator around(std::uintptr_t address) {
     auto const behind = by_address_.upper_bound(address);
     if (behind == by_address_.begin()) { return none(); }
     auto const found = std::prev(behind);
-    return found->first + found->second.bytes > address ? found : none();
+    return found->address + found->bytes > address ? found : none();
   }
   iterator none() noexcept { return by_address_.end(); }
 
@@ -201,20 +212,53 @@ class basic_range_heap {
   /// multiple of `alignment` (a power of two). Throws, if it does, before it
   /// changes anything; never where `alignment` is 1: no node is made then.
   std::uintptr_t take(iterator from, std::size_t bytes, std::size_t alignment = 1) {
-    auto const end = from->first + from->second.bytes;
+    auto const end = from->address + from->bytes;
     auto const aligned = (end - bytes) & ~(alignment - 1);
-    auto const address = aligned >= from->first ? aligned : end - bytes;
+    auto const address = aligned >= from->address ? aligned : end - bytes;
     carve(from, address, bytes);
     return address;
   }
   /// Cuts `bytes` off the front of a range. Throws, if it does, before it changes anything.
   std::uintptr_t take_front(iterator from, std::size_t bytes) {
-    auto const address = from->first;
+    auto const address = from->address;
     carve(from, address, bytes);
     return address;
   }
 
  private:
+  struct smaller {
+    using is_transparent = void;
+    bool operator()(iterator a, iterator b) const noexcept {
+      return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
+    }
+    bool operator()(iterator a, std::size_t bytes) const noexcept { return a->bytes < bytes; }
+  };
+
+  // The bin of ranges of a size: those that hold a block of one size class, and none of the next.
+  static unsigned bin_of(std::size_t bytes) noexcept {
+    return std::clamp(size_class::of(bytes + 1), 1U, size_class::count) - 1;
+  }
+  // The first bin from `bin` on that holds a range; `size_class::count` if none does.
+  unsigned filled_from(unsigned bin) const noexcept {
+    auto bits = filled_[bin / 64] >> bin % 64 << bin % 64;
+    for (auto word = bin / 64;; bits = filled_[word]) {
+      if (bits != 0) { return word * 64 + static_cast<unsigned>(std::countr_zero(bits)); }
+      if (++word == filled_.size()) { return size_class::count; }
+    }
+  }
+
+  // The first range of at least `bytes`, from the smallest up, for which `is_it` is true.
+  template <class F>
+  iterator first_from(std::size_t bytes, F is_it) {
+    for (auto bin = filled_from(bin_of(bytes)); bin < size_class::count;
+         bin = filled_from(bin + 1)) {
+      for (auto at = by_size_[bin].lower_bound(bytes); at != by_size_[bin].end(); ++at) {
+        if (is_it(*at)) { return *at; }
+      }
+    }
+    return none();
+  }
+
   bool joins(std::uintptr_t low_end, std::uintptr_t high_begin) const {
     return low_end == high_begin && (join_chunks_ || !chunks_.contains(high_begin));
   }
@@ -225,16 +269,16 @@ class basic_range_heap {
 
   // Removes a piece from the range around it. Throws, if it does, before it changes anything.
   void carve(iterator from, std::uintptr_t address, std::size_t bytes) {
-    auto const before = address - from->first;
-    auto const behind = from->second.bytes - before - bytes;
+    auto const before = address - from->address;
+    auto const behind = from->bytes - before - bytes;
     if (before == 0 && behind == 0) { return erase(from); }
     if (before == 0) { return change(from, address + bytes, behind); }
-    if (behind > 0) { emplace(address + bytes, behind, from->second.after); }
-    change(from, from->first, before);
+    if (behind > 0) { emplace(address + bytes, behind, from->after); }
+    change(from, from->address, before);
   }
 
   // Adds `more` to `points`; false where the host has no memory for both, so ranges stay apart.
-  static bool absorb(std::vector<Point>& points, std::vector<Point> const& more) noexcept {
+  static bool absorb(std::vector<Point>& points, std::span<Point const> more) noexcept {
     auto const same_cache = [&](Point const& point) {
       return std::find_if(points.begin(), points.end(),
                           [&](auto const& other) { return other.cache == point.cache; });
@@ -256,39 +300,51 @@ class basic_range_heap {
     return true;
   }
 
-  void emplace(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) {
-    auto const fresh = by_address_.emplace(address, range{bytes, std::move(after)}).first;
+  void emplace(std::uintptr_t address, std::size_t bytes, std::span<Point const> after) {
+    auto const fresh =
+        by_address_.insert(range{address, bytes, {after.begin(), after.end()}}).first;
+    auto const bin = bin_of(bytes);
     try {
-      by_size_.emplace(bytes, address);
+      by_size_[bin].insert(fresh);
     } catch (...) {
       by_address_.erase(fresh);
       throw;
     }
+    fill(bin);
     free_bytes_ += bytes;
   }
 
   // Moves the begin of a range, within the gap to its neighbours, and sets its size.
   void change(iterator which, std::uintptr_t address, std::size_t bytes) noexcept {
-    free_bytes_ += bytes - which->second.bytes;
-    auto by_size = by_size_.extract({which->second.bytes, which->first});
-    by_size.value() = {bytes, address};
-    by_size_.insert(std::move(by_size));
-    which->second.bytes = bytes;
-    if (which->first == address) { return; }
-    auto const behind = std::next(which);
-    auto by_address = by_address_.extract(which);
-    by_address.key() = address;
-    by_address_.insert(behind, std::move(by_address));
+    free_bytes_ += bytes - which->bytes;
+    auto const former = bin_of(which->bytes);
+    auto node = by_size_[former].extract(which);
+    empty(former);
+    which->address = address;
+    which->bytes = bytes;
+    auto const bin = bin_of(bytes);
+    by_size_[bin].insert(std::move(node));
+    fill(bin);
   }
 
   void erase(iterator which) noexcept {
-    free_bytes_ -= which->second.bytes;
-    by_size_.erase({which->second.bytes, which->first});
+    free_bytes_ -= which->bytes;
+    auto const bin = bin_of(which->bytes);
+    by_size_[bin].erase(which);
+    empty(bin);
     by_address_.erase(which);
   }
 
-  std::map<std::uintptr_t, range> by_address_;
-  std::set<std::pair<std::size_t, std::uintptr_t>> by_size_;
+  void fill(unsigned bin) noexcept { filled_[bin / 64] |= std::uint64_t{1} << bin % 64; }
+  void empty(unsigned bin) noexcept {
+    if (by_size_[bin].empty()) { filled_[bin / 64] &= ~(std::uint64_t{1} << bin % 64); }
+  }
+
+  std::set<range, by_begin> by_address_;
+  // By size, the lowest first. Most bins hold one range or none, so a range changes its size at
+  // little cost.
+  std::array<std::set<iterator, smaller>, size_class::count> by_size_;
+  std::array<std::uint64_t, size_class::count / 64 + 1> filled_{};
   std::map<std::uintptr_t, std::size_t> chunks_;
   std::size_t free_bytes_ = 0;
   std::size_t chunk_bytes_ = 0;

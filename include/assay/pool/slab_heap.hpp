@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -57,24 +58,24 @@ class basic_slab_heap {
     if (bytes > small_bytes) {
       auto const found = large_.find(bytes, tries, accept);
       if (found == large_.none()) { return 0; }
-      before(found->second);
+      before(*found);
       // In a range where much more is to come, pages at the end: blocks then leave whole ones
       // behind. Blocks that fill the range come from its front. The rest is one range again once
       // the small blocks at its end are given up.
-      bool const roomy = found->second.bytes / 4 >= bytes;
+      bool const roomy = found->bytes / 4 >= bytes;
       return roomy ? large_.take(found, bytes, alignment(bytes)) : large_.take_front(found, bytes);
     }
     auto const found = small_.find(bytes, tries, accept_small);
     if (found != small_.none()) {
-      before(found->second);
+      before(*found);
       return small_.take(found, bytes);
     }
     for (auto const slab : {page_bytes, bytes}) {
       auto const room = large_.find(slab, tries, accept);
       if (room == large_.none()) { continue; }
-      before(room->second);
-      auto after = room->second.after;
-      return first_of(large_.take(room, slab, alignment(slab)), slab, bytes, std::move(after));
+      before(*room);
+      auto const after = room->after;
+      return first_of(large_.take(room, slab, alignment(slab)), slab, bytes, after);
     }
     return 0;
   }
@@ -87,7 +88,7 @@ class basic_slab_heap {
     large_.add(address, chunk, piece_bytes, taken);
     if (bytes > small_bytes) { return address; }
     try {
-      return first_of(address, taken, bytes, std::vector<Point>{});
+      return first_of(address, taken, bytes, {});
     } catch (std::bad_alloc const&) {
       return 0;  // the chunk is in the heap
     }
@@ -97,9 +98,8 @@ class basic_slab_heap {
   /// aside if the host has no memory to note it.
   void give(std::uintptr_t address, std::size_t bytes, std::optional<Point> after) noexcept {
     try {
-      std::vector<Point> points;
-      if (after) { points.push_back(*after); }
-      (bytes > small_bytes ? large_ : small_).insert(address, bytes, std::move(points));
+      auto const points = after ? std::span<Point const>{&*after, 1} : std::span<Point const>{};
+      (bytes > small_bytes ? large_ : small_).insert(address, bytes, points);
     } catch (std::bad_alloc const&) {
       set_aside({address, bytes});
       return;
@@ -112,9 +112,10 @@ class basic_slab_heap {
   }
 
   /// The same for a range of several points that is not of a slab.
-  void give_large(std::uintptr_t address, std::size_t bytes, std::vector<Point> after) noexcept {
+  void give_large(std::uintptr_t address, std::size_t bytes,
+                  std::span<Point const> after) noexcept {
     try {
-      large_.insert(address, bytes, std::move(after));
+      large_.insert(address, bytes, after);
     } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
   }
 
@@ -159,19 +160,19 @@ class basic_slab_heap {
     auto const whole = small_.free_chunks(in);
     if (whole.bytes == 0) { return 0; }
     if (whole.bytes < least_bytes && !small_.alone(whole)) { return 0; }
-    auto after = in->second.after;
+    auto const after = in->after;
     small_.remove(in, whole);
-    give_large(whole.address, whole.bytes, std::move(after));
+    give_large(whole.address, whole.bytes, after);
     return whole.bytes;
   }
 
   // Makes a slab of free memory, and cuts a block off its front.
   std::uintptr_t first_of(std::uintptr_t address, std::size_t slab, std::size_t bytes,
-                          std::vector<Point> after) {
+                          std::span<Point const> after) {
     try {
       small_.add(address, slab, small_.joins_chunks() ? slab_piece_bytes : slab, bytes, after);
     } catch (...) {
-      give_large(address, slab, std::move(after));
+      give_large(address, slab, after);
       throw;
     }
     return address;
