@@ -55,8 +55,9 @@ class central_allocator {
   /// 2. Upstream has more within the heap's bound.
   /// 3. The stream `to` waits on the device for memory, or for blocks that other streams keep.
   /// 4. All caches and all slabs are emptied.
-  /// 5. Upstream has more beyond the bound.
-  /// 6. After a wait chunks that fit nothing make room for one that does.
+  /// 5. A wait for the device orders large blocks of a stream that used the pool alone until now.
+  /// 6. Upstream has more beyond the bound.
+  /// 7. After a wait chunks that fit nothing make room for one that does.
   std::uintptr_t acquire(cache& to, unsigned which, bool after_wait) {
     auto const bytes = size_class::sizes[which];
     if (auto const found = refill(to, which)) { return found; }
@@ -78,6 +79,7 @@ class central_allocator {
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
+    if (!after_wait && streams_.lone_beside(to)) { return 0; }
     if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
     return after_wait ? store_.grow(&to, bytes, growth::instead) : 0;
   }
@@ -165,9 +167,9 @@ class central_allocator {
     return true;
   }
 
-  /// Takes back a large block from the present stream. An event is recorded for each, which is a
-  /// small part of the time that programs use such a block.
-  void give_large(cache& from, std::uintptr_t address, unsigned which) noexcept {
+  /// Takes back a large block. Where `marks` is true, `from` is the present stream's, and records
+  /// an event: another stream that misses a large block then waits for that, not for the device.
+  void give_large(cache& from, std::uintptr_t address, unsigned which, bool marks) noexcept {
     auto const bytes = size_class::sizes[which];
     std::uint64_t epoch = 0;
     {
@@ -177,6 +179,7 @@ class central_allocator {
       epoch = from.epoch;
     }
     store_.give(address, bytes, order_point{from.index, epoch});
+    if (!marks) { return; }
     try {
       streams_.mark(from);
     } catch (...) { ++unmarked_; }

@@ -144,6 +144,7 @@ class pool_core : pool_parts<Backend> {
     auto fresh = std::make_unique<capture_type>();
     auto& mine = resolve(stream);
     central_.flush(mine, 0);
+    central_.streams().mark(mine);  // the capture may use what the stream freed before it
     fresh->stream = &mine;
     captures_.add(*fresh);
     set_captured(mine, true);
@@ -263,7 +264,8 @@ class pool_core : pool_parts<Backend> {
                                         unsigned which) {
     {
       turn const now{*this};
-      auto* const hold = captures_.of(backend_.key(stream));
+      auto const key = backend_.key(stream);
+      auto* const hold = captures_.of(key);
       bool const is_captured = captured(stream);
       bool const of_graph = captures_.strike(address, hold);
       if (of_graph || is_captured || hold != nullptr) {
@@ -272,8 +274,11 @@ class pool_core : pool_parts<Backend> {
         bytes_of_graphs_ += size_class::sizes[which];
         return;
       }
-      auto& mine = resolve(stream);
-      if (which >= first_large_) { return central_.give_large(mine, address, which); }
+      auto* const sole = which >= first_large_ ? central_.streams().sole(key) : nullptr;
+      auto& mine = sole != nullptr ? *sole : resolve(stream);
+      if (which >= first_large_) {
+        return central_.give_large(mine, address, which, sole == nullptr);
+      }
       std::lock_guard const held{mine.lock};
       mine.push(address, which);
       if (!is_due(mine)) { return; }

@@ -98,6 +98,18 @@ class stream_registry {
     return which.answered != calls_for_marks_.load(std::memory_order_relaxed) ||
            streams_end_.load(std::memory_order_relaxed);
   }
+  /// The cache of a key, if no other stream uses the pool and no event is due at the stream's
+  /// frees. Null else. The caller frees a large block there, which no event covers.
+  cache* sole(stream_key const& key) {
+    auto* const found = caches_.size() == closed_.size() + 1 ? find(key) : nullptr;
+    if (found == nullptr) { return nullptr; }
+    std::lock_guard const held{found->lock};
+    if (!found->serves(key) || wants_mark(*found)) { return nullptr; }
+    return lone_ = found;
+  }
+  /// True if a wait for the device may order large frees, of when a stream but `to` was the sole
+  /// one, that no event covers.
+  bool lone_beside(cache const& to) const noexcept { return lone_ != nullptr && lone_ != &to; }
   /// Asks all streams for an event at their next free.
   void call_for_marks() noexcept { calls_for_marks_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -105,13 +117,14 @@ class stream_registry {
   /// served another stream becomes `*former`; its blocks must then be moved to the heap.
   cache& resolve(stream_type stream, cache** former) {
     auto const key = backend_.key(stream);
-    auto const id = backend_.identify(stream);
     auto* const found = lookup_.find(key.value);
     *former = nullptr;
-    if (found != nullptr && found->open && found->key == key && found->id == id) {
+    if (found != nullptr && found->open && found->key == key &&
+        (trust_handles_ || found->id == backend_.identify(stream))) {
       present_ = found;
       return *found;
     }
+    auto const id = backend_.identify(stream);
     auto& place = lookup_.at(key.value);
     backend_.require_own(stream);
     auto& fresh = vacant();
@@ -206,6 +219,7 @@ class stream_registry {
       throw;
     }
     which.event_epoch = covered;
+    if (lone_ == &which) { lone_ = nullptr; }
   }
 
   /// True if a stream but `to` has frees that no event covers.
@@ -219,6 +233,7 @@ class stream_registry {
   /// Closes the epochs of all caches, for `complete` after a wait for the device.
   std::vector<std::uint64_t> close_epochs() {
     std::vector<std::uint64_t> covered(caches_.size());
+    lone_ = nullptr;
     for (auto const& each : caches_) {
       std::lock_guard const held{each->lock};
       covered[each->index] = each->epoch++;
@@ -290,6 +305,7 @@ class stream_registry {
   std::vector<cache*> closed_;
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
+  cache* lone_ = nullptr;
   std::uint64_t turn_ = 1;
   std::atomic<std::uint64_t> calls_for_marks_{0};
   std::atomic<bool> streams_end_{false};
