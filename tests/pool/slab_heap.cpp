@@ -23,7 +23,7 @@ struct bench {
   explicit bench(bool joined = true) : heap(joined) {}
   std::uintptr_t take(std::size_t bytes) {
     auto const any = [](auto const&) { return true; };
-    return heap.take(bytes, 32, any, any, [&](auto const& range) { after = range.after; });
+    return heap.take(bytes, 32, any, [&](auto const& range) { after = range.after; });
   }
   slab_heap heap;
   std::vector<order_point> after;

@@ -62,7 +62,7 @@ class counted_resource : public adaptor_calls<counted_resource<R>, R> {
     now.peak_bytes = state_->peak_bytes.load(relaxed);
     subtract(now.reused_blocks, state_->base.reused_blocks);
     subtract(now.upstream_calls, state_->base.upstream_calls);
-    subtract(now.steals, state_->base.steals);
+    subtract(now.waits, state_->base.waits);
     return now;
   }
 
@@ -103,7 +103,7 @@ class counted_resource : public adaptor_calls<counted_resource<R>, R> {
       found.reserved_bytes = below.reserved_bytes;
       found.reused_blocks = below.reused_blocks;
       found.upstream_calls = below.upstream_calls;
-      found.steals = below.steals;
+      found.waits = below.waits;
     }
     return found;
   }

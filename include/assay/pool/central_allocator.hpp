@@ -53,29 +53,19 @@ class central_allocator {
   /// the cheapest first:
   /// 1. Memory is in order for `to`, or its events have passed.
   /// 2. Upstream has more within the heap's bound.
-  /// 3. The stream `to` waits on the device for memory, or for blocks that other streams keep.
+  /// 3. The stream `to` waits on the device for memory.
   /// 4. All caches and all slabs are emptied.
   /// 5. A wait for the device orders large blocks of a stream that used the pool alone until now.
   /// 6. Upstream has more beyond the bound.
   /// 7. After a wait chunks that fit nothing make room for one that does.
   std::uintptr_t acquire(cache& to, unsigned which, bool after_wait) {
     auto const bytes = size_class::sizes[which];
-    if (auto const found = refill(to, which)) { return found; }
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
     // Memory behind unmarked frees of other streams cannot be had now. Their next frees mark it.
     if (streams_.unmarked_beside(&to)) { streams_.call_for_marks(); }
-    bool const crowded = store_.crowded();
-    for (bool const waits : {crowded, !crowded}) {
-      if (!waits) {
-        if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
-        if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
-        continue;
-      }
-      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-      flush(to, 0);
-      if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-    }
-    if (auto const found = steal(to, which)) { return found; }
+    if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
+    if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
+    if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
@@ -116,7 +106,7 @@ class central_allocator {
     sum.reserved_bytes = reserved_bytes();
     sum.reused_blocks = sum.allocations - misses;
     sum.upstream_calls = store_.upstream_calls();
-    sum.steals = steals_;
+    sum.waits = streams_.waits();
     return sum;
   }
 
@@ -227,88 +217,12 @@ class central_allocator {
   }
 
  private:
-  static constexpr std::size_t refill_bytes = std::size_t{64} << 10U;
-
-  // Small blocks come several at a time.
-  std::uintptr_t refill(cache& to, unsigned which) {
-    auto const bytes = size_class::bytes(which);
-    auto const wanted = std::clamp<std::size_t>(refill_bytes / bytes, 1, 32);
-    if (wanted > 1) {
-      if (auto const first = store_.take(&to, bytes * wanted, effort::none)) {
-        std::size_t kept = 1;
-        try {
-          std::lock_guard const held{to.lock};
-          to.lists[which].reserve(to.lists[which].size() + wanted);
-          for (; kept < wanted; ++kept) { to.put(first + kept * bytes, which); }
-        } catch (std::bad_alloc const&) {
-          // The range was in order for this stream alone.
-          std::lock_guard const held{to.lock};
-          store_.give(first + bytes, bytes * (wanted - 1), order_point{to.index, to.epoch});
-        }
-        return first;
-      }
-    }
-    return store_.take(&to, bytes, effort::none);
-  }
-
-  std::uintptr_t steal(cache& to, unsigned which) {
-    auto const& all = streams_.caches();
-    for (bool const wait : {false, true}) {
-      for (std::size_t step = 1; step < all.size(); ++step) {
-        auto& victim = *all[(to.index + step) % all.size()];
-        if (auto const found = steal_from(victim, to, which, wait)) { return found; }
-      }
-    }
-    return 0;
-  }
-
-  // Takes the older half of what a stream keeps of a class, as far as an event covers it or can.
-  std::uintptr_t steal_from(cache& victim, cache& to, unsigned which, bool wait) {
-    bool const covers_all = streams_.nameable(victim);
-    std::size_t wanted = 0;
-    std::uint64_t newest = 0;
-    {
-      std::lock_guard const held{victim.lock};
-      auto const& list = victim.lists[which];
-      wanted = (list.size() + 1) / 2;
-      auto const covered = std::max(victim.event_epoch, victim.completed);
-      while (wanted > 0 && !covers_all && list[wanted - 1].epoch > covered) { --wanted; }
-      if (wanted == 0) { return 0; }
-      newest = list[wanted - 1].epoch;
-    }
-    order_point const point{victim.index, newest};
-    auto const where = streams_.of(&to, point);
-    if (where == standing::unknown || (where == standing::waitable && !wait)) { return 0; }
-    moved_.clear();
-    moved_.reserve(wanted);
-    streams_.require(to, point);
-    auto const bytes = size_class::bytes(which);
-    {
-      std::lock_guard const held{victim.lock};
-      auto const& list = victim.lists[which];
-      std::size_t still = 0;
-      while (still < std::min(wanted, list.size()) && list[still].epoch <= newest) { ++still; }
-      victim.take_oldest(which, still, moved_);
-    }
-    if (moved_.empty()) { return 0; }
-    ++steals_;
-    // Blocks beyond the limit of the cache go to the heap, ordered behind the victim.
-    for (std::size_t i = 1; i < moved_.size(); ++i) {
-      auto const& block = moved_[i].first;
-      if (!to.keep(block.address, which, options_.stream_cache_bytes)) {
-        store_.give(block.address, bytes, order_point{victim.index, block.epoch});
-      }
-    }
-    return moved_.front().first.address;
-  }
-
   pool const& options_;
   registry streams_;
   chunk_heap<Backend> store_;
   block_map parked_;
   block_map kept_for_graphs_;
   std::vector<sized_block> moved_;
-  std::uint64_t steals_ = 0;
   std::uint64_t unmarked_ = 0;
 };
 

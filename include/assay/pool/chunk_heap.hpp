@@ -23,8 +23,7 @@ namespace assay::mr {
 
 /// The means by which a block may be made ready for a stream.
 enum class effort {
-  none,  ///< nothing: that work is known to precede the block's
-  ask,   ///< ask the device whether it is over
+  ask,   ///< ask the device whether the work before it is over
   wait,  ///< let the stream wait for it
 };
 
@@ -94,17 +93,10 @@ class chunk_heap {
   /// True if the last request that went upstream was refused.
   bool refused() const noexcept { return refused_; }
 
-  /// True if more than an eighth of the memory in use lies free, in pieces or behind some stream: a
-  /// wait is better then than to reserve ever more.
-  bool crowded() const noexcept { return heap_.free_bytes() > held_bytes() / 8; }
-
   /// A block for work on `to` (null: whatever stream), 0 if there is none.
   std::uintptr_t take(cache* to, std::size_t bytes, effort how) {
     return noted(heap_.take(
-        bytes, tries,
-        // To ask is cheaper than another slab.
-        [&](auto const& range) { return ready(to, range, std::max(how, effort::ask)); },
-        [&](auto const& range) { return ready(to, range, how); },
+        bytes, tries, [&](auto const& range) { return ready(to, range, how); },
         [&](auto const& range) {
           if (how != effort::wait) { return; }
           for (auto const point : range.after) { streams_.require(*to, point); }
@@ -142,7 +134,7 @@ class chunk_heap {
   std::size_t trim(std::size_t keep_bytes) {
     auto const alone = lock_upstream();
     (void)heap_.reclaim(slab_heap::slab_piece_bytes);
-    auto ranges = idle_ranges(effort::none);
+    auto ranges = idle_ranges();
     std::reverse(ranges.begin(), ranges.end());
     auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());
     return return_to_upstream(take_chunks(ranges, most, most));
@@ -163,7 +155,7 @@ class chunk_heap {
   bool ready(cache* to, range_heap::range const& range, effort how) {
     return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
       return how == effort::wait ? streams_.of(to, point) != registry::standing::unknown
-                                 : streams_.passed(to, point, how == effort::ask);
+                                 : streams_.passed(to, point, true);
     });
   }
 
@@ -294,7 +286,7 @@ class chunk_heap {
   // Chunks that upstream needs back to give a block of a size in one piece; none if all free
   // chunks are too few.
   std::vector<chunk_run> chunks_instead_of(std::size_t bytes) {
-    auto const ranges = idle_ranges(effort::ask);
+    auto const ranges = idle_ranges();
     auto left = heap_.chunk_bytes();
     for (auto const each : ranges) { left -= heap_.large().free_chunks(each).bytes; }
     if (left + rounded(bytes) > options_.max_bytes) { return {}; }
@@ -302,9 +294,9 @@ class chunk_heap {
   }
 
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
-  std::vector<range_heap::iterator> idle_ranges(effort how) {
+  std::vector<range_heap::iterator> idle_ranges() {
     auto found = heap_.large().chunk_ranges();
-    std::erase_if(found, [&](auto each) { return !ready(nullptr, *each, how); });
+    std::erase_if(found, [&](auto each) { return !ready(nullptr, *each, effort::ask); });
     return found;
   }
 

@@ -118,12 +118,6 @@ class pool_core : pool_parts<Backend> {
     return all;
   }
 
-  /// Waits enqueued on streams so far.
-  std::uint64_t waits() {
-    std::lock_guard const lock{mutex_};
-    return central_.streams().waits();
-  }
-
   /// Blocks that are live now; empty unless checked.
   std::vector<live_block> live_blocks() {
     return ledger_ == nullptr ? std::vector<live_block>{} : ledger_->live();

@@ -50,11 +50,10 @@ class basic_slab_heap {
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
 
   /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
-  /// `before(range)`; 0 if there is none among `tries`. `accept_small(range)` is
-  /// asked of ranges in slabs, which serve small blocks first.
-  template <class AcceptSmall, class Accept, class Before>
-  std::uintptr_t take(std::size_t bytes, int tries, AcceptSmall accept_small, Accept accept,
-                      Before before) {
+  /// `before(range)`; 0 if there is none among `tries`. Ranges in slabs serve
+  /// small blocks first.
+  template <class Accept, class Before>
+  std::uintptr_t take(std::size_t bytes, int tries, Accept accept, Before before) {
     if (bytes > small_bytes) {
       auto const found = large_.find(bytes, tries, accept);
       if (found == large_.none()) { return 0; }
@@ -65,7 +64,7 @@ class basic_slab_heap {
       bool const roomy = found->bytes / 4 >= bytes;
       return roomy ? large_.take(found, bytes, alignment(bytes)) : large_.take_front(found, bytes);
     }
-    auto const found = small_.find(bytes, tries, accept_small);
+    auto const found = small_.find(bytes, tries, accept);
     if (found != small_.none()) {
       before(*found);
       return small_.take(found, bytes);

@@ -124,16 +124,11 @@ struct stream_cache {
   /// Takes back a block that was in use.
   void push(std::uintptr_t address, unsigned which) {
     auto const block_bytes = size_class::sizes[which];
-    put(address, which);
-    unmarked_bytes += block_bytes;
-    count_deallocation(block_bytes);
-  }
-
-  /// Adds a block for work after now.
-  void put(std::uintptr_t address, unsigned which) {
     lists[which].push_back({address, epoch});
     lists_used = std::max(lists_used, which + 1);
-    cached_bytes += size_class::sizes[which];
+    cached_bytes += block_bytes;
+    unmarked_bytes += block_bytes;
+    count_deallocation(block_bytes);
   }
 
   /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
@@ -162,17 +157,6 @@ struct stream_cache {
     for (auto at = list.begin(); at != end; ++at) { into.push_back({*at, which}); }
     list.erase(list.begin(), end);
     cached_bytes -= count * size_class::sizes[which];
-  }
-
-  /// Adds a block for work after now, unless more than `most_bytes` would be kept then. Takes the
-  /// lock.
-  bool keep(std::uintptr_t address, unsigned which, std::size_t most_bytes) noexcept {
-    std::lock_guard const held{lock};
-    if (cached_bytes + size_class::sizes[which] > most_bytes) { return false; }
-    try {
-      put(address, which);
-    } catch (...) { return false; }
-    return true;
   }
 };
 
