@@ -291,7 +291,8 @@ class pool_core : pool_parts<Backend> {
       turn const now{*this};
       auto& mine = resolve(stream);
       if (!central_.shed(mine)) { central_.streams().mark(mine); }
-    } catch (...) { unmarked_.fetch_add(1, std::memory_order_relaxed); }
+    } catch (...) {  // other streams wait longer for these frees
+    }
   }
 
   void set_captured(cache& which, bool captured) noexcept {
@@ -316,7 +317,6 @@ class pool_core : pool_parts<Backend> {
   std::unique_ptr<pool_ledger> const ledger_;
   std::uint64_t failures_ = 0;
   std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache
-  std::atomic<std::uint64_t> unmarked_{0};
   std::atomic<std::uint64_t> unnoted_blocks_{0};
 };
 

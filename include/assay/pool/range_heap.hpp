@@ -52,9 +52,9 @@ class basic_range_heap {
  private:
   struct by_begin {
     using is_transparent = void;
-    bool operator()(range const& a, range const& b) const noexcept { return a.address < b.address; }
-    bool operator()(range const& a, std::uintptr_t b) const noexcept { return a.address < b; }
-    bool operator()(std::uintptr_t a, range const& b) const noexcept { return a < b.address; }
+    static std::uintptr_t begin(range const& of) noexcept { return of.address; }
+    static std::uintptr_t begin(std::uintptr_t of) noexcept { return of; }
+    bool operator()(auto const& a, auto const& b) const noexcept { return begin(a) < begin(b); }
   };
 
  public:
@@ -131,7 +131,10 @@ class basic_range_heap {
   /// Ranges that may hold a whole chunk, from the smallest up.
   std::vector<iterator> chunk_ranges() {
     std::vector<iterator> found;
-    (void)first_from(least_chunk_, [&](iterator each) { return found.push_back(each), false; });
+    (void)find(least_chunk_, std::numeric_limits<int>::max(), [&](range const& each) {
+      found.push_back(by_address_.find(each));
+      return false;
+    });
     return found;
   }
 
@@ -194,10 +197,14 @@ class basic_range_heap {
   /// The first range of at least `bytes`, from the smallest up, that `accept` takes among `tries`.
   template <class Accept>
   iterator find(std::size_t bytes, int tries, Accept accept) {
-    bool accepted = false;
-    auto const last = first_from(
-        bytes, [&](iterator each) { return tries-- <= 0 || (accepted = accept(*each)); });
-    return accepted ? last : none();
+    for (auto bin = filled_from(bin_of(bytes)); bin < size_class::count;
+         bin = filled_from(bin + 1)) {
+      for (auto at = by_size_[bin].lower_bound(bytes); at != by_size_[bin].end(); ++at) {
+        if (tries-- <= 0) { return none(); }
+        if (accept(**at)) { return *at; }
+      }
+    }
+    return none();
   }
   /// The range that holds `address`; `none()` if it is in use.
   iterator around(std::uintptr_t address) {
@@ -247,18 +254,6 @@ class basic_range_heap {
     }
   }
 
-  // The first range of at least `bytes`, from the smallest up, for which `is_it` is true.
-  template <class F>
-  iterator first_from(std::size_t bytes, F is_it) {
-    for (auto bin = filled_from(bin_of(bytes)); bin < size_class::count;
-         bin = filled_from(bin + 1)) {
-      for (auto at = by_size_[bin].lower_bound(bytes); at != by_size_[bin].end(); ++at) {
-        if (is_it(*at)) { return *at; }
-      }
-    }
-    return none();
-  }
-
   bool joins(std::uintptr_t low_end, std::uintptr_t high_begin) const {
     return low_end == high_begin && (join_chunks_ || !chunks_.contains(high_begin));
   }
@@ -303,14 +298,13 @@ class basic_range_heap {
   void emplace(std::uintptr_t address, std::size_t bytes, std::span<Point const> after) {
     auto const fresh =
         by_address_.insert(range{address, bytes, {after.begin(), after.end()}}).first;
-    auto const bin = bin_of(bytes);
     try {
-      by_size_[bin].insert(fresh);
+      by_size_[bin_of(bytes)].insert(fresh);
     } catch (...) {
       by_address_.erase(fresh);
       throw;
     }
-    fill(bin);
+    fill(bin_of(bytes));
     free_bytes_ += bytes;
   }
 
@@ -329,9 +323,8 @@ class basic_range_heap {
 
   void erase(iterator which) noexcept {
     free_bytes_ -= which->bytes;
-    auto const bin = bin_of(which->bytes);
-    by_size_[bin].erase(which);
-    empty(bin);
+    by_size_[bin_of(which->bytes)].erase(which);
+    empty(bin_of(which->bytes));
     by_address_.erase(which);
   }
 
@@ -341,8 +334,7 @@ class basic_range_heap {
   }
 
   std::set<range, by_begin> by_address_;
-  // By size, the lowest first. Most bins hold one range or none, so a range changes its size at
-  // little cost.
+  // By size, the lowest first. Most bins hold one range or none, so few comparisons find a range.
   std::array<std::set<iterator, smaller>, size_class::count> by_size_;
   std::array<std::uint64_t, size_class::count / 64 + 1> filled_{};
   std::map<std::uintptr_t, std::size_t> chunks_;
