@@ -152,7 +152,7 @@ TEST_CASE("streams that come and go without notice leave little that needs a wai
     for (void* const block : blocks) { at.leave(at.a, block, 2_MiB); }
     at.device.replace(at.a);
   }
-  CHECK(at.pool->stats().reserved_bytes <= 12_MiB);
+  CHECK(at.pool->stats().reserved_bytes <= 14_MiB);  // 6 for two streams each, a step of growth
   CHECK(at.device.waits == 0);
   CHECK(at.device.violations == 0);
 }
