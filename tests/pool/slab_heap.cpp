@@ -5,6 +5,9 @@
 #include <assay/core/units.hpp>
 #include <assay/pool/slab_heap.hpp>
 
+#include <algorithm>
+#include <map>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -195,4 +198,62 @@ TEST_CASE("a range that comes back joins both neighbours, and waits for all that
   heap.insert(all, 1_MiB, points{{3, 2}});  // joins the high one
   CHECK(heap.around(all)->bytes == 4_MiB);
   CHECK(heap.around(all)->after.size() == 4);
+}
+
+TEST_CASE("of random ranges the heap finds the smallest that fits, and the lowest of these") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  constexpr std::size_t all_bytes = 64_MiB;
+  mr::range_heap heap{true};
+  heap.add(base, all_bytes, all_bytes);
+  std::map<std::uintptr_t, std::size_t> free{{base, all_bytes}};  // a list, searched from its begin
+  std::vector<mr::chunk_run> live;
+  auto const fit = [&](std::size_t bytes) {
+    auto best = free.end();
+    for (auto at = free.begin(); at != free.end(); ++at) {
+      if (at->second >= bytes && (best == free.end() || at->second < best->second)) { best = at; }
+    }
+    return best;
+  };
+  auto const any = [](auto const&) { return true; };
+  for (int i = 0; i < 5'000; ++i) {
+    auto const bytes = 256 * (1 + random() % (std::size_t{16} << random() % 10));
+    auto const found = heap.find(bytes, 10'000, any);
+    auto const best = fit(bytes);
+    REQUIRE((found == heap.none()) == (best == free.end()));
+    if (best != free.end()) { REQUIRE(found->address == best->first); }
+    // The range at the end of the memory is the only one with room behind it.
+    auto const last = free.empty() ? free.end() : std::prev(free.end());
+    bool const extends = last != free.end() && last->first + last->second == base + all_bytes &&
+                         last->second < bytes;
+    auto const extended = heap.extensible(bytes, 10'000, any);
+    REQUIRE((extended != heap.none()) == extends);
+    int tried = 0;
+    (void)heap.find(256, 3, [&](auto const&) { return ++tried, false; });
+    REQUIRE(tried == static_cast<int>(std::min<std::size_t>(free.size(), 3)));
+    if (best != free.end() && (live.empty() || random() % 2 == 0)) {
+      live.push_back({heap.take(found, bytes), bytes});
+      best->second -= bytes;
+      if (best->second == 0) { free.erase(best); }
+    } else if (!live.empty()) {
+      std::swap(live[random() % live.size()], live.back());
+      auto const gone = live.back();
+      live.pop_back();
+      heap.insert(gone.address, gone.bytes, {});
+      auto at = free.emplace(gone.address, gone.bytes).first;
+      if (auto const next = std::next(at);
+          next != free.end() && at->first + at->second == next->first) {
+        at->second += next->second;
+        free.erase(next);
+      }
+      if (at != free.begin() && std::prev(at)->first + std::prev(at)->second == at->first) {
+        std::prev(at)->second += at->second;
+        free.erase(at);
+      }
+    }
+    std::size_t largest = 0;
+    for (auto const& [address, size] : free) { largest = std::max(largest, size); }
+    REQUIRE(heap.largest_range() == largest);
+  }
 }
