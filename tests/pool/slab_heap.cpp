@@ -49,6 +49,7 @@ TEST_CASE("small blocks share slabs, and leave the space between large ones whol
   CHECK(at.heap.large().free_bytes() == 250_MiB);  // three slabs hold all small blocks
   CHECK(at.heap.free_bytes() == 256_MiB - 20 * (4_KiB + slab_heap::small_bytes));
   for (auto const& [address, bytes] : small) { at.heap.give(address, bytes, {}); }
+  CHECK(at.heap.reclaim() == 6_MiB);
   CHECK(at.heap.large().largest_range() == 256_MiB);
   CHECK(at.heap.lost_bytes() == 0);
 }
@@ -65,6 +66,7 @@ TEST_CASE("a slab takes its order along, from the large blocks and back to them"
   CHECK(at.after == std::vector<order_point>{{3, 7}});
   at.heap.give(first, 4_KiB, {{3, 9}});
   at.heap.give(second, 4_KiB, {{5, 1}});
+  CHECK(at.heap.reclaim() == 2_MiB);
   CHECK(at.take(8_MiB) == base);
   CHECK(at.after == std::vector<order_point>{{3, 9}, {5, 1}});
 }
@@ -75,29 +77,25 @@ TEST_CASE("what slabs have not used is to be had for large blocks") {
   CHECK(at.heap.add(base, 8_MiB, 2_MiB, 4_KiB) == base);
   CHECK(at.take(7_MiB) == 0);
   auto const unused = 2_MiB - slab_heap::slab_piece_bytes;
-  CHECK(at.heap.reclaim(slab_heap::slab_piece_bytes) == (joined ? unused : 0));
+  CHECK(at.heap.reclaim() == (joined ? unused : 0));
   CHECK((at.take(7_MiB) != 0) == joined);
 }
 
-TEST_CASE("a slab gives half a MiB up by itself, and single pieces when asked") {
+TEST_CASE("a slab gives its free pieces up when asked") {
   constexpr auto piece = slab_heap::slab_piece_bytes;
-  constexpr auto run = slab_heap::returned_bytes;
   bench at;
   CHECK(at.heap.add(base, 2_MiB, 2_MiB, piece) == base);
   for (std::size_t at_bytes = 2_MiB; at_bytes > piece; at_bytes -= piece) {
     CHECK(at.take(piece) == base + at_bytes - piece);
   }
-  for (std::size_t done = piece; done < run; done += piece) {
-    at.heap.give(base + done, piece, {});
-    CHECK(at.heap.large().free_bytes() == 0);
+  for (std::size_t const run : {1, 4}) {
+    for (std::size_t i = 0; i < run; ++i) { at.heap.give(base + (4 * run + i) * piece, piece, {}); }
   }
-  CHECK(at.heap.reclaim(run) == 0);
-  at.heap.give(base + run, piece, {});
-  CHECK(at.heap.large().free_bytes() == run);
-  at.heap.give(base + 2 * run, piece, {});
-  CHECK(at.heap.reclaim(run) == 0);
-  CHECK(at.heap.reclaim(piece) == piece);
-  CHECK(at.heap.large().free_bytes() == run + piece);
+  at.heap.give(base + piece, piece / 2, {});
+  CHECK(at.heap.large().free_bytes() == 0);
+  CHECK(at.heap.reclaim() == 5 * piece);
+  CHECK(at.heap.large().free_bytes() == 5 * piece);
+  CHECK(at.heap.reclaim() == 0);
 }
 
 TEST_CASE("a range that was set aside goes back to the heap that it is of, whatever its size") {
@@ -109,7 +107,7 @@ TEST_CASE("a range that was set aside goes back to the heap that it is of, whate
   auto const noted = at.heap.take_unnoted();
   for (std::size_t i = 0; i < noted.count; ++i) { at.heap.give_noted(noted.ranges[i]); }
   at.heap.give(base + 128_KiB, 2_MiB - 128_KiB, {});
-  CHECK(at.heap.reclaim(slab_heap::slab_piece_bytes) == 0);
+  CHECK(at.heap.reclaim() == 2_MiB);
   CHECK(at.heap.large().free_bytes() == 4_MiB);
 }
 
@@ -129,6 +127,7 @@ TEST_CASE("a slab is a page, and a block where there is no room for a slab") {
   CHECK(at.heap.add(base, 2_MiB, 2_MiB, 256) == base);
   CHECK(at.heap.free_bytes() == 2_MiB - 256);
   at.heap.give(base, 256, {});
+  CHECK(at.heap.reclaim() == 2_MiB);
   CHECK(at.heap.large().largest_range() == 2_MiB);
   auto const most = at.take(2_MiB - 256);
   auto const last = at.take(256);
@@ -136,6 +135,7 @@ TEST_CASE("a slab is a page, and a block where there is no room for a slab") {
   CHECK(at.take(256) == 0);
   at.heap.give(last, 256, {});
   at.heap.give(most, 2_MiB - 256, {});
+  CHECK(at.heap.reclaim() == 256);
   CHECK(at.heap.large().largest_range() == 2_MiB);
 }
 

@@ -126,14 +126,14 @@ class chunk_heap {
 
   /// Collects the free pieces of slabs, and takes a block of them.
   std::uintptr_t from_slabs(cache* to, std::size_t bytes) {
-    return heap_.reclaim(slab_heap::slab_piece_bytes) == 0 ? 0 : take(to, bytes, effort::ask);
+    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
   }
 
   /// Returns chunks that are wholly free and out of use to upstream, the largest ranges first. At
   /// least `keep_bytes` stay reserved. Says how many bytes went back. Leaves the mutex.
   std::size_t trim(std::size_t keep_bytes) {
     auto const alone = lock_upstream();
-    (void)heap_.reclaim(slab_heap::slab_piece_bytes);
+    (void)heap_.reclaim();
     auto ranges = idle_ranges();
     std::reverse(ranges.begin(), ranges.end());
     auto const most = heap_.chunk_bytes() - std::min(keep_bytes, heap_.chunk_bytes());

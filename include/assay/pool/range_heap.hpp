@@ -110,17 +110,6 @@ class basic_range_heap {
   }
   chunk_run free_chunks(iterator in) const { return free_chunks(in, in->bytes, in->bytes); }
 
-  /// True if no chunk lies right before or behind what `free_chunks` found, or none it could join.
-  bool alone(chunk_run const& found) const {
-    if (!join_chunks_) { return true; }
-    auto const first = chunks_.find(found.address);
-    if (first != chunks_.begin()) {
-      auto const low = std::prev(first);
-      if (low->first + low->second == found.address) { return false; }
-    }
-    return !chunks_.contains(found.address + found.bytes);
-  }
-
   /// Takes out what `free_chunks` found in a range.
   void remove(iterator in, chunk_run const& found) {
     carve(in, found.address, found.bytes);

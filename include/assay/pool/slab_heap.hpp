@@ -25,12 +25,8 @@ class basic_slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
-  /// The size of the pieces of a slab that can be given up by themselves.
+  /// The size of the pieces of a slab that `reclaim` returns.
   static constexpr std::size_t slab_piece_bytes = std::size_t{64} << 10U;
-  /// Free pieces that make up as much go back by themselves, fewer when they are asked for. Over
-  /// the traces of tests/pool/pool_reserved.cpp slabs that give up each piece at once scatter
-  /// small blocks so far that ten times as many pages are mapped anew.
-  static constexpr std::size_t returned_bytes = std::size_t{512} << 10U;
   /// The unit that upstream maps, and the size of a slab. Where no range has a page, a slab is one
   /// block.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
@@ -99,15 +95,7 @@ class basic_slab_heap {
     try {
       auto const points = after ? std::span<Point const>{&*after, 1} : std::span<Point const>{};
       (bytes > small_bytes ? large_ : small_).insert(address, bytes, points);
-    } catch (std::bad_alloc const&) {
-      set_aside({address, bytes});
-      return;
-    }
-    if (bytes > small_bytes) { return; }
-    try {
-      (void)return_pieces(small_.around(address), returned_bytes);
-    } catch (std::bad_alloc const&) {  // they stay with the slabs until `reclaim`
-    }
+    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
   }
 
   /// The same for a range of several points that is not of a slab.
@@ -140,11 +128,17 @@ class basic_slab_heap {
     }
   }
 
-  /// Returns free pieces of slabs, where at least `least_bytes` lie together, to the large blocks'
-  /// heap; says how many bytes.
-  std::size_t reclaim(std::size_t least_bytes) {
+  /// Returns free pieces of slabs to the large blocks' heap; says how many bytes.
+  std::size_t reclaim() {
     std::size_t returned = 0;
-    for (auto const each : small_.chunk_ranges()) { returned += return_pieces(each, least_bytes); }
+    for (auto const each : small_.chunk_ranges()) {
+      auto const whole = small_.free_chunks(each);
+      if (whole.bytes == 0) { continue; }
+      auto const after = each->after;
+      small_.remove(each, whole);
+      give_large(whole.address, whole.bytes, after);
+      returned += whole.bytes;
+    }
     return returned;
   }
 
@@ -152,17 +146,6 @@ class basic_slab_heap {
   // A block of a page or more begins on a page.
   static constexpr std::size_t alignment(std::size_t bytes) noexcept {
     return bytes < page_bytes ? 1 : page_bytes;
-  }
-
-  // A run that no other piece is beside goes back whatever its length: it cannot grow.
-  std::size_t return_pieces(typename heap::iterator in, std::size_t least_bytes) {
-    auto const whole = small_.free_chunks(in);
-    if (whole.bytes == 0) { return 0; }
-    if (whole.bytes < least_bytes && !small_.alone(whole)) { return 0; }
-    auto const after = in->after;
-    small_.remove(in, whole);
-    give_large(whole.address, whole.bytes, after);
-    return whole.bytes;
   }
 
   // Makes a slab of free memory, and cuts a block off its front.
