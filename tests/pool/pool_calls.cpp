@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of the driver the pool makes for an operation, and what one of them not made costs.
+// The pool makes few calls of the driver for an operation, and a call that it saves costs no
+// safety.
 #include "catch.hpp"
 #include "pool/fake_device.hpp"
 
@@ -145,8 +146,8 @@ TEST_CASE("a capture uses what its stream freed before, without more memory") {
   CHECK(at.device.violations == 0);
 }
 
-// A stream is alone at first, is replaced without notice, frees blocks of its predecessor, and gets
-// company at last: all that the frees of a stream that is alone leave without an event.
+// One stream is alone at first, and records no events. It is replaced without notice, frees blocks
+// of its predecessor, and gets a second stream beside it.
 TEST_CASE("pools of few streams never reuse a large block too early") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);

@@ -25,7 +25,7 @@ struct outcome {
   bool host_failed = false;
 };
 
-/// A script that needs every kind of call: misses, growth, waits, steals, a capture, a release,
+/// A script that needs every kind of call: misses, growth, waits, a capture, a release,
 /// device waits. What throws is left out, the rest goes on.
 /// `host_fails_at`: the allocation of host memory in the pool's calls that fails; -1 is none.
 outcome script(bool trust_handles, std::uint64_t fail_at, long host_fails_at = -1) {
