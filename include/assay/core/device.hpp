@@ -58,6 +58,16 @@ inline int attribute(on::device place, cudaDeviceAttr which) {
   return value;
 }
 
+/// The name of a device with its SMs, memory and compute capability.
+inline std::string device_in_words(on::device place) {
+  require_device(place);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, place.id));
+  return std::string{properties.name} + ", " + std::to_string(properties.multiProcessorCount) +
+         " SMs, " + std::to_string(properties.totalGlobalMem >> 20U) + " MiB, compute capability " +
+         std::to_string(properties.major) + "." + std::to_string(properties.minor);
+}
+
 /// Makes a device current on this thread for a scope, then restores the previous device.
 class device_guard {
  public:

@@ -17,4 +17,10 @@ constexpr char const* in_words(memory_type kind) noexcept {
   return words[static_cast<int>(kind)];
 }
 
+/// The type of memory at an address, and the device that it is of.
+struct memory_place {
+  memory_type type = memory_type::pageable;
+  int device = -1;  ///< -1: none
+};
+
 }  // namespace assay

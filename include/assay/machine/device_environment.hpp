@@ -27,15 +27,9 @@ inline std::string pci_bus_id(on::device place) {
 /// Fills in a device's name with memory and SM count, the toolkit, and the highest CUDA version
 /// that the driver supports. NVML's exact driver version may replace the last.
 inline void describe_device(on::device place, environment& where) {
-  require_device(place);
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, place.id));
+  where.device = device_in_words(place);
   int driver = 0;
   check(cudaDriverGetVersion(&driver));
-  where.device = std::string{properties.name} + ", " +
-                 std::to_string(properties.multiProcessorCount) + " SMs, " +
-                 std::to_string(properties.totalGlobalMem >> 20U) + " MiB, compute capability " +
-                 std::to_string(properties.major) + "." + std::to_string(properties.minor);
   where.driver = "for CUDA " + cuda_version_text(driver);
   where.toolkit = cuda_version_text(CUDART_VERSION);
 }
