@@ -18,6 +18,8 @@
 #include <assay/core/error.hpp>
 #include <assay/core/memory_type_cuda.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/dispatch/device.hpp>
+#include <assay/dispatch/device_terms.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>

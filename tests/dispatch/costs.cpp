@@ -169,6 +169,9 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   CHECK(of.predict(1, known).describe() == "host{4}: impossible");
   array.way = dispatch::direction::out;
   CHECK(std::isinf(of.seconds(1, known)));  // nor write it
+  CHECK(std::isfinite(of.seconds(2, known)));
+  array.newest = 1;
+  CHECK(std::isinf(of.seconds(2, known)));  // nor can another device
   array = {.bytes = 1, .way = dispatch::direction::in, .memory = memory_type::managed};
   CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
 }

@@ -25,6 +25,7 @@ machine::environment the_machine() {
   machine::environment here;
   here.host_cpu = "a CPU";
   here.host_threads = 4;
+  here.device = "a GPU";
   here.compiler = "GCC 12";
   return here;
 }
@@ -37,7 +38,10 @@ costs all_kinds() {
   all.paths.push_back({.where = on::host{2}, .wrong = "at size 3:\nelement 1 differs"});
   all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
                        {"pinned", dispatch::to::host, memory_type::managed, 2e-5, 2e10, 0.2}};
+  all.machine.links.push_back(
+      {"", dispatch::to::host, memory_type::device, 2e-5, 2e10, 0.2, 65536});
   all.machine.sync = {4e-6, 3e-6, 5e-6};
+  all.device = "a GPU";
   return costs{all};
 }
 
@@ -85,6 +89,13 @@ TEST_CASE("a file of another machine is refused, and one of another compiler is 
   auto const read = dispatch::load(file, other);
   REQUIRE(read.warnings.size() == 1);
   CHECK(read.warnings[0] == "measured with GCC 12, and this program is of GCC 13");
+  other.device = "another GPU";
+  CHECK(message_of([&] { dispatch::load(file, other); }) ==
+        "cannot read " + file +
+            ": its device is 'a GPU', and this machine's is 'another GPU': calibrate on this "
+            "machine");
+  other.device.clear();  // a program without a device reads the file, and its engine refuses it
+  CHECK(dispatch::load(file, other).paths().size() == 4);
   other.host_threads = 8;
   CHECK(message_of([&] { dispatch::load(file, other); }) ==
         "cannot read " + file +
@@ -108,8 +119,8 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   };
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
-  CHECK_THAT(refusal("assay.dispatch.costs 2\n"),
-             contains("its format is 2, and this library reads 1"));
+  CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
+             contains("its format is 1, and this library reads 2"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;
@@ -117,7 +128,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(edited), contains("its checksum is wrong"));
   // What a checksum does not find, as another program wrote it.
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot x ")),
-             contains("line 22: a number of at least 0 is expected, not 'x "));
+             contains("line 24: a number of at least 0 is expected, not 'x "));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot 0.25 ")), contains("with rising sizes"));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot nan ")), contains("a number of at least 0"));
   CHECK_THAT(refusal(replaced(text, "path host{4}", "path host{0}")),

@@ -183,7 +183,8 @@ TEST_CASE("bad input of a calibration has one line with its value and the remedy
   };
   measure::calibration<saxpy> const usual{.sizes = {1, 1000}, .make = make_saxpy};
   CHECK(refused({on::device{0}}, usual) ==
-        "device{0}: calibrate measures host paths, such as on::host{4}");
+        "saxpy cannot run on device{0}: it has no run(cudaStream_t, pointers...) const with a "
+        "pointer for each array");
   CHECK_THAT(refused({on::host{0}}, usual),
              contains("on::host{0}: an item needs at least 1 thread"));
   CHECK_THAT(refused({on::host{4000}}, usual),

@@ -27,6 +27,7 @@ namespace assay::dispatch {
 struct item {
   std::string_view name;
   estimate cost;
+  std::string_view memory{};  ///< of copies: the type of host memory, or `mixed`
 };
 
 /// The predicted time of one call on one path, with its items.
@@ -66,7 +67,7 @@ struct measurements {
   std::string task;
   std::vector<path_costs> paths;
   machine_terms machine{};
-  std::string cpu{}, compiler{}, started_at{};
+  std::string cpu{}, device{}, compiler{}, started_at{};
   int cores = 0;
   std::uint64_t seed = 0;
   int held_out = 0;            ///< the number of sizes that decided the intervals
@@ -99,6 +100,12 @@ class costs {
   measurements const& measured() const noexcept { return all_; }
   std::string const& task() const noexcept { return all_.task; }
   std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
+  /// The device of all device paths, if there is one. Throws as `one_device`.
+  std::optional<on::device> device() const {
+    std::vector<path> all;
+    for (auto const& each : all_.paths) { all.push_back(each.where); }
+    return one_device(all);
+  }
   /// Differences between this program and that of the calibration, such as another compiler. Only
   /// `load` writes them.
   std::vector<std::string> warnings;
@@ -154,15 +161,19 @@ class costs {
     if (!std::isfinite(made.total.seconds)) { return made; }
 
     auto const part = fixed_part(where, middle);
-    auto const add = [&](std::string_view name, estimate const& cost) {
-      if (cost.seconds > 0) { made.items.push_back({name, cost}); }
+    auto const add = [&](std::string_view name, estimate const& cost,
+                         std::string_view memory = {}) {
+      if (cost.seconds > 0) { made.items.push_back({name, cost, memory}); }
     };
+    auto const& links = links_[number];
     bool const host = where.host() != nullptr;
     if (host) { add("fork", part); }
-    add("copies in", moved.before);
+    add("copies in", moved.before,
+        memory_of(known, [&](auto const& each) { return links.goes_in(each); }));
     double const rest = middle - part.seconds;
     add("work", {rest, std::max(0.0, call.low - part.seconds), call.high - part.seconds});
-    add("copies back", moved.after);
+    add("copies back", moved.after,
+        memory_of(known, [&](auto const& each) { return links.goes_back(each); }));
     if (!host) { add("sync", part); }
     return made;
   }
@@ -170,6 +181,18 @@ class costs {
  private:
   static double log_size(facts const& known) noexcept {
     return std::log2(static_cast<double>(std::max<std::size_t>(known.amount.size, 1)));
+  }
+
+  /// The type of memory of those arrays that are copied.
+  template <class Copied>
+  static std::string_view memory_of(facts const& known, Copied const& copied) {
+    std::string_view found;
+    for (std::size_t i = 0; i < known.count; ++i) {
+      if (!copied(known.arrays[i])) { continue; }
+      std::string_view const its = in_words(known.arrays[i].memory);
+      found = found.empty() || found == its ? its : "mixed";
+    }
+    return found;
   }
 
   double seconds(std::size_t number, facts const& known, double at) const noexcept {

@@ -15,6 +15,8 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,15 +28,29 @@ struct decision {
   std::vector<prediction> predictions;
 
   path const& where() const { return predictions.at(chosen).where; }
-  /// `host{4}: 41 us [39, 44]; host{1} 63 us [60, 66]`.
+  /// `host{4}: 41 us [39, 44]; device{0} 63 us [60, 66], of it 38 us to the device (pageable)`.
   std::string describe() const {
     auto const& mine = predictions.at(chosen);
-    auto text = mine.where.describe() + ": " + in_words(mine.total);
+    auto text = mine.where.describe() + ": " + time_of(mine);
     for (auto const& each : predictions) {
-      if (&each == &mine) { continue; }
-      text += "; " + each.where.describe() + ' ' + in_words(each.total);
+      if (&each != &mine) { text += "; " + each.where.describe() + ' ' + time_of(each); }
     }
     return mine.extrapolated ? text + " (outside the calibrated sizes)" : text;
+  }
+
+ private:
+  static std::string time_of(prediction const& of) {
+    auto text = in_words(of.total);
+    std::string_view before = ", of it ";
+    for (auto const& each : of.items) {
+      bool const in = each.name == "copies in";
+      if (!in && each.name != "copies back") { continue; }
+      text += std::string{before} + short_text(each.cost.seconds) +
+              (in == (of.where.device() != nullptr) ? " to the device (" : " to the host (") +
+              std::string{each.memory} + ')';
+      before = " and ";
+    }
+    return text;
   }
 };
 
@@ -42,36 +58,12 @@ inline std::ostream& operator<<(std::ostream& out, decision const& of) {
   return out << of.describe();
 }
 
-/// Runs calls of one task on host paths. Several threads may call one engine at the same time.
-template <chooser C = choose::by_model>
-class engine {
+namespace detail {
+
+/// What engines share: the costs, the chooser, and the latest call of each thread.
+template <chooser C>
+class deciding_engine {
  public:
-  /// Throws `std::invalid_argument` if the costs lack a path that the policy names, or if they have
-  /// a path on a device.
-  explicit engine(costs of, C policy = {})
-      : costs_(std::make_unique<costs const>(std::move(of))), pick_(policy.bound(*costs_)) {
-    for (auto const& each : costs_->paths()) {
-      if (each.where.host() != nullptr) { continue; }
-      throw std::invalid_argument("the costs of " + costs_->task() + " have the path " +
-                                  each.where.describe() +
-                                  ", and this engine runs host paths: calibrate those alone");
-    }
-  }
-
-  /// Runs the call and returns when it is complete. Throws `std::invalid_argument` for a task of
-  /// another name, and for counts that `require_work` refuses. Exceptions of the task pass through.
-  template <task T>
-  void operator()(T const& call) const {
-    if (T::name != costs_->task()) {
-      throw std::invalid_argument("unknown task " + std::string{T::name} +
-                                  ": this engine has the costs of " + costs_->task());
-    }
-    auto& mine = of_this_thread();
-    mine = {.engine = number_, .known = facts_of(call), .chosen = 0};
-    mine.chosen = pick_(mine.known);
-    run_on_host(call, *costs_->paths()[mine.chosen].where.host());
-  }
-
   /// The decision of the calling thread's latest call. Throws `std::logic_error` if that call was
   /// one of another engine.
   decision last() const {
@@ -84,6 +76,25 @@ class engine {
       made.predictions.push_back(costs_->predict(i, mine.known));
     }
     return made;
+  }
+
+ protected:
+  deciding_engine(costs of, C const& policy)
+      : costs_(std::make_unique<costs const>(std::move(of))), pick_(policy.bound(*costs_)) {}
+
+  costs const& known_costs() const noexcept { return *costs_; }
+
+  template <task T>
+  void require_task() const {
+    if (T::name == costs_->task()) { return; }
+    throw std::invalid_argument("unknown task " + std::string{T::name} +
+                                ": this engine has the costs of " + costs_->task());
+  }
+  /// Chooses the path of a call, and keeps the choice for `last`.
+  path const& decide(facts const& known) const {
+    auto& mine = of_this_thread();
+    mine = {.engine = number_, .known = known, .chosen = pick_(known)};
+    return costs_->paths()[mine.chosen].where;
   }
 
  private:
@@ -104,6 +115,39 @@ class engine {
   std::unique_ptr<costs const> costs_;
   decltype(std::declval<C const&>().bound(std::declval<costs const&>())) pick_;
   std::uint64_t number_ = next_number();
+};
+
+}  // namespace detail
+
+/// The memory of an engine that runs host paths alone.
+struct no_device_memory {};
+
+/// Runs calls of one task on host paths. Several threads may call one engine at the same time. With
+/// a memory resource as second argument it runs device paths too: see <assay/dispatch/device.hpp>.
+template <chooser C = choose::by_model, class Memory = no_device_memory>
+class engine : public detail::deciding_engine<C> {
+ public:
+  static_assert(std::is_same_v<Memory, no_device_memory>,
+                "an engine with device memory needs <assay/dispatch/device.hpp>");
+
+  /// Throws `std::invalid_argument` if the costs lack a path that the policy names, or if they have
+  /// a path on a device.
+  explicit engine(costs of, C policy = {}) : detail::deciding_engine<C>(std::move(of), policy) {
+    for (auto const& each : this->known_costs().paths()) {
+      if (each.where.host() != nullptr) { continue; }
+      throw std::invalid_argument(
+          "the costs of " + this->known_costs().task() + " have the path " + each.where.describe() +
+          ", and this engine runs host paths: give it a memory resource, or calibrate host paths");
+    }
+  }
+
+  /// Runs the call and returns when it is complete. Throws `std::invalid_argument` for a task of
+  /// another name, and for counts that `require_work` refuses. Exceptions of the task pass through.
+  template <task T>
+  void operator()(T const& call) const {
+    this->template require_task<T>();
+    run_on_host(call, *this->decide(facts_of(call)).host());
+  }
 };
 
 }  // namespace assay::dispatch

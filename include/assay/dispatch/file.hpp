@@ -26,7 +26,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 1;
+inline constexpr int file_version = 2;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -136,6 +136,7 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.line("task", of.task);
   io.line("cpu", of.cpu);
   io.line("cores", of.cores);
+  io.line("device", of.device);
   io.line("compiler", of.compiler);
   io.line("started_at", of.started_at);
   io.line("seed", of.seed);
@@ -150,7 +151,7 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.count("links", links);
   for (auto& each : links) {
     io.line("link", each.end, each.memory, each.latency_seconds, each.bytes_per_second, each.spread,
-            each.transfer);
+            each.from_bytes, each.transfer);
   }
   io.count("paths", of.paths);
   for (auto& each : of.paths) {
@@ -198,7 +199,8 @@ inline std::string to_text(costs const& of) {
 inline void save(std::string const& path, costs const& of) { write_atomically(path, to_text(of)); }
 
 /// Reads a file of `save`. Throws `read_error` where it is damaged, or of another CPU or number of
-/// cores than `here`; another compiler is one of the result's warnings.
+/// cores than `here`; another compiler is one of the result's warnings. The device counts if the
+/// file has paths on one and `here` names one: see `load` of <assay/dispatch/device.hpp>.
 inline costs load(std::string const& path,
                   machine::environment const& here = machine::host_environment({}, {})) {
   std::string text(require_readable(path), '\0');
@@ -217,6 +219,7 @@ inline costs load(std::string const& path,
   };
   require("CPU", from.cpu, here.host_cpu);
   require("number of cores", std::to_string(from.cores), std::to_string(here.host_threads));
+  if (!from.device.empty() && !here.device.empty()) { require("device", from.device, here.device); }
   std::vector<std::string> warnings;
   if (from.compiler != here.compiler) {
     warnings.push_back("measured with " + from.compiler + ", and this program is of " +

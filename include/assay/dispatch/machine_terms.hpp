@@ -19,14 +19,16 @@ namespace assay::dispatch {
 /// The direction of a copy over the link.
 enum class to { device, host };
 
-/// Copies of one direction and one type of host memory, by one transfer policy.
+/// Copies of one direction and one type of host memory, by one transfer policy. Several links of
+/// these, with rising `from_bytes`, are the pieces of a line with bends.
 struct link {
   std::string transfer;  ///< as in `path`
   to end = to::device;
   memory_type memory = memory_type::pageable;
-  double latency_seconds = 0;
-  double bytes_per_second = 0;
-  double spread = 0;  ///< half of the interval of a copy's time, as a share
+  double latency_seconds = 0;   ///< of a copy of `from_bytes`
+  double bytes_per_second = 0;  ///< of further bytes
+  double spread = 0;            ///< half of the interval of a copy's time, as a share
+  double from_bytes = 0;        ///< the smallest copy for which this piece holds
   bool operator==(link const&) const = default;
 };
 
@@ -64,45 +66,67 @@ class path_links {
   path_links(machine_terms const& machine, path const& on)
       : on_host_(on.host() != nullptr), here_(on_host_ ? array_fact::on_host : on.device()->id) {
     for (auto const& each : machine.links) {
-      if (each.transfer == on.transfer) { ways(each.end, each.memory) = each; }
+      if (each.transfer == on.transfer) { ways(each.end, each.memory).add(each); }
     }
   }
 
   /// The copies of a call. An array goes in if the call reads it and its newest copy is elsewhere.
   /// An array in host memory that a device writes goes back. Without a link for a copy the path is
-  /// impossible, as is a host path over device memory.
+  /// impossible, as is a path over the memory of another device.
   copies of(facts const& known) const noexcept {
     copies total;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
-      bool const in_device_memory = each.memory == memory_type::device;
-      if (on_host_ && in_device_memory) {
+      if (each.memory == memory_type::device && (on_host_ || each.newest != here_)) {
         total.before.seconds = std::numeric_limits<double>::infinity();
-      } else if (each.is_read() && each.newest != here_) {
+      } else if (goes_in(each)) {
         add(total.before, each, on_host_ ? to::host : to::device);
       }
-      if (!on_host_ && each.is_written() && !in_device_memory) { add(total.after, each, to::host); }
+      if (goes_back(each)) { add(total.after, each, to::host); }
     }
     return total;
   }
 
+  bool goes_in(array_fact const& each) const noexcept {
+    return each.is_read() && each.newest != here_;
+  }
+  bool goes_back(array_fact const& each) const noexcept {
+    return !on_host_ && each.is_written() && each.memory != memory_type::device;
+  }
+
  private:
-  struct way {
+  struct piece {
+    double from_bytes = 0;
     double latency = std::numeric_limits<double>::infinity();
     double seconds_per_byte = 0;
     double spread = 0;
-    way() = default;
-    way(link const& of)
-        : latency(of.latency_seconds),
-          seconds_per_byte(1 / of.bytes_per_second),
-          spread(of.spread) {}
+  };
+  /// The pieces of one kind of copies.
+  struct way {
+    static constexpr std::size_t most = 6;
+    std::array<piece, most> pieces{};
+    std::size_t last = 0;
+
+    /// Pieces come in the order of their bytes; those beyond the most are left out.
+    void add(link const& of) noexcept {
+      bool const first = pieces[0].latency == std::numeric_limits<double>::infinity();
+      if (!first && last + 1 == most) { return; }
+      if (!first) { ++last; }
+      pieces[last] = {of.from_bytes, of.latency_seconds, 1 / of.bytes_per_second, of.spread};
+    }
+    piece const& at(double bytes) const noexcept {
+      auto i = last;
+      while (i > 0 && bytes < pieces[i].from_bytes) { --i; }
+      return pieces[i];
+    }
   };
   way& ways(to end, memory_type memory) noexcept {
     return ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(memory)];
   }
   void add(copies::time& sum, array_fact const& each, to end) const noexcept {
-    auto const& by = ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)];
-    double const seconds = by.latency + each.bytes * by.seconds_per_byte;
+    auto const& by =
+        ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)].at(each.bytes);
+    double const seconds = by.latency + (each.bytes - by.from_bytes) * by.seconds_per_byte;
     sum.seconds += seconds;
     sum.half += seconds * by.spread;
   }

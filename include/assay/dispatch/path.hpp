@@ -7,6 +7,8 @@
 
 #include <charconv>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +52,30 @@ inline std::optional<path> parse_path(std::string_view text) {
   if (text.empty()) { return path{on::device{number}}; }
   if (!text.starts_with('/') || text.size() == 1) { return std::nullopt; }
   return path{on::device{number}, std::string{text.substr(1)}};
+}
+
+/// The transfer of device paths that copies pageable arrays by several threads, through page-locked
+/// buffers, as `transfer::staged`.
+inline constexpr std::string_view staged_transfer = "staged";
+
+/// The device of the paths; nothing if all are on the host. Throws `std::invalid_argument` for
+/// paths on two devices, and for transfers that no engine has.
+inline std::optional<on::device> one_device(std::span<path const> paths) {
+  std::optional<on::device> found;
+  for (auto const& each : paths) {
+    if (each.device() == nullptr) { continue; }
+    if (!each.transfer.empty() && each.transfer != staged_transfer) {
+      throw std::invalid_argument(each.describe() +
+                                  ": there is no such transfer; name none, or \"" +
+                                  std::string{staged_transfer} + "\" for pageable arrays");
+    }
+    if (found && *found != *each.device()) {
+      throw std::invalid_argument(each.describe() + " and device{" + std::to_string(found->id) +
+                                  "} are two devices: calibrate the paths of each by itself");
+    }
+    found = *each.device();
+  }
+  return found;
 }
 
 }  // namespace assay::dispatch

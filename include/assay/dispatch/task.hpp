@@ -6,14 +6,22 @@
 #include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/dispatch/facts.hpp>
+#include <assay/dispatch/path.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
+/// What CUDA's `cudaStream_t` points to: this header needs no toolkit.
+struct CUstream_st;
+
 namespace assay::dispatch {
+
+/// The type that CUDA calls `cudaStream_t`.
+using native_stream = CUstream_st*;
 
 /// An array of a task in the caller's memory.
 template <class T>
@@ -45,12 +53,15 @@ template <class T, class Arrays>
 struct arrays_of_task {
   static constexpr bool are_arrays = false;
   static constexpr bool run_on_host = false;
+  static constexpr bool run_on_device = false;
 };
 template <class T, class... E>
 struct arrays_of_task<T, std::tuple<task_array<E>...>> {
   static constexpr bool are_arrays = sizeof...(E) <= facts::max_arrays;
   static constexpr bool run_on_host =
       requires(T const& task, E*... pointers) { task.run(on::host{}, pointers...); };
+  static constexpr bool run_on_device = requires(T const& task, native_stream stream,
+                                                 E*... pointers) { task.run(stream, pointers...); };
 };
 
 }  // namespace detail
@@ -69,10 +80,28 @@ template <class T>
 concept has_host_run =
     detail::arrays_of_task<T, decltype(std::declval<T const&>().arrays())>::run_on_host;
 
+/// `void run(cudaStream_t, pointers...) const`, with a pointer for each array, in their order.
+template <class T>
+concept has_device_run =
+    detail::arrays_of_task<T, decltype(std::declval<T const&>().arrays())>::run_on_device;
+
 /// A struct with `static constexpr std::string_view name`, `work()`, `arrays()` and `run(...)`.
-/// The arrays must outlive each call; `run` is complete when it returns.
+/// The arrays must outlive each call; `run` is complete when it returns. A second
+/// `run(cudaStream_t, pointers...)` makes the task one for devices too: `run` then enqueues the
+/// work on the stream and does not wait. All its pointers are valid on the device.
 template <class T>
 concept task = named<T> && has_work<T> && has_arrays<T> && has_host_run<T>;
+
+/// What is wrong with a device path of a task that has none.
+template <task T>
+std::string no_device_run(path const& where) {
+  return std::string{T::name} + " cannot run on " + where.describe() +
+         ": it has no run(cudaStream_t, pointers...) const with a pointer for each array";
+}
+
+/// What `measure::calibrate` needs of a device. <assay/dispatch/device.hpp> defines it.
+template <task T>
+class device_paths;
 
 /// Runs the task on the host, on the caller's own arrays.
 template <task T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `calibrate`: measures a task on several host paths.
+/// `calibrate`: measures a task on several paths.
 #pragma once
 
 #include <assay/arrays/setup.hpp>
@@ -10,6 +10,7 @@
 #include <assay/machine/host_environment.hpp>
 #include <assay/stats/random_source.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -44,19 +45,30 @@ struct calibration {
 
 namespace detail {
 
-/// Runs a task on host paths, over arrays that `make` makes anew for each size.
+/// A task with device paths, where nothing defines what a calibration needs of a device.
+template <class T>
+concept lacks_device_header =
+    dispatch::has_device_run<T> && !requires { sizeof(dispatch::device_paths<T>); };
+
+/// The device of a task that runs on the host alone.
+struct no_device {};
+
+/// Runs a task on its paths, over arrays that `make` makes anew for each size.
 template <dispatch::task T>
 class task_bench {
  public:
+  static constexpr bool on_devices = dispatch::has_device_run<T>;
+  static_assert(!lacks_device_header<T>,
+                "a task with run(cudaStream_t, ...) needs <assay/dispatch/device.hpp>");
+
   task_bench(std::vector<dispatch::path> const& paths, std::function<T(setup&, std::size_t)> make,
              std::uint64_t seed)
-      : make_(std::move(make)), seed_(seed) {
+      : make_(std::move(make)), seed_(seed), paths_(paths) {
     if (!make_) { throw std::invalid_argument("make is empty: give a function that makes tasks"); }
-    for (auto const& each : paths) {
+    for (auto const& each : paths_) {
       if (each.host() == nullptr) {
-        throw std::invalid_argument(each.describe() +
-                                    ": calibrate measures host paths, such as "
-                                    "on::host{4}");
+        if (!on_devices) { throw std::invalid_argument(dispatch::no_device_run<T>(each)); }
+        continue;
       }
       place_traits<on::host>::require(*each.host());
       if (each.host()->threads > host::all_threads()) {
@@ -64,7 +76,31 @@ class task_bench {
                                     std::to_string(host::all_threads()) +
                                     " cores that this process may use: name at most those");
       }
-      places_.push_back(*each.host());
+    }
+    place_ = dispatch::one_device(paths_);
+    if constexpr (on_devices) {
+      if (place_) { device_.emplace(*place_); }
+    }
+  }
+
+  /// The memory of the arrays of further calls. With `device`, each path has the arrays in memory
+  /// of its own.
+  void lie_in(memory_type memory) {
+    if (memory == memory_type::managed) {
+      throw std::invalid_argument("memory = managed: nothing is known about such copies");
+    }
+    if (memory == memory_type::page_locked && !place_) {
+      throw std::invalid_argument("memory = page-locked: there is no device path that needs it");
+    }
+    memory_ = memory;
+  }
+  /// Adds the terms of the device, if there is one.
+  void describe(dispatch::measurements& to) const {
+    if constexpr (on_devices) {
+      auto const staged = [](auto const& each) {
+        return each.transfer == dispatch::staged_transfer;
+      };
+      if (device_) { device_->describe(to, std::any_of(paths_.begin(), paths_.end(), staged)); }
     }
   }
 
@@ -72,7 +108,10 @@ class task_bench {
   void open(std::size_t size) {
     task_.reset();
     arrays_.reset();
-    arrays_.emplace(std::make_shared<arrays::host_array_store>(seed_), seed_);
+    if constexpr (on_devices) {
+      if (device_) { device_->clear(); }
+    }
+    arrays_.emplace(store(), seed_);
     task_.emplace(make_(*arrays_, size));
     dispatch::require_work(T::name, task_->work());
     if (task_->work().size != size) {
@@ -87,12 +126,27 @@ class task_bench {
   std::optional<std::string> wrong(std::size_t path) {
     arrays_->restore();
     arrays_->poison();
-    dispatch::run_on_host(*task_, places_[path]);
+    if (auto const* const host = paths_[path].host()) {
+      dispatch::run_on_host(*task_, *host);
+    } else if constexpr (on_devices) {
+      device_->upload(*task_);
+      device_->run_resident(*task_, 1);
+      device_->download(*task_);
+    }
     return arrays_->has_expectations() ? arrays_->verify() : difference(task_->arrays());
   }
   double seconds(std::size_t path, int calls) {
     double const begin = now();
-    for (int i = 0; i < calls; ++i) { dispatch::run_on_host(*task_, places_[path]); }
+    if (auto const* const host = paths_[path].host()) {
+      for (int i = 0; i < calls; ++i) { dispatch::run_on_host(*task_, *host); }
+    } else if constexpr (on_devices) {
+      if (memory_ == memory_type::device) {
+        device_->run_resident(*task_, calls);
+      } else {
+        bool const staged = paths_[path].transfer == dispatch::staged_transfer;
+        device_->run_from_host(*task_, facts(), staged, calls);
+      }
+    }
     return now() - begin;
   }
   double group_seconds() const noexcept { return 5e-6; }  // 100 times what the clock costs
@@ -100,9 +154,26 @@ class task_bench {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  dispatch::facts facts() const { return dispatch::facts_of(*task_); }
+  /// The facts of the calls. Arrays in device memory are on the device of the paths.
+  dispatch::facts facts() const {
+    auto known = dispatch::facts_of(*task_);
+    for (std::size_t i = 0; i < known.count; ++i) {
+      known.arrays[i].memory = memory_;
+      if (memory_ == memory_type::device) { known.arrays[i].newest = place_ ? place_->id : 0; }
+    }
+    return known;
+  }
 
  private:
+  std::shared_ptr<arrays::array_store> store() const {
+    if constexpr (on_devices) {
+      if (memory_ == memory_type::page_locked) {
+        return dispatch::device_paths<T>::page_locked_arrays(seed_);
+      }
+    }
+    return std::make_shared<arrays::host_array_store>(seed_);
+  }
+
   /// The bytes of an array that calls write; of others nothing is compared.
   template <class E>
   static std::vector<std::byte> bytes_of(dispatch::task_array<E> const& of) {
@@ -148,7 +219,10 @@ class task_bench {
 
   std::function<T(setup&, std::size_t)> make_;
   std::uint64_t seed_;
-  std::vector<on::host> places_;
+  std::vector<dispatch::path> paths_;
+  std::optional<on::device> place_;
+  memory_type memory_ = memory_type::device;
+  std::conditional_t<on_devices, std::optional<dispatch::device_paths<T>>, no_device> device_;
   std::optional<setup> arrays_;
   std::optional<T> task_;
   std::vector<std::vector<std::byte>> reference_;
@@ -175,10 +249,12 @@ inline dispatch::fork measure_fork(int threads) {
   return {threads, {found.seconds, found.seconds / factor, found.seconds * factor}};
 }
 
-/// Measures a task on host paths. Blocks for about `budget_seconds`.
+/// Measures a task on its paths. Blocks for about `budget_seconds`, and once in a process for at
+/// most 0.5 s more, in which the links of the device are measured.
 ///
 /// The calls of one size follow each other over the same arrays. So the caches hold what the call
-/// before left there, and an `inout` array holds the results of the calls before.
+/// before left there, and an `inout` array holds the results of the calls before. A device path is
+/// timed over arrays in the memory of the device, with a wait after each call.
 ///
 /// Throws `std::invalid_argument` for paths and options that are not possible, and if every path
 /// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.
@@ -194,9 +270,10 @@ dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<
                                .started_at = here.started_at,
                                .cores = here.host_threads,
                                .seed = seed};
+  bench.describe(found);
   for (auto const& each : paths) {
     found.paths.push_back({.where = each});
-    if (each.host()->threads > 1) {
+    if (each.host() != nullptr && each.host()->threads > 1) {
       found.machine.forks.push_back(measure_fork(each.host()->threads));
     }
   }

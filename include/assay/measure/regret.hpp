@@ -24,7 +24,7 @@ namespace assay::measure {
 struct timed_calls {
   struct call {
     dispatch::facts known;
-    std::array<std::vector<double>, 2> halves;  ///< seconds by path; infinite for wrong paths
+    std::array<std::vector<double>, 2> halves;  ///< seconds by path; infinite for impossible ones
   };
   std::vector<call> calls;
 };
@@ -36,9 +36,12 @@ struct stream_of_calls {
   std::size_t count = 200;
   std::function<T(setup& arrays, std::size_t size)> make;
   std::uint64_t seed = 0;  ///< 0 draws one
+  /// The memory of all arrays. Host paths are impossible for arrays in device memory.
+  memory_type memory = memory_type::pageable;
 };
 
-/// Times a stream of calls on all paths of the costs. Blocks; throws as `calibrate`.
+/// Times a stream of calls on all paths of the costs, each from its begin to its end with the
+/// copies that the memory of the arrays needs. Blocks; throws as `calibrate`.
 template <dispatch::task T>
 timed_calls time_calls(dispatch::costs const& of, stream_of_calls<T> const& options) {
   constexpr int rounds = 18;
@@ -48,10 +51,12 @@ timed_calls time_calls(dispatch::costs const& of, stream_of_calls<T> const& opti
   std::vector<dispatch::path> paths;
   std::vector<std::size_t> right;
   for (auto const& each : of.paths()) {
-    if (each.wrong.empty()) { right.push_back(paths.size()); }
+    bool const reaches = each.where.host() == nullptr || options.memory != memory_type::device;
+    if (each.wrong.empty() && reaches) { right.push_back(paths.size()); }
     paths.push_back(each.where);
   }
   detail::task_bench<T> bench{paths, options.make, seed};
+  bench.lie_in(options.memory);
   timed_calls all;
   for (std::size_t i = 0; i < options.count; ++i) {
     bench.open(options.sizes.draw(random));

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Device paths of `dispatch`: the engine with device memory, `load` for a device, and what
+/// `measure::calibrate` needs. Include it before a task with `run(cudaStream_t, ...)` is
+/// calibrated.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+#include <assay/core/device.hpp>
+#include <assay/dispatch/device_bench.hpp>
+#include <assay/dispatch/device_engine.hpp>
+#include <assay/dispatch/device_terms.hpp>
+#include <assay/dispatch/file.hpp>
+#include <assay/machine/host_environment.hpp>
+#include <assay/memory/async.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// Runs calls of one task on host paths and on one device, by `run(stream, task)`: see
+/// `device_engine`. Memory for arrays that are not on the device comes from `memory`, in the order
+/// of the stream of the call.
+template <chooser C, class Memory>
+requires memory_resource<Memory, ::cuda::stream_ref>
+class engine<C, Memory> : public device_engine<C, task_link, Memory> {
+ public:
+  /// Throws `std::invalid_argument` if the costs lack a path that the policy names, if their device
+  /// is not there, and for costs of two devices.
+  engine(costs of, Memory memory, C const& policy = {})
+      : engine(usable_device(of), of, std::move(memory), policy) {}
+
+ private:
+  engine(on::device place, costs& of, Memory memory, C const& policy)
+      : device_engine<C, task_link, Memory>(std::move(of), task_link{place}, std::move(memory),
+                                            policy) {}
+
+  static on::device usable_device(costs const& all) {
+    auto const place = all.device().value_or(on::device{0});
+    require_device(place);
+    return place;
+  }
+};
+
+template <class Memory>
+requires memory_resource<Memory, ::cuda::stream_ref>
+engine(costs, Memory) -> engine<choose::by_model, Memory>;
+template <class Memory, chooser C>
+requires memory_resource<Memory, ::cuda::stream_ref>
+engine(costs, Memory, C) -> engine<C, Memory>;
+
+/// Reads a file of `save` for a device: another device than that of the file is refused with
+/// `read_error`, as another CPU is, and so are paths on another number.
+inline costs load(std::string const& path, on::device place) {
+  auto here = machine::host_environment({}, {});
+  here.device = device_in_words(place);
+  auto read = load(path, here);
+  auto const its = read.device();
+  if (its && *its != place) {
+    throw read_error(path, "its paths are on device{" + std::to_string(its->id) +
+                               "}, and the device asked for is device{" + std::to_string(place.id) +
+                               "}: calibrate for this one");
+  }
+  return read;
+}
+
+namespace detail {
+
+/// Arrays in page-locked memory of the host.
+class page_locked_store final : public arrays::host_array_store {
+ public:
+  using host_array_store::host_array_store;
+
+ private:
+  std::byte* allocate_block(std::size_t bytes) override {
+    return static_cast<std::byte*>(blocks_.emplace_back(bytes + spread).get());
+  }
+  std::vector<transfer::page_locked_block> blocks_;
+};
+
+/// A stream that outlives what is made after it.
+struct owned_stream {
+  explicit owned_stream(on::device place) : own(place) {}
+  stream own;
+};
+
+}  // namespace detail
+
+/// The device of a calibration: the task runs there over memory of `mr::async`.
+template <task T>
+class device_paths : private detail::owned_stream,
+                     public device_bench<T, task_link, mr::async_resource> {
+ public:
+  explicit device_paths(on::device place)
+      : owned_stream((require_device(place), place)),
+        device_bench<T, task_link, mr::async_resource>(task_link{place}, own,
+                                                       mr::async{}.open(place)),
+        place_(place) {}
+
+  /// Adds the name, the links and the wait of the device. Measures them once in a process.
+  void describe(measurements& to, bool staged) const {
+    to.device = device_in_words(place_);
+    auto const& terms = device_terms_of(place_, staged);
+    to.machine.links = terms.links;
+    to.machine.sync = terms.sync;
+  }
+  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed) {
+    return std::make_shared<detail::page_locked_store>(seed);
+  }
+
+ private:
+  on::device place_;
+};
+
+}  // namespace assay::dispatch

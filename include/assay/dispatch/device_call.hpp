@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to dispatch. A call on a device path: copies in, the task's `run`, copies back.
+///
+/// `Link` has the calls of CUDA that a call needs; tests replace it by a simulated device. Beside
+/// the members of `transfer::cuda_link` it has `where(address)`, the `memory_place` of an address,
+/// `native(stream)`, the stream as tasks take it, and `require_launched()`, which throws if a
+/// kernel could not be launched.
+#pragma once
+
+#include <assay/core/memory_type.hpp>
+#include <assay/dispatch/task.hpp>
+#include <assay/memory/concepts.hpp>
+#include <assay/transfer/stager.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace assay::dispatch {
+
+/// The facts of a call with the memory of each array. Throws as `require_work`.
+template <task T, class Link>
+facts facts_of(T const& call, Link const& link) {
+  auto known = facts_of(call);
+  std::size_t i = 0;
+  auto const locate = [&](auto const& array) {
+    auto& fact = known.arrays[i++];
+    if (array.data.empty()) { return; }
+    auto const found = link.where(array.data.data());
+    fact.memory = found.type;
+    if (found.type == memory_type::device) { fact.newest = found.device; }
+  };
+  std::apply([&](auto const&... each) { (locate(each), ...); }, call.arrays());
+  return known;
+}
+
+/// Throws `std::invalid_argument` for an array in device memory that `where` cannot use.
+inline void require_reach(std::string_view task, path const& where, facts const& known) {
+  auto const here = where.device() != nullptr ? where.device()->id : array_fact::on_host;
+  for (std::size_t i = 0; i < known.count; ++i) {
+    auto const& each = known.arrays[i];
+    if (each.memory != memory_type::device || each.newest == here) { continue; }
+    throw std::invalid_argument(std::string{task} + " on " + where.describe() + ": array " +
+                                std::to_string(i) + " is in the memory of device " +
+                                std::to_string(each.newest) +
+                                ", which this path cannot use: copy it, or name another path");
+  }
+}
+
+/// An array that crosses the link.
+struct crossing {
+  std::byte* host = nullptr;
+  std::byte* device = nullptr;
+  std::size_t bytes = 0;
+  memory_type memory = memory_type::pageable;
+};
+
+/// Copies arrays over a link. Staged copies of several threads take turns.
+template <class Link>
+class array_copies {
+ public:
+  using stream_type = typename Link::stream_type;
+
+  explicit array_copies(Link link) : link_(std::move(link)) {}
+
+  Link const& link() const noexcept { return link_; }
+
+  /// Copies all arrays one way, in the order of the stream. Blocks for staged arrays until the host
+  /// is done with them, and for other pageable arrays as CUDA does.
+  void move(stream_type stream, std::span<crossing const> all, bool to_device, bool staged) {
+    bool pageable = false;
+    for (auto const& each : all) { pageable = pageable || each.memory == memory_type::pageable; }
+    if (staged && pageable) { return stage(stream, all, to_device); }
+    for (auto const& each : all) { copy(stream, each, to_device); }
+  }
+
+ private:
+  void copy(stream_type stream, crossing const& each, bool to_device) const {
+    void* const to = to_device ? each.device : each.host;
+    void const* const from = to_device ? each.host : each.device;
+    link_.copy(stream, to, from, each.bytes);
+  }
+
+  void stage(stream_type stream, std::span<crossing const> all, bool to_device) {
+    std::lock_guard const lock{mutex_};  // `abandon` drops the pieces of all callers
+    if (!stager_) {
+      stager_ = std::make_unique<transfer::stager<Link>>(link_, transfer::staging{});
+    }
+    typename transfer::stager<Link>::staged_copies open;
+    try {
+      stager_->open(open);
+      for (auto const& each : all) {
+        if (each.memory != memory_type::pageable) {
+          copy(stream, each, to_device);
+        } else if (to_device) {
+          stager_->stage_in(open, stream, each.device, each.host, each.bytes);
+        } else {
+          stager_->stage_out(open, stream, each.host, each.device, each.bytes);
+        }
+      }
+      stager_->close(open, stream);
+      stager_->wait_finished(open);
+    } catch (...) {
+      stager_->abandon();
+      throw;
+    }
+  }
+
+  Link link_;
+  std::mutex mutex_;
+  std::unique_ptr<transfer::stager<Link>> stager_;
+};
+
+/// Device memory for some arrays of one call, given back in the order of the stream.
+template <class Stream, class Memory>
+class call_memory {
+ public:
+  call_memory(Stream stream, Memory& memory) : stream_(stream), memory_(memory) {}
+  call_memory(call_memory const&) = delete;
+  call_memory& operator=(call_memory const&) = delete;
+  ~call_memory() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      memory_.deallocate(stream_, blocks_[i].first, blocks_[i].second, mr::default_alignment);
+    }
+  }
+
+  std::byte* take(std::size_t bytes) {
+    auto* const block = memory_.allocate(stream_, bytes, mr::default_alignment);
+    blocks_[count_++] = {block, bytes};
+    return static_cast<std::byte*>(block);
+  }
+
+ private:
+  Stream stream_;
+  Memory& memory_;
+  std::array<std::pair<void*, std::size_t>, facts::max_arrays> blocks_{};
+  std::size_t count_ = 0;
+};
+
+/// Calls the task's `run` with one device pointer for each array.
+template <task T>
+requires has_device_run<T>
+void run_on_stream(T const& call, native_stream stream, std::span<void* const> pointers) {
+  std::apply(
+      [&]<class... E>(task_array<E> const&...) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+          call.run(stream, static_cast<E*>(pointers[I])...);
+        }(std::index_sequence_for<E...>{});
+      },
+      call.arrays());
+}
+
+/// Enqueues a call: copies of arrays that are not on the device, the task's `run`, and copies back
+/// of host arrays that the call writes. Empty arrays have null pointers; a call without elements in
+/// any array does nothing. Managed arrays are used as they are. Device memory comes from `memory`.
+/// Blocks as `array_copies::move`. After a failure the stream is drained.
+template <task T, class Link, class Memory>
+requires has_device_run<T>
+void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
+             typename Link::stream_type stream, Memory& memory, bool staged) {
+  struct {
+    std::array<crossing, facts::max_arrays> all{};
+    std::size_t count = 0;
+    std::span<crossing const> arrays() const { return {all.data(), count}; }
+  } in, back;
+  auto const& link = copies.link();
+  [[maybe_unused]] auto const current = link.current();
+  call_memory<typename Link::stream_type, Memory> temporary{stream, memory};
+  std::array<void*, facts::max_arrays> pointers{};
+  try {
+    std::size_t i = 0;
+    std::size_t elements = 0;
+    auto const prepare = [&]<class E>(task_array<E> const& array) {
+      auto const& fact = known.arrays[i];
+      auto& pointer = pointers[i++];
+      auto const bytes = array.data.size_bytes();
+      elements += array.data.size();
+      if (bytes == 0) { return; }
+      auto* const data = const_cast<std::remove_const_t<E>*>(array.data.data());
+      bool const reached =
+          fact.memory == memory_type::device || fact.memory == memory_type::managed;
+      if (reached) {
+        pointer = data;
+        return;
+      }
+      crossing const made{reinterpret_cast<std::byte*>(data), temporary.take(bytes), bytes,
+                          fact.memory};
+      pointer = made.device;
+      if (fact.is_read()) { in.all[in.count++] = made; }
+      if (fact.is_written()) { back.all[back.count++] = made; }
+    };
+    std::apply([&](auto const&... each) { (prepare(each), ...); }, call.arrays());
+    if (elements == 0) { return; }
+    copies.move(stream, in.arrays(), true, staged);
+    run_on_stream(call, link.native(stream), pointers);
+    link.require_launched();
+    copies.move(stream, back.arrays(), false, staged);
+  } catch (...) {
+    link.drain(stream);
+    throw;
+  }
+}
+
+}  // namespace assay::dispatch

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to dispatch. `device_engine`: an engine of host and device paths over any link.
+#pragma once
+
+#include <assay/dispatch/device_call.hpp>
+#include <assay/dispatch/engine.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace assay::dispatch {
+
+/// Runs calls of one task on host and device paths. Several threads may call one engine at the same
+/// time, each with a stream of its own.
+template <chooser C, class Link, class Memory>
+class device_engine : public detail::deciding_engine<C> {
+ public:
+  using stream_type = typename Link::stream_type;
+
+  device_engine(costs of, Link link, Memory memory, C const& policy)
+      : detail::deciding_engine<C>(std::move(of), policy),
+        copies_(std::make_unique<array_copies<Link>>(std::move(link))),
+        memory_(std::move(memory)) {}
+
+  /// Runs the call in the order of the stream.
+  ///
+  /// On a host path the call waits for the stream and is complete when it returns. On a device path
+  /// it is enqueued, and the arrays must stay until the stream has passed. The call then blocks
+  /// only for arrays in pageable memory. A call whose arrays are all empty does nothing on a device
+  /// path.
+  ///
+  /// Throws `std::invalid_argument` for a task of another name, for counts that `require_work`
+  /// refuses, for a path that the task cannot run on, and for arrays in device memory that the path
+  /// cannot use. Exceptions of the task pass through; the stream is then drained.
+  template <task T>
+  void operator()(stream_type stream, T const& call) const {
+    this->template require_task<T>();
+    auto const known = facts_of(call, copies_->link());
+    auto const& where = this->decide(known);
+    require_reach(T::name, where, known);
+    if (where.host() != nullptr) {
+      copies_->link().synchronize(stream);
+      run_on_host(call, *where.host());
+    } else if constexpr (has_device_run<T>) {
+      enqueue(call, known, *copies_, stream, memory_, where.transfer == staged_transfer);
+    } else {
+      throw std::invalid_argument(no_device_run<T>(where));
+    }
+  }
+
+ private:
+  std::unique_ptr<array_copies<Link>> copies_;
+  Memory mutable memory_;
+};
+
+}  // namespace assay::dispatch

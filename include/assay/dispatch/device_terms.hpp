@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `device_terms_of`: the links and the wait of a device, measured once for all tasks.
+#pragma once
+
+#include <assay/core/nvtx_range.hpp>
+#include <assay/dispatch/device_call.hpp>
+#include <assay/dispatch/link_pieces.hpp>
+#include <assay/dispatch/sampling.hpp>
+#include <assay/transfer/cuda_link.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// The CUDA calls of device paths.
+class task_link : public transfer::cuda_link {
+ public:
+  using cuda_link::cuda_link;
+  memory_place where(void const* address) const { return memory_place_of(address); }
+  native_stream native(stream_type of) const noexcept { return of.get(); }
+  void require_launched() const { check(cudaGetLastError()); }
+};
+
+namespace detail {
+
+/// Times copies as a call sees them: by the host's clock, from the first submission to the end of a
+/// wait, less the time of the same call without copies.
+class link_meter {
+ public:
+  explicit link_meter(on::device place)
+      : link_(place),
+        stream_(place),
+        device_(place, most_bytes),
+        locked_(most_bytes),
+        pageable_(std::make_unique_for_overwrite<std::byte[]>(most_bytes)),
+        copies_(link_) {
+    for (auto* const data : {pageable_.get(), static_cast<std::byte*>(locked_.get())}) {
+      // The bytes differ, because a hypervisor may share pages with equal contents.
+      for (std::size_t at = 0; at < most_bytes; at += 64) {
+        data[at] = static_cast<std::byte>(at * 0x9E3779B97F4A7C15U >> 56U);
+      }
+    }
+    for (int i = 0; i < 20; ++i) {  // the link and the clocks wake up
+      (void)call(0, std::size_t{4} << 20U, memory_type::page_locked, true, false);
+    }
+    without_copies_ = median(15, [&] { return call(0, 0, memory_type::pageable, true, false); });
+  }
+
+  /// The links of one way and one type of host memory.
+  void measure(std::vector<link>& into, std::string_view transfer, to end, memory_type memory) {
+    bool const in = end == to::device;
+    bool const staged = transfer == staged_transfer;
+    std::vector<timed_copy> times;
+    for (auto const bytes : sizes) {
+      // Most calls that copy small arrays in copy two or more, and the second costs less.
+      int const copies = in && bytes <= (std::size_t{2} << 20U) ? 2 : 1;
+      std::vector<double> all;
+      (void)call(copies, bytes, memory, in, staged);
+      for (int i = 0; i < (bytes < (std::size_t{1} << 20U) ? 15 : 7); ++i) {
+        double const more = call(copies, bytes, memory, in, staged) - without_copies_;
+        all.push_back(std::max(more / copies, 1e-8));
+      }
+      auto const found = summarised(bytes, std::move(all));
+      times.push_back({found.size, found.seconds, std::exp2(found.spread) - 1});
+    }
+    for (auto& each : links_through(transfer, end, memory, std::move(times))) {
+      into.push_back(std::move(each));
+    }
+  }
+
+  /// The time from the end of a device's work, as the host can see it in memory, to the end of the
+  /// host's wait.
+  estimate sync() {
+    // The first word of page-locked memory is the flag.
+    auto* const flag = static_cast<std::uint32_t*>(locked_.get());
+    std::vector<double> times;
+    for (int i = 0; i < 15; ++i) {
+      std::atomic_ref<std::uint32_t> const seen{*flag};
+      seen.store(0);
+      check(cudaMemsetAsync(device_.get(), 1, sizeof *flag, stream_.get()));
+      link_.copy(stream_, flag, device_.get(), sizeof *flag);
+      double const limit = now() + 0.1;
+      while (seen.load() == 0 && now() < limit) {}
+      double const begin = now();
+      stream_.synchronize();
+      times.push_back(std::max(now() - begin, 1e-8));
+    }
+    auto const found = summarised(1, std::move(times));
+    double const factor = std::exp2(found.spread);
+    return {found.seconds, found.seconds / factor, found.seconds * factor};
+  }
+
+ private:
+  static constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // beyond most caches
+  static constexpr std::size_t sizes[] = {std::size_t{1} << 10U,
+                                          std::size_t{16} << 10U,
+                                          std::size_t{64} << 10U,
+                                          std::size_t{256} << 10U,
+                                          std::size_t{2} << 20U,
+                                          std::size_t{16} << 20U,
+                                          most_bytes};
+
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  template <class Seconds>
+  static double median(int times, Seconds const& once) {
+    std::vector<double> all;
+    for (int i = 0; i < times; ++i) { all.push_back(once()); }
+    return summarised(1, std::move(all)).seconds;
+  }
+
+  /// Seconds of one call with so many copies and the least work of a device.
+  double call(int copies, std::size_t bytes, memory_type memory, bool in, bool staged) {
+    auto* const host =
+        memory == memory_type::pageable ? pageable_.get() : static_cast<std::byte*>(locked_.get());
+    auto* const device = static_cast<std::byte*>(device_.get());
+    crossing const all[] = {{host, device, bytes, memory},
+                            {host + most_bytes / 2, device + most_bytes / 2, bytes, memory}};
+    std::span<crossing const> const moved{all, static_cast<std::size_t>(copies)};
+    double const begin = now();
+    if (in) { copies_.move(stream_, moved, true, staged); }
+    check(cudaMemsetAsync(device, 0, sizeof(int), stream_.get()));
+    if (!in) { copies_.move(stream_, moved, false, staged); }
+    stream_.synchronize();
+    return now() - begin;
+  }
+
+  task_link link_;
+  stream stream_;
+  transfer::device_block device_;
+  transfer::page_locked_block locked_;
+  std::unique_ptr<std::byte[]> pageable_;
+  array_copies<task_link> copies_;
+  double without_copies_ = 0;
+};
+
+}  // namespace detail
+
+/// Measures the links and the wait of a device in less than 0.5 s. The device should be idle.
+/// Allocates 64 MiB of each type of memory.
+inline machine_terms measure_device_terms(on::device place, bool staged) {
+  nvtx_range const scope{"measure device terms", category::measurement};
+  require_device(place);
+  device_guard const guard{place};
+  detail::link_meter meter{place};
+  machine_terms found;
+  found.sync = meter.sync();
+  for (auto const end : {to::device, to::host}) {
+    for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+      meter.measure(found.links, "", end, memory);
+      if (staged) { meter.measure(found.links, staged_transfer, end, memory); }
+    }
+  }
+  return found;
+}
+
+/// The terms of a device. The first call of the process measures them; calls of other threads wait
+/// for it.
+inline machine_terms const& device_terms_of(on::device place, bool staged) {
+  static std::mutex measuring;
+  static std::map<std::pair<int, bool>, machine_terms> known;
+  std::lock_guard const lock{measuring};
+  auto found = known.find({place.id, staged});
+  if (found == known.end()) {
+    found = known.emplace(std::pair{place.id, staged}, measure_device_terms(place, staged)).first;
+  }
+  return found->second;
+}
+
+}  // namespace assay::dispatch
