@@ -68,12 +68,17 @@ TEST_CASE("a device path copies what is not there, runs and copies back", "[disp
           auto const x = array_in(device, from, size, 3.0F);
           auto const y = array_in(device, to, size, 1.0F);
           auto const copies = device.copies.load();
+          auto const pageable = device.pageable_copies.load();
           run(device.caller(), device_saxpy{{2.0F, x, y}});
           bool const staged = !where.transfer.empty();
           auto const in_host = [](memory_type type) {
             return type == memory_type::pageable || type == memory_type::page_locked;
           };
-          if (!staged) { CHECK(device.copies - copies == in_host(from) + 2 * in_host(to)); }
+          if (staged) {  // no pageable array crosses the link by itself
+            CHECK(device.pageable_copies == pageable);
+          } else {
+            CHECK(device.copies - copies == in_host(from) + 2 * in_host(to));
+          }
           device.synchronize(device.caller());
           CHECK(all_are(y, 7.0F));
           CHECK(run.last().where() == where);
@@ -158,6 +163,7 @@ TEST_CASE("what a path cannot use or a task cannot run is refused in a line", "[
 
 TEST_CASE("a failed call gives its memory back and leaves nothing under way", "[dispatch]") {
   test::fake_device device{7};
+  int failures = test::fake_task_link::drained;
   for (path const& where : {path{on::device{0}}, path{on::device{0}, "staged"}}) {
     auto const run = engine_on<always_engine>(device, choose::always{where});
     auto const x = array_in(device, memory_type::page_locked, 1000, 3.0F);
@@ -165,17 +171,37 @@ TEST_CASE("a failed call gives its memory back and leaves nothing under way", "[
     CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}, 0, 1000}); }),
                contains("the launch fails as asked for"));
     CHECK(device.live_bytes == 0);
+    CHECK(test::fake_task_link::drained == ++failures);
     for (int i = 1; i <= 2; ++i) {
       device.fail_copy_at = device.copies + i;
       CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}}); }),
                  contains("the copy fails as asked for"));
       CHECK(device.live_bytes == 0);
+      CHECK(test::fake_task_link::drained == ++failures);
     }
     device.fail_copy_at = 0;
     run(device.caller(), device_saxpy{{2.0F, x, y}});
     device.synchronize(device.caller());
     CHECK(y == std::vector<float>(1000, 7.0F));
   }
+}
+
+TEST_CASE("pieces of a failed call are not staged after it", "[dispatch]") {
+  test::fake_device device{7};
+  auto const run = engine_on<always_engine>(device, choose::always{{on::device{0}, "staged"}});
+  constexpr std::size_t size = std::size_t{1} << 20;  // 32 pieces
+  std::vector<float> const x(size, 3.0F);
+  auto const y = array_in(device, memory_type::page_locked, size, 1.0F);
+  for (int i = 0; i < 20; ++i) {
+    device.fail_copy_at = device.copies + 1 + i % 4;
+    CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}}); }),
+               contains("the copy fails as asked for"));
+    CHECK(device.live_bytes == 0);
+  }
+  device.fail_copy_at = 0;
+  run(device.caller(), device_saxpy{{2.0F, x, y}});
+  device.synchronize(device.caller());
+  CHECK(all_are(y, 7.0F));
 }
 
 TEST_CASE("8 threads call one engine, each with its own stream", "[dispatch]") {

@@ -79,6 +79,35 @@ TEST_CASE("what an engine cannot run is refused in a line", "[dispatch]") {
       contains("no path host{4}: there are host{1}, host{2}"));
 }
 
+TEST_CASE("a decision says what copies take, of which memory, and where to", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; }));
+  for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+    double const rate = memory == memory_type::pageable ? 1e10 : 5e10;
+    all.machine.links.push_back({"", dispatch::to::device, memory, 5e-6, rate, 0.05});
+    all.machine.links.push_back({"", dispatch::to::host, memory, 6e-6, rate, 0.05});
+  }
+  dispatch::costs const of{all};
+  auto known = dispatch::facts_of_size(100'000);
+  known.count = 2;
+  known.arrays[0] = {.bytes = 4e5, .way = dispatch::direction::in};
+  known.arrays[1] = {.bytes = 4e5, .way = dispatch::direction::inout};
+  auto const said = [&] {
+    dispatch::decision made{.chosen = of.best(known), .predictions = {}};
+    for (std::size_t i = 0; i < 3; ++i) { made.predictions.push_back(of.predict(i, known)); }
+    return made.describe();
+  };
+  // docs: decision
+  CHECK(said() ==
+        "host{4}: 32 us [31, 32]; host{1} 100 us [99, 101]; device{0} 147 us [142, 152], "
+        "of it 90 us to the device (pageable) and 46 us to the host (pageable)");
+  // docs: end
+  known.arrays[0].memory = memory_type::page_locked;
+  CHECK_THAT(said(), contains(" to the device (mixed) and 46 us to the host (pageable)"));
+  known.arrays[1].newest = 0;  // the host must fetch it first
+  CHECK_THAT(said(), contains("host{1} 146 us [143, 149], of it 46 us to the host (pageable)"));
+}
+
 TEST_CASE("the last decision is one of the calling thread and of this engine", "[dispatch]") {
   dispatch::engine const first{saxpy_costs()};
   dispatch::engine const second{saxpy_costs()};

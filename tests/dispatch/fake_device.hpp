@@ -8,6 +8,7 @@
 
 #include <assay/dispatch/device_call.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <stdexcept>
 #include <string_view>
@@ -30,6 +31,14 @@ class fake_task_link : public fake_link {
     return reinterpret_cast<dispatch::native_stream>(&current);
   }
   void require_launched() const {}
+  void require_shared(fake_stream) const {}
+  void drain(fake_stream of) const noexcept {
+    ++drained;
+    fake_link::drain(of);
+  }
+  using fake_link::drain;
+
+  static inline std::atomic<int> drained = 0;  ///< calls of `drain` for a stream
 
  private:
   fake_device* device_;

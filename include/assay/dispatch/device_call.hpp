@@ -2,10 +2,12 @@
 /// @file
 /// Internal to dispatch. A call on a device path: copies in, the task's `run`, copies back.
 ///
-/// `Link` has the calls of CUDA that a call needs; tests replace it by a simulated device. Beside
-/// the members of `transfer::cuda_link` it has `where(address)`, the `memory_place` of an address,
-/// `native(stream)`, the stream as tasks take it, and `require_launched()`, which throws if a
-/// kernel could not be launched.
+/// `Link` has the calls of CUDA that a call needs; tests replace it by a simulated device. It has
+/// the members of `transfer::cuda_link`, and these:
+/// - `where(address)` is the `memory_place` of an address.
+/// - `native(stream)` is the stream as tasks take it.
+/// - `require_launched()` throws if a kernel could not be launched.
+/// - `require_shared(stream)` throws if the handle names another stream on each thread.
 #pragma once
 
 #include <assay/core/memory_type.hpp>
@@ -91,6 +93,7 @@ class array_copies {
   }
 
   void stage(stream_type stream, std::span<crossing const> all, bool to_device) {
+    link_.require_shared(stream);
     std::lock_guard const lock{mutex_};  // `abandon` drops the pieces of all callers
     if (!stager_) {
       stager_ = std::make_unique<transfer::stager<Link>>(link_, transfer::staging{});

@@ -32,6 +32,12 @@ class task_link : public transfer::cuda_link {
   using cuda_link::cuda_link;
   memory_place where(void const* address) const { return memory_place_of(address); }
   native_stream native(stream_type of) const noexcept { return of.get(); }
+  void require_shared(stream_type of) const {
+    if (of.get() != cudaStreamPerThread) { return; }
+    throw std::invalid_argument(
+        "staged copies by several threads cannot use cudaStreamPerThread, which is another stream "
+        "on each: give a stream of your own");
+  }
   void require_launched() const { check(cudaGetLastError()); }
 };
 
