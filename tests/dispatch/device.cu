@@ -79,7 +79,7 @@ dispatch::costs const& the_costs() {
   static auto const costs = [] {
     auto const begin = now();
     auto found = measure::calibrate<device_saxpy>(
-        paths, {.sizes = {1, 1 << 22}, .budget_seconds = 4, .make = make()});
+        paths, {.sizes = {1, 1 << 22}, .budget_seconds = 3, .make = make()});
     std::cout << "calibration: " << now() - begin << " s\n";
     return found;
   }();
@@ -90,7 +90,7 @@ dispatch::costs const& the_costs() {
 class typed_array {
  public:
   typed_array(memory_type type, std::vector<float> const& values)
-      : type_(type), size_(values.size()), stream_(gpu) {
+      : type_(type), size_(values.size()) {
     auto const bytes = size_ * sizeof(float);
     if (type == memory_type::pageable) {
       own_.resize(size_);
@@ -123,7 +123,6 @@ class typed_array {
  private:
   memory_type type_;
   std::size_t size_;
-  stream stream_;
   std::vector<float> own_;
   float* data_ = nullptr;
 };

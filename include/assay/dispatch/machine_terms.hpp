@@ -87,17 +87,19 @@ class path_links {
     return total;
   }
 
+  /// True for arrays that are copied before a call.
   bool goes_in(array_fact const& each) const noexcept {
     return each.is_read() && each.newest != here_;
   }
+  /// True for arrays that are copied after a call.
   bool goes_back(array_fact const& each) const noexcept {
     return !on_host_ && each.is_written() && each.memory != memory_type::device;
   }
 
  private:
+  /// A line: `seconds` is where it meets the time without bytes, below 0 for some steep pieces.
   struct piece {
-    double from_bytes = 0;
-    double latency = std::numeric_limits<double>::infinity();
+    double seconds = std::numeric_limits<double>::infinity();
     double seconds_per_byte = 0;
     double spread = 0;
   };
@@ -105,19 +107,22 @@ class path_links {
   struct way {
     static constexpr std::size_t most = 6;
     std::array<piece, most> pieces{};
-    std::size_t last = 0;
+    std::array<double, most> from_bytes;  // infinite for pieces that are not there
+    std::size_t count = 0;
 
+    way() { from_bytes.fill(std::numeric_limits<double>::infinity()); }
     /// Pieces come in the order of their bytes; those beyond the most are left out.
     void add(link const& of) noexcept {
-      bool const first = pieces[0].latency == std::numeric_limits<double>::infinity();
-      if (!first && last + 1 == most) { return; }
-      if (!first) { ++last; }
-      pieces[last] = {of.from_bytes, of.latency_seconds, 1 / of.bytes_per_second, of.spread};
+      if (count == most) { return; }
+      double const per_byte = 1 / of.bytes_per_second;
+      pieces[count] = {of.latency_seconds - of.from_bytes * per_byte, per_byte, of.spread};
+      from_bytes[count++] = of.from_bytes;
     }
+    /// Without branches: the next size is as good as random.
     piece const& at(double bytes) const noexcept {
-      auto i = last;
-      while (i > 0 && bytes < pieces[i].from_bytes) { --i; }
-      return pieces[i];
+      std::size_t found = 0;
+      for (std::size_t i = 1; i < most; ++i) { found += bytes >= from_bytes[i] ? 1 : 0; }
+      return pieces[found];
     }
   };
   way& ways(to end, memory_type memory) noexcept {
@@ -126,7 +131,7 @@ class path_links {
   void add(copies::time& sum, array_fact const& each, to end) const noexcept {
     auto const& by =
         ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)].at(each.bytes);
-    double const seconds = by.latency + (each.bytes - by.from_bytes) * by.seconds_per_byte;
+    double const seconds = by.seconds + each.bytes * by.seconds_per_byte;
     sum.seconds += seconds;
     sum.half += seconds * by.spread;
   }
