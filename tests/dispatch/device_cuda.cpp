@@ -6,6 +6,7 @@
 #include "dispatch/saxpy.hpp"
 #include "folder.hpp"
 
+#include <assay/dispatch/crossover.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/measure/calibrate.hpp>
 

@@ -58,8 +58,8 @@ inline void require_reach(std::string_view task, path const& where, facts const&
   }
 }
 
-/// An array that crosses the link.
-struct crossing {
+/// An array that a call copies over the link.
+struct moved_array {
   std::byte* host = nullptr;
   std::byte* device = nullptr;
   std::size_t bytes = 0;
@@ -78,7 +78,7 @@ class array_copies {
 
   /// Copies all arrays one way, in the order of the stream. Blocks for staged arrays until the host
   /// is done with them, and for other pageable arrays as CUDA does.
-  void move(stream_type stream, std::span<crossing const> all, bool to_device, bool staged) {
+  void move(stream_type stream, std::span<moved_array const> all, bool to_device, bool staged) {
     bool pageable = false;
     for (auto const& each : all) { pageable = pageable || each.memory == memory_type::pageable; }
     if (staged && pageable) { return stage(stream, all, to_device); }
@@ -86,13 +86,13 @@ class array_copies {
   }
 
  private:
-  void copy(stream_type stream, crossing const& each, bool to_device) const {
+  void copy(stream_type stream, moved_array const& each, bool to_device) const {
     void* const to = to_device ? each.device : each.host;
     void const* const from = to_device ? each.host : each.device;
     link_.copy(stream, to, from, each.bytes);
   }
 
-  void stage(stream_type stream, std::span<crossing const> all, bool to_device) {
+  void stage(stream_type stream, std::span<moved_array const> all, bool to_device) {
     link_.require_shared(stream);
     std::lock_guard const lock{mutex_};  // `abandon` drops the pieces of all callers
     if (!stager_) {
@@ -171,9 +171,9 @@ requires has_device_run<T>
 void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
              typename Link::stream_type stream, Memory& memory, bool staged) {
   struct {
-    std::array<crossing, facts::max_arrays> all{};
+    std::array<moved_array, facts::max_arrays> all{};
     std::size_t count = 0;
-    std::span<crossing const> arrays() const { return {all.data(), count}; }
+    std::span<moved_array const> arrays() const { return {all.data(), count}; }
   } in, back;
   auto const& link = copies.link();
   [[maybe_unused]] auto const current = link.current();
@@ -195,8 +195,8 @@ void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
         pointer = data;
         return;
       }
-      crossing const made{reinterpret_cast<std::byte*>(data), temporary.take(bytes), bytes,
-                          fact.memory};
+      moved_array const made{reinterpret_cast<std::byte*>(data), temporary.take(bytes), bytes,
+                             fact.memory};
       pointer = made.device;
       if (fact.is_read()) { in.all[in.count++] = made; }
       if (fact.is_written()) { back.all[back.count++] = made; }

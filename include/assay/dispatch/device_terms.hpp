@@ -136,9 +136,9 @@ class link_meter {
     auto* const host =
         memory == memory_type::pageable ? pageable_.get() : static_cast<std::byte*>(locked_.get());
     auto* const device = static_cast<std::byte*>(device_.get());
-    crossing const all[] = {{host, device, bytes, memory},
-                            {host + most_bytes / 2, device + most_bytes / 2, bytes, memory}};
-    std::span<crossing const> const moved{all, static_cast<std::size_t>(copies)};
+    moved_array const all[] = {{host, device, bytes, memory},
+                               {host + most_bytes / 2, device + most_bytes / 2, bytes, memory}};
+    std::span<moved_array const> const moved{all, static_cast<std::size_t>(copies)};
     double const begin = now();
     if (in) { copies_.move(stream_, moved, true, staged); }
     check(cudaMemsetAsync(device, 0, sizeof(int), stream_.get()));
