@@ -54,8 +54,8 @@ template <class Memory, chooser C>
 requires memory_resource<Memory, ::cuda::stream_ref>
 engine(costs, Memory, C) -> engine<C, Memory>;
 
-/// Reads a file of `save` for a device: another device than that of the file is refused with
-/// `read_error`, as another CPU is, and so are paths on another number.
+/// Reads a file of `save` for a device. Throws `read_error` for a file of another device, and for
+/// one whose paths have another device number.
 inline costs load(std::string const& path, on::device place) {
   auto here = machine::host_environment({}, {});
   here.device = device_in_words(place);
@@ -83,7 +83,7 @@ class page_locked_store final : public arrays::host_array_store {
   std::vector<transfer::page_locked_block> blocks_;
 };
 
-/// A stream that outlives what is made after it.
+/// The stream of a calibration, as a base class: it is made before the bench and outlives it.
 struct owned_stream {
   explicit owned_stream(on::device place) : own(place) {}
   stream own;

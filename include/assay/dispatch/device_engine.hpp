@@ -32,9 +32,10 @@ class device_engine : public detail::deciding_engine<C> {
   /// only for arrays in pageable memory. A call whose arrays are all empty does nothing on a device
   /// path.
   ///
-  /// Throws `std::invalid_argument` for a task of another name, for counts that `require_work`
-  /// refuses, for a path that the task cannot run on, and for arrays in device memory that the path
-  /// cannot use. Exceptions of the task pass through; the stream is then drained.
+  /// Throws `std::invalid_argument` for a task of another name, and for counts that `require_work`
+  /// refuses. Throws the same for a path that the task cannot run on, and for arrays in device
+  /// memory that the path cannot use. Exceptions of the task pass through; the stream is then
+  /// drained.
   template <task T>
   void operator()(stream_type stream, T const& call) const {
     this->template require_task<T>();

@@ -92,14 +92,14 @@ concept has_device_run =
 template <class T>
 concept task = named<T> && has_work<T> && has_arrays<T> && has_host_run<T>;
 
-/// What is wrong with a device path of a task that has none.
+/// The message for a device path of a task without a second `run`.
 template <task T>
 std::string no_device_run(path const& where) {
   return std::string{T::name} + " cannot run on " + where.describe() +
          ": it has no run(cudaStream_t, pointers...) const with a pointer for each array";
 }
 
-/// What `measure::calibrate` needs of a device. <assay/dispatch/device.hpp> defines it.
+/// The device of a calibration. <assay/dispatch/device.hpp> defines the class.
 template <task T>
 class device_paths;
 
