@@ -78,7 +78,9 @@ TEST_CASE("the scale of intervals is the 9th of 9, the last of 10 and the 18th o
   CHECK(dispatch::conformal_scale(errors) == 10);
   for (int i = 11; i < 20; ++i) { errors.push_back(i); }
   CHECK(dispatch::conformal_scale(errors) == 18);
-  CHECK_THAT(message_of([] { dispatch::conformal_scale({1, 2}); }),
+  CHECK_THAT(message_of([] {
+               dispatch::conformal_scale({1, 2});
+             }),
              contains("2 held-out sizes: 9 or more"));
 }
 
@@ -241,4 +243,50 @@ TEST_CASE("a crossover is a region of sizes, never, always or several", "[dispat
   all.paths.push_back({.where = on::host{2}, .wrong = "element 5"});
   CHECK_THAT(message_of([&] { dispatch::find_crossover(costs{all}, on::host{4}, on::host{2}); }),
              contains("host{4} and host{2} both compute wrong results for saxpy"));
+}
+
+TEST_CASE("regions name the fastest path from size to size, and ties make none", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  auto const regions_with = [&](auto second) {
+    all.paths[1] = test::path_of(on::host{4}, second);
+    return dispatch::find_regions(costs{all});
+  };
+  auto const two = regions_with([](double n) { return 6e-6 + 0.25e-9 * n; });
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].path == 0);
+  CHECK(two[0].from.size == 0);
+  CHECK(two[1].path == 1);
+  auto const crossed = dispatch::find_crossover(costs{all}, on::host{1}, on::host{4});
+  CHECK(two[1].from.size == crossed.crossings[0].size);
+  CHECK(two[1].from.low == crossed.crossings[0].low);
+  CHECK(two[1].from.high == crossed.crossings[0].high);
+
+  auto const three =
+      regions_with([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.5 : 2.0); });
+  REQUIRE(three.size() == 3);
+  CHECK(three[1].path == 1);
+  CHECK(three[2].path == 0);
+  CHECK(three[1].from.size < three[2].from.size);
+  // A path that is faster by less than the interval, here at every second knot.
+  int knot = 0;
+  CHECK(regions_with([&](double n) {
+          return (++knot % 2 == 0 ? 0.999e-9 : 1.001e-9) * n;
+        }).size() == 1);
+  // The smallest size is a tie, and the second path is faster from there on.
+  auto const tie = regions_with([](double n) { return n < 2 ? 1.001e-9 : 0.5e-9 * n; });
+  REQUIRE(tie.size() == 1);
+  CHECK(tie[0].path == 1);
+  // The facts decide: over arrays elsewhere the device never wins.
+  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-6 + 1e-12 * n; }));
+  all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-6, 1e9, 0.01}};
+  auto const at = [](std::size_t n) {
+    auto known = dispatch::facts_of_size(n);
+    known.arrays[known.count++] = {.bytes = 4.0 * static_cast<double>(n)};
+    return known;
+  };
+  CHECK(dispatch::find_regions(costs{all}).back().path == 2);
+  CHECK(dispatch::find_regions(costs{all}, at).back().path != 2);
+
+  all.paths[0] = {.where = on::host{1}, .wrong = "element 3"};
+  CHECK(dispatch::find_regions(costs{all}).front().path != 0);
 }

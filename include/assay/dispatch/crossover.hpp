@@ -5,6 +5,7 @@
 
 #include <assay/dispatch/costs.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -39,25 +40,40 @@ struct crossover {
   }
   bool from_one_size_on() const noexcept { return crossings.size() == 1 && !second_wins_first; }
 
-  /// `host{4} is faster than host{1} from 12000 on [11000, 13000]`, or `never`, `always`.
-  std::string describe() const {
-    auto text = second.describe() + " and " + first.describe() + " differ at no size";
-    if (!known) { return text; }
-    text = second.describe() + " is faster than " + first.describe();
+  /// The sizes at which the second path is faster: `from 12000 on [11000, 13000]`, or `never`,
+  /// `always`, `at no size for sure`.
+  std::string sizes_of_second() const {
+    if (!known) { return "at no size for sure"; }
     if (crossings.empty()) {
-      return text + (second_wins_first ? " always" : " never") + (doubtful ? ", or nearly" : "");
+      return std::string{second_wins_first ? "always" : "never"} + (doubtful ? ", or nearly" : "");
     }
+    std::string text;
     bool second_wins = second_wins_first;
     for (auto const& each : crossings) {
       second_wins = !second_wins;
-      text += (&each == crossings.data() ? " " : ", ") +
-              std::string{second_wins ? "from " : "up to "} + detail::whole(each.size) +
-              (second_wins ? " on [" : " [") + detail::whole(each.low) + ", " +
-              detail::whole(each.high) + ']';
+      text += (text.empty() ? "" : ", ") + std::string{second_wins ? "from " : "up to "} +
+              detail::whole(each.size) + (second_wins ? " on [" : " [") + detail::whole(each.low) +
+              ", " + detail::whole(each.high) + ']';
     }
     return text;
   }
+  /// `host{4} is faster than host{1} from 12000 on [11000, 13000]`.
+  std::string describe() const {
+    if (!known) { return second.describe() + " and " + first.describe() + " differ at no size"; }
+    return second.describe() + " is faster than " + first.describe() + ' ' + sizes_of_second();
+  }
 };
+
+namespace detail {
+
+/// Half of the interval of the ratio of two times, in units of log2.
+inline double half_of_ratio(estimate const& t, estimate const& u) noexcept {
+  constexpr double from_90_to_95 = 1.4;  // 1.19 for normal errors; these have heavier tails
+  if (!std::isfinite(t.seconds) || !std::isfinite(u.seconds)) { return 0; }  // one is impossible
+  return from_90_to_95 * std::hypot(std::log2(t.high / t.seconds), std::log2(u.high / u.seconds));
+}
+
+}  // namespace detail
 
 /// The regions of sizes in which each of two paths wins, of calls with the facts `at(size)`.
 ///
@@ -77,7 +93,6 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
   }
   crossover found{.first = first, .second = second};
   constexpr int steps_per_octave = 32;
-  constexpr double from_90_to_95 = 1.4;  // 1.19 for normal errors; these have heavier tails
   double const smallest = sizes.front().size;
   double const growth = sizes.back().size / smallest;
   auto const steps = std::ceil(std::log2(growth) * steps_per_octave);
@@ -93,10 +108,7 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
     auto const t = of.predict(a, known).total;
     auto const u = of.predict(b, known).total;
     double const ratio = std::log2(t.seconds / u.seconds);  // above 0: the second path is faster
-    double const half = std::isinf(ratio)
-                            ? 0  // one path is impossible
-                            : from_90_to_95 * std::hypot(std::log2(t.high / t.seconds),
-                                                         std::log2(u.high / u.seconds));
+    double const half = detail::half_of_ratio(t, u);
     int const now = ratio > 0 ? 1 : -1;
     if (now != before) {
       sign_change = size;
@@ -116,6 +128,46 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
   found.doubtful = found.doubtful || flips > 1;
   if (found.known && before != winner) {
     found.crossings.push_back({sign_change, last_size, std::numeric_limits<double>::infinity()});
+  }
+  return found;
+}
+
+/// A range of sizes on which no path is faster for sure than this one, up to the next region.
+struct region {
+  std::size_t path = 0;  ///< its number in `costs::paths`
+  crossing from;         ///< all 0 in the first region
+};
+
+/// The regions of the calibrated sizes, in their order, of calls with the facts `at(size)`. A path
+/// keeps its region where another path is a little faster by the estimates alone.
+inline std::vector<region> find_regions(
+    costs const& of, std::function<facts(std::size_t)> const& at = facts_of_size) {
+  auto const measured = std::find_if(of.paths().begin(), of.paths().end(),
+                                     [](path_costs const& each) { return each.wrong.empty(); });
+  auto const& sizes = measured->knots;  // those of all paths
+  constexpr double steps_per_octave = 32;
+  double const growth = sizes.back().size / sizes.front().size;
+  auto const steps = std::ceil(std::log2(growth) * steps_per_octave);
+  std::vector<region> found;
+  for (double i = 0; i <= steps; ++i) {
+    double const size = std::round(sizes.front().size * std::pow(growth, i / steps));
+    auto const known = at(static_cast<std::size_t>(size));
+    auto const best = of.best(known);
+    if (found.empty()) { found.push_back({best, {}}); }
+    auto const last = found.back().path;
+    auto const t = of.predict(last, known).total;
+    auto const u = of.predict(best, known).total;
+    if (best == last || !(std::log2(t.seconds / u.seconds) > detail::half_of_ratio(t, u))) {
+      continue;
+    }
+    auto const both = find_crossover(of, of.paths()[last].where, of.paths()[best].where, at);
+    crossing border{size, 0, size};
+    for (auto const& each : both.crossings) {
+      if (each.high <= size) { border = each; }
+    }
+    bool const never_won = found.size() == 1 && border.low == 0;
+    if (never_won) { found.clear(); }
+    found.push_back({best, never_won ? crossing{} : border});
   }
   return found;
 }
