@@ -5,10 +5,12 @@
 
 #include <assay/measure/regret.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 
 using namespace assay;
 namespace choose = dispatch::choose;
@@ -89,4 +91,48 @@ TEST_CASE("the model beats its rivals on curves that no power law fits", "[measu
   CHECK(model / 50 < 0.02);
   CHECK(model < law);
   CHECK(model <= history);
+}
+
+TEST_CASE("the best threshold in hindsight is the best of all thresholds", "[measure]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  for (std::uint64_t m = 0; m < 5; ++m) {
+    test::synthetic_machine machine{stats::derive_seed(seed, m)};
+    auto const costs = machine.calibrated(seed + m);
+    auto timed =
+        timed_with([&](std::size_t p, double n) { return machine.truth[p](n); }, 3, 0.1, seed + m);
+    timed.calls.resize(40);
+    auto const time_of = [&](choose::threshold const& policy) {
+      auto const pick = policy.bound(costs);
+      double sum = 0;
+      for (auto const& each : timed.calls) {
+        auto const p = pick(each.known);
+        sum += each.halves[0][p] + each.halves[1][p];
+      }
+      return sum;
+    };
+    double least = std::numeric_limits<double>::infinity();
+    for (auto const& call : timed.calls) {
+      for (auto const& low : costs.paths()) {
+        for (auto const& high : costs.paths()) {
+          for (std::size_t more = 0; more < 2; ++more) {
+            least =
+                std::min(least, time_of({call.known.amount.size + more, low.where, high.where}));
+          }
+        }
+      }
+    }
+    CHECK(time_of(measure::best_threshold(timed, costs)) == Approx(least).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a threshold never names a wrong path", "[measure]") {
+  auto all = test::saxpy_measurements();
+  all.paths[1] = {.where = on::host{4}, .wrong = "element 3"};
+  auto const inf = std::numeric_limits<double>::infinity();
+  auto const timed =
+      timed_with([&](std::size_t p, double n) { return p == 0 ? 1e-9 * n : inf; }, 2, 0, 1);
+  auto const found = measure::best_threshold(timed, dispatch::costs{all});
+  CHECK(found.below == dispatch::path{on::host{1}});
+  CHECK(found.from == dispatch::path{on::host{1}});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `regret`: what a chooser's decisions cost against the best possible ones.
+/// `regret`: what a chooser's decisions cost against the best possible ones; `dispatch_study`: all
+/// that was measured about a task.
 #pragma once
 
 #include <assay/dispatch/choose.hpp>
@@ -127,6 +128,90 @@ regret judge(timed_calls const& timed, dispatch::costs const& of, C const& polic
   found.max = spread(1);
   found.noise_floor = best / least - 1;
   return found;
+}
+
+/// The best threshold in hindsight: it has the least time over the very calls that it is judged by.
+/// So no threshold that is set beforehand does better.
+inline dispatch::choose::threshold best_threshold(timed_calls const& timed,
+                                                  dispatch::costs const& of) {
+  auto calls = timed.calls;
+  std::sort(calls.begin(), calls.end(),
+            [](auto const& a, auto const& b) { return a.known.amount.size < b.known.amount.size; });
+  std::vector<std::vector<double>> before(of.paths().size());  // the time of all smaller calls
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    before[p].push_back(0);
+    for (auto const& each : calls) {
+      before[p].push_back(before[p].back() + each.halves[0][p] + each.halves[1][p]);
+    }
+  }
+  dispatch::choose::threshold best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t low = 0; low < before.size(); ++low) {
+    for (std::size_t high = 0; high < before.size(); ++high) {
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        auto const size = calls[i].known.amount.size;
+        bool const splits_equals = i > 0 && calls[i - 1].known.amount.size == size;
+        double const time = before[low][i] + before[high].back() - before[high][i];
+        if (splits_equals || !(time < least)) { continue; }
+        least = time;
+        best = {size, of.paths()[low].where, of.paths()[high].where};
+      }
+    }
+  }
+  return best;
+}
+
+/// Calls of one kind, such as those whose arrays are in pinned memory.
+struct call_kind {
+  std::string name;
+  std::function<dispatch::facts(std::size_t)> at = dispatch::facts_of_size;
+  timed_calls timed{};
+};
+
+/// All that is known of one task. Reports and charts show it.
+struct dispatch_study {
+  dispatch::costs of;
+  std::vector<call_kind> kinds{};
+
+  /// The calls of all kinds.
+  timed_calls all_calls() const {
+    timed_calls all;
+    for (auto const& each : kinds) {
+      all.calls.insert(all.calls.end(), each.timed.calls.begin(), each.timed.calls.end());
+    }
+    return all;
+  }
+};
+
+/// The regret of one chooser: of the calls of each kind, and of all calls.
+struct regret_row {
+  std::vector<regret> kinds;
+  regret all;
+};
+
+/// The regrets of the model and of its rivals: the history, the power law, the best threshold in
+/// hindsight, and each path for all calls.
+inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
+  namespace choose = dispatch::choose;
+  auto const all = study.all_calls();
+  std::vector<regret_row> rows;
+  if (all.calls.empty()) { return rows; }
+  auto const add = [&](auto const& policy) {
+    regret_row row;
+    for (auto const& each : study.kinds) {
+      row.kinds.push_back(judge(each.timed, study.of, policy));
+    }
+    row.all = judge(all, study.of, policy);
+    rows.push_back(std::move(row));
+  };
+  add(choose::by_model{});
+  add(choose::history{});
+  add(choose::power_law{});
+  add(best_threshold(all, study.of));
+  for (auto const& each : study.of.paths()) {
+    if (each.wrong.empty()) { add(choose::always{each.where}); }
+  }
+  return rows;
 }
 
 }  // namespace assay::measure
