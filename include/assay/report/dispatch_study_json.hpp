@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A `measure::dispatch_study` as JSON; needs nlohmann_json.
+#pragma once
+
+#include <assay/dispatch/crossover.hpp>
+#include <assay/measure/regret.hpp>
+#include <assay/report/json_values.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace assay::report {
+
+/// The knots of each path, the terms of the machine, and for each kind of calls the crossovers and
+/// the timed calls. Seconds; regrets as shares; null where a number is not finite.
+inline document to_json(measure::dispatch_study const& study) {
+  using detail::number;
+  auto const& all = study.of.measured();
+  auto const list = [](auto const& from, auto const& each) {
+    auto made = document::array();
+    for (auto const& one : from) { made.push_back(each(one)); }
+    return made;
+  };
+  auto const interval = [](double is, double low, double high) {
+    return document::array({number(is), number(low), number(high)});
+  };
+  auto const estimate = [&](dispatch::estimate const& of) {
+    return interval(of.seconds, of.low, of.high);
+  };
+  auto const regret = [](measure::regret const& of) {
+    return document{{"total", number(of.total)},
+                    {"p95", number(of.p95)},
+                    {"max", number(of.max)},
+                    {"noise_floor", number(of.noise_floor)}};
+  };
+  document made{{"task", all.task},
+                {"cpu", all.cpu},
+                {"cores", all.cores},
+                {"compiler", all.compiler},
+                {"started_at", all.started_at},
+                {"seed", all.seed},
+                {"held_out", all.held_out},
+                {"expected_regret", number(all.expected_regret)},
+                {"sync", estimate(all.machine.sync)}};
+  made["forks"] = list(all.machine.forks, [&](dispatch::fork const& each) {
+    return document{{"threads", each.threads}, {"seconds", estimate(each.cost)}};
+  });
+  made["links"] = list(all.machine.links, [&](dispatch::link const& each) {
+    return document{{"to", each.end == dispatch::to::device ? "device" : "host"},
+                    {"memory", in_words(each.memory)},
+                    {"transfer", each.transfer},
+                    {"latency_seconds", number(each.latency_seconds)},
+                    {"bytes_per_second", number(each.bytes_per_second)},
+                    {"spread", number(each.spread)}};
+  });
+  made["paths"] = list(all.paths, [&](dispatch::path_costs const& each) {
+    return document{
+        {"path", each.where.describe()},
+        {"wrong", each.wrong},
+        {"scale", number(each.scale)},
+        {"knots", list(each.knots, [](dispatch::knot const& at) {
+           return document::array({number(at.size), number(at.seconds), number(at.spread)});
+         })}};
+  });
+  made["kinds"] = list(study.kinds, [&](measure::call_kind const& kind) {
+    document of{{"name", kind.name}};
+    of["fastest"] = list(find_regions(study.of, kind.at), [&](dispatch::region const& each) {
+      return document{{"path", all.paths[each.path].where.describe()},
+                      {"from", interval(each.from.size, each.from.low, each.from.high)}};
+    });
+    of["crossovers"] = document::array();
+    for (auto const& first : all.paths) {
+      auto const& last = all.paths.back();
+      if (&first == &last || !first.wrong.empty() || !last.wrong.empty()) { continue; }
+      auto const found = find_crossover(study.of, first.where, last.where, kind.at);
+      of["crossovers"].push_back({{"first", first.where.describe()},
+                                  {"second", last.where.describe()},
+                                  {"second_is_faster", found.sizes_of_second()},
+                                  {"sizes", list(found.crossings, [&](auto const& each) {
+                                     return interval(each.size, each.low, each.high);
+                                   })}});
+    }
+    of["calls"] = list(kind.timed.calls, [&](measure::timed_calls::call const& call) {
+      return document{{"size", call.known.amount.size},
+                      {"halves", list(call.halves, [&](auto const& half) {
+                         return list(half, [](double each) { return number(each); });
+                       })}};
+    });
+    return of;
+  });
+  made["regrets"] = list(judge_choosers(study), [&](measure::regret_row const& row) {
+    return document{
+        {"chooser", row.all.chooser}, {"kinds", list(row.kinds, regret)}, {"all", regret(row.all)}};
+  });
+  return made;
+}
+
+}  // namespace assay::report
