@@ -191,9 +191,25 @@ class chart {
     over_ += words(left(at.x), top(at.y), 0, down, anchor, "note", text);
   }
 
+  /// The element as wide as its place on a page. Its id and those made of it must be unique there.
   std::string svg(std::string const& id) const;
+  /// The element for a file of SVG: all of it from `x` on, `width` pixels wide, its plot from `y`
+  /// on.
+  std::string svg_at(std::string const& id, int x, int y, int width) const;
 
  private:
+  /// The content of the element, and the pixels that labels need on the left.
+  struct drawing {
+    std::string content;
+    int margin = 0;
+  };
+  drawing drawn() const;
+  /// The begin of the element with these attributes, and its text alternative.
+  std::string begin(std::string const& id, std::string const& attributes) const {
+    return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
+           "\" aria-describedby=\"" + id + "-d\" " + attributes + "><desc id=\"" + id + "-d\">" +
+           escaped(description_) + "</desc>";
+  }
   static bool finite(place at) { return std::isfinite(at.x) && std::isfinite(at.y); }
   static std::string percent(double value) { return detail::hundredths(value) + "%"; }
   double left(double x) const { return 100 * std::clamp(x_.share(x), 0.0, 1.0); }
@@ -265,8 +281,7 @@ class chart {
   std::string under_, paths_, over_;  // in the order of painting
 };
 
-/// The element. Its id and those made of it must be unique in the page.
-inline std::string chart::svg(std::string const& id) const {
+inline chart::drawing chart::drawn() const {
   auto const ticks = ticks_of_y();
   int margin = 8;
   std::string grid;
@@ -293,19 +308,33 @@ inline std::string chart::svg(std::string const& id) const {
     grid += words(100, 100, 0, 34, "end", "unit", x_.label);
   }
   if (shown_.y) { grid += words(0, 0, -margin, -14, "start", "unit", y_.label); }
-  auto const framed = shown_.y ? margin : 0;
+  return {grid + under_ +
+              (paths_.empty() ? ""
+                              : "<svg class=\"box\" viewBox=\"0 0 1000 1000\" width=\"100%\" "
+                                "height=\"100%\" preserveAspectRatio=\"none\">" +
+                                    paths_ + "</svg>") +
+              over_ + "</svg>",
+          shown_.y ? margin : 0};
+}
+
+inline std::string chart::svg(std::string const& id) const {
+  auto const [content, margin] = drawn();
   auto const pixels = [](int value) { return std::to_string(value) + "px"; };
-  return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
-         "\" aria-describedby=\"" + id +
-         "-d\" style=\"margin:" + (shown_.y ? "30px 12px " : "0 0 ") + (shown_.x ? "42px " : "0 ") +
-         pixels(framed) + ";width:calc(100% - " + pixels(framed + (shown_.y ? 12 : 0)) +
-         ");height:" + pixels(height_) + "\"><desc id=\"" + id + "-d\">" + escaped(description_) +
-         "</desc>" + grid + under_ +
-         (paths_.empty() ? ""
-                         : "<svg class=\"box\" viewBox=\"0 0 1000 1000\" width=\"100%\" "
-                           "height=\"100%\" preserveAspectRatio=\"none\">" +
-                               paths_ + "</svg>") +
-         over_ + "</svg>";
+  return begin(id, "style=\"margin:" + std::string{shown_.y ? "30px 12px " : "0 0 "} +
+                       (shown_.x ? "42px " : "0 ") + pixels(margin) + ";width:calc(100% - " +
+                       pixels(margin + (shown_.y ? 12 : 0)) + ");height:" + pixels(height_) +
+                       "\"") +
+         content;
+}
+
+inline std::string chart::svg_at(std::string const& id, int x, int y, int width) const {
+  auto const [content, margin] = drawn();
+  auto const is = [](char const* name, int value) {
+    return std::string{name} + "=\"" + std::to_string(value) + "\" ";
+  };
+  return begin(id, is("x", x + margin) + is("y", y) + is("width", width - margin) +
+                       is("height", height_)) +
+         content;
 }
 
 }  // namespace assay::report
