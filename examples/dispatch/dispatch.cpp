@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a GPU pay, from which size on, and for data in which memory? Vector addition, reduction and
+// matrix products are calibrated on host threads and on a GPU. Prints the crossovers, and what the
+// decisions of the model and of its rivals cost on sizes that were held out.
+// Predicts for one H200 with 16 cores: over pageable memory the GPU never adds vectors or reduces
+// them faster, since each byte crosses the link once and is used once. Products of matrices pay
+// from 200 rows on if the matrices are on the GPU, from 350 if pinned, and from 900 if pageable.
+// assay-uses: cli
+// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --calls 4 --budget 1
+
+#include "options.hpp"
+#include "tasks.hpp"
+
+#include <matmul.hpp>  // of blas/ or of no_blas/
+
+#include <assay/core/device.hpp>
+#include <assay/machine/host_environment.hpp>
+#include <assay/measure/calibrate.hpp>
+#include <assay/measure/regret.hpp>
+#include <assay/page/crossover_chart.hpp>
+#include <assay/report/dispatch_study.hpp>
+#include <assay/report/dispatch_study_json.hpp>
+#include <assay/report/json.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+
+namespace {
+
+using all_tasks = decltype(std::tuple_cat(
+    std::tuple<examples::vector_add, examples::reduction<examples::reducer::one_pass>,
+               examples::reduction<examples::reducer::cub>>{},
+    examples::matmul_tasks{}));
+
+/// Calls `body` with the type of each task.
+template <class Body>
+void each_task(Body const& body) {
+  [&]<class... T>(std::type_identity<std::tuple<T...>>) {
+    (body(std::type_identity<T>{}), ...);
+  }(std::type_identity<all_tasks>{});
+}
+
+std::vector<std::string> names(bool peers) {
+  std::vector<std::string> all;
+  each_task([&]<class T>(std::type_identity<T>) {
+    if (peers || !T::is_peer) { all.emplace_back(T::name); }
+  });
+  return all;
+}
+
+/// The paths of a task, those on the host first.
+template <class T>
+std::vector<dispatch::path> paths_of(examples::dispatch_parameters const& given, bool on_device) {
+  std::vector<dispatch::path> all;
+  for (int const threads : given.threads) {
+    if (T::serves(on::host{threads})) { all.emplace_back(on::host{threads}); }
+  }
+  if (on_device) { all.emplace_back(on::device{given.device}); }
+  return all;
+}
+
+template <class T>
+measure::dispatch_study study(examples::dispatch_parameters const& given, bool on_device) {
+  auto const tell = [&](std::string const& what) {
+    if (!given.quiet) { std::cerr << T::name << ": " << what << std::endl; }
+  };
+  dispatch::size_range const sizes{
+      1, std::min(given.largest, given.quick ? T::largest_quick : T::largest)};
+  tell("calibration, " + report::fixed(given.budget_seconds, 1) + " s");
+  measure::dispatch_study found{
+      measure::calibrate<T>(paths_of<T>(given, on_device), {.sizes = sizes,
+                                                            .budget_seconds = given.budget_seconds,
+                                                            .make = T::make,
+                                                            .seed = given.seed})};
+  auto const add = [&](std::string const& name, auto at) {
+    tell(std::to_string(given.calls) + " held-out calls, arrays " + name);
+    measure::call_kind kind{name, at};
+    kind.timed = measure::time_calls<T>(
+        found.of, {.sizes = sizes,
+                   .count = given.calls,
+                   .make = T::make,
+                   .seed = stats::derive_seed(given.seed, found.kinds.size() + 1)});
+    found.kinds.push_back(std::move(kind));
+  };
+  add("resident", dispatch::facts_of_size);
+  return found;
+}
+
+int run(examples::dispatch_parameters const& given, std::string const& command_line) {
+  bool const on_device = !given.host && (given.device_named || device_count() > 0);
+  if (!on_device && !given.host) { std::cerr << "no GPU: host paths alone are measured\n"; }
+  if (on_device) { require_device(on::device{given.device}); }
+  auto where = machine::host_environment(ASSAY_COMMIT, command_line);
+  std::vector<measure::dispatch_study> all;
+  each_task([&]<class T>(std::type_identity<T>) {
+    if (std::ranges::count(given.tasks, T::name) > 0) { all.push_back(study<T>(given, on_device)); }
+  });
+
+  report::document json{{"schema", "assay.dispatch.1"},
+                        {"where", report::to_json(where)},
+                        {"blas", examples::host_blas::in_words()},
+                        {"seed", given.seed}};
+  std::ostringstream text;
+  text << where.host_cpu << ", " << where.host_threads << " threads; seed " << given.seed
+       << "\nBLAS: " << examples::host_blas::in_words() << '\n';
+  bool wrong = false;
+  for (auto const& each : all) {
+    text << '\n' << each.of.task() << '\n';
+    report::crossovers(text, each);
+    report::regrets(text, each);
+    json["tasks"].push_back(report::to_json(each));
+    for (auto const& path : each.of.paths()) { wrong = wrong || !path.wrong.empty(); }
+    if (given.csv.empty()) { continue; }
+    std::ostringstream rows;
+    report::csv::timed_calls(rows, each);
+    write_atomically(cli::beside(given.csv, each.of.task()), rows.str());
+  }
+  if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
+  if (!given.svg.empty()) { write_atomically(given.svg, report::crossover_svg(all)); }
+  if (!given.quiet) { std::cout << text.str(); }
+  return wrong ? cli::wrong_answer : cli::ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Does a GPU pay, from which size on, and for data in which memory?"};
+  examples::dispatch_options const options{app, names(true), names(false)};
+  return cli::guarded(
+      app, argc, argv, [&] { return run(options.read(), machine::command_line(argc, argv)); },
+      std::cout, std::cerr);
+}

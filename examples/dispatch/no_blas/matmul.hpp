@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Stands where `blas/matmul.hpp` does in a build without a CBLAS or cuBLAS.
+#pragma once
+
+#include <string>
+#include <tuple>
+
+namespace assay::examples {
+
+struct host_blas {
+  static std::string in_words() {
+    return "no BLAS with the C interface was found, and matmul is left out: install OpenBLAS and "
+           "build again";
+  }
+};
+
+using matmul_tasks = std::tuple<>;
+
+}  // namespace assay::examples

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "dispatch/dispatch.cu"
+
+#include <assay/arrays/device_arrays.cuh>
+#include <assay/core/stream.hpp>
+#include <assay/workload/matmul.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+using namespace assay;
+using namespace assay::examples;
+
+namespace {
+
+/// Runs a task over arrays in device memory at many sizes, twice at each: a kernel must leave its
+/// memory as it found it.
+template <class T>
+void check_device(std::uint64_t seed) {
+  stream const own{on::device{0}};
+  for (std::size_t const n : {1U, 2U, 3U, 31U, 1'009U, 4'096U, 65'537U, 1'000'003U, 1U << 24U}) {
+    setup arrays{std::make_shared<arrays::device_array_store>(on::device{0}, own, seed + n), seed};
+    auto const task = T::make(arrays, n);
+    for (int turn = 0; turn < 2; ++turn) {
+      arrays.poison();
+      REQUIRE(arrays.verify());  // poison is wrong
+      std::apply([&](auto const&... each) { task.run(own.get(), each.data.data()...); },
+                 task.arrays());
+      INFO("size " << n);
+      CHECK(arrays.verify() == std::nullopt);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tasks are right on a device") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  check_device<vector_add>(seed);
+  check_device<reduction<reducer::one_pass>>(seed);
+  check_device<reduction<reducer::cub>>(seed);
+}
+
+TEST_CASE("a reduction begins at any element") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const own{on::device{0}};
+  arrays::device_array_store store{on::device{0}, own, seed};
+  constexpr std::size_t n = 100'003;
+  setup on_host{std::make_shared<arrays::host_array_store>(seed), seed};
+  auto const all = reduction<reducer::one_pass>::make(on_host, n);
+  auto* const x = reinterpret_cast<float*>(store.allocate(n * sizeof(float)));
+  auto* const out = reinterpret_cast<moments*>(store.allocate(sizeof(moments)));
+  store.copy_in(x, all.x.data(), all.x.size_bytes());
+  for (std::size_t const first : {0U, 1U, 2U, 3U, 4U, 99'999U}) {
+    reduction<reducer::one_pass> const rest{all.x.subspan(first), all.out};
+    rest.run(on::host{1}, rest.x.data(), all.out.data());
+    rest.run(own.get(), x + first, out);
+    moments got;
+    store.copy_out(&got, out, sizeof got);
+    INFO("from element " << first);
+    CHECK(got == all.out[0]);
+  }
+}
+
+TEST_CASE("streams at the same time have memory of their own") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  constexpr std::size_t n = 1 << 20;
+  std::vector<std::unique_ptr<stream>> streams;
+  std::vector<setup> arrays;
+  std::vector<reduction<reducer::one_pass>> tasks;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    auto const& own = *streams.emplace_back(std::make_unique<stream>(on::device{0}));
+    arrays.emplace_back(std::make_shared<arrays::device_array_store>(on::device{0}, own, seed + i),
+                        seed + i);
+    tasks.push_back(reduction<reducer::one_pass>::make(arrays.back(), n));
+    check(cudaStreamSynchronize(own.get()));
+  }
+  for (int turn = 0; turn < 50; ++turn) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].run(streams[i]->get(), tasks[i].x.data(), tasks[i].out.data());
+    }
+  }
+  for (auto& each : arrays) { CHECK(each.verify() == std::nullopt); }
+}
+
+TEST_CASE("products by tiles are right on a device") {
+  stream const own{on::device{0}};
+  for (std::int64_t const n : {1, 5, 127, 500}) {
+    setup arrays{std::make_shared<arrays::device_array_store>(on::device{0}, own, 1), 1};
+    auto const all = workloads::matmul<float>{n, n, n, test::fresh_seed()}.arrays(arrays);
+    arrays.poison();
+    multiply_by_tiles(own.get(), static_cast<std::size_t>(n), all.a, all.b, all.c);
+    CHECK(arrays.verify() == std::nullopt);
+  }
+}

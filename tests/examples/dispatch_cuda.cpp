@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "cli/outcome.hpp"
+#include "dispatch/options.hpp"
+#include "dispatch/tasks.hpp"
+
+#include <assay/arrays/setup.hpp>
+
+#include <cstddef>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using namespace assay::examples;
+using test::contains;
+
+namespace {
+
+/// A task of a size with its arrays.
+template <class T>
+struct made_task {
+  setup arrays;
+  T task;
+  made_task(std::size_t n, std::uint64_t seed)
+      : arrays(std::make_shared<arrays::host_array_store>(seed), seed), task(T::make(arrays, n)) {}
+};
+
+/// Runs a task on host threads at many sizes; the message of the first wrong result.
+template <class T>
+void check_host(std::uint64_t seed) {
+  for (std::size_t const n : {1U, 2U, 3U, 31U, 1'009U, 2'048U, 16'384U, 65'537U, 262'147U}) {
+    made_task<T> made{n, seed + n};
+    CHECK(made.task.work().size == n);
+    for (int const threads : {1, 2, 3}) {
+      made.arrays.poison();
+      REQUIRE(made.arrays.verify());  // poison is wrong
+      dispatch::run_on_host(made.task, on::host{threads});
+      CHECK(made.arrays.verify() == std::nullopt);
+    }
+  }
+}
+
+std::optional<dispatch_parameters> parsed(std::vector<std::string> const& words,
+                                          test::outcome& seen) {
+  std::optional<dispatch_parameters> found;
+  seen = test::outcome_of(words, [&](int argc, auto argv, std::ostream& out, std::ostream& err) {
+    CLI::App app{"x"};
+    dispatch_options const options{app, {"vector_add", "reduction", "matmul"}, {"reduction"}};
+    return cli::guarded(
+        app, argc, argv,
+        [&] {
+          found = options.read();
+          return 0;
+        },
+        out, err);
+  });
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("tasks are right on host threads, at sizes that divide and at those that do not") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  check_host<vector_add>(seed);
+  check_host<reduction<reducer::one_pass>>(seed);
+}
+
+TEST_CASE("a wrong element of any field is found") {
+  made_task<reduction<reducer::one_pass>> made{10'000, 7};
+  auto& out = made.task.out[0];
+  dispatch::run_on_host(made.task, on::host{2});
+  REQUIRE(made.arrays.verify() == std::nullopt);
+  auto const right = out;
+  out.sum += 0x1p-17;  // one element of the least size
+  CHECK_THAT(made.arrays.verify().value(), contains(", expected "));
+  out = right;
+  out.least = -out.least;
+  CHECK(made.arrays.verify());
+  out = right;
+  out.most = 1;
+  CHECK(made.arrays.verify());
+
+  made_task<vector_add> sum{10'000, 7};
+  dispatch::run_on_host(sum.task, on::host{1});
+  sum.task.out[9'999] += 1;
+  CHECK_THAT(sum.arrays.verify().value(), contains("element 9999"));
+}
+
+TEST_CASE("facts have the bytes of each array, in its memory") {
+  made_task<vector_add> made{1000, 1};
+  auto const known = dispatch::facts_of(made.task);
+  auto const said = vector_add::facts_at(1000, memory_type::page_locked);
+  REQUIRE(known.count == said.count);
+  for (std::size_t i = 0; i < known.count; ++i) {
+    CHECK(known.arrays[i].bytes == said.arrays[i].bytes);
+    CHECK(known.arrays[i].way == said.arrays[i].way);
+    CHECK(said.arrays[i].memory == memory_type::page_locked);
+  }
+  using sums = reduction<reducer::cub>;
+  made_task<sums> other{1000, 1};
+  CHECK(dispatch::facts_of(other.task).arrays[1].bytes ==
+        sums::facts_at(1000, memory_type::pageable).arrays[1].bytes);
+}
+
+TEST_CASE("options of the dispatch experiment") {
+  test::outcome seen;
+  auto const usual = parsed({}, seen);
+  REQUIRE(usual);
+  CHECK(usual->tasks == std::vector<std::string>{"reduction"});
+  CHECK(usual->threads.front() == 1);
+  CHECK(usual->seed != 0);
+  auto const quick = parsed({"--quick", "--budget", "3", "--seed", "7"}, seen);
+  REQUIRE(quick);
+  CHECK(quick->budget_seconds == 3);
+  CHECK(quick->calls == 12);
+  CHECK(quick->seed == 7);
+
+  auto const refused = [&](std::vector<std::string> const& words) {
+    CHECK_FALSE(parsed(words, seen));
+    CHECK(seen.code == cli::bad_input);
+    CHECK(std::count(seen.err.begin(), seen.err.end(), '\n') == 1);
+    return seen.err;
+  };
+  CHECK_THAT(refused({"--tasks", "matmull"}),
+             contains("unknown task 'matmull': choose one of vector_add, reduction, matmul"));
+  CHECK_THAT(refused({"--threads", "0"}), contains("--threads 0: it must be between 1 and "));
+  CHECK_THAT(refused({"--threads", "5000"}), contains("--threads 5000"));
+  CHECK_THAT(refused({"--largest", "1"}), contains("--largest 1: it must be between 2 and "));
+  CHECK_THAT(refused({"--budget", "nan"}), contains("--budget nan"));
+  CHECK_THAT(refused({"--seed", "0"}), contains("'0' is not a seed"));
+  CHECK_THAT(refused({"--csv", "/no/such/folder/x.csv"}), contains("choose another path"));
+  CHECK_THAT(refused({"--svg", "--quick"}), contains("--svg"));
+  CHECK_THAT(refused({"--host", "--device", "0"}), contains("--host"));
+}
