@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target assay::blas, where a BLAS with the C interface is: to be linked by what includes cblas.h.
-# BLA_VENDOR and CMAKE_PREFIX_PATH choose one of several, as find_package(BLAS) describes. Used by the
-# build and by the installed package, which looks for BLAS on the machine that it is on.
+# The target assay::blas, where a BLAS with the C interface is: for programs that include cblas.h.
+# BLA_VENDOR and CMAKE_PREFIX_PATH choose one of several, as find_package(BLAS) describes.
 find_package(BLAS QUIET)
 if(BLAS_FOUND AND NOT TARGET assay::blas)
   find_path(ASSAY_CBLAS_INCLUDE_DIR cblas.h

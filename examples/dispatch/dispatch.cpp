@@ -4,7 +4,7 @@
 // decisions of the model and of its rivals cost on sizes that were held out.
 // Predicts for one H200 with 16 cores: over pageable memory the GPU never adds vectors or reduces
 // them faster, since each byte crosses the link once and is used once. Products of matrices pay
-// from 200 rows on if the matrices are on the GPU, from 350 if pinned, and from 900 if pageable.
+// from 200 rows on if the matrices are on the GPU, from 350 if page-locked, from 900 if pageable.
 // assay-uses: cli
 // assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --calls 4 --budget 1
 
@@ -14,6 +14,7 @@
 #include <matmul.hpp>  // of blas/ or of no_blas/
 
 #include <assay/core/device.hpp>
+#include <assay/dispatch/device.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/calibrate.hpp>
 #include <assay/measure/regret.hpp>
@@ -27,6 +28,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -83,17 +85,22 @@ measure::dispatch_study study(examples::dispatch_parameters const& given, bool o
                                                             .budget_seconds = given.budget_seconds,
                                                             .make = T::make,
                                                             .seed = given.seed})};
-  auto const add = [&](std::string const& name, auto at) {
+  auto const add = [&](std::string const& name, std::optional<memory_type> memory, auto at) {
     tell(std::to_string(given.calls) + " held-out calls, arrays " + name);
     measure::call_kind kind{name, at};
     kind.timed = measure::time_calls<T>(
         found.of, {.sizes = sizes,
                    .count = given.calls,
                    .make = T::make,
-                   .seed = stats::derive_seed(given.seed, found.kinds.size() + 1)});
+                   .seed = stats::derive_seed(given.seed, found.kinds.size() + 1),
+                   .memory = memory});
     found.kinds.push_back(std::move(kind));
   };
-  add("resident", dispatch::facts_of_size);
+  add("resident", std::nullopt, dispatch::facts_of_size);
+  if (!on_device) { return found; }
+  for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
+    add(in_words(memory), memory, [memory](std::size_t n) { return T::facts_at(n, memory); });
+  }
   return found;
 }
 
@@ -102,6 +109,7 @@ int run(examples::dispatch_parameters const& given, std::string const& command_l
   if (!on_device && !given.host) { std::cerr << "no GPU: host paths alone are measured\n"; }
   if (on_device) { require_device(on::device{given.device}); }
   auto where = machine::host_environment(ASSAY_COMMIT, command_line);
+  if (on_device) { where.device = device_in_words(on::device{given.device}); }
   std::vector<measure::dispatch_study> all;
   each_task([&]<class T>(std::type_identity<T>) {
     if (std::ranges::count(given.tasks, T::name) > 0) { all.push_back(study<T>(given, on_device)); }
@@ -112,8 +120,8 @@ int run(examples::dispatch_parameters const& given, std::string const& command_l
                         {"blas", examples::host_blas::in_words()},
                         {"seed", given.seed}};
   std::ostringstream text;
-  text << where.host_cpu << ", " << where.host_threads << " threads; seed " << given.seed
-       << "\nBLAS: " << examples::host_blas::in_words() << '\n';
+  text << (on_device ? where.device + "\n" : "") << where.host_cpu << ", " << where.host_threads
+       << " threads; seed " << given.seed << "\nBLAS: " << examples::host_blas::in_words() << '\n';
   bool wrong = false;
   for (auto const& each : all) {
     text << '\n' << each.of.task() << '\n';

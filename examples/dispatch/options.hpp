@@ -48,7 +48,7 @@ class dispatch_options {
     app.option_defaults()->always_capture_default();
     app.add_option("--tasks", given_.tasks, cli::joined(all_))->delimiter(',');
     app.add_option("--threads", given_.threads, "host threads of each host path")->delimiter(',');
-    app.add_option("--largest", given_.largest, "the largest size; matmul ends at 4096 rows");
+    app.add_option("--largest", given_.largest, "the largest size; matmul ends at 2048 rows");
     app.add_option("--budget", given_.budget_seconds, "seconds of calibration for each task");
     app.add_option("--calls", given_.calls, "held-out calls of each kind of memory");
     app.add_option("--seed", seed_, "repeats the inputs, sizes and order of a run");

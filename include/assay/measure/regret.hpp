@@ -16,6 +16,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,9 @@ struct stream_of_calls {
   std::size_t count = 200;
   std::function<T(setup& arrays, std::size_t size)> make;
   std::uint64_t seed = 0;  ///< 0 draws one
-  /// The memory of all arrays. Host paths are impossible for arrays in device memory.
-  memory_type memory = memory_type::pageable;
+  /// The memory of all arrays. Host paths are impossible for arrays in device memory. Without a
+  /// type, each path has the arrays in memory of its own, and calls need no copies.
+  std::optional<memory_type> memory = memory_type::pageable;
 };
 
 /// Times a stream of calls on all paths of the costs, each from its begin to its end with the
@@ -57,12 +59,13 @@ timed_calls time_calls(dispatch::costs const& of, stream_of_calls<T> const& opti
     paths.push_back(each.where);
   }
   detail::task_bench<T> bench{paths, options.make, seed};
-  bench.lie_in(options.memory);
+  bench.lie_in(options.memory.value_or(memory_type::device));
   timed_calls all;
   for (std::size_t i = 0; i < options.count; ++i) {
     bench.open(options.sizes.draw(random));
     auto& call = all.calls.emplace_back();
     call.known = bench.facts();
+    if (!options.memory) { call.known.count = 0; }
     auto const times = dispatch::detail::interleaved(bench, right, rounds, 0.2, random);
     for (std::size_t half = 0; half < 2; ++half) {
       call.halves[half].assign(paths.size(), std::numeric_limits<double>::infinity());

@@ -37,6 +37,7 @@ inline document to_json(measure::dispatch_study const& study) {
   };
   document made{{"task", all.task},
                 {"cpu", all.cpu},
+                {"device", all.device},
                 {"cores", all.cores},
                 {"compiler", all.compiler},
                 {"started_at", all.started_at},
@@ -51,6 +52,7 @@ inline document to_json(measure::dispatch_study const& study) {
     return document{{"to", each.end == dispatch::to::device ? "device" : "host"},
                     {"memory", in_words(each.memory)},
                     {"transfer", each.transfer},
+                    {"from_bytes", number(each.from_bytes)},
                     {"latency_seconds", number(each.latency_seconds)},
                     {"bytes_per_second", number(each.bytes_per_second)},
                     {"spread", number(each.spread)}};
