@@ -6,7 +6,7 @@
 // them faster, since each byte crosses the link once and is used once. Products of matrices pay
 // from 200 rows on if the matrices are on the GPU, from 350 if page-locked, from 900 if pageable.
 // assay-uses: cli
-// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --calls 4 --budget 1
+// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --calls 4 --training 4 --budget 3
 
 #include "options.hpp"
 #include "tasks.hpp"
@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -86,14 +87,18 @@ measure::dispatch_study study(examples::dispatch_parameters const& given, bool o
                                                             .make = T::make,
                                                             .seed = given.seed})};
   auto const add = [&](std::string const& name, std::optional<memory_type> memory, auto at) {
-    tell(std::to_string(given.calls) + " held-out calls, arrays " + name);
     measure::call_kind kind{name, at};
-    kind.timed = measure::time_calls<T>(
-        found.of, {.sizes = sizes,
-                   .count = given.calls,
-                   .make = T::make,
-                   .seed = stats::derive_seed(given.seed, found.kinds.size() + 1),
-                   .memory = memory});
+    auto const time = [&](char const* what, std::size_t count, std::uint64_t stream) {
+      tell(std::to_string(count) + ' ' + what + " calls, arrays " + name);
+      return measure::time_calls<T>(found.of, {.sizes = sizes,
+                                               .count = count,
+                                               .make = T::make,
+                                               .seed = stats::derive_seed(given.seed, stream),
+                                               .memory = memory});
+    };
+    auto const number = 2 * found.kinds.size() + 1;
+    kind.timed = time("held-out", given.calls, number);
+    if (given.training > 0) { kind.training = time("training", given.training, number + 1); }
     found.kinds.push_back(std::move(kind));
   };
   add("resident", std::nullopt, dispatch::facts_of_size);

@@ -28,7 +28,7 @@ struct dispatch_parameters {
   std::vector<int> threads;
   std::size_t largest = std::size_t{1} << 26;
   double budget_seconds = 5;
-  std::size_t calls = 200;
+  std::size_t calls = 200, training = 100;
   std::uint64_t seed = 0;
   int device = 0;
   bool device_named = false, host = false, quick = false, quiet = false;
@@ -51,6 +51,8 @@ class dispatch_options {
     app.add_option("--largest", given_.largest, "the largest size; matmul ends at 2048 rows");
     app.add_option("--budget", given_.budget_seconds, "seconds of calibration for each task");
     app.add_option("--calls", given_.calls, "held-out calls of each kind of memory");
+    app.add_option("--training", given_.training,
+                   "calls of each kind of memory that train the tree; 0: leave it out");
     app.add_option("--seed", seed_, "repeats the inputs, sizes and order of a run");
     app.add_flag("--quick", given_.quick, "smaller and shorter, to see that it works");
     device_ = app.add_option("--device", given_.device, "CUDA ordinal of the GPU");
@@ -75,6 +77,7 @@ class dispatch_options {
     if (of.quick) {
       if (app_.count("--budget") == 0) { of.budget_seconds = 2; }
       if (app_.count("--calls") == 0) { of.calls = 12; }
+      if (app_.count("--training") == 0) { of.training = 12; }
     }
     of.device_named = device_->count() != 0;
     of.seed = app_.count("--seed") == 0
@@ -87,6 +90,7 @@ class dispatch_options {
     cli::require_between("--largest", of.largest, std::size_t{2}, std::size_t{1} << 32);
     cli::require_between("--budget", of.budget_seconds, 0.01, 3600.0);
     cli::require_between("--calls", of.calls, std::size_t{1}, std::size_t{100'000});
+    cli::require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
     cli::require_output(of.json);
     cli::require_output(of.svg);
     for (auto const& each : of.tasks) {

@@ -4,13 +4,19 @@
 #include "dispatch/options.hpp"
 #include "dispatch/tasks.hpp"
 
+#include <matmul.hpp>
+
 #include <assay/arrays/setup.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 using namespace assay;
@@ -30,11 +36,12 @@ struct made_task {
 
 /// Runs a task on host threads at many sizes; the message of the first wrong result.
 template <class T>
-void check_host(std::uint64_t seed) {
-  for (std::size_t const n : {1U, 2U, 3U, 31U, 1'009U, 2'048U, 16'384U, 65'537U, 262'147U}) {
+void check_host(std::uint64_t seed, std::vector<std::size_t> const& sizes) {
+  for (auto const n : sizes) {
     made_task<T> made{n, seed + n};
     CHECK(made.task.work().size == n);
     for (int const threads : {1, 2, 3}) {
+      if (!T::serves(on::host{threads})) { continue; }
       made.arrays.poison();
       REQUIRE(made.arrays.verify());  // poison is wrong
       dispatch::run_on_host(made.task, on::host{threads});
@@ -65,8 +72,16 @@ std::optional<dispatch_parameters> parsed(std::vector<std::string> const& words,
 TEST_CASE("tasks are right on host threads, at sizes that divide and at those that do not") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
-  check_host<vector_add>(seed);
-  check_host<reduction<reducer::one_pass>>(seed);
+  std::vector<std::size_t> const sizes{1, 2, 3, 31, 1'009, 2'048, 16'384, 65'537, 262'147};
+  check_host<vector_add>(seed, sizes);
+  check_host<reduction<reducer::one_pass>>(seed, sizes);
+}
+
+TEST_CASE("products are right on host threads, where there is a BLAS") {
+  std::cout << host_blas::in_words() << '\n';
+  [&]<class... T>(std::type_identity<std::tuple<T...>>) {
+    (check_host<T>(1, {1, 2, 5, 31, 64, 127}), ...);
+  }(std::type_identity<matmul_tasks>{});
 }
 
 TEST_CASE("a wrong element of any field is found") {
@@ -117,6 +132,7 @@ TEST_CASE("options of the dispatch experiment") {
   REQUIRE(quick);
   CHECK(quick->budget_seconds == 3);
   CHECK(quick->calls == 12);
+  CHECK(quick->training == 12);
   CHECK(quick->seed == 7);
 
   auto const refused = [&](std::vector<std::string> const& words) {
@@ -131,6 +147,7 @@ TEST_CASE("options of the dispatch experiment") {
   CHECK_THAT(refused({"--threads", "5000"}), contains("--threads 5000"));
   CHECK_THAT(refused({"--largest", "1"}), contains("--largest 1: it must be between 2 and "));
   CHECK_THAT(refused({"--budget", "nan"}), contains("--budget nan"));
+  CHECK_THAT(refused({"--training", "-1"}), contains("--training"));
   CHECK_THAT(refused({"--seed", "0"}), contains("'0' is not a seed"));
   CHECK_THAT(refused({"--csv", "/no/such/folder/x.csv"}), contains("choose another path"));
   CHECK_THAT(refused({"--svg", "--quick"}), contains("--svg"));

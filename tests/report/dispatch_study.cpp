@@ -86,18 +86,32 @@ TEST_CASE("a record of CSV has the facts before a call and the times after it", 
       lines_of([](std::ostream& out) { report::csv::timed_calls(out, saxpy_study()); });
   REQUIRE(lines.size() == 5);
   CHECK(lines[0] ==
-        "before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
+        "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
         "before_bytes_out,after_first_host_1,after_second_host_1,after_first_host_4,"
         "after_second_host_4,after_best,chosen_by_model");
-  CHECK_THAT(lines[1], contains("resident,none,1000,12000,0,0,0,1e-06,1.5e-06,"));
+  CHECK_THAT(lines[1], contains("held_out,resident,none,1000,12000,0,0,0,1e-06,1.5e-06,"));
   CHECK(lines[1].ends_with(",host_1,host_1"));
   CHECK(lines[2].ends_with(",host_4,host_4"));
-  CHECK_THAT(lines[3], contains("pageable,pageable,1000,12000,0,12000,8000,"));
+  CHECK_THAT(lines[3], contains("held_out,pageable,pageable,1000,12000,0,12000,8000,"));
 
   auto impossible = saxpy_study();
   for (auto& half : impossible.kinds[0].timed.calls[0].halves) { half[0] = INFINITY; }
   auto const told = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, impossible); });
   CHECK_THAT(told[1], contains(",0,0,,,6.25e-06,6.25e-06,host_4,"));
+  auto trained = saxpy_study();
+  trained.kinds[0].training = trained.kinds[0].timed;
+  for (int i = 0; i < 2; ++i) {
+    for (auto const& call : trained.kinds[0].timed.calls) {
+      trained.kinds[0].training.calls.push_back(call);
+    }
+  }
+  auto const learned = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, trained); });
+  REQUIRE(learned.size() == 11);
+  CHECK(learned[0].ends_with(",chosen_by_model,chosen_by_tree"));
+  CHECK(learned[1].starts_with("training,resident,none,1000,"));
+  CHECK(learned[7].starts_with("held_out,resident,none,1000,"));
+  CHECK(learned[7].ends_with(",host_1,host_1,host_1"));
+  CHECK(learned[8].ends_with(",host_4,host_4,host_4"));
   using report::csv::detail::column_of;
   CHECK(column_of(dispatch::path{on::device{0}, "staged"}) == "device_0_staged");
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/dispatch/choose.hpp>
+#include <assay/dispatch/tree.hpp>
 #include <assay/measure/calibrate.hpp>
 #include <assay/stats/summary.hpp>
 
@@ -168,7 +169,8 @@ inline dispatch::choose::threshold best_threshold(timed_calls const& timed,
 struct call_kind {
   std::string name;
   std::function<dispatch::facts(std::size_t)> at = dispatch::facts_of_size;
-  timed_calls timed{};
+  timed_calls timed{};     ///< judges choosers
+  timed_calls training{};  ///< for choosers that learn from calls; may be empty
 };
 
 /// All that is known of one task. Reports and charts show it.
@@ -176,11 +178,27 @@ struct dispatch_study {
   dispatch::costs of;
   std::vector<call_kind> kinds{};
 
-  /// The calls of all kinds.
-  timed_calls all_calls() const {
+  /// The calls of all kinds that judge.
+  timed_calls all_calls() const { return joined(&call_kind::timed); }
+  /// The tree that the training calls of all kinds give; none where there are no such calls.
+  std::optional<dispatch::choose::tree> tree() const {
+    std::vector<dispatch::tree_row> rows;
+    for (auto const& each : joined(&call_kind::training).calls) {
+      auto& row = rows.emplace_back(dispatch::tree_row{each.known, each.halves[0]});
+      for (std::size_t p = 0; p < row.seconds.size(); ++p) { row.seconds[p] += each.halves[1][p]; }
+    }
+    if (rows.empty()) { return {}; }
+    std::vector<dispatch::path> paths;
+    for (auto const& each : of.paths()) { paths.push_back(each.where); }
+    return dispatch::train_tree(paths, rows);
+  }
+
+ private:
+  timed_calls joined(timed_calls call_kind::*which) const {
     timed_calls all;
     for (auto const& each : kinds) {
-      all.calls.insert(all.calls.end(), each.timed.calls.begin(), each.timed.calls.end());
+      auto const& some = (each.*which).calls;
+      all.calls.insert(all.calls.end(), some.begin(), some.end());
     }
     return all;
   }
@@ -192,8 +210,8 @@ struct regret_row {
   regret all;
 };
 
-/// The regrets of the model and of its rivals: the history, the power law, the best threshold in
-/// hindsight, and each path for all calls.
+/// The regrets of the model and of its rivals: the tree if there are training calls, the history,
+/// the power law, the best threshold in hindsight, and each path for all calls.
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();
@@ -208,6 +226,7 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
     rows.push_back(std::move(row));
   };
   add(choose::by_model{});
+  if (auto const tree = study.tree()) { add(*tree); }
   add(choose::history{});
   add(choose::power_law{});
   add(best_threshold(all, study.of));

@@ -110,39 +110,46 @@ inline std::string_view memory_of(dispatch::facts const& known) {
 
 }  // namespace detail
 
-/// One record per timed call. Columns `before_*` are known before a call, columns `after_*` are
-/// measured: the medians of both halves of the repetitions on each path, in seconds, and the path
-/// with the least sum of both. `chosen_by_model` is the choice of `choose::by_model`.
+/// One record per timed call: `set` is `training` or `held_out`. Columns `before_*` are known
+/// before a call, columns `after_*` are measured: the medians of both halves of the repetitions on
+/// each path, in seconds, and the path with the least sum of both. `chosen_by_model` and
+/// `chosen_by_tree` are the paths that choosers pick.
 inline void timed_calls(std::ostream& out, measure::dispatch_study const& study) {
   auto const& paths = study.of.paths();
-  out << "before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
+  out << "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
          "before_bytes_out";
   for (auto const& each : paths) {
     auto const name = detail::column_of(each.where);
     out << ",after_first_" << name << ",after_second_" << name;
   }
-  out << ",after_best,chosen_by_model\n";
-  for (auto const& kind : study.kinds) {
-    for (auto const& call : kind.timed.calls) {
-      auto const& known = call.known;
-      double in = 0, back = 0;
-      for (std::size_t i = 0; i < known.count; ++i) {
-        auto const& each = known.arrays[i];
-        in += each.is_read() ? each.bytes : 0;
-        back += each.is_written() ? each.bytes : 0;
-      }
-      fields(out, std::string_view{kind.name}, detail::memory_of(known), known.amount.size,
-             known.amount.bytes, known.amount.flops, in, back);
-      std::size_t best = 0;
-      auto const sum = [&](std::size_t p) { return call.halves[0][p] + call.halves[1][p]; };
-      for (std::size_t p = 0; p < paths.size(); ++p) {
-        out << ',';
-        fields(out, call.halves[0][p], call.halves[1][p]);
-        if (sum(p) < sum(best)) { best = p; }
-      }
-      out << ',' << detail::column_of(paths[best].where) << ','
-          << detail::column_of(study.of.choose(known)) << '\n';
+  auto const tree = study.tree();
+  out << ",after_best,chosen_by_model" << (tree ? ",chosen_by_tree\n" : "\n");
+  auto const add = [&](std::string_view set, std::string_view kind,
+                       measure::timed_calls::call const& call) {
+    auto const& known = call.known;
+    double in = 0, back = 0;
+    for (std::size_t i = 0; i < known.count; ++i) {
+      auto const& each = known.arrays[i];
+      in += each.is_read() ? each.bytes : 0;
+      back += each.is_written() ? each.bytes : 0;
     }
+    fields(out, set, kind, detail::memory_of(known), known.amount.size, known.amount.bytes,
+           known.amount.flops, in, back);
+    std::size_t best = 0;
+    auto const sum = [&](std::size_t p) { return call.halves[0][p] + call.halves[1][p]; };
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      out << ',';
+      fields(out, call.halves[0][p], call.halves[1][p]);
+      if (sum(p) < sum(best)) { best = p; }
+    }
+    out << ',' << detail::column_of(paths[best].where) << ','
+        << detail::column_of(study.of.choose(known));
+    if (tree) { out << ',' << detail::column_of(paths[tree->bound(study.of)(known)].where); }
+    out << '\n';
+  };
+  for (auto const& kind : study.kinds) {
+    for (auto const& call : kind.training.calls) { add("training", kind.name, call); }
+    for (auto const& call : kind.timed.calls) { add("held_out", kind.name, call); }
   }
 }
 
