@@ -6,7 +6,7 @@
 // them faster, since each byte crosses the link once and is used once. Products of matrices pay
 // from 200 rows on if the matrices are on the GPU, from 350 if page-locked, from 900 if pageable.
 // assay-uses: cli
-// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --calls 4 --training 4 --budget 3
+// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --budget 3
 
 #include "options.hpp"
 #include "tasks.hpp"

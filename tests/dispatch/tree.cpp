@@ -118,8 +118,8 @@ TEST_CASE("a tree learns the memory of the arrays beside the size", "[dispatch]"
   dispatch::costs const of{test::saxpy_measurements()};
   auto const tree = dispatch::train_tree({on::host{1}, on::host{4}}, rows);
   CHECK(cost_of(tree, of, rows) == 0);
-  CHECK(tree.leaves() == 2);
-  CHECK_THAT(tree.describe(), contains(" leaves}"));
+  CHECK(tree.leaves() <= 4);
+  CHECK_THAT(tree.describe(), contains("choose::tree{leaves="));
   auto const pick = tree.bound(of);
   CHECK(pick(facts_in(5000, memory_type::page_locked, 20'000)) == 1);
   CHECK(pick(facts_in(100, memory_type::page_locked, 400)) == 0);

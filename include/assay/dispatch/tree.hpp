@@ -25,20 +25,23 @@ struct tree_row {
   std::vector<double> seconds;
 };
 
-/// What a tree knows of a call: its size, and by the type of host memory the bytes that a call on a
-/// device copies in and back.
+/// What a tree knows of a call: its size, and the bytes that a call on a device copies in and back:
+/// of all arrays, and of those in pageable memory.
 struct tree_features {
   static constexpr std::size_t count = 5;
   std::array<double, count> values{};
 
   explicit tree_features(facts const& known) noexcept {
-    values[0] = static_cast<double>(known.amount.size);
+    auto& [size, in, back, pageable_in, pageable_back] = values;
+    size = static_cast<double>(known.amount.size);
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
       if (each.newest != array_fact::on_host) { continue; }
-      std::size_t const first = each.memory == memory_type::pageable ? 1 : 3;
-      values[first] += each.is_read() ? each.bytes : 0;
-      values[first + 1] += each.is_written() ? each.bytes : 0;
+      double const read = each.is_read() ? each.bytes : 0;
+      double const written = each.is_written() ? each.bytes : 0;
+      bool const pageable = each.memory == memory_type::pageable;
+      in += read, back += written;
+      pageable_in += pageable ? read : 0, pageable_back += pageable ? written : 0;
     }
   }
 };
@@ -60,9 +63,7 @@ struct tree {
 
   static constexpr std::string_view name = "choose::tree";
   std::size_t leaves() const noexcept { return (nodes.size() + 1) / 2; }
-  std::string describe() const {
-    return parameter_list{}.show(std::to_string(leaves()) + " leaves").after(name);
-  }
+  std::string describe() const { return parameter_list{}.show("leaves", leaves()).after(name); }
   bool operator==(tree const&) const = default;
 
   auto bound(costs const& of) const {

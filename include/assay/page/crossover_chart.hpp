@@ -88,15 +88,15 @@ inline cost_chart chart_of(measure::dispatch_study const& study, int height) {
     }
     made.picture.marks(marks, c);
   }
-  for (std::size_t k = 0; k < study.kinds.size(); ++k) {
-    auto const& kind = study.kinds[k];
+  std::vector<double> marked;  // borders between host paths are the same for each kind of calls
+  for (auto const& kind : study.kinds) {
     for (auto const& each : find_regions(study.of, kind.at)) {
-      if (each.from.size == 0) { continue; }
-      auto const own = std::find_if(curves.begin(), curves.end(), [&](cost_curve const& one) {
-        bool const on_host = study.of.paths()[each.path].where.host() != nullptr;
-        return one.path == each.path && (one.kind == &kind || (on_host && k == 0));
+      if (each.from.size == 0 || std::ranges::count(marked, each.from.size) > 0) { continue; }
+      marked.push_back(each.from.size);
+      bool const on_host = study.of.paths()[each.path].where.host() != nullptr;
+      auto const own = std::ranges::find_if(curves, [&](cost_curve const& one) {
+        return one.path == each.path && (on_host || one.kind == &kind);
       });
-      if (own == curves.end()) { continue; }  // a border between host paths is there once
       auto const style = static_cast<std::size_t>(own - curves.begin());
       double const at =
           study.of.seconds(each.path, kind.at(static_cast<std::size_t>(each.from.size)));
