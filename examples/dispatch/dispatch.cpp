@@ -2,9 +2,10 @@
 // Does a GPU pay, from which size on, and for data in which memory? Vector addition, reduction and
 // matrix products are calibrated on host threads and on a GPU. Prints the crossovers, and what the
 // decisions of the model and of its rivals cost on sizes that were held out.
-// Predicts for one H200 with 16 cores: over pageable memory the GPU never adds vectors or reduces
-// them faster, since each byte crosses the link once and is used once. Products of matrices pay
-// from 200 rows on if the matrices are on the GPU, from 350 if page-locked, from 900 if pageable.
+// Predicts for one H200 with 16 cores: over pageable memory the GPU never adds or reduces vectors
+// faster, since each byte crosses the link and is used once. Products of matrices on the GPU pay
+// from 200 rows on. From 350 rows on they pay in page-locked memory, and from 900 in pageable.
+//
 // assay-uses: cli
 // assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --budget 3
 

@@ -25,7 +25,7 @@
 
 namespace assay::examples {
 
-/// The facts of a call whose arrays are all in one type of host memory.
+/// The facts of a call with all arrays in one type of host memory.
 inline dispatch::facts facts_in(memory_type memory, dispatch::work amount,
                                 std::initializer_list<dispatch::array_fact> arrays) {
   dispatch::facts known{.amount = amount};

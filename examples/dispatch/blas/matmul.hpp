@@ -24,7 +24,7 @@
 
 namespace assay::examples {
 
-/// The CBLAS of this program. Its number of threads is that of the whole process.
+/// The CBLAS of this program. The whole process has one number of threads for it.
 struct host_blas {
   std::string name;
   void (*set_threads)(int) = nullptr;  ///< null where the library runs on one thread
