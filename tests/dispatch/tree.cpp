@@ -136,11 +136,17 @@ TEST_CASE("a leaf of a tree has several rows, and no impossible path", "[dispatc
     rows.push_back({dispatch::facts_of_size(size), {1, size == 5 ? 0.1 : 2.0, inf}});
   }
   std::vector<dispatch::path> const paths{on::host{1}, on::host{4}, on::host{2}};
-  CHECK(dispatch::train_tree(paths, rows, {.fewest = 1}).leaves() == 3);
-  auto const usual = dispatch::train_tree(paths, rows);
-  for (auto const& each : usual.nodes) {
-    if (each.feature == dispatch::choose::tree::node::leaf) { CHECK(each.other != 2); }
-  }
+  auto all = test::saxpy_measurements();
+  all.paths.push_back(test::path_of(on::host{2}, [](double n) { return 1e-9 * n; }));
+  dispatch::costs const of{all};
+  auto const count = [&](std::size_t fewest, std::size_t path) {
+    auto const pick = dispatch::train_tree(paths, rows, {.fewest = fewest}).bound(of);
+    return std::count_if(rows.begin(), rows.end(),
+                         [&](tree_row const& each) { return pick(each.known) == path; });
+  };
+  CHECK(count(1, 1) == 1);
+  CHECK(count(3, 1) == 3);
+  CHECK(count(3, 2) == 0);
   CHECK(dispatch::train_tree(paths, rows, {.fewest = 7}).leaves() == 1);
 }
 
