@@ -70,6 +70,7 @@ std::vector<dispatch::path> paths_of(examples::dispatch_parameters const& given,
   for (int const threads : given.threads) {
     if (T::serves(on::host{threads})) { all.emplace_back(on::host{threads}); }
   }
+  if (all.empty()) { all.emplace_back(on::host{1}); }
   if (on_device) { all.emplace_back(on::device{given.device}); }
   return all;
 }

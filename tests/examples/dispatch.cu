@@ -24,6 +24,7 @@ template <class T>
 void check_device(std::uint64_t seed) {
   stream const own{on::device{0}};
   for (std::size_t const n : {1U, 2U, 3U, 31U, 1'009U, 4'096U, 65'537U, 1'000'003U, 1U << 24U}) {
+    if (test::small() && n > 100'000) { continue; }
     setup arrays{std::make_shared<arrays::device_array_store>(on::device{0}, own, seed + n), seed};
     auto const task = T::make(arrays, n);
     for (int turn = 0; turn < 2; ++turn) {
@@ -72,7 +73,7 @@ TEST_CASE("a reduction begins at any element") {
 TEST_CASE("streams at the same time have memory of their own") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
-  constexpr std::size_t n = 1 << 20;
+  std::size_t const n = test::small() ? 1 << 14 : 1 << 20;
   std::vector<std::unique_ptr<stream>> streams;
   std::vector<setup> arrays;
   std::vector<reduction<reducer::one_pass>> tasks;
@@ -83,7 +84,7 @@ TEST_CASE("streams at the same time have memory of their own") {
     tasks.push_back(reduction<reducer::one_pass>::make(arrays.back(), n));
     check(cudaStreamSynchronize(own.get()));
   }
-  for (int turn = 0; turn < 50; ++turn) {
+  for (int turn = 0; turn < (test::small() ? 5 : 50); ++turn) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       tasks[i].run(streams[i]->get(), tasks[i].x.data(), tasks[i].out.data());
     }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,15 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
       CHECK(std::isfinite(costs.seconds(1, each.known)));
     }
   }
+  // Arrays at home: no path is impossible, and none copies.
+  auto const at_home = measure::time_calls<device_saxpy>(
+      costs, {.sizes = {1, 2000}, .count = 5, .make = make(), .memory = std::nullopt});
+  for (auto const& each : at_home.calls) {
+    CHECK(each.known.count == 0);
+    CHECK(each.known.amount.bytes > 0);
+    for (std::size_t p = 0; p < 3; ++p) { CHECK(std::isfinite(each.halves[0][p])); }
+    CHECK(std::isfinite(costs.seconds(0, each.known)));
+  }
   CHECK(the_device().live_bytes == 0);
 }
 
@@ -103,8 +113,9 @@ TEST_CASE("a device path that leaves elements out is found, and is not chosen", 
 
 TEST_CASE("paths that a calibration cannot run have one line", "[measure]") {
   auto const refused = [](std::vector<path> const& paths) {
-    return message_of(
-        [&] { calibrate<device_saxpy>(paths, {.sizes = {1, 2000}, .make = make()}); });
+    return message_of([&] {
+      calibrate<device_saxpy>(paths, {.sizes = {1, 2000}, .make = make()});
+    });
   };
   CHECK_THAT(refused({on::device{0}, on::device{1}}), contains("are two devices"));
   CHECK_THAT(refused({{on::device{0}, "pinned"}}), contains("there is no such transfer"));
