@@ -47,6 +47,7 @@
 #include <assay/dispatch/path.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
+#include <assay/dispatch/tree.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/streaming_copy.hpp>
 #include <assay/host/worker_team.hpp>
@@ -100,6 +101,7 @@
 #include <assay/pool/size_class.hpp>
 #include <assay/pool/slab_heap.hpp>
 #include <assay/report/csv.hpp>
+#include <assay/report/dispatch_study.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/headline.hpp>
