@@ -67,14 +67,16 @@ TEST_CASE("crossovers are told for each path and each kind of calls", "[report]"
 TEST_CASE("regrets are told for each chooser and each kind of calls", "[report]") {
   auto const lines = lines_of([](std::ostream& out) { report::regrets(out, saxpy_study()); });
   REQUIRE(lines.size() == 8);
-  CHECK_THAT(lines[0], contains("resident  pageable    all    p95    max"));
+  CHECK_THAT(lines[0], contains("resident  pageable    all  p95 from 2 us    max"));
   CHECK_THAT(lines[1], contains("by_model "));
   CHECK_THAT(lines[4], contains("threshold{1000000, host{1}, host{4}}"));
   // host{1} takes 1 ms and 1.5 ms where host{4} takes 0.256 ms, so 2.5 ms against 0.512 ms, and the
   // small calls add the same 2.5 us to both.
   auto const row = lines[5];
   CHECK_THAT(row, contains("always{host{1}}"));
-  CHECK_THAT(row, contains("386.4     386.4  386.4"));
+  CHECK_THAT(
+      row,
+      contains("386.4     386.4  386.4          388.3  388.3"));  // from 2 us on: 2.5 / 0.512 - 1
   CHECK_THAT(lines[7], contains("noise floor"));
   auto nothing = saxpy_study();
   nothing.kinds.clear();
@@ -128,4 +130,9 @@ TEST_CASE("JSON has the knots, the crossovers, the calls and the regrets", "[rep
   CHECK(kind["calls"][1]["halves"][1][0] == Approx(1.5e-3));
   CHECK(made["regrets"][4]["chooser"] == "choose::always{host{1}}");
   CHECK(made["regrets"][4]["all"]["total"] == Approx(3.864).epsilon(1e-3));
+  CHECK(made["regrets"][4]["from_2_us"]["max"] == Approx(3.883).epsilon(1e-3));
+  auto brief = saxpy_study();
+  for (auto& kind : brief.kinds) { kind.timed.calls.pop_back(); }
+  CHECK(report::to_json(brief)["regrets"][0]["from_2_us"].is_null());
+  CHECK(lines_of([&](std::ostream& out) { report::regrets(out, brief); })[1].ends_with("-    -"));
 }

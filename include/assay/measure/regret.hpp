@@ -204,10 +204,12 @@ struct dispatch_study {
   }
 };
 
-/// The regret of one chooser: of the calls of each kind, and of all calls.
+/// The regret of one chooser: of the calls of each kind, of all calls, and of all calls that take
+/// 2 us or more on their fastest path. A choice is a small part of those.
 struct regret_row {
   std::vector<regret> kinds;
   regret all;
+  std::optional<regret> longer{};  ///< none where there are no such calls
 };
 
 /// The regrets of the model and of its rivals: the tree if there are training calls, the history,
@@ -215,6 +217,12 @@ struct regret_row {
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();
+  auto longer = all;
+  std::erase_if(longer.calls, [](timed_calls::call const& each) {
+    auto const& [first, second] = each.halves;
+    return std::min(*std::min_element(first.begin(), first.end()),
+                    *std::min_element(second.begin(), second.end())) < 2e-6;
+  });
   std::vector<regret_row> rows;
   if (all.calls.empty()) { return rows; }
   auto const add = [&](auto const& policy) {
@@ -223,6 +231,7 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
       row.kinds.push_back(judge(each.timed, study.of, policy));
     }
     row.all = judge(all, study.of, policy);
+    if (!longer.calls.empty()) { row.longer = judge(longer, study.of, policy); }
     rows.push_back(std::move(row));
   };
   add(choose::by_model{});

@@ -59,13 +59,14 @@ inline void crossovers(std::ostream& out, measure::dispatch_study const& study) 
   }
 }
 
-/// The regret of each chooser by the kind of calls.
+/// The total regret of each chooser by the kind of calls, and the regret of single calls of 2 us
+/// and more.
 inline void regrets(std::ostream& out, measure::dispatch_study const& study) {
   auto const rows = judge_choosers(study);
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
   for (auto const& kind : study.kinds) { head.push_back(kind.name); }
-  for (auto const* each : {"all", "p95", "max"}) { head.emplace_back(each); }
+  for (auto const* each : {"all", "p95 from 2 us", "max"}) { head.emplace_back(each); }
   table shown{head};
   auto const share = [](double value) { return fixed(100 * value, 1); };
   auto const add = [&](std::string name, measure::regret_row const& row, auto const& total) {
@@ -77,8 +78,8 @@ inline void regrets(std::ostream& out, measure::dispatch_study const& study) {
   for (auto const& each : rows) {
     auto cells = add(each.all.chooser.substr(std::string_view{"choose::"}.size()), each,
                      [](auto const& of) { return of.total; });
-    cells.push_back(share(each.all.p95));
-    cells.push_back(share(each.all.max));
+    cells.push_back(each.longer ? share(each.longer->p95) : "-");
+    cells.push_back(each.longer ? share(each.longer->max) : "-");
     shown.add(std::move(cells));
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));

@@ -93,8 +93,10 @@ inline document to_json(measure::dispatch_study const& study) {
     return of;
   });
   made["regrets"] = list(judge_choosers(study), [&](measure::regret_row const& row) {
-    return document{
-        {"chooser", row.all.chooser}, {"kinds", list(row.kinds, regret)}, {"all", regret(row.all)}};
+    return document{{"chooser", row.all.chooser},
+                    {"kinds", list(row.kinds, regret)},
+                    {"all", regret(row.all)},
+                    {"from_2_us", row.longer ? regret(*row.longer) : document(nullptr)}};
   });
   return made;
 }
