@@ -17,7 +17,7 @@
 namespace assay::dispatch {
 
 /// A size from which the other path wins, with its interval.
-struct border {
+struct crossing {
   double size = 0;
   double low = 0;
   double high = 0;
@@ -30,7 +30,7 @@ struct crossover {
   bool known = false;              ///< one path wins at one size or more
   bool second_wins_first = false;  ///< the second path is faster at the smallest size
   bool doubtful = false;           ///< somewhere the estimates cross, and their intervals do not
-  std::vector<border> crossings{};
+  std::vector<crossing> crossings{};
 
   bool never() const noexcept {
     return known && !doubtful && crossings.empty() && !second_wins_first;
@@ -135,7 +135,7 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
 /// A range of sizes on which no path is faster for sure than this one, up to the next region.
 struct region {
   std::size_t path = 0;  ///< its number in `costs::paths`
-  border from;           ///< all 0 in the first region
+  crossing from;         ///< all 0 in the first region
 };
 
 /// The regions of the calibrated sizes, in their order, of calls with the facts `at(size)`. A path
@@ -161,13 +161,13 @@ inline std::vector<region> find_regions(
       continue;
     }
     auto const both = find_crossover(of, of.paths()[last].where, of.paths()[best].where, at);
-    border first{size, 0, size};
+    crossing first{size, 0, size};
     for (auto const& each : both.crossings) {
       if (each.high <= size) { first = each; }
     }
     bool const never_won = found.size() == 1 && first.low == 0;
     if (never_won) { found.clear(); }
-    found.push_back({best, never_won ? border{} : first});
+    found.push_back({best, never_won ? crossing{} : first});
   }
   return found;
 }
