@@ -106,7 +106,8 @@ inline cost_chart chart_of(measure::dispatch_study const& study, int height) {
       if (each.from.low > 0) { border.x_low = each.from.low, border.x_high = each.from.high; }
       made.picture.rule_x(each.from.size, "analysis");
       made.picture.marks({border}, style);
-      made.picture.note({each.from.size, at}, size);
+      // Numbers of both kinds of borders may be close: they stand on both sides of the curves.
+      made.picture.note({each.from.size, at}, size, on_host ? "start" : "end", on_host ? 18 : -9);
     }
   }
   return made;
