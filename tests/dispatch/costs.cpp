@@ -78,9 +78,7 @@ TEST_CASE("the scale of intervals is the 9th of 9, the last of 10 and the 18th o
   CHECK(dispatch::conformal_scale(errors) == 10);
   for (int i = 11; i < 20; ++i) { errors.push_back(i); }
   CHECK(dispatch::conformal_scale(errors) == 18);
-  CHECK_THAT(message_of([] {
-               dispatch::conformal_scale({1, 2});
-             }),
+  CHECK_THAT(message_of([] { dispatch::conformal_scale({1, 2}); }),
              contains("2 held-out sizes: 9 or more"));
 }
 

@@ -113,9 +113,8 @@ TEST_CASE("a device path that leaves elements out is found, and is not chosen", 
 
 TEST_CASE("paths that a calibration cannot run have one line", "[measure]") {
   auto const refused = [](std::vector<path> const& paths) {
-    return message_of([&] {
-      calibrate<device_saxpy>(paths, {.sizes = {1, 2000}, .make = make()});
-    });
+    return message_of(
+        [&] { calibrate<device_saxpy>(paths, {.sizes = {1, 2000}, .make = make()}); });
   };
   CHECK_THAT(refused({on::device{0}, on::device{1}}), contains("are two devices"));
   CHECK_THAT(refused({{on::device{0}, "pinned"}}), contains("there is no such transfer"));

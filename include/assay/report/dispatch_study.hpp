@@ -94,8 +94,7 @@ namespace detail {
 inline std::string column_of(dispatch::path const& of) {
   auto text = of.describe();
   std::erase(text, '}');
-  std::ranges::replace_if(
-      text, [](char each) { return each == '{' || each == '/'; }, '_');
+  std::ranges::replace_if(text, [](char each) { return each == '{' || each == '/'; }, '_');
   return text;
 }
 
