@@ -215,6 +215,13 @@ TEST_CASE("Two pipelines that are the same differ in little, and it says that it
   found.findings[0].effect = {1.001, 0.99, 1.01};
   auto const why = explain(control, control, found, {.count = false});
   if (!traced(why)) { return; }
+  CHECK(why.changes.pairs == 12);
+  CHECK(why.changes.confidence > 0.9);
+  for (auto const& each : why.changes.changes) {
+    CHECK(each.delta.low <= each.delta_ns());
+    CHECK(each.delta_ns() <= each.delta.high);
+  }
+  CHECK_THAT(printed(why), contains("not distinguishable from zero") && !contains(" % of the"));
   CHECK_THAT(printed(why), contains("That may be none at all"));
   CHECK(why.control.trace.kernels.size() == why.variant.trace.kernels.size());
 }

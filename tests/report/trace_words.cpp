@@ -103,7 +103,8 @@ TEST_CASE("what changed is told by share, devices before the host") {
   auto const other = joined(report::sentences(difference({control}, {variant}, 500), 1));
   CHECK_THAT(other,
              contains("These sum up to +1.100 us, by which the traced runs differ: tracing itself "
-                      "added +600.0 ns (120 % of the difference)"));
+                      "added +600.0 ns.") &&
+                 !contains("120 %"));
   CHECK_THAT(other, !contains("kernel k"));
   CHECK_NOTHROW(report::sentences(difference({control}, {control}, 0)));
 }

@@ -31,7 +31,8 @@ namespace assay::trace {
 
 /// Options of an explanation.
 struct explain_options {
-  int batches = 5;    ///< traced batches of each variant, in turn; the median one is used
+  int batches = 12;   ///< traced batches of each variant, in turn; from `fewest_pairs` on, reasons
+                      ///< have intervals
   bool count = true;  ///< reads hardware counters of a batch of each, and of its kernels
   metric_set metrics = metric_sets::core();  ///< metrics of the batch; `deep` runs it several times
   recorder_options recording = {};
@@ -66,14 +67,17 @@ class opened_variants {
     for (auto const& each : run_) { each(); }
   }
 
-  /// The trace of a batch of each: the warm recordings take turns, and the trace of median length
-  /// is taken.
-  std::array<model, 2> record() const {
+  /// Records warm batches of both, in pairs that begin with either variant in turn, so that a drift
+  /// favours neither. Each side gets the breakdowns of all its batches, and the trace of median
+  /// length.
+  void record(std::array<variant_evidence*, 2> const& into) const {
     using entry = std::pair<std::int64_t, model>;
     std::array<std::vector<entry>, 2> all;
     for (int batch = 0; batch < chosen_.batches; ++batch) {
-      for (std::size_t i = 0; i < 2; ++i) {
+      for (int turn = 0; turn < 2; ++turn) {
+        auto const i = static_cast<std::size_t>((batch + turn) % 2);
         auto made = trace::record_warm(chosen_.recording, [&] { run_[i](); });
+        into[i]->batches.push_back(breakdown_of({made}));
         auto const length = run_extent(made).length();
         all[i].emplace_back(length, std::move(made));
       }
@@ -83,7 +87,7 @@ class opened_variants {
       std::ranges::nth_element(of, middle, std::less{}, &entry::first);
       return std::move(middle->second);
     };
-    return {median(all[0]), median(all[1])};
+    for (std::size_t i = 0; i < 2; ++i) { into[i]->trace = median(all[i]); }
   }
 
   /// Adds hardware counters of a batch of one variant, and the bound by these counters.
@@ -174,9 +178,7 @@ inline explanation explain_runs(variant_runs const& control_runs, variant_runs c
   std::string failure;
   try {
     detail::opened_variants const both{{&control_runs, &variant_runs}, chosen};
-    auto traces = both.record();
-    control.trace = std::move(traces[0]);
-    variant.trace = std::move(traces[1]);
+    both.record({&control, &variant});
     both.count(0, limits, control);
     both.count(1, limits, variant);
   } catch (std::exception const& error) { failure = error.what(); }

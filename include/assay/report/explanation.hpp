@@ -102,23 +102,117 @@ inline std::string change_of(trace::metric_pair const& of) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A remedy for a part that costs the variant time; empty where the part names none.
+inline std::string_view remedy(trace::change const& of) {
+  using enum trace::entry_kind;
+  switch (of.what) {
+    case copy:
+      return "copy in another stream, beside kernels";
+    case allocation:
+      return "keep buffers, or take them from a pool";
+    case lock:
+      return "give each thread its own stream and memory";
+    case waiting:
+      return "wait later, or for an event";
+    case call:
+      return of.name == trace::on_its_way ? ""
+                                          : "make fewer calls: fuse kernels, or capture a graph";
+    default:
+      return "";
+  }
+}
+
+/// The parts of a difference that has intervals, at most `most`, then all others in a line each:
+/// those that are smaller, and those that are not distinguishable from zero.
+inline std::vector<std::string> part_lines(trace::explanation const& of, std::size_t most) {
+  auto const& found = of.changes;
+  std::vector<std::string> lines;
+  std::vector<trace::change const*> smaller, unclear;
+  for (auto const& each : found.changes) {
+    if (!trace::is_part(each)) { continue; }
+    if (!each.distinguishable()) {
+      unclear.push_back(&each);
+      continue;
+    }
+    if (lines.size() == most) {
+      smaller.push_back(&each);
+      continue;
+    }
+    bool const waited = each.seen_by == trace::perspective::host_waits;
+    auto text = (waited ? "While devices waited: " : "Devices: ") + change_text(each);
+    auto const advice = each.delta_ns() > 0 ? remedy(each) : std::string_view{};
+    if (!advice.empty()) { text += " Remedy: " + std::string{advice} + "."; }
+    for (auto const& split : of.kernels) {
+      if (!waited && each.what == trace::entry_kind::kernel && split.name == each.name) {
+        text += " " + kernel_change_text(split, found.difference_ns);
+      }
+    }
+    lines.push_back(std::move(text));
+  }
+  for (auto const& split : of.kernels) {
+    if (split.name.empty()) { lines.push_back(kernel_change_text(split, found.difference_ns)); }
+  }
+  auto const tell = [&](std::vector<trace::change const*> const& some, std::string const& one,
+                        std::string const& more) {
+    if (some.empty()) { return; }
+    auto const count = static_cast<std::int64_t>(some.size());
+    lines.push_back(counted(count, one, more) + ", together " +
+                    interval_time(trace::sum_of(some, found)) + ".");
+  };
+  tell(smaller, "smaller part", "smaller parts");
+  tell(unclear, "part is not distinguishable from zero", "parts are not distinguishable from zero");
+  return lines;
+}
+
+/// The time that tracing itself added to the difference, with the bounds that both intervals allow.
+inline stats::interval tracing_added(trace::explanation const& of) {
+  auto const& traced = of.changes.traced;
+  return {traced.low - of.time.high_ns, of.changes.tracing_ns(), traced.high - of.time.low_ns};
+}
+
+/// The reasons where the parts have intervals.
+inline std::vector<std::string> paired_lines(trace::explanation const& of, std::size_t most) {
+  auto const& found = of.changes;
+  auto const none = " is not distinguishable from zero";
+  std::vector<std::string> lines{
+      "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
+      interval_time(found.traced) +
+      (found.traced.excludes(0) ? "" : ", which" + std::string{none}) +
+      ". Its parts, whose intervals hold together at " + percent(found.confidence, 0) + ":"};
+  for (auto& each : part_lines(of, most)) { lines.push_back(std::move(each)); }
+  auto const added = tracing_added(of);
+  if (std::isnan(added.low) || std::isnan(added.high)) { return lines; }
+  lines.push_back("What tracing itself adds to the difference" +
+                  (added.excludes(0) ? ": " + interval_time(added) + "."
+                                     : none + (": " + interval_time(added)) + "."));
+  return lines;
+}
+
+}  // namespace detail
+
 /// The explanation, one sentence or more a line: the largest parts of the difference first, then
-/// the host's time, the bound of each variant, and the losses of the traces.
-inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 5) {
+/// the bound of each variant, and the losses of the traces. Where there are no parts with
+/// intervals, the host's time of an item too.
+inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 4) {
   std::vector<std::string> lines;
   auto const add = [&](std::string text) {
     if (!text.empty()) { lines.push_back(std::move(text)); }
   };
+  bool const paired = of.untraced.empty() && of.changes.confidence > 0;
   add(detail::difference_text(of));
   if (!std::isnan(of.time.low_ns) && !of.time.resolved()) {
-    add("That may be none at all: the interval includes zero, so the shares below say little.");
+    add("That may be none at all: the interval includes zero.");
   }
-  if (of.untraced.empty()) {
-    for (auto& each : sentences(of.changes, most, of.kernels)) { add(std::move(each)); }
-  } else {
+  if (!of.untraced.empty()) {
     add("No trace tells why: " + of.untraced + ".");
+  } else if (paired) {
+    for (auto& each : detail::paired_lines(of, most)) { add(std::move(each)); }
+  } else {
+    for (auto& each : sentences(of.changes, most, of.kernels)) { add(std::move(each)); }
   }
-  add(detail::host_split_text(of));
+  if (!paired) { add(detail::host_split_text(of)); }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);
   auto const same_obstacle = of.control.counters && of.variant.counters &&
@@ -135,7 +229,7 @@ inline std::vector<std::string> sentences(trace::explanation const& of, std::siz
 }
 
 /// The question and its answer, for `comparison::reasons`.
-inline measure::answer reason(trace::explanation const& of, std::size_t most = 5) {
+inline measure::answer reason(trace::explanation const& of, std::size_t most = 4) {
   return {"Why does " + of.variant.label + " differ from " + of.control.label + "?",
           sentences(of, most)};
 }

@@ -144,11 +144,22 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
 namespace detail {
 
 inline std::string signed_time(double ns) {
-  return (ns < 0 ? "-" : "+") + nanoseconds(std::abs(ns));
+  std::string text{ns < 0 ? "-" : "+"};  // GCC 12 warns of "x" + std::string
+  return text += nanoseconds(std::abs(ns));
 }
 
-inline std::string share_text(double share) {
-  return std::isnan(share) ? std::string{} : " (" + percent(share, 0) + " of the difference)";
+/// A part beyond the whole, against which another part counts, is no share that a reader can use.
+inline bool is_share(double share) { return std::abs(share) <= 1; }
+
+inline std::string share_text(double share, std::string_view of_what = " of the difference") {
+  return is_share(share) ? " (" + percent(share, 0) + std::string{of_what} + ")" : std::string{};
+}
+
+/// `+1.50 us [+1.20 us, +1.80 us]`; the estimate alone where there is no interval.
+inline std::string interval_time(stats::interval const& ns) {
+  auto const text = signed_time(ns.estimate);
+  if (!std::isfinite(ns.low)) { return text; }
+  return text + " [" + signed_time(ns.low) + ", " + signed_time(ns.high) + "]";
 }
 
 inline std::string change_text(trace::change const& each) {
@@ -156,7 +167,7 @@ inline std::string change_text(trace::change const& each) {
       "kernel ", "copies ",   "sets ", "devices idle, ", "time ", "", "", "waiting for a lock, ",
       "",        "host code "};
   auto text = std::string{before[static_cast<std::size_t>(each.what)]} + short_name(each.name) +
-              ": " + signed_time(each.delta_ns()) + share_text(each.share);
+              ": " + interval_time(each.delta) + share_text(each.share);
   if (each.control.count != each.variant.count) {
     text += ", " + fixed(each.control.count, 0) + " -> " + fixed(each.variant.count, 0) + " times";
   }
@@ -192,12 +203,12 @@ inline std::string kernel_change_text(trace::kernel_change const& of, double who
     text.append(" ").append(to_string(each.what)).append(" ");
     text += quantity_of(each.what, each.control) + " -> " + quantity_of(each.what, each.variant) +
             " " + signed_time(each.ns);
-    if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
-    text += ",";
+    text += share_text(each.share, "") + ",";
   }
   text += of.causes.empty() ? " no counter tells why" : " left " + signed_time(of.unexplained_ns);
-  auto const share = of.unexplained_ns / whole;
-  if (!of.causes.empty() && std::isfinite(share)) { text += " (" + percent(share, 0) + ")"; }
+  if (!of.causes.empty() && !std::isnan(of.share)) {
+    text += share_text(of.unexplained_ns / whole, "");
+  }
   return text + ".";
 }
 
@@ -209,8 +220,7 @@ inline std::string kinds_text(trace::trace_difference const& found, trace::persp
   for (auto const& each : trace::by_kind(found)) {
     if (each.seen_by != who || each.delta_ns() == 0) { continue; }
     text += (text.empty() ? "" : ", ") + std::string{words[static_cast<std::size_t>(each.what)]} +
-            " " + signed_time(each.delta_ns());
-    if (!std::isnan(each.share)) { text += " (" + percent(each.share, 0) + ")"; }
+            " " + signed_time(each.delta_ns()) + share_text(each.share, "");
   }
   return text;
 }
@@ -227,7 +237,7 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
   std::vector<std::string> lines;
   auto const whole = found.difference_ns;
   auto const share = [&](double ns) {
-    return whole == 0 ? std::string{} : detail::share_text(ns / whole);
+    return whole == 0 || !found.has_shares ? std::string{} : detail::share_text(ns / whole);
   };
   if (whole == 0 && found.changes.empty()) {
     return {"The traces do not differ in what they record."};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `difference`: the changes between the traces of two runs, as parts of the difference of their
-/// times.
+/// The changes between traces of two sides, as parts of the difference of their times: of one run
+/// each by `difference`, of pairs of runs with intervals by `paired_difference`.
 #pragma once
 
+#include <assay/stats/signed_rank.hpp>
+#include <assay/stats/summary.hpp>
+#include <assay/trace/change.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/table.hpp>
@@ -14,7 +17,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -29,56 +31,6 @@ namespace assay::trace {
 struct traced_runs {
   view rows;
   double runs = 1;
-};
-
-/// The breakdown that a change belongs to. The parts of `devices` sum up to the traced time, and so
-/// do the parts of `host`, so one nanosecond can stand in both. The parts of `host_waits` sum up to
-/// the time in `devices` that waits for the host. The parts of `context` have no sum.
-enum class perspective : std::uint8_t { devices, host_waits, host, context };
-
-constexpr std::string_view to_string(perspective who) noexcept {
-  constexpr std::array<std::string_view, 4> names{"device", "late host", "host", "context"};
-  return names[static_cast<std::size_t>(who)];
-}
-
-/// One entry of a breakdown that differs. Numbers are per run.
-struct change {
-  perspective seen_by = perspective::devices;
-  entry_kind what = entry_kind::kernel;
-  std::string name;
-  breakdown_entry control, variant;
-  double share = 0;  ///< part of the difference; NaN where the difference is zero
-
-  double delta_ns() const noexcept { return variant.ns - control.ns; }
-};
-
-/// True for time in which devices waited for the host, which `perspective::host_waits` splits up.
-inline bool waits_for_host(change const& of) {
-  return of.seen_by == perspective::devices &&
-         (of.what == entry_kind::edge ||
-          (of.what == entry_kind::idle && of.name == to_string(idle_cause::host_bound)));
-}
-
-/// True for idle time of devices whose cause the traces do not tell.
-inline bool has_no_cause(change const& of) {
-  return of.seen_by == perspective::devices && of.what == entry_kind::idle &&
-         of.name == to_string(idle_cause::other);
-}
-
-/// The changes between two runs. `explained_ns + unexplained_ns` is the difference of the traced
-/// runs, which is `difference_ns + tracing_ns()`.
-struct trace_difference {
-  double difference_ns = 0;     ///< to be accounted for: variant less control
-  double control_ns = 0;        ///< traced, one run
-  double variant_ns = 0;        ///< traced, one run
-  std::vector<change> changes;  ///< by falling size
-  double device_ns = 0;         ///< explained by kernels, copies, sets, dependencies, the tracer
-  double host_ns = 0;           ///< explained by calls and locks that kept devices waiting
-  double explained_ns = 0;      ///< both
-  double unexplained_ns = 0;    ///< host code of its own, and causes not recorded
-  double traced_ns() const noexcept { return variant_ns - control_ns; }
-  /// The part of the traced difference that the tracer added: it delays the host, mostly in calls.
-  double tracing_ns() const noexcept { return traced_ns() - difference_ns; }
 };
 
 namespace detail {
@@ -96,16 +48,16 @@ inline void largest_first(std::vector<change>& changes) {
   });
 }
 
-/// Adds the entries that differ between two breakdowns.
-inline void add_changes(std::vector<change>& to, perspective who, time_breakdown const& control,
-                        time_breakdown const& variant) {
-  std::map<breakdown_key, std::pair<breakdown_entry, breakdown_entry>> both;
-  for (auto const& [key, sum] : control) { both[key].first = sum; }
-  for (auto const& [key, sum] : variant) { both[key].second = sum; }
-  for (auto const& [key, sums] : both) {
-    if (sums.first == sums.second) { continue; }
-    to.push_back({who, key.first, key.second, sums.first, sums.second, 0});
-  }
+/// The median over runs of each number of an entry.
+inline breakdown_entry median_of(std::vector<breakdown_entry> const& all) {
+  auto const of = [&](double breakdown_entry::*member) {
+    std::vector<double> values;
+    for (auto const& each : all) { values.push_back(each.*member); }
+    std::sort(values.begin(), values.end());
+    return stats::quantile(values, 0.5);
+  };
+  return {of(&breakdown_entry::ns), of(&breakdown_entry::total), of(&breakdown_entry::count),
+          of(&breakdown_entry::bytes)};
 }
 
 /// The copy time that kernels hid. More of this time makes a run shorter, so it counts negative.
@@ -132,33 +84,131 @@ inline double length_per_run(traced_runs const& of) {
 
 }  // namespace detail
 
-/// Ranks the changes from `control` to `variant` as parts of `difference_ns`, the difference of
-/// their times per run without a tracer.
-///
-/// Operations and waits of devices explain the difference. Time in which devices waited for the
-/// host is explained by the calls and locks of the thread that launched late. Throws
-/// `std::invalid_argument` unless both show at least part of a run.
-inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
-                                   double difference_ns) {
-  if (!(control.runs > 0) || !(variant.runs > 0)) {
-    throw std::invalid_argument("a trace shows " +
-                                std::to_string(std::min(control.runs, variant.runs)) +
+/// A run in breakdowns, without its rows.
+struct run_breakdown {
+  double ns = 0;                        ///< the length of the run
+  std::array<time_breakdown, 4> parts;  ///< by `perspective`
+};
+
+/// Throws `std::invalid_argument` unless the trace shows at least part of a run.
+inline run_breakdown breakdown_of(traced_runs const& of) {
+  if (!(of.runs > 0)) {
+    throw std::invalid_argument("a trace shows " + std::to_string(of.runs) +
                                 " runs; it has to show more than none");
+  }
+  run_breakdown made{detail::length_per_run(of), {}};
+  constexpr std::array makers{device_time_breakdown, host_wait_breakdown, host_time_breakdown,
+                              detail::overlap_breakdown};
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    made.parts[i] = detail::per_run(makers[i](of.rows), of.runs);
+  }
+  return made;
+}
+
+namespace detail {
+
+/// The entries that differ in at least one pair of runs, by perspective and name.
+inline std::vector<change> changes_of(std::vector<run_breakdown> const& control,
+                                      std::vector<run_breakdown> const& variant) {
+  struct sides {
+    std::vector<breakdown_entry> control, variant;
+  };
+  std::vector<change> all;
+  for (std::size_t who = 0; who < control.front().parts.size(); ++who) {
+    std::map<breakdown_key, sides> rows;
+    auto const add = [&](std::vector<run_breakdown> const& from,
+                         std::vector<breakdown_entry> sides::*side) {
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        for (auto const& [key, sum] : from[i].parts[who]) {
+          auto& into = rows[key].*side;
+          into.resize(from.size());
+          into[i] = sum;
+        }
+      }
+    };
+    add(control, &sides::control);
+    add(variant, &sides::variant);
+    for (auto& [key, of] : rows) {
+      of.control.resize(control.size());
+      of.variant.resize(variant.size());
+      if (of.control == of.variant) { continue; }
+      auto& made = all.emplace_back();
+      made.seen_by = static_cast<perspective>(who);
+      made.what = key.first;
+      made.name = key.second;
+      made.control = median_of(of.control);
+      made.variant = median_of(of.variant);
+      for (std::size_t i = 0; i < control.size(); ++i) {
+        made.pairs.push_back(of.variant[i].ns - of.control[i].ns);
+      }
+    }
+  }
+  return all;
+}
+
+/// The sum over changes, by pair of runs.
+inline std::vector<double> pair_sums(std::vector<change const*> const& of, std::size_t pairs) {
+  std::vector<double> sums(pairs, 0.0);
+  for (auto const* each : of) {
+    for (std::size_t i = 0; i < pairs; ++i) { sums[i] += each->pairs[i]; }
+  }
+  return sums;
+}
+
+/// Chooses the critical value at which all parts and three sums of them have intervals that hold
+/// together. Where so few pairs do not reach that level, the interval is from the least to the
+/// largest pair, and `confidence` falls.
+inline void choose_level(trace_difference& of, double alpha) {
+  if (of.pairs < fewest_pairs) { return; }
+  auto const parts = 3 + std::ranges::count_if(of.changes, is_part);
+  auto const pairs = static_cast<int>(of.pairs);
+  auto const level = alpha / static_cast<double>(parts);
+  of.critical_value = std::max(0, stats::signed_rank_critical_value(pairs, level));
+  auto const law = stats::signed_rank_distribution(pairs);
+  auto const missed = 2 * law[static_cast<std::size_t>(of.critical_value)];
+  of.confidence = std::max(0.0, 1 - static_cast<double>(parts) * missed);
+}
+
+}  // namespace detail
+
+/// Ranks the changes from `control` to `variant` as parts of `difference_ns`, the difference of
+/// their times per run without a tracer. Run `i` of both sides is a pair: recorded one after the
+/// other, so that what drifts changes both.
+///
+/// The change of a part is the Hodges-Lehmann estimate over the pairs, with the exact signed-rank
+/// interval where there are `fewest_pairs`. The intervals of all parts hold together at 1 - `alpha`
+/// (`confidence` has the level that was reached). Operations and waits of devices explain the
+/// difference. Time in which devices waited for the host is explained by the calls and locks of the
+/// thread that launched late. Throws `std::invalid_argument` unless both sides have as many runs,
+/// and at least one.
+inline trace_difference paired_difference(std::vector<run_breakdown> const& control,
+                                          std::vector<run_breakdown> const& variant,
+                                          double difference_ns, double alpha = 0.05) {
+  if (control.empty() || control.size() != variant.size()) {
+    throw std::invalid_argument(std::to_string(control.size()) + " runs of the control and " +
+                                std::to_string(variant.size()) +
+                                " of the variant: give pairs of runs, at least one");
   }
   trace_difference result;
   result.difference_ns = difference_ns;
-  result.control_ns = detail::length_per_run(control);
-  result.variant_ns = detail::length_per_run(variant);
-  auto const both = [&](perspective who, time_breakdown (*make)(view const&)) {
-    detail::add_changes(result.changes, who, detail::per_run(make(control.rows), control.runs),
-                        detail::per_run(make(variant.rows), variant.runs));
+  result.pairs = control.size();
+  result.changes = detail::changes_of(control, variant);
+  detail::choose_level(result, alpha);
+  auto const interval_of = [&](std::vector<double> const& pairs) {
+    return stats::signed_rank_interval(pairs, result.critical_value);
   };
-  both(perspective::devices, device_time_breakdown);
-  both(perspective::host_waits, host_wait_breakdown);
-  both(perspective::host, host_time_breakdown);
-  both(perspective::context, detail::overlap_breakdown);
-
+  std::vector<double> lengths;
+  std::vector<breakdown_entry> first, second;
+  for (std::size_t i = 0; i < control.size(); ++i) {
+    first.push_back({.ns = control[i].ns});
+    second.push_back({.ns = variant[i].ns});
+    lengths.push_back(variant[i].ns - control[i].ns);
+  }
+  result.control_ns = detail::median_of(first).ns;
+  result.variant_ns = detail::median_of(second).ns;
+  result.traced = interval_of(lengths);
   for (auto& each : result.changes) {
+    each.delta = interval_of(each.pairs);
     auto const delta = each.delta_ns();
     each.share =
         difference_ns == 0 ? std::numeric_limits<double>::quiet_NaN() : delta / difference_ns;
@@ -174,20 +224,35 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
   return result;
 }
 
+/// As `paired_difference`, of one trace of each side: without intervals.
+inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
+                                   double difference_ns) {
+  return paired_difference({breakdown_of(control)}, {breakdown_of(variant)}, difference_ns);
+}
+
+/// The estimate and the interval of the sum of some changes of a difference.
+inline stats::interval sum_of(std::vector<change const*> const& some, trace_difference const& of) {
+  return stats::signed_rank_interval(detail::pair_sums(some, of.pairs), of.critical_value);
+}
+
 /// The changes summed by breakdown and kind, without names: the sums of allocations, of locks, of
 /// calls and so on, the largest first.
 inline std::vector<change> by_kind(trace_difference const& of) {
-  std::map<std::pair<perspective, entry_kind>, change> sums;
-  for (auto const& each : of.changes) {
-    auto& sum = sums[{each.seen_by, each.what}];
-    sum.seen_by = each.seen_by;
-    sum.what = each.what;
-    sum.share += each.share;
-    sum.control += each.control;
-    sum.variant += each.variant;
-  }
+  std::map<std::pair<perspective, entry_kind>, std::vector<change const*>> groups;
+  for (auto const& each : of.changes) { groups[{each.seen_by, each.what}].push_back(&each); }
   std::vector<change> result;
-  for (auto const& [key, sum] : sums) { result.push_back(sum); }
+  for (auto const& [key, group] : groups) {
+    auto& sum = result.emplace_back();
+    sum.seen_by = key.first;
+    sum.what = key.second;
+    sum.pairs = detail::pair_sums(group, of.pairs);
+    sum.delta = sum_of(group, of);
+    for (auto const* each : group) {
+      sum.share += each->share;
+      sum.control += each->control;
+      sum.variant += each->variant;
+    }
+  }
   detail::largest_first(result);
   return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `explanation`: the reasons for which two variants take different time, from one traced batch of
+/// `explanation`: the reasons for which two variants take different time, from traced batches of
 /// each.
 #pragma once
 
@@ -30,7 +30,10 @@ namespace assay::trace {
 struct variant_evidence {
   std::string label;
   double seconds = ceilings::unknown;  ///< wall-clock time of a batch, without a tracer
-  model trace;                         ///< of one batch
+  model trace;                         ///< of one batch: of median length, where there are several
+  /// Traced batches in the order of their pairs: batch `i` of both variants ran one after the
+  /// other. Empty: `trace` is the only batch.
+  std::vector<run_breakdown> batches;
   std::optional<measure::submission_profile> submission;
   std::optional<measure::memory_profile> memory;
   std::optional<counter_values> counters;  ///< of one batch
@@ -214,12 +217,23 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
   return all;
 }
 
+/// A share of a difference that may be zero says nothing.
+inline void forget_shares(explanation& of) {
+  of.changes.has_shares = false;
+  for (auto& each : of.changes.changes) { each.share = ceilings::unknown; }
+  for (auto& each : of.kernels) {
+    each.share = ceilings::unknown;
+    for (auto& cause : each.causes) { cause.share = ceilings::unknown; }
+  }
+}
+
 }  // namespace detail
 
 /// Explains a difference in time from what was seen of both sides; records and runs nothing.
 ///
-/// If the traces lack CUDA (no driver, another tool, no permission), the split of the host's time
-/// and the metrics stay.
+/// Where both sides have `fewest_pairs` batches, the parts of the difference have intervals. If the
+/// difference may be zero by its own interval, no part has a share. If the traces lack CUDA (no
+/// driver, another tool, no permission), the split of the host's time and the metrics stay.
 inline explanation explain_traces(variant_evidence control, variant_evidence variant,
                                   time_difference const& time) {
   explanation result;
@@ -227,11 +241,14 @@ inline explanation explain_traces(variant_evidence control, variant_evidence var
   result.untraced = detail::why_untraced(control, variant);
   auto const traced = result.untraced.empty();
   if (traced) {
-    result.changes = difference({control.trace}, {variant.trace}, time.ns);
+    result.changes = control.batches.empty()
+                         ? difference({control.trace}, {variant.trace}, time.ns)
+                         : paired_difference(control.batches, variant.batches, time.ns);
     result.kernels = explain_kernels(result.changes, control.kernels, variant.kernels);
   } else {
     result.changes.difference_ns = result.changes.unexplained_ns = time.ns;
   }
+  if (!std::isnan(time.low_ns) && !time.resolved()) { detail::forget_shares(result); }
   result.metrics = detail::metrics_of(control, traced);
   auto const others = detail::metrics_of(variant, traced);
   for (std::size_t i = 0; i < others.size(); ++i) { result.metrics[i].variant = others[i].control; }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The intervals of `paired_difference` hold constructed truths as often as they claim.
+#include "catch.hpp"
+
+#include "golden.hpp"
+
+#include <assay/report/explanation.hpp>
+#include <assay/trace/explanation.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using namespace assay::test::golden;
+using assay::test::contains;
+using assay::test::message_of;
+
+namespace {
+
+constexpr double copy_ns = 2'000;
+constexpr int pairs = 12;
+constexpr int draws = 200;
+
+/// What the batches of a variant do, and how far their times scatter.
+struct recipe {
+  int kernels = 6;
+  int copies = 2;
+  double scatter = 0.05;  ///< standard deviation of each time, as a share
+};
+
+/// A batch in one stream: kernels, a pause of the host, then copies. `pace` scales all its times.
+model batch(recipe const& of, double pace, std::mt19937_64& random) {
+  std::normal_distribution<double> normal{1, of.scatter};
+  auto const about = [&](double ns) { return std::llround(ns * pace * normal(random)); };
+  builder b;
+  std::int64_t at = 0;
+  b.call("cudaMallocAsync_v11020", {at, at + about(300)});
+  at += 400;
+  auto device = at + 1'000;
+  for (int i = 0; i < of.kernels; ++i) {
+    auto const length = about(5'000);
+    b.launch(i % 2 == 0 ? "gemm" : "relu", {at, at + 100}, {device, device + length});
+    at += 120;
+    device += length;
+  }
+  at = device + about(900);  // the host is late
+  device = at + 500;
+  for (int i = 0; i < of.copies; ++i) {
+    auto const length = about(copy_ns);
+    b.launch_copy(copy_kind::host_to_device, 4'096, {at, at + 100}, {device, device + length});
+    at += 120;
+    device += length;
+  }
+  return b.trace;
+}
+
+/// An explanation from pairs of batches. The pace drifts from pair to pair.
+explanation explained(recipe const& control, recipe const& variant, int count,
+                      std::mt19937_64& random, time_difference const& time) {
+  std::normal_distribution<double> drift{1, 0.03};
+  variant_evidence first, second;
+  first.label = "old";
+  second.label = "new";
+  for (int i = 0; i < count; ++i) {
+    auto const pace = drift(random);
+    first.trace = batch(control, pace, random);
+    second.trace = batch(variant, pace, random);
+    first.batches.push_back(breakdown_of({first.trace}));
+    second.batches.push_back(breakdown_of({second.trace}));
+  }
+  return explain_traces(std::move(first), std::move(second), time);
+}
+
+change const* find(trace_difference const& in, entry_kind what, std::string const& name) {
+  for (auto const& each : in.changes) {
+    if (is_part(each) && each.what == what && each.name == name) { return &each; }
+  }
+  return nullptr;
+}
+
+std::string joined(std::vector<std::string> const& lines) {
+  std::string all;
+  for (auto const& line : lines) { all += line + "\n"; }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the interval of extra copies holds their time, and those of all else hold zero") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  constexpr int extra = 3;
+  int held = 0, narrow = 0, all_zero = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    auto const found =
+        explained({}, {.copies = 2 + extra}, pairs, random, {extra * copy_ns}).changes;
+    REQUIRE(found.pairs == pairs);
+    CHECK(found.confidence >= 0.95);
+    auto const* copies = find(found, entry_kind::copy, "Host-to-Device");
+    REQUIRE(copies != nullptr);
+    auto const& delta = copies->delta;
+    held += delta.low <= extra * copy_ns && extra * copy_ns <= delta.high ? 1 : 0;
+    narrow += delta.half_width() < 0.1 * extra * copy_ns ? 1 : 0;
+    all_zero += std::ranges::none_of(found.changes, [](change const& each) {
+      return is_part(each) && each.what != entry_kind::copy && each.distinguishable();
+    });
+  }
+  CHECK(held >= 0.9 * draws);
+  CHECK(narrow >= 0.9 * draws);
+  CHECK(all_zero >= 0.9 * draws);
+}
+
+TEST_CASE("equal variants have no part that is distinguishable from zero") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  int named = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    auto const found = explained({}, {}, pairs, random, {0}).changes;
+    named += std::ranges::any_of(
+        found.changes, [](change const& each) { return is_part(each) && each.distinguishable(); });
+  }
+  CHECK(named <= 0.08 * draws);  // pairs allow only some levels: about 3 % are expected
+}
+
+TEST_CASE("parts sum up to the traced difference in each pair of batches") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  auto const found = explained({}, {.copies = 4}, 8, random, {4'000}).changes;
+  std::vector<change const*> parts;
+  for (auto const& each : found.changes) {
+    if (is_part(each)) { parts.push_back(&each); }
+  }
+  auto const sum = sum_of(parts, found);
+  CHECK(sum.estimate == Approx(found.traced.estimate).margin(1e-3));
+  CHECK(sum.low == Approx(found.traced.low).margin(1e-3));
+  CHECK(sum.high == Approx(found.traced.high).margin(1e-3));
+}
+
+TEST_CASE("reasons name parts with intervals, and call the others not distinguishable from zero") {
+  std::mt19937_64 random{7};
+  auto const why = explained({.scatter = 0.01}, {.copies = 5, .scatter = 0.01}, pairs, random,
+                             {6'000, 5'500, 6'500, "the comparison"});
+  auto const lines = report::sentences(why);
+  INFO(joined(lines));
+  CHECK(lines.size() <= 12);
+  CHECK_THAT(lines[1],
+             contains("12 batches of each in turn differ by +") && contains(" hold together at 9"));
+  CHECK_THAT(lines[2], contains("Devices: copies Host-to-Device: +") && contains(" us [+5.") &&
+                           contains("2 -> 5 times") &&
+                           contains("Remedy: copy in another stream, beside kernels."));
+  CHECK_THAT(joined(lines), contains(" parts are not distinguishable from zero, together ") &&
+                                contains("What tracing itself adds to the difference") &&
+                                !contains("Devices: kernel "));
+}
+
+TEST_CASE("no share is told of a difference that may be zero, nor one above the whole") {
+  std::mt19937_64 random{7};
+  auto const told = [&](time_difference const& time, int count) {
+    return joined(report::sentences(explained({}, {.copies = 5}, count, random, time)));
+  };
+  CHECK_THAT(told({6'100, 5'500, 6'500, "x"}, pairs), contains(" % of the difference)"));
+  CHECK_THAT(told({6'100, -500, 12'500, "x"}, pairs), !contains(" % of"));
+  CHECK_THAT(told({6'100, -500, 12'500, "x"}, 1), !contains(" % of"));
+  for (auto const count : {1, pairs}) {
+    auto const small = told({500, 400, 600, "x"}, count);  // a tenth of what the copies take
+    INFO(small);
+    auto const at = small.find("copies Host-to-Device: +");
+    REQUIRE(at != std::string::npos);
+    CHECK_THAT(small.substr(at, small.find('\n', at) - at), !contains(" % of"));
+  }
+}
+
+TEST_CASE("too few pairs have no intervals, and unequal numbers of batches are refused") {
+  std::mt19937_64 random{7};
+  auto const few = explained({}, {.copies = 5}, 7, random, {6'000}).changes;
+  CHECK(few.confidence == 0);
+  for (auto const& each : few.changes) {
+    CHECK(std::isinf(each.delta.low));
+    CHECK(!each.distinguishable());
+  }
+  auto const trace = batch({}, 1, random);
+  auto const one = breakdown_of({trace});
+  CHECK_THAT(message_of([&] { paired_difference({one, one}, {one}, 0); }),
+             contains("2 runs of the control and 1"));
+  CHECK_THAT(message_of([&] { paired_difference({}, {}, 0); }), contains("at least one"));
+}
