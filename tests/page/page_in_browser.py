@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the pages of all committed comparisons in a headless Chromium, and looks at what it shows.
 
-page_in_browser.py ASSAY_REPORT [--screenshots FOLDER] [FILE.json...]
+page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--screenshots FOLDER] [FILE.json...]
+
+The maker is the test that writes a record with traces, since no committed comparison has any.
 
 Exit code 77, with the reason, where there is no Chromium.
 """
@@ -79,6 +81,14 @@ COLOURS = r"""(() => {
   found.background = getComputedStyle(document.body).backgroundColor;
   found.mark = getComputedStyle(document.querySelector(".mark path")).fill;
   return found;
+})()"""
+
+
+# The view of the first timeline, and the ticks below it.
+VIEW = r"""(() => {
+  const chart = document.querySelector("[data-zoom]").closest("figure").querySelector("svg.chart");
+  return {box: chart.querySelector(".view").getAttribute("viewBox").split(" ").map(Number),
+          ticks: Array.from(chart.querySelectorAll('text.tick[text-anchor="middle"]')).map(each => each.textContent)};
 })()"""
 
 
@@ -191,6 +201,34 @@ def sorting(browser):
         yield f"not descending after Enter: {down}"
 
 
+def zooming(browser):
+    """Presses the buttons of the first timeline by mouse and by key, and says what its view does not do."""
+    def press(way):
+        browser.look(f"document.querySelector('[data-zoom={way}]').click()")
+        return browser.look(VIEW)
+    whole = browser.look(VIEW)
+    middle = press("in")
+    if middle["box"][2] != whole["box"][2] / 2 or middle["box"][0] != round(whole["box"][2] / 4):
+        yield f"zooming in shows {middle['box']} of {whole['box']}"
+    if not all(tick.startswith("+") for tick in middle["ticks"][1:]) or middle["ticks"][0] == whole["ticks"][0]:
+        yield f"the ticks of a zoomed timeline are {middle['ticks']}"
+    yield from (f"zoomed in: {each}" for each in browser.look(LOOK))
+    if not press("right")["box"][0] > middle["box"][0]:
+        yield "a timeline does not move to the right"
+    press("right")
+    if (end := press("right")["box"])[0] + end[2] > whole["box"][2] + 1:
+        yield f"a timeline moves beyond its end: {end}"
+    for _ in range(40):
+        deep = press("in")
+    if not 0 < deep["box"][2] <= 8:
+        yield f"a timeline does not zoom to nanoseconds: {deep['box']}"
+    yield from (f"zoomed to nanoseconds: {each}" for each in browser.look(LOOK))
+    browser.look("document.querySelector('[data-zoom=all]').focus()")
+    browser.press_enter()
+    if (back := browser.look(VIEW)) != whole:
+        yield f"after Enter on all, a timeline shows {back} and not {whole}"
+
+
 def schemes(browser):
     """Colours differ between light and dark, and text can be read in both."""
     seen = {}
@@ -218,6 +256,8 @@ def breaches(browser, page, shots):
         if (shown := browser.look("document.querySelectorAll('svg.chart').length")) != charts:
             yield f"{shown} charts of {charts} are shown"
         yield from (f"at {width} pixels: {each}" for each in browser.look(LOOK))
+        if browser.look("document.querySelector('[data-zoom]') !== null"):
+            yield from (f"at {width} pixels: {each}" for each in zooming(browser))
         yield from browser.errors()
     yield from sorting(browser)
     yield from schemes(browser)
@@ -231,6 +271,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("records", nargs="*", type=pathlib.Path)
+    parser.add_argument("--maker", type=pathlib.Path)
     parser.add_argument("--screenshots", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -242,11 +283,17 @@ def main():
     found = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        if options.maker:
+            made = folder / "traced.json"
+            subprocess.run([options.maker, "[.record]"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "ASSAY_RECORD": str(made)})
+            records.append(made)
         browser = Browser(chromium, folder / "profile")
         for record in records:
             page = folder / f"{record.stem}.html"
             subprocess.run([options.program, record, "--html", page], check=True)
             wrong = list(breaches(browser, page, options.screenshots))
+            if options.maker and record.stem == "traced" and "data-zoom" not in page.read_text(encoding="utf-8"):
+                wrong.append("the record with traces has no timeline")
             print(f"{record.name}: {len(wrong)} breaches")
             found += wrong
         browser.close()

@@ -120,16 +120,62 @@ bool same(measure::analysis_record const& a, measure::analysis_record const& b) 
   return e1 == e2 && same(a1, a2) && c1 == c2 && same(o1, o2);
 }
 
+bool same(measure::traced_time const& a, measure::traced_time const& b) {
+  auto const& [n1, l1, h1] = a;
+  auto const& [n2, l2, h2] = b;
+  return same(n1, n2) && same(l1, l2) && same(h1, h2);
+}
+
+bool same(measure::traced_part const& a, measure::traced_part const& b) {
+  auto const& [k1, n1, d1, c1, v1, p1, q1, b1, w1] = a;
+  auto const& [k2, n2, d2, c2, v2, p2, q2, b2, w2] = b;
+  return same(k1, k2) && same(n1, n2) && same(d1, d2) && same(c1, c2) && same(v1, v2) &&
+         same(p1, p2) && same(q1, q2) && same(b1, b2) && same(w1, w2);
+}
+
+bool same(measure::traced_idle const& a, measure::traced_idle const& b) {
+  auto const& [c1, t1] = a;
+  auto const& [c2, t2] = b;
+  return same(c1, c2) && same(t1, t2);
+}
+
+bool same(measure::timeline_span const& a, measure::timeline_span const& b) {
+  auto const& [l1, n1, b1, e1] = a;
+  auto const& [l2, n2, b2, e2] = b;
+  return l1 == l2 && n1 == n2 && b1 == b2 && e1 == e2;
+}
+
+bool same(measure::timeline const& a, measure::timeline const& b) {
+  auto const& [l1, k1, n1, s1, t1, o1, p1] = a;
+  auto const& [l2, k2, n2, s2, t2, o2, p2] = b;
+  return same(l1, l2) && same(k1, k2) && same(n1, n2) && same(s1, s2) && t1 == t2 && o1 == o2 &&
+         p1 == p2;
+}
+
+bool same(measure::traced_variant const& a, measure::traced_variant const& b) {
+  auto const& [v1, t1, i1, l1, f1, d1, b1, r1] = a;
+  auto const& [v2, t2, i2, l2, f2, d2, b2, r2] = b;
+  return v1 == v2 && same(t1, t2) && same(i1, i2) && same(l1, l2) && same(f1, f2) && same(d1, d2) &&
+         same(b1, b2) && same(r1, r2);
+}
+
+bool same(measure::traced_difference const& a, measure::traced_difference const& b) {
+  auto const& [c1, v1, n1, k1, s1, u1, t1, a1, p1] = a;
+  auto const& [c2, v2, n2, k2, s2, u2, t2, a2, p2] = b;
+  return same(c1, c2) && same(v1, v2) && n1 == n2 && same(k1, k2) && same(s1, s2) && same(u1, u2) &&
+         same(t1, t2) && same(a1, a2) && same(p1, p2);
+}
+
 bool same(measure::comparison const& a, measure::comparison const& b) {
   auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, w1, p1, m1, h1, s1, e1, d1, k1, r1, z1, u1,
-               i1] = a;
+               i1, g1] = a;
   auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, w2, p2, m2, h2, s2, e2, d2, k2, r2, z2, u2,
-               i2] = b;
+               i2, g2] = b;
   return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(q1, q2) &&
          same(y1, y2) && same(n1, n2) && same(v1, v2) && same(x1, x2) && same(l1, l2) &&
          same(w1, w2) && same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) &&
          same(e1, e2) && same(d1, d2) && same(k1, k2) && same(r1, r2) && same(z1, z2) &&
-         same(u1, u2) && same(i1, i2);
+         same(u1, u2) && same(i1, i2) && same(g1, g2);
 }
 
 template <class T>
@@ -205,6 +251,40 @@ measure::variant_result random_variant(source& from) {
   return result;
 }
 
+measure::traced_difference random_traced(source& from) {
+  auto const time = [&] {
+    return measure::traced_time{from.number(), from.number(), from.number()};
+  };
+  auto const side = [&] {
+    measure::traced_variant made;
+    made.variant = from.small();
+    made.batch = time();
+    made.idle = {{from.text(), time()}, {from.text(), time()}};
+    made.timeline.lanes = {from.text()};
+    made.timeline.kinds = {from.text(), from.text()};
+    made.timeline.names = {from.text(), from.text()};
+    made.timeline.spans = {{0, 1, from.small(), from.small()}, {0, 0, from.small(), 0}};
+    made.timeline.length_ns = from.small();
+    made.timeline.left_out = from.whole();
+    made.timeline.left_out_ns = from.small();
+    made.file = from.text();
+    made.dram_bytes = from.number();
+    made.bound = from.text();
+    made.bound_reason = from.text();
+    return made;
+  };
+  return {side(),
+          side(),
+          from.whole(),
+          from.number(),
+          from.number(),
+          time(),
+          time(),
+          time(),
+          {{from.text(), from.text(), time(), from.number(), from.number(), from.number(),
+            from.number(), from.number(), from.number()}}};
+}
+
 measure::comparison random_comparison(source& from) {
   measure::comparison all;
   all.title = from.text();
@@ -230,6 +310,7 @@ measure::comparison random_comparison(source& from) {
   }
   all.answers = {{from.text(), {from.text(), from.text()}}, {from.text(), {}}};
   if (from.coin()) { all.reasons = {{from.text(), {from.text()}}}; }
+  if (from.coin()) { all.traced = {random_traced(from), random_traced(from)}; }
   all.notes = {from.text(), from.text()};
   all.caveats = {from.text()};
   all.failure = from.text();

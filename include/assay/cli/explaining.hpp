@@ -11,12 +11,14 @@
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/explanation.hpp>
+#include <assay/report/traced.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::cli {
@@ -41,8 +43,9 @@ class explaining : public traces {
   static std::size_t before(std::size_t variant) { return variant - 1; }
 
   /// Does what the command line asks for: adds to `found` the reasons for which each variant
-  /// differs from its control, and writes and prints the trace of each variant once. `runs` has the
-  /// variants in their order in `found`. The names of traces begin with `prefix`.
+  /// differs from its control with what they rest on, and writes and prints the trace of each
+  /// variant once. `runs` has the variants in their order in `found`. The names of traces begin
+  /// with `prefix`.
   void explain(options const& given, measure::comparison& found,
                std::vector<trace::variant_runs> const& runs,
                std::size_t (*control_of)(std::size_t) = first,
@@ -63,13 +66,25 @@ class explaining : public traces {
       given.say(found.epochs, given.epochs, "tracing " + runs[variant].label);
       auto const why =
           by().explain(found, {control, runs[control]}, {variant, runs[variant]}, explain_);
-      if (explain_) { found.reasons.push_back(report::reason(why)); }
+      if (explain_) {
+        found.reasons.push_back(report::reason(why));
+        if (why.untraced.empty()) {
+          auto record = report::traced_record(why, control, variant, file(prefix, runs[control]),
+                                              file(prefix, runs[variant]));
+          if (told[control]) { record.control.timeline = {}; }  // an earlier record has it
+          found.traced.push_back(std::move(record));
+        }
+      }
       tell_once(control, why.control.trace);
       tell_once(variant, why.variant.trace);
     }
   }
 
  private:
+  std::string file(std::string const& prefix, trace::variant_runs const& of) const {
+    return trace_file(prefix + of.label);
+  }
+
   bool explain_;
 };
 

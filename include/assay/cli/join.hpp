@@ -31,6 +31,7 @@ inline measure::comparison join(std::vector<named_comparison> const& parts, doub
   all.variants.clear();
   all.findings.clear();
   all.reasons.clear();
+  all.traced.clear();
   all.cells.clear();
   all.epoch_records.clear();
   all.analyses.clear();
@@ -52,6 +53,12 @@ inline measure::comparison join(std::vector<named_comparison> const& parts, doub
     }
     for (auto const& why : found.reasons) {
       all.reasons.push_back({prefix + why.question, why.lines});
+    }
+    for (auto traced : found.traced) {
+      for (auto* side : {&traced.control, &traced.variant}) {
+        side->variant += static_cast<int>(first);
+      }
+      all.traced.push_back(std::move(traced));
     }
     for (auto const& note : found.notes) { add_distinct(all.notes, note); }
     for (auto const& note : found.caveats) { add_distinct(all.caveats, note); }

@@ -113,6 +113,11 @@ class traces {
     for (auto const& line : trace::loss_notes(made)) { out << "lacking: " << line << '\n'; }
   }
 
+  /// The name of the file for Perfetto that `tell` writes, without its folder; empty without one.
+  std::string trace_file(std::string const& variant) const {
+    return trace_.empty() ? "" : variant_path(trace_, variant, ".json").filename().string();
+  }
+
   /// Records `work()` and tells the trace, if the command line asks for traces.
   void record(std::function<void()> const& work, std::string const& variant, bool quiet) const {
     if (wanted()) { tell(by_.record(work), variant, quiet); }

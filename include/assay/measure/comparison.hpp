@@ -101,6 +101,70 @@ struct answer {
   std::vector<std::string> lines;
 };
 
+/// A time in nanoseconds, with an interval or with ends that are NaN.
+struct traced_time {
+  double ns = 0;
+  double low_ns = std::numeric_limits<double>::quiet_NaN(), high_ns = low_ns;
+
+  /// True if there is an interval, and it excludes zero.
+  bool distinguishable() const noexcept { return low_ns > 0 || high_ns < 0; }
+};
+
+/// A part of the difference between the traced batches of two variants.
+struct traced_part {
+  std::string kind;  ///< "kernel", "copy", "set", "idle", or the kind of a call of the host
+  std::string name;
+  traced_time delta;                      ///< the variant's less the control's
+  double control_ns = 0, variant_ns = 0;  ///< medians over batches
+  double control_count = 0, variant_count = 0;
+  double control_bytes = 0, variant_bytes = 0;
+};
+
+/// The time in which all devices were idle for one cause, in a batch of one variant.
+struct traced_idle {
+  std::string cause;
+  traced_time time;
+};
+
+/// A stretch of a timeline: an operation of a device, or a range of the host.
+struct timeline_span {
+  int lane = 0, name = 0;  ///< indices
+  std::int64_t begin_ns = 0, length_ns = 0;
+};
+
+/// The batch of median length in short: its longest operations and ranges.
+struct timeline {
+  std::vector<std::string> lanes;         ///< streams, then threads
+  std::vector<std::string> kinds, names;  ///< of spans: "kernel", "copy", "set", "graph", "range"
+  std::vector<timeline_span> spans;       ///< by lane and begin
+  std::int64_t length_ns = 0;
+  std::uint64_t left_out = 0;    ///< spans that did not fit
+  std::int64_t left_out_ns = 0;  ///< their lengths, summed
+};
+
+/// One side of a traced difference.
+struct traced_variant {
+  int variant = 0;    ///< its index in the comparison
+  traced_time batch;  ///< the length of a traced batch
+  std::vector<traced_idle> idle;
+  measure::timeline timeline;
+  std::string file;  ///< the name of its file for Perfetto; empty without one
+  /// DRAM bytes of a batch by hardware counters; NaN where they were not read.
+  double dram_bytes = std::numeric_limits<double>::quiet_NaN();
+  std::string bound, bound_reason;  ///< by hardware counters; empty where they were not read
+};
+
+/// The difference between two variants as their traced batches show it. The parts sum up to
+/// `traced`, which is `untraced` and what tracing added.
+struct traced_difference {
+  traced_variant control, variant;
+  std::uint64_t pairs = 0;     ///< traced batches of each
+  double confidence = 0;       ///< of the intervals of all parts together; 0: there are none
+  double control_seconds = 0;  ///< a batch of the control, without a tracer
+  traced_time untraced, traced, tracing;
+  std::vector<traced_part> parts;  ///< the largest first
+};
+
 /// One timed cell.
 struct cell_record {
   int epoch = 0;     ///< number of its epoch, dropped epochs counted
@@ -136,11 +200,12 @@ struct comparison {
   std::string changed;  ///< the one axis that differs, "confounded" when several do
   std::vector<variant_result> variants;
   std::vector<finding> findings;
-  std::vector<answer> answers;       ///< beyond the verdicts on the contrasts
-  std::vector<answer> reasons;       ///< of differences, if variants were traced
-  std::vector<std::string> notes;    ///< scope, reports of guards, fall-backs
-  std::vector<std::string> caveats;  ///< changes in the way of measuring
-  std::string failure;               ///< the cause of an early end; else empty
+  std::vector<answer> answers;            ///< beyond the verdicts on the contrasts
+  std::vector<answer> reasons;            ///< of differences, if variants were traced
+  std::vector<traced_difference> traced;  ///< what the reasons rest on
+  std::vector<std::string> notes;         ///< scope, reports of guards, fall-backs
+  std::vector<std::string> caveats;       ///< changes in the way of measuring
+  std::string failure;                    ///< the cause of an early end; else empty
   std::vector<ceiling> ceilings;
   environment where;
   clock primary = clock::wall;

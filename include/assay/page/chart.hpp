@@ -191,6 +191,16 @@ class chart {
     over_ += words(left(at.x), top(at.y), 0, down, anchor, "note", text);
   }
 
+  /// Markup in units of its own, `width` x `height` of them over the plot. The script of a page
+  /// moves this view along x; `factor` makes a unit of x a number of the axis.
+  void view(std::string const& markup, double width, double height, double factor) {
+    over_ +=
+        "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
+        "viewBox=\"0 0 " +
+        exact(width) + " " + exact(height) + "\" data-width=\"" + exact(width) +
+        "\" data-factor=\"" + exact(factor) + "\">" + markup + "</svg>";
+  }
+
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.
   std::string svg(std::string const& id) const;
   /// The element for a file of SVG: all of it from `x` on, `width` pixels wide, its plot from `y`
@@ -209,6 +219,11 @@ class chart {
     return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
            "\" aria-describedby=\"" + id + "-d\" " + attributes + "><desc id=\"" + id + "-d\">" +
            escaped(description_) + "</desc>";
+  }
+  static std::string exact(double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.15g", value);
+    return text.data();
   }
   static bool finite(place at) { return std::isfinite(at.x) && std::isfinite(at.y); }
   static std::string percent(double value) { return detail::hundredths(value) + "%"; }

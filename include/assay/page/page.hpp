@@ -9,7 +9,9 @@
 #include <assay/page/effects.hpp>
 #include <assay/page/host_time.hpp>
 #include <assay/page/parts.hpp>
+#include <assay/page/roofline.hpp>
 #include <assay/page/style.hpp>
+#include <assay/page/timeline.hpp>
 #include <assay/report/headline.hpp>
 #include <assay/report/text.hpp>
 
@@ -285,8 +287,9 @@ inline std::string part_html(page_part const& part, page_ids& ids, page_budget c
   }
   if (part.baseline != nullptr) { text += baseline_section(all, *part.baseline); }
   text += epochs_section(all, ids, budget) + cells_section(all, ids, budget) +
-          host_section(all, ids, budget) + answers_section("Answers", all.answers) +
-          answers_section("Reasons", all.reasons);
+          roofline_section(all, ids, budget) + host_section(all, ids, budget) +
+          answers_section("Answers", all.answers) + answers_section("Reasons", all.reasons) +
+          traced_section(all, ids, budget);
   for (auto const& each : part.tables) {
     text += title_of(each.title) + bullets(each.lines) +
             (each.rows.empty() ? "" : each.rows.html(each.title, budget.marks));

@@ -38,6 +38,7 @@ svg .interval{stroke:var(--c);stroke-width:2.2}
 svg .mark path{fill:var(--c);stroke:var(--page);stroke-width:.8}
 svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
 svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{fill-opacity:.15}
+svg.chart svg.view{overflow:hidden}svg .view .bar{stroke-width:.6;stroke-opacity:.7}
 svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
 stroke-width:2}
 svg .heat text{fill:var(--ink)}
@@ -52,6 +53,7 @@ overflow-wrap:anywhere}
 main{max-width:1120px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:1.15rem;font-weight:600;color:var(--soft);margin:0 0 6px}
 h2{font-size:1.15rem;margin:44px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
+h3{font-size:.9375rem;margin:22px 0 6px}
 .headline{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:46em}
 .soft,.note,.left-out,.legend{color:var(--soft);font-size:.875rem}
 p{margin:6px 0;max-width:62em}
@@ -72,6 +74,9 @@ line-height:1.35}
 gap:26px 36px}
 figure{margin:12px 0 0;min-width:0;break-inside:avoid}
 .figures>figure:only-child{grid-column:1/-1;max-width:700px}
+.zoom-keys{display:flex;flex-wrap:wrap;gap:6px;margin:8px 0}
+.zoom-keys button{font:inherit;min-width:38px;min-height:32px;color:var(--ink);cursor:pointer;
+background:var(--band);border:1px solid var(--line);border-radius:4px}
 figcaption{font-size:.9375rem;font-weight:600;line-height:1.35}
 details{margin:12px 0}summary{cursor:pointer;color:var(--s0);font-size:.9375rem}
 .scroll{overflow-x:auto;max-width:100%}
@@ -81,7 +86,7 @@ th,td{text-align:left;vertical-align:top;padding:3px 16px 3px 0;border-bottom:1p
 td{max-width:30em}td:first-child{min-width:11em}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 th button{all:unset;cursor:pointer;font-weight:600;white-space:nowrap}
-th button:focus-visible,summary:focus-visible,.scroll:focus-visible,
+th button:focus-visible,.zoom-keys button:focus-visible,summary:focus-visible,.scroll:focus-visible,
 a:focus-visible{outline:2px solid var(--s0);outline-offset:2px}
 th button::after{content:" \2195";color:var(--soft)}
 th[aria-sort=ascending] button::after{content:" \2191"}
@@ -93,11 +98,14 @@ code{font:.9em ui-monospace,monospace;background:var(--band);padding:2px 6px;bor
 @media (max-width:720px){main{padding:18px 14px 40px}.headline{font-size:1.25rem}
 dl{grid-template-columns:minmax(0,1fr);gap:0}
 dd{margin-bottom:8px}}
-@media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav{display:none}
+@media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav,
+.zoom-keys{display:none}
 h2{break-after:avoid}.figures{grid-template-columns:1fr 1fr}}
 )";
 
-/// A press on the head of a column sorts its table; the next press sorts it backwards.
+/// A press on the head of a column sorts its table; the next press sorts it backwards. The buttons
+/// of a timeline move its view; the tick at the left then tells the time, and others their
+/// distance.
 inline constexpr std::string_view page_script = R"(
 document.addEventListener("click", function (event) {
   const button = event.target.closest("th button");
@@ -117,6 +125,29 @@ document.addEventListener("click", function (event) {
   };
   const rows = Array.from(body.rows).sort((a, b) => up ? order(a, b) : order(b, a));
   for (const row of rows) { body.append(row); }
+});
+document.addEventListener("click", function (event) {
+  const button = event.target.closest("[data-zoom]");
+  if (!button) { return; }
+  const chart = button.closest("figure").querySelector("svg.chart");
+  const view = chart.querySelector(".view"), way = button.dataset.zoom;
+  const whole = Number(view.dataset.width), factor = Number(view.dataset.factor);
+  let [begin, , width, height] = view.getAttribute("viewBox").split(" ").map(Number);
+  const middle = begin + width / 2;
+  width = way === "all" ? whole
+      : Math.min(whole, Math.max(8, width * (way === "in" ? 0.5 : way === "out" ? 2 : 1)));
+  begin = middle - width / 2 + (way === "left" ? -width / 2 : way === "right" ? width / 2 : 0);
+  begin = Math.round(Math.min(whole - width, Math.max(0, begin)));
+  view.setAttribute("viewBox", [begin, 0, width, height].join(" "));
+  const ticks = Array.from(chart.querySelectorAll('text.tick[text-anchor="middle"]'));
+  const plain = (value, digits) => String(Number(value.toPrecision(digits)));
+  const distance = ns => "+" + (ns >= 1e6 ? plain(ns / 1e6, 3) + "ms"
+      : ns >= 1e3 ? plain(ns / 1e3, 3) + "us" : plain(ns, 3) + "ns");
+  ticks.forEach((tick, i) => {
+    const away = parseFloat(tick.getAttribute("x")) / 100 * width;
+    tick.textContent = width === whole ? plain(away * factor, 4)
+        : i === 0 ? plain(begin * factor, 6) : distance(away);
+  });
 });
 )";
 

@@ -8,7 +8,9 @@
 #include <assay/report/json_values.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +107,66 @@ void members(Visitor& visit, measure::analysis_record& of) {
         of.outcomes);
 }
 
+template <class Visitor>
+void members(Visitor& visit, measure::traced_time& of) {
+  visit("ns", of.ns, "low_ns", of.low_ns, "high_ns", of.high_ns);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::traced_part& of) {
+  visit("kind", of.kind, "name", of.name, "delta", of.delta, "control_ns", of.control_ns,
+        "variant_ns", of.variant_ns, "control_count", of.control_count, "variant_count",
+        of.variant_count, "control_bytes", of.control_bytes, "variant_bytes", of.variant_bytes);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::traced_idle& of) {
+  visit("cause", of.cause, "time", of.time);
+}
+
+/// The spans of a timeline as rows of numbers.
+struct span_table {
+  std::vector<measure::timeline_span>& spans;
+};
+
+inline void members(json_writer& visit, span_table& of) {
+  auto rows = document::array();
+  for (auto const& each : of.spans) {
+    rows.push_back({each.lane, each.name, each.begin_ns, each.length_ns});
+  }
+  visit.constant("columns", {"lane", "name", "begin_ns", "length_ns"});
+  visit.constant("rows", std::move(rows));
+}
+
+inline void members(json_reader& visit, span_table& of) {
+  std::vector<std::vector<std::int64_t>> rows;
+  visit("rows", rows);
+  for (auto const& row : rows) {
+    if (row.size() != 4) { throw std::invalid_argument("a span of a timeline has 4 numbers"); }
+    of.spans.push_back({static_cast<int>(row[0]), static_cast<int>(row[1]), row[2], row[3]});
+  }
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::timeline& of) {
+  span_table table{of.spans};
+  visit("length_ns", of.length_ns, "lanes", of.lanes, "kinds", of.kinds, "names", of.names, "spans",
+        table, "left_out", of.left_out, "left_out_ns", of.left_out_ns);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::traced_variant& of) {
+  visit("variant", of.variant, "batch", of.batch, "idle", of.idle, "timeline", of.timeline, "file",
+        of.file, "dram_bytes", of.dram_bytes, "bound", of.bound, "bound_reason", of.bound_reason);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::traced_difference& of) {
+  visit("control", of.control, "variant", of.variant, "pairs", of.pairs, "confidence",
+        of.confidence, "control_seconds", of.control_seconds, "untraced", of.untraced, "traced",
+        of.traced, "tracing", of.tracing, "parts", of.parts);
+}
+
 /// The cells as a table with a row for each: objects would repeat nine names thousands of times.
 struct cell_table {
   std::vector<measure::cell_record>& cells;
@@ -171,6 +233,7 @@ void members(Visitor& visit, measure::comparison& of) {
     visit("analyses", of.analyses);
   }
   visit.if_present(!of.reasons.empty(), "reasons", of.reasons);
+  visit.if_present(!of.traced.empty(), "traced", of.traced);
 }
 
 }  // namespace assay::report::detail

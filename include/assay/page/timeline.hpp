@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to page. What traces show: waterfall, idle time, and the timeline of a batch, which a
+/// script of the page zooms.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/page/parts.hpp>
+#include <assay/page/waterfall.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::report::detail {
+
+/// The style of a kind of spans; of an unknown kind: that of ranges.
+inline std::size_t span_style(std::string_view kind) {
+  constexpr std::array<std::string_view, 5> kinds{"kernel", "copy", "set", "range", "graph"};
+  auto const at = std::ranges::find(kinds, kind);
+  return at == kinds.end() ? 3 : static_cast<std::size_t>(at - kinds.begin());
+}
+
+/// A file name as a relative address: all but plain characters are encoded, so that a name cannot
+/// be anything else.
+inline std::string encoded_name(std::string_view name) {
+  constexpr std::string_view digits = "0123456789ABCDEF", plain = "._-";
+  std::string text;
+  for (unsigned char const each : name) {
+    if (std::isalnum(each) != 0 || plain.find(static_cast<char>(each)) != plain.npos) {
+      text += static_cast<char>(each);
+    } else {
+      text += '%';
+      text += digits[each >> 4U];
+      text += digits[each & 15U];
+    }
+  }
+  return text;
+}
+
+/// The spans that a page draws: those with a lane and a name, the longest if there are too many.
+inline std::vector<measure::timeline_span> drawn_spans(measure::timeline const& of,
+                                                       std::size_t most) {
+  auto spans = of.spans;
+  std::erase_if(spans, [&](measure::timeline_span const& each) {
+    auto const inside = [](int index, std::size_t size) {
+      return index >= 0 && static_cast<std::size_t>(index) < size;
+    };
+    return !inside(each.lane, of.lanes.size()) ||
+           !inside(each.name, std::min(of.names.size(), of.kinds.size()));
+  });
+  std::ranges::stable_sort(spans, std::greater{}, &measure::timeline_span::length_ns);
+  spans.resize(std::min(spans.size(), most));
+  return spans;
+}
+
+/// The paths of spans, one for each name, so that a name and its hint stand in the page once.
+inline std::string span_paths(measure::timeline const& of,
+                              std::vector<measure::timeline_span> const& spans) {
+  std::map<int, std::string> paths;
+  for (auto const& each : spans) {
+    auto const length = std::to_string(each.length_ns);
+    paths[each.name] += "M" + std::to_string(each.begin_ns) + " " + std::to_string(each.lane) +
+                        ".15h" + length + "v.7h-" + length + "z";
+  }
+  std::string text;
+  for (auto const& [name, path] : paths) {
+    auto const at = static_cast<std::size_t>(name);
+    text += "<path class=\"bar " + style_class(span_style(of.kinds[at])) + "\" d=\"" + path +
+            "\"><title>" + escaped(of.kinds[at] + ": " + of.names[at]) + "</title></path>";
+  }
+  return text;
+}
+
+/// The spans by name, the largest sum first.
+inline html_table span_table_of(measure::timeline const& of,
+                                std::vector<measure::timeline_span> const& spans) {
+  struct row {
+    std::uint64_t count = 0;
+    std::int64_t sum = 0, longest = 0;
+    int name = 0;
+  };
+  std::map<int, row> by_name;
+  for (auto const& each : spans) {
+    auto& into = by_name[each.name];
+    ++into.count;
+    into.sum += each.length_ns;
+    into.longest = std::max(into.longest, each.length_ns);
+    into.name = each.name;
+  }
+  std::vector<row> all;
+  for (auto const& [name, each] : by_name) { all.push_back(each); }
+  std::ranges::stable_sort(all, std::greater{}, &row::sum);
+  html_table rows{{"name", "kind", "shown", "time", "longest"}};
+  for (auto const& each : all) {
+    auto const at = static_cast<std::size_t>(each.name);
+    rows.add({of.names[at], of.kinds[at], count_cell(each.count),
+              time_cell(static_cast<double>(each.sum) * 1e-9),
+              time_cell(static_cast<double>(each.longest) * 1e-9)});
+  }
+  return rows;
+}
+
+/// The buttons that zoom a timeline.
+inline std::string zoom_buttons(std::string const& of) {
+  using button = std::array<std::string_view, 3>;
+  constexpr std::array all{button{"in", "+", "zoom in"}, button{"out", "\xE2\x88\x92", "zoom out"},
+                           button{"left", "\xE2\x86\x90", "earlier"},
+                           button{"right", "\xE2\x86\x92", "later"},
+                           button{"all", "all", "whole batch"}};
+  std::string text;
+  for (auto const& [way, sign, words] : all) {
+    text += "<button type=\"button\" data-zoom=\"" + std::string{way} + "\" aria-label=\"" +
+            std::string{words} + "\">" + std::string{sign} + "</button>";
+  }
+  return "<div class=\"zoom-keys\" role=\"group\" aria-label=\"" + escaped(of) + "\">" + text +
+         "</div>";
+}
+
+/// Four significant digits, as the script of the page writes ticks.
+inline std::string four_digits(double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+/// The timeline of the batch of one variant; empty where the record has none.
+inline std::string timeline_figure(measure::comparison const& all,
+                                   measure::traced_variant const& of, page_ids& ids,
+                                   page_budget const& budget) {
+  auto const& line = of.timeline;
+  auto const spans = drawn_spans(line, budget.marks);
+  if (spans.empty() || line.length_ns <= 0) { return {}; }
+  auto const length = static_cast<double>(line.length_ns);
+  auto const unit = unit_for(length * 1e-9);
+  axis x{.label = std::string{unit.name} + " since the batch began",
+         .high = length,
+         .text = [factor = unit.factor * 1e-9](double ns) { return four_digits(ns * factor); }};
+  x.at = {0, 0.25 * length, 0.5 * length, 0.75 * length};
+  auto lanes = line.lanes;
+  std::ranges::reverse(lanes);  // the first one is on top
+  auto const title = "Timeline of a batch, " + label_at(all, of.variant);
+  chart drawn{title, "Spans of operations and ranges: the table has them by name.", x,
+              axis_of(lanes), 24 * static_cast<int>(lanes.size())};
+  drawn.view(span_paths(line, spans), length, static_cast<double>(lanes.size()),
+             unit.factor * 1e-9);
+  std::vector<std::string> kinds;
+  for (auto const& each : spans) {
+    auto const& kind = line.kinds[static_cast<std::size_t>(each.name)];
+    if (std::ranges::find(kinds, kind) == kinds.end()) { kinds.push_back(kind); }
+  }
+  std::ranges::sort(kinds, {}, span_style);
+  std::string keys;
+  for (auto const& each : kinds) {
+    keys += element("li", "", bar_key(span_style(each)) + escaped(each));
+  }
+  auto const kept = "It shows " + count(spans.size()) + " spans";
+  auto const left = line.left_out + (line.spans.size() - spans.size());
+  std::string note =
+      kept +
+      (left == 0 ? ", which is all." : ", the longest; it leaves out " + count(left) + " others.");
+  note = element("p", left == 0 ? "note" : "left-out", note);
+  note += of.file.empty()
+              ? element("p", "note", "With --trace X.json, the whole trace is a file for Perfetto.")
+              : element("p", "note",
+                        "The whole trace, for Perfetto: <a href=\"" + encoded_name(of.file) +
+                            "\">" + escaped(of.file) + "</a>, where the program wrote it.");
+  figure const made{title,
+                    {},
+                    element("ul", "legend", keys) + zoom_buttons("Zoom of: " + title) +
+                        drawn.svg(ids.next()) + note};
+  return made.html() + span_table_of(line, spans)
+                           .folded("spans by name, " + label_at(all, of.variant), budget.marks);
+}
+
+/// For each difference that was traced: its waterfall, idle time and timelines. A variant's
+/// timeline stands where the variant is first traced.
+inline std::string traced_section(measure::comparison const& all, page_ids& ids,
+                                  page_budget const& budget) {
+  std::string text;
+  for (auto const& each : all.traced) {
+    text += element("h2", "",
+                    "Where the time goes: " + escaped(label_at(all, each.variant.variant)) +
+                        " against " + escaped(label_at(all, each.control.variant))) +
+            waterfall(all, each, ids, budget) + element("h3", "", "Idle time by cause") +
+            idle_by_cause(all, each, ids, budget);
+    for (auto const* side : {&each.control, &each.variant}) {
+      if (!side->bound.empty()) {
+        text += element("p", "",
+                        escaped(label_at(all, side->variant) + " is bound by " + side->bound +
+                                ": " + side->bound_reason + "."));
+      }
+      text += timeline_figure(all, *side, ids, budget);
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::report::detail

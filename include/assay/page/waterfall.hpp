@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to page. The difference between two variants by its parts, and their idle time.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/page/parts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::report::detail {
+
+/// A time of a few nanoseconds or more with its sign.
+inline std::string signed_duration(double ns) {
+  std::string text{ns < 0 ? "-" : "+"};
+  return text += duration(std::abs(ns) * 1e-9);
+}
+
+/// `+1.50 us [+1.20 us, +1.80 us]`; the estimate alone where there is no interval.
+inline std::string change_in_words(measure::traced_time const& of) {
+  auto const text = signed_duration(of.ns);
+  if (std::isnan(of.low_ns) || std::isnan(of.high_ns)) { return text; }
+  return text + " [" + signed_duration(of.low_ns) + ", " + signed_duration(of.high_ns) + "]";
+}
+
+/// The label of a variant, also for an index that a broken record has.
+inline std::string label_at(measure::comparison const& all, int variant) {
+  auto const at = static_cast<std::size_t>(variant);
+  return variant >= 0 && at < all.variants.size() ? all.variants[at].label
+                                                  : "variant " + std::to_string(variant);
+}
+
+/// `kernel gemm`, `host cudaMalloc`: whose time a part is.
+inline std::string part_name(measure::traced_part const& of) {
+  constexpr std::array<std::string_view, 5> of_devices{"kernel", "copy", "set", "idle", "edge"};
+  bool const device = std::ranges::find(of_devices, of.kind) != of_devices.end();
+  if (of.kind == "host code") { return "host: own code " + of.name; }
+  return (device ? of.kind : "host, " + of.kind) + ": " + of.name;
+}
+
+/// A bar of a waterfall: a change from the sum so far, or the whole time of a variant.
+struct waterfall_step {
+  std::string name;
+  measure::traced_time change;
+  bool whole = false;
+  bool clear = true;  ///< false: not distinguishable from zero
+};
+
+/// The most parts that a waterfall shows by themselves.
+inline constexpr std::size_t waterfall_parts = 8;
+
+/// The steps from the control's time to the variant's. The bars add up: a last step has what the
+/// others leave, since medians do not.
+inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& all,
+                                                   measure::traced_difference const& of) {
+  bool const timed = std::isfinite(of.control_seconds) && std::isfinite(of.untraced.ns);
+  auto const start = timed ? of.control_seconds * 1e9 : of.control.batch.ns;
+  std::vector<waterfall_step> steps{{label_at(all, of.control.variant), {.ns = start}, true}};
+  std::size_t others = 0, clear_others = 0;
+  double left = of.traced.ns;
+  for (auto const& each : of.parts) {
+    bool const clear = each.delta.distinguishable() || of.confidence == 0;
+    if (!clear || steps.size() > waterfall_parts) {
+      ++others;
+      clear_others += clear ? 1 : 0;
+      continue;
+    }
+    steps.push_back({part_name(each), each.delta});
+    left -= each.delta.ns;
+  }
+  if (others > 0 || std::abs(left) > 1e-9 * std::abs(of.traced.ns)) {
+    auto const some =
+        others == 0 ? ""
+                    : count(others) + (others == 1 ? " other part, and " : " other parts, and ");
+    steps.push_back(
+        {some + "what medians leave" +
+             (others > 0 && clear_others == 0 ? "; each part is not distinguishable from zero"
+                                              : ""),
+         {.ns = left}});
+  }
+  if (timed) {
+    auto const& added = of.tracing;
+    steps.push_back(
+        {"less what tracing added",
+         {.ns = of.untraced.ns - of.traced.ns, .low_ns = -added.high_ns, .high_ns = -added.low_ns},
+         false,
+         added.distinguishable()});
+  }
+  auto const end = start + (timed ? of.untraced.ns : of.traced.ns);
+  steps.push_back({label_at(all, of.variant.variant), {.ns = end}, true});
+  return steps;
+}
+
+/// The strip of one step, and its value in words.
+inline std::string waterfall_row(waterfall_step const& step, double from, axis const& x,
+                                 page_ids& ids) {
+  auto const to = step.whole ? step.change.ns : from + step.change.ns;
+  auto const words = step.whole ? duration(to * 1e-9)
+                                : change_in_words(step.change) +
+                                      (step.clear ? "" : ", not distinguishable from zero");
+  chart strip{step.name, words, x, {}, 22, {false, false}};
+  if (step.whole) {
+    strip.rule_x(to);
+    strip.marks({{.x = to, .y = 0.5, .text = words}}, 0);
+  } else {
+    auto const style = step.change.ns > 0 ? std::size_t{1} : std::size_t{4};
+    strip.bar(std::min(from, to), std::max(from, to), 0.5, 0.6, step.clear ? style : 2, words);
+    if (!std::isnan(step.change.low_ns) && !std::isnan(step.change.high_ns)) {
+      strip.marks({{.x = to,
+                    .y = 0.5,
+                    .text = words,
+                    .open = !step.clear,
+                    .x_low = from + step.change.low_ns,
+                    .x_high = from + step.change.high_ns}},
+                  step.clear ? style : 2);
+    }
+  }
+  return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words)) + "\n";
+}
+
+/// The parts of a difference as a table.
+inline html_table parts_table(measure::traced_difference const& of) {
+  html_table rows{{"part", "change", "low", "high", "control", "variant", "times, control",
+                   "times, variant", "bytes, control", "bytes, variant", "in words"}};
+  for (auto const& each : of.parts) {
+    auto const time = [](double ns) {
+      return std::isnan(ns) ? html_cell{"-"} : html_cell{signed_duration(ns), ns};
+    };
+    auto const number = [](double value) { return html_cell{fixed(value, 0), value}; };
+    auto const words = of.confidence == 0             ? "no interval: too few traced batches"
+                       : each.delta.distinguishable() ? "distinguishable from zero"
+                                                      : "not distinguishable from zero";
+    rows.add({part_name(each), time(each.delta.ns), time(each.delta.low_ns),
+              time(each.delta.high_ns), time_cell(each.control_ns * 1e-9),
+              time_cell(each.variant_ns * 1e-9), number(each.control_count),
+              number(each.variant_count),
+              html_cell{byte_size(each.control_bytes), each.control_bytes},
+              html_cell{byte_size(each.variant_bytes), each.variant_bytes}, words});
+  }
+  return rows;
+}
+
+/// The waterfall of a difference, and its table.
+inline std::string waterfall(measure::comparison const& all, measure::traced_difference const& of,
+                             page_ids& ids, page_budget const& budget) {
+  auto const steps = waterfall_steps(all, of);
+  std::vector<double> values;
+  double sum = 0;
+  for (auto const& each : steps) {
+    if (!each.whole) {
+      values.insert(values.end(), {sum + each.change.low_ns, sum + each.change.high_ns});
+    }
+    sum = each.whole ? each.change.ns : sum + each.change.ns;
+    values.push_back(sum);
+  }
+  std::erase_if(values, [](double each) { return !std::isfinite(each); });
+  if (values.empty()) { return {}; }
+  auto const unit = unit_for(*std::ranges::max_element(values) * 1e-9);
+  auto const x = axis_over(values, std::string{unit.name} + " a batch",
+                           [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); });
+  std::string rows;
+  sum = 0;
+  for (auto const& each : steps) {
+    rows += waterfall_row(each, sum, x, ids);
+    sum = each.whole ? each.change.ns : sum + each.change.ns;
+  }
+  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
+  auto const held = of.confidence > 0
+                        ? count(of.pairs) +
+                              " traced batches of each, in turn. Line: the interval; "
+                              "all hold together at " +
+                              percent(of.confidence, 0) + "."
+                        : "Too few traced batches for intervals: " + count(of.pairs) + " of each.";
+  return element("p", "soft",
+                 "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
+                     escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
+         element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), "")) +
+         parts_table(of).folded("parts of the difference", budget.marks);
+}
+
+/// Idle time of both variants by cause, as bars and as a table.
+inline std::string idle_by_cause(measure::comparison const& all,
+                                 measure::traced_difference const& of, page_ids& ids,
+                                 page_budget const& budget) {
+  std::array const sides{&of.control, &of.variant};
+  double most = 0;
+  for (auto const* side : sides) {
+    double sum = 0;
+    for (auto const& each : side->idle) { sum += std::max(0.0, each.time.ns); }
+    most = std::max(most, sum);
+  }
+  if (!(most > 0)) { return element("p", "soft", "No device was idle between its operations."); }
+  auto const unit = unit_for(most * 1e-9);
+  axis const x{.label = std::string{unit.name} + " of a batch, all devices idle",
+               .high = most * 1.05,
+               .text = [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); }};
+  html_table rows{{"variant", "cause", "idle", "low", "high"}};
+  std::string strips, keys;
+  for (auto const* side : sides) {
+    auto const label = label_at(all, side->variant);
+    chart strip{"Idle time, " + label, "By cause: the table has the numbers.", x, {}, 22,
+                {false, false}};
+    double from = 0;
+    for (std::size_t i = 0; i < side->idle.size(); ++i) {
+      auto const& [cause, time] = side->idle[i];
+      auto const cell = [](double ns) {
+        return std::isnan(ns) ? html_cell{"-"} : time_cell(ns * 1e-9);
+      };
+      rows.add({label, cause, cell(time.ns), cell(time.low_ns), cell(time.high_ns)});
+      if (!(time.ns > 0)) { continue; }
+      strip.bar(from, from + time.ns, 0.5, 0.7, i, cause + ": " + duration(time.ns * 1e-9));
+      from += time.ns;
+    }
+    strips += strip_row(escaped(label), strip.svg(ids.next()), duration(from * 1e-9) + " idle");
+  }
+  for (std::size_t i = 0; i < of.control.idle.size(); ++i) {
+    keys += element("li", "", bar_key(i) + escaped(of.control.idle[i].cause));
+  }
+  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
+  return element("ul", "legend", keys) +
+         element("ul", "forest", strips + strip_row("", scale.svg(ids.next()), "")) +
+         rows.folded("idle time by cause", budget.marks);
+}
+
+}  // namespace assay::report::detail

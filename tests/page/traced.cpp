@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include "report/traced_sample.hpp"
+
+#include <assay/core/atomic_file.hpp>
+#include <assay/page/page.hpp>
+#include <assay/report/json.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+
+using namespace assay;
+using assay::test::contains;
+
+namespace {
+
+std::size_t count_of(std::string const& part, std::string const& in) {
+  std::size_t found = 0;
+  for (auto at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) { ++found; }
+  return found;
+}
+
+/// The end of the waterfall's bars, and the sum of its steps.
+std::pair<double, double> end_and_sum(measure::comparison const& all) {
+  auto const steps = report::detail::waterfall_steps(all, all.traced[0]);
+  double sum = steps.front().change.ns;
+  for (auto const& each : steps) { sum += each.whole ? 0 : each.change.ns; }
+  return {steps.back().change.ns, sum};
+}
+
+}  // namespace
+
+TEST_CASE("a waterfall goes from the control's time to the variant's, and its steps add up") {
+  auto all = test::traced_comparison();
+  auto const [end, sum] = end_and_sum(all);
+  CHECK(end == Approx(60e3 + 220e3));
+  CHECK(sum == Approx(end));
+  all.traced[0].control_seconds = std::numeric_limits<double>::quiet_NaN();
+  auto const [traced_end, traced_sum] = end_and_sum(all);
+  CHECK(traced_end == Approx(all.traced[0].control.batch.ns + all.traced[0].traced.ns));
+  CHECK(traced_sum == Approx(traced_end));
+  for (auto const& each : report::detail::waterfall_steps(all, all.traced[0])) {
+    CHECK(each.name.find("tracing") == std::string::npos);  // nothing to subtract from
+  }
+}
+
+TEST_CASE("a waterfall shows the parts that are distinguishable from zero, and names the rest") {
+  auto all = test::traced_comparison();
+  auto const page = report::page({{all}});
+  CHECK_THAT(page, contains("host, lock: wait for the mutex</span>"));
+  CHECK_THAT(page, contains("; each part is not distinguishable from zero</span>"));
+  CHECK_THAT(page, contains("all hold together at 9"));
+  CHECK(page.find("aria-label=\"host, call: cudaFuncSetAttribute") ==
+        std::string::npos);  // no strip of a part within noise
+  for (auto& each : all.traced[0].parts) {
+    each.delta.low_ns = -1e9;
+    each.delta.high_ns = 1e9;
+  }
+  auto const unclear = report::page({{all}});
+  CHECK(unclear.find("host, lock: wait for the mutex</span>") == std::string::npos);
+  CHECK_THAT(unclear, contains("not distinguishable from zero</td>"));
+}
+
+TEST_CASE("many parts make as many steps as have room") {
+  auto all = test::traced_comparison();
+  auto& parts = all.traced[0].parts;
+  parts.clear();
+  for (int i = 0; i < 20; ++i) {
+    parts.push_back({"kernel", "k" + std::to_string(i), {1e3, 900, 1'100}, 0, 1e3, 0, 1, 0, 0});
+  }
+  auto const steps = report::detail::waterfall_steps(all, all.traced[0]);
+  CHECK(steps.size() == report::detail::waterfall_parts + 4);  // both ends, others, tracing
+  auto const [end, sum] = end_and_sum(all);
+  CHECK(sum == Approx(end));
+}
+
+TEST_CASE("a timeline is drawn for each variant, says what it leaves out, and has a table") {
+  auto all = test::traced_comparison();
+  auto const page = report::page({{all}});
+  CHECK(count_of("class=\"view\"", page) == 2);
+  CHECK(count_of("data-zoom=\"in\"", page) == 2);
+  CHECK_THAT(page, contains("spans, which is all."));
+  CHECK_THAT(page, contains("Table: spans by name, one mutex"));
+  CHECK_THAT(page, contains("<a href=\"run.one-mutex.json\">run.one-mutex.json</a>"));
+  auto& line = all.traced[0].variant.timeline;
+  line.left_out = 7;
+  line.spans.push_back({99, 0, 0, 5});  // of no lane
+  line.spans.push_back({0, 999, 0, 5});
+  line.spans.push_back({-1, 0, 0, 5});
+  auto const broken = report::page({{all}});
+  CHECK_THAT(broken, contains("the longest; it leaves out 10 others."));
+  line = {};
+  all.traced[0].variant.file.clear();
+  CHECK(count_of("class=\"view\"", report::page({{all}})) == 1);
+}
+
+TEST_CASE("a file name is a relative address, whatever it holds") {
+  CHECK(report::detail::encoded_name("a.b-c_1") == "a.b-c_1");
+  CHECK(report::detail::encoded_name("javascript:x/..\"<") == "javascript%3Ax%2F..%22%3C");
+  auto all = test::traced_comparison();
+  std::string const evil = "</script><b onclick='x'>";
+  auto& traced = all.traced[0];
+  for (auto* side : {&traced.control, &traced.variant}) {
+    side->file = side->bound = side->bound_reason = evil;
+    for (auto& each : side->idle) { each.cause = evil; }
+    for (auto* texts : {&side->timeline.lanes, &side->timeline.kinds, &side->timeline.names}) {
+      for (auto& each : *texts) { each = evil; }
+    }
+  }
+  for (auto& each : traced.parts) { each.kind = each.name = evil; }
+  traced.variant.variant = -3;
+  all.ceilings[0].name = all.ceilings[1].name = evil;
+  auto const page = report::page({{all}});
+  CHECK(page.find("<b onclick") == std::string::npos);
+  CHECK(count_of("</script>", page) == 1);
+}
+
+TEST_CASE("rates stand below the ceilings: a roofline with FLOPs, strips without") {
+  auto all = test::traced_comparison();
+  auto const page = report::page({{all}});
+  CHECK_THAT(page, contains("<h2>Roofline</h2>") && contains("FLOP a byte, as declared") &&
+                       contains("Ceilings: cudaMemcpy device to device 4.24 TB/s; FMA"));
+  for (auto& each : all.variants) { each.flops = 0; }
+  auto const strips = report::page({{all}});
+  CHECK_THAT(strips, contains("<h2>Rates below the ceiling</h2>") &&
+                         contains("4.00 TB/s, 94.3 % of the ceiling"));
+  all.ceilings.clear();
+  auto const none = report::page({{all}});
+  CHECK(none.find("ceiling</h2>") == std::string::npos);
+  CHECK(none.find("<h2>Roofline") == std::string::npos);
+}
+
+TEST_CASE("a page with long timelines stays below its limit") {
+  auto all = test::traced_comparison(12, 400);
+  for (int i = 0; i < 6; ++i) { all.traced.push_back(all.traced[0]); }
+  for (auto& each : all.traced) {
+    for (auto* side : {&each.control, &each.variant}) {
+      auto const spans = side->timeline.spans;
+      for (int i = 0; i < 3; ++i) {
+        side->timeline.spans.insert(side->timeline.spans.end(), spans.begin(), spans.end());
+      }
+    }
+  }
+  auto const page = report::page({{all}});
+  CHECK(page.size() < report::page_limit + 20'000);
+  CHECK_THAT(page, contains("Parts are left out to keep the page small"));
+  CHECK_THAT(page, contains("the longest; it leaves out"));
+}
+
+// For page_in_browser.py, which names the file.
+TEST_CASE("the record that the browser looks at", "[.record]") {
+  auto const* const path = std::getenv("ASSAY_RECORD");
+  REQUIRE(path != nullptr);
+  write_atomically(path, report::json(test::traced_comparison(12, 60)));
+}
