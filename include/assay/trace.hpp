@@ -23,6 +23,8 @@
 #include <assay/report/explanation.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
+#include <assay/report/traced.hpp>
+#include <assay/trace/change.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/glob.hpp>

@@ -3,6 +3,7 @@
 
 #include <assay/cli/join.hpp>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ measure::comparison part(double ratio, std::string const& failure = {}) {
   found.effect.confidence = 0.99;
   made.findings = {found};
   made.reasons = {{"Why?", {"traced"}}};
+  made.traced.emplace_back().variant.variant = 1;
   made.notes = {"a note"};
   made.cells.resize(3);
   made.epochs = 8;
@@ -44,6 +46,10 @@ TEST_CASE("joined comparisons keep their contrasts apart") {
   CHECK(all.effect("8 SMs: control", "8 SMs: variant").ratio == 1.25);
   CHECK(all.reasons[1].question == "8 SMs: Why?");
   CHECK(all.reasons.size() == 2);
+  REQUIRE(all.traced.size() == 2);
+  CHECK(all.traced[0].variant.variant == 1);
+  CHECK(all.variants[static_cast<std::size_t>(all.traced[1].control.variant)].label.starts_with(
+      "8 SMs: "));
 }
 
 TEST_CASE("joined comparisons hold at the rate of false verdicts that they share") {

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "report/sample.hpp"
+#include "trace/golden.hpp"
 
 #include <assay/cli/explaining.hpp>
 
@@ -71,6 +72,38 @@ TEST_CASE("variants are explained unless it is refused; each control is the one 
   auto const all = explained(parsed({}), cli::explaining::before).reasons;
   REQUIRE(all.size() == before + 2);
   CHECK_THAT(all.back().question, contains("c") && contains("b"));
+}
+
+TEST_CASE("each explained difference has a record, which names the files of its traces") {
+  auto const all = explained(parsed({}), cli::explaining::before).traced;
+  REQUIRE(all.size() == 2);
+  CHECK(all[1].control.variant == 1);
+  CHECK(all[1].variant.variant == 2);
+  CHECK(all[0].variant.file.empty());
+  CHECK(explained(parsed({"--no-explain"})).traced.empty());
+  folder const here;
+  auto const written = explained(parsed({"--trace", (here / "x.json").string()})).traced;
+  REQUIRE(written.size() == 2);
+  CHECK(written[0].control.file == "x.a.json");
+  CHECK(written[1].variant.file == "x.c.json");
+}
+
+TEST_CASE("a variant's timeline is in the record of its first difference alone") {
+  auto by = pretended();
+  by.explain = [](measure::comparison const&, trace::compared_runs const&,
+                  trace::compared_runs const&, bool) {
+    test::golden::builder b;
+    b.launch("k", {0, 10}, {10, 100});
+    trace::explanation why;
+    why.control.trace = why.variant.trace = b.trace;
+    return why;
+  };
+  auto const all = explained(parsed({}, by)).traced;
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].control.timeline.spans.size() == 1);
+  CHECK(all[0].variant.timeline.spans.size() == 1);
+  CHECK(all[1].control.timeline.spans.empty());
+  CHECK(all[1].variant.timeline.spans.size() == 1);
 }
 
 TEST_CASE("a build without CUPTI says so in the report, and refuses traces before the run") {

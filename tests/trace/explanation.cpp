@@ -189,6 +189,8 @@ TEST_CASE("the JSON holds all changes and figures, and is JSON") {
   CHECK(read.at("explained_ns") == 900);
   CHECK(read.at("changes").size() == 5);
   CHECK(read.at("changes")[0].at("kind") == "idle");
+  CHECK(read.at("changes")[0].at("low_ns").is_null());  // of one batch
+  CHECK(read.at("confidence") == 0);
   CHECK(read.at("changes")[1].at("seen_by") == "late host");
   CHECK(read.at("changes")[1].at("share").get<double>() == Approx(2 / 3.0));
   CHECK(read.at("untraced").is_null());

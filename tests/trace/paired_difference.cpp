@@ -5,6 +5,7 @@
 #include "golden.hpp"
 
 #include <assay/report/explanation.hpp>
+#include <assay/report/explanation_json.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <algorithm>
@@ -159,6 +160,9 @@ TEST_CASE("reasons name parts with intervals, and call the others not distinguis
   CHECK_THAT(joined(lines), contains(" parts are not distinguishable from zero, together ") &&
                                 contains("What tracing itself adds to the difference") &&
                                 !contains("Devices: kernel "));
+  auto const read = report::to_json(why);
+  CHECK(read.at("pairs") == pairs);
+  CHECK(read.at("changes")[0].at("low_ns") == why.changes.changes[0].delta.low);
 }
 
 TEST_CASE("no share is told of a difference that may be zero, nor one above the whole") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to page. What traces show: waterfall, idle time, and the timeline of a batch, which a
-/// script of the page zooms.
+/// Internal to page. The section of a traced difference: waterfall, idle time by cause, and
+/// timelines, which a script of the page zooms.
 #pragma once
 
 #include <assay/measure/comparison.hpp>
@@ -24,7 +24,7 @@
 
 namespace assay::report::detail {
 
-/// The style of a kind of spans; of an unknown kind: that of ranges.
+/// The style of a kind of spans. An unknown kind has the style of ranges.
 inline std::size_t span_style(std::string_view kind) {
   constexpr std::array<std::string_view, 5> kinds{"kernel", "copy", "set", "range", "graph"};
   auto const at = std::ranges::find(kinds, kind);

@@ -64,6 +64,8 @@ inline document to_json(trace::explanation const& of) {
                        {"kind", to_string(each.what)},
                        {"name", each.name},
                        {"delta_ns", detail::number(each.delta_ns())},
+                       {"low_ns", detail::number(each.delta.low)},
+                       {"high_ns", detail::number(each.delta.high)},
                        {"share", detail::number(each.share)},
                        {"control", detail::write(each.control)},
                        {"variant", detail::write(each.variant)}});
@@ -89,6 +91,8 @@ inline document to_json(trace::explanation const& of) {
         {"high_ns", detail::number(of.time.high_ns)},
         {"from", of.time.from}}},
       {"untraced", traced ? document(nullptr) : document(of.untraced)},
+      {"pairs", of.changes.pairs},
+      {"confidence", of.changes.confidence},
       {"explained_ns", detail::number(of.changes.explained_ns)},
       {"explained_by_devices_ns", detail::number(of.changes.device_ns)},
       {"explained_by_host_ns", detail::number(of.changes.host_ns)},

@@ -156,8 +156,8 @@ inline std::vector<double> pair_sums(std::vector<change const*> const& of, std::
 }
 
 /// Chooses the critical value at which all parts and three sums of them have intervals that hold
-/// together. Where so few pairs do not reach that level, the interval is from the least to the
-/// largest pair, and `confidence` falls.
+/// together. If the pairs are too few for that level, intervals reach from the least to the largest
+/// pair, and `confidence` falls.
 inline void choose_level(trace_difference& of, double alpha) {
   if (of.pairs < fewest_pairs) { return; }
   auto const parts = 3 + std::ranges::count_if(of.changes, is_part);
