@@ -54,7 +54,7 @@ inline std::vector<measure::timeline_span> drawn_spans(measure::timeline const& 
   auto spans = of.spans;
   std::erase_if(spans, [&](measure::timeline_span const& each) {
     auto const inside = [](int index, std::size_t size) {
-      return index >= 0 && static_cast<std::size_t>(index) < size;
+      return static_cast<std::size_t>(index) < size;  // a negative one becomes huge
     };
     return !inside(each.lane, of.lanes.size()) ||
            !inside(each.name, std::min(of.names.size(), of.kinds.size()));
