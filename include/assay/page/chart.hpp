@@ -46,11 +46,12 @@ struct frame {
 
 namespace detail {
 
-inline std::string hundredths(double value) {
+inline std::string written(char const* format, double value) {
   std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", value);
+  std::snprintf(text.data(), text.size(), format, value);
   return text.data();
 }
+inline std::string hundredths(double value) { return written("%.2f", value); }
 
 /// The class of a style, for CSS.
 inline std::string style_class(std::size_t style) {
@@ -194,6 +195,7 @@ class chart {
   /// Markup in units of its own, `width` x `height` of them over the plot. The script of a page
   /// moves this view along x; `factor` makes a unit of x a number of the axis.
   void view(std::string const& markup, double width, double height, double factor) {
+    auto const exact = [](double value) { return detail::written("%.15g", value); };
     over_ +=
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
         "viewBox=\"0 0 " +
@@ -203,8 +205,7 @@ class chart {
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.
   std::string svg(std::string const& id) const;
-  /// The element for a file of SVG: all of it from `x` on, `width` pixels wide, its plot from `y`
-  /// on.
+  /// The element for a file of SVG: from `x` on, `width` pixels wide, its plot from `y` on.
   std::string svg_at(std::string const& id, int x, int y, int width) const;
 
  private:
@@ -219,11 +220,6 @@ class chart {
     return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
            "\" aria-describedby=\"" + id + "-d\" " + attributes + "><desc id=\"" + id + "-d\">" +
            escaped(description_) + "</desc>";
-  }
-  static std::string exact(double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.15g", value);
-    return text.data();
   }
   static bool finite(place at) { return std::isfinite(at.x) && std::isfinite(at.y); }
   static std::string percent(double value) { return detail::hundredths(value) + "%"; }
@@ -244,7 +240,6 @@ class chart {
     paths_ += "<path class=\"" + std::string{kind} + ' ' + detail::style_class(style) + "\" d=\"" +
               path + "\"/>";
   }
-
   static std::string tooltip(std::string const& text) {
     return text.empty() ? "" : "<title>" + escaped(text) + "</title>";
   }
