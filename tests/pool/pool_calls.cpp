@@ -111,6 +111,23 @@ TEST_CASE("what a stream freed while it was alone costs the second one a wait, a
   CHECK(at.device.violations == 0);
 }
 
+TEST_CASE("streams that come and go beside one that stays wait for the device once") {
+  auto options = with_small_caches(false);
+  options.initial_bytes = 0;
+  bench at{options};
+  at.pair(at.a, 16_MiB);
+  auto const reserved = at.pool.stats().reserved_bytes;
+  for (int i = 0; i < 10; ++i) {
+    at.pair(at.b, 16_MiB);
+    at.pool.release(at.b);
+    at.device.replace(at.b);
+    for (int k = 0; k < 2; ++k) { at.pair(at.a, 16_MiB); }
+  }
+  CHECK(at.device.waits == 1);
+  CHECK(at.pool.stats().reserved_bytes == reserved);
+  CHECK(at.device.violations == 0);
+}
+
 TEST_CASE("once a stream has ended without notice, each large free records an event") {
   auto options = with_small_caches(false);
   options.initial_bytes = 0;

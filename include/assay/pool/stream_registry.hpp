@@ -99,17 +99,22 @@ class stream_registry {
            streams_end_.load(std::memory_order_relaxed);
   }
   /// The cache of a key, if no other stream uses the pool and no event is due at the stream's
-  /// frees. Null else. The caller frees a large block there, which no event covers.
+  /// frees. Null else, and for good once another stream has had to wait for the device. The caller
+  /// frees a large block there, which no event covers.
   cache* sole(stream_key const& key) {
-    auto* const found = caches_.size() == closed_.size() + 1 ? find(key) : nullptr;
+    auto* const found = !waited_ && caches_.size() == closed_.size() + 1 ? find(key) : nullptr;
     if (found == nullptr) { return nullptr; }
     std::lock_guard const held{found->lock};
     if (!found->serves(key) || wants_mark(*found)) { return nullptr; }
     return lone_ = found;
   }
-  /// True if a wait for the device may order large frees, of when a stream but `to` was the sole
-  /// one, that no event covers.
-  bool lone_beside(cache const& to) const noexcept { return lone_ != nullptr && lone_ != &to; }
+  /// True, once in the life of a pool, if a wait for the device may order large frees, of when a
+  /// stream but `to` was the sole one, that no event covers. The caller then waits.
+  bool lone_beside(cache const& to) noexcept {
+    bool const found = !waited_ && lone_ != nullptr && lone_ != &to;
+    waited_ = waited_ || found;
+    return found;
+  }
   /// Asks all streams for an event at their next free.
   void call_for_marks() noexcept { calls_for_marks_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -306,6 +311,7 @@ class stream_registry {
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
   cache* lone_ = nullptr;
+  bool waited_ = false;
   std::uint64_t turn_ = 1;
   std::atomic<std::uint64_t> calls_for_marks_{0};
   std::atomic<bool> streams_end_{false};
