@@ -68,7 +68,7 @@ class central_allocator {
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
-    if (auto const found = store_.from_slabs(&to, bytes)) { return found; }
+    if (auto const found = store_.from_slabs(&to, bytes, effort::wait)) { return found; }
     if (!after_wait && streams_.lone_beside(to)) { return 0; }
     if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
     return after_wait ? store_.grow(&to, bytes, growth::instead) : 0;
@@ -81,7 +81,8 @@ class central_allocator {
     if (auto const found = store_.grow(nullptr, bytes, growth::beyond)) { return found; }
     streams_.call_for_marks();
     flush_all();
-    return store_.take(nullptr, bytes, effort::ask);
+    if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
+    return store_.from_slabs(nullptr, bytes, effort::ask);
   }
 
   /// The counts of all streams, but for failures.

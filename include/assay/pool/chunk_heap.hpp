@@ -109,9 +109,9 @@ class chunk_heap {
   }
 
   /// A block from a new chunk, or from a chunk that another thread has reserved meanwhile; 0 if
-  /// there can be none. Chunks are few: each has an eighth of all reserved memory, and at least a
-  /// step of growth. Beyond the bound a chunk has a quarter of a step. Asks for less and less while
-  /// upstream refuses. Leaves the mutex, and calls upstream without it.
+  /// there can be none. Chunks are few: each has an eighth of all reserved memory, and at least
+  /// `growth_bytes`. Beyond the bound a chunk has a quarter of `growth_bytes`. Asks for less and
+  /// less while upstream refuses. Leaves the mutex, and calls upstream without it.
   std::uintptr_t grow(cache* to, std::size_t bytes, growth how) {
     // A range that another thread extends may come back, so the last try waits for that thread.
     bool const awaits = how == growth::instead || (how == growth::beyond && extended_bytes_ != 0);
@@ -125,8 +125,8 @@ class chunk_heap {
   }
 
   /// Collects the free pieces of slabs, and takes a block of them.
-  std::uintptr_t from_slabs(cache* to, std::size_t bytes) {
-    return heap_.reclaim() == 0 ? 0 : take(to, bytes, effort::ask);
+  std::uintptr_t from_slabs(cache* to, std::size_t bytes, effort how) {
+    return heap_.reclaim() == 0 ? 0 : take(to, bytes, how);
   }
 
   /// Returns chunks that are wholly free and out of use to upstream, the largest ranges first. At

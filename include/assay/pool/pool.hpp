@@ -87,7 +87,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   }
 
   /// Gives the cache of a stream up, before the stream is destroyed. Does not synchronise. No
-  /// other thread may use the stream with this pool meanwhile.
+  /// other thread may use the stream with this pool meanwhile. Throws `std::logic_error` on a
+  /// captured stream.
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
   /// Returns chunks, or pieces of them where they are mapped, that are wholly free beyond the
@@ -97,7 +98,7 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// Call it for each stream of a capture before the capture begins: `allocate` on a captured
   /// stream throws `std::logic_error` without it. A block that is given back on the stream until
   /// `end()` is the graph's until the hold goes. So is a block that was allocated on it and is
-  /// given back later.
+  /// given back later. Throws `std::logic_error` on a stream that is captured already.
   capture_hold capture(::cuda::stream_ref stream) { return {core_, core_->begin_capture(stream)}; }
 
   /// Counts blocks, which are up to 1/8 larger than requests. `peak_bytes` includes the caches of

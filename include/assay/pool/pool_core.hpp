@@ -64,10 +64,15 @@ class pool_core : pool_parts<Backend> {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     if (ledger_ != nullptr) { ledger_->verify(); }
     auto const which = size_class::of(bytes);
-    auto address = allocate_cached(stream, which);
-    if (address == 0) { address = allocate_slow(stream, which); }
-    if (ledger_ != nullptr) { note_opened(stream, address, bytes, which); }
-    return reinterpret_cast<void*>(address);
+    try {
+      auto address = allocate_cached(stream, which);
+      if (address == 0) { address = allocate_slow(stream, which); }
+      if (ledger_ != nullptr) { note_opened(stream, address, bytes, which); }
+      return reinterpret_cast<void*>(address);
+    } catch (...) {
+      failures_.fetch_add(1, std::memory_order_relaxed);
+      throw;
+    }
   }
 
   /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
@@ -81,10 +86,10 @@ class pool_core : pool_parts<Backend> {
   }
 
   /// Gives the blocks of a stream that is about to be destroyed to others, which will wait for its
-  /// work so far. Throws `std::logic_error` while a hold is open for it.
+  /// work so far. Throws `std::logic_error` while it is captured or a hold is open for it.
   void release(stream_type stream) {
     turn const now{*this};
-    if (captures_.of(backend_.key(stream)) != nullptr) {
+    if (captures_.of(backend_.key(stream)) != nullptr || backend_.capturing(stream)) {
       throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
     }
     auto& mine = resolve(stream);
@@ -112,7 +117,7 @@ class pool_core : pool_parts<Backend> {
   statistics stats() {
     std::lock_guard const lock{mutex_};
     auto all = central_.count();
-    all.failures = failures_;
+    all.failures = failures_.load(std::memory_order_relaxed);
     all.deallocations += frees_of_graphs_;
     all.live_bytes -= bytes_of_graphs_;
     return all;
@@ -128,10 +133,11 @@ class pool_core : pool_parts<Backend> {
     if (ledger_ != nullptr) { ledger_->verify(); }
   }
 
-  /// From here to `end_capture` blocks for this stream come from the capture.
+  /// From here to `end_capture` blocks for this stream come from the capture. Throws
+  /// `std::logic_error` if the stream is captured already: an event would be the graph's.
   std::unique_ptr<capture_type> begin_capture(stream_type stream) {
     turn const now{*this};
-    if (captures_.of(backend_.key(stream)) != nullptr) {
+    if (captures_.of(backend_.key(stream)) != nullptr || backend_.capturing(stream)) {
       throw std::logic_error("mr::pool: the stream is being captured already");
     }
     captures_.reserve_one();
@@ -190,15 +196,10 @@ class pool_core : pool_parts<Backend> {
     for (bool again = false;; again = true) {
       {
         turn const now{*this};
-        try {
-          if (auto const found = take(stream, which, again)) { return found; }
-          if (again) {
-            throw out_of_memory("mr::pool: no room for " +
-                                describe_bytes(size_class::bytes(which)) + ": " + central_.state());
-          }
-        } catch (...) {
-          ++failures_;
-          throw;
+        if (auto const found = take(stream, which, again)) { return found; }
+        if (again) {
+          throw out_of_memory("mr::pool: no room for " + describe_bytes(size_class::bytes(which)) +
+                              ": " + central_.state());
         }
       }
       wait_for_work();
@@ -315,7 +316,7 @@ class pool_core : pool_parts<Backend> {
   unsigned const first_large_ =
       std::min(size_class::of(options_.stream_cache_bytes / 8 + 1), size_class::count);
   std::unique_ptr<pool_ledger> const ledger_;
-  std::uint64_t failures_ = 0;
+  std::atomic<std::uint64_t> failures_{0};
   std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache
   std::atomic<std::uint64_t> unnoted_blocks_{0};
 };
