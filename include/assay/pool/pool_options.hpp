@@ -28,8 +28,9 @@ namespace assay::mr {
 ///
 /// The pool reserves more while it then holds at most a sixth, or one step of growth, above the
 /// most that was ever in use. Beyond that bound it first takes memory that a stream must wait for,
-/// and collects the free memory of slabs and of caches. Then it reserves a quarter of a step. A
-/// step of growth is an eighth of all reserved memory, and at least `growth_bytes`.
+/// and collects the free memory of slabs and of caches. Then it reserves a quarter of
+/// `growth_bytes`, or what the block needs. A step of growth is an eighth of all reserved memory,
+/// and at least `growth_bytes`.
 struct pool {
   std::size_t initial_bytes = 0;  ///< reserved at opening
   std::size_t max_bytes = 0;      ///< never reserve more; 0 is what the card, or upstream, has
@@ -38,7 +39,8 @@ struct pool {
   /// central heap. Blocks of more than an eighth of it go there at once.
   std::size_t stream_cache_bytes = std::size_t{256} << 20U;
   /// The program promises `release(stream)` before it destroys a stream that it used with the pool,
-  /// and `capture(stream)` before it captures one. Calls then ask the driver nothing.
+  /// and `capture(stream)` before it captures one. The pool then asks the driver nothing while a
+  /// stream reuses its own memory.
   bool trust_handles = false;
   /// Keep a ledger of live blocks: finds double frees, foreign pointers, wrong sizes and leaks.
   bool checked = false;
