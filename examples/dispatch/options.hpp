@@ -27,7 +27,7 @@ struct dispatch_parameters {
   std::vector<std::string> tasks;
   std::vector<int> threads;
   std::size_t largest = std::size_t{1} << 26;
-  double budget_seconds = 5;
+  double budget_seconds = 15;
   std::size_t calls = 200, training = 100;
   std::uint64_t seed = 0;
   int device = 0;
