@@ -420,8 +420,7 @@ TEST_CASE("an invalid report is refused, and the error says why") {
 TEST_CASE("a committed report of schema 1 still reads, and is written anew without loss") {
   char const* const source = std::getenv("ASSAY_SOURCE_DIR");
   REQUIRE(source != nullptr);
-  std::ifstream file{std::filesystem::path{source} /
-                     "benchmarks/results/null_cast_experiment.json"};
+  std::ifstream file{std::filesystem::path{source} / "tests/report/schema_1.json"};
   std::ostringstream text;
   text << file.rdbuf();
   auto const written = report::document::parse(text.str());
