@@ -110,6 +110,14 @@ function(assay_use_rmm_if_marked target file)
   endif()
 endfunction()
 
+# A file that goes through all of nvcc and, for errors and warnings, through the host compiler. No
+# program is written.
+function(assay_check_device_code target file)
+  add_library(${target} OBJECT ${file})
+  target_compile_options(${target} PRIVATE -Xcompiler=-fsyntax-only)
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "")  # ccache would miss the object
+endfunction()
+
 # CUPTI, for the programs that record traces (marker `// assay-uses: cupti`): they are left out where
 # the toolkit does not have it, which `lacking` then says.
 function(assay_lacks_cupti file lacking)

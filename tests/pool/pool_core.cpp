@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // assay-test-timeout: 900
 // SPDX-License-Identifier: Apache-2.0
 // The pool's logic over a device made of clocks, which knows exactly what precedes what.

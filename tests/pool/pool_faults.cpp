@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 // assay-precompiled: no
 // Every call that the pool makes of its backend fails once, and every allocation of host memory:
 // nothing is lost, and nothing used twice.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 // What the pool reserves over the mixed trace of benchmarks/memory_pool.cu, on a device whose
 // events pass some operations later, with the threads' turns and speeds drawn at random.
 #include "catch.hpp"

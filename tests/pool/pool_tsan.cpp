@@ -1,4 +1,4 @@
-// assay-test-flags: -fsanitize=thread -g
+// assay-test-flags: -fsanitize=thread -g -O1
 // assay-test-timeout: 900
 // SPDX-License-Identifier: Apache-2.0
 // The storm of pool_core.cpp under the thread sanitizer, which also watches the fake's shadow

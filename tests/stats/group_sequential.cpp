@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 /// @file
 /// The schedule of interim analyses, and the level that each spends.
 #include <assay/stats/group_sequential.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 /// @file
 /// Plans of the closed form are near the fastest of all chunks and slots.
 

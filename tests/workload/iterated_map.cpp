@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 #include "workload/element_wise_battery.hpp"
 
 #include <assay/memory/heap.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 #include "workload/null_cast_battery.hpp"
 
 #include <assay/memory/heap.hpp>
