@@ -110,6 +110,8 @@ function(assay_use_rmm_if_marked target file)
   endif()
 endfunction()
 
+option(ASSAY_CHECK_DEVICE_CODE
+       "Compile tests and benchmarks for a GPU without host code, link and run none: half the time" OFF)
 # A file that goes through all of nvcc and, for errors and warnings, through the host compiler. No
 # program is written.
 function(assay_check_device_code target file)

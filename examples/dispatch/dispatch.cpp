@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -118,14 +119,24 @@ int run(examples::dispatch_parameters const& given, std::string const& command_l
   auto where = machine::host_environment(ASSAY_COMMIT, command_line);
   if (on_device) { where.device = device_in_words(on::device{given.device}); }
   std::vector<measure::dispatch_study> all;
+  std::vector<std::string> failures;  // a task that fails leaves the results of the others
+  std::exception_ptr latest;
   each_task([&]<class T>(std::type_identity<T>) {
-    if (std::ranges::count(given.tasks, T::name) > 0) { all.push_back(study<T>(given, on_device)); }
+    if (std::ranges::count(given.tasks, T::name) == 0) { return; }
+    try {
+      all.push_back(study<T>(given, on_device));
+    } catch (std::exception const& cause) {
+      latest = std::current_exception();
+      failures.push_back(std::string{T::name} + " failed: " + cause.what());
+    }
   });
+  if (all.empty()) { std::rethrow_exception(latest); }
 
   report::document json{{"schema", "assay.dispatch.1"},
                         {"where", report::to_json(where)},
                         {"blas", examples::host_blas::in_words()},
-                        {"seed", given.seed}};
+                        {"seed", given.seed},
+                        {"failures", failures}};
   std::ostringstream text;
   text << (on_device ? where.device + "\n" : "") << where.host_cpu << ", " << where.host_threads
        << " threads; seed " << given.seed << "\nBLAS: " << examples::host_blas::in_words() << '\n';
@@ -144,7 +155,9 @@ int run(examples::dispatch_parameters const& given, std::string const& command_l
   if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
   if (!given.svg.empty()) { write_atomically(given.svg, report::crossover_svg(all)); }
   if (!given.quiet) { std::cout << text.str(); }
-  return wrong ? cli::wrong_answer : cli::ok;
+  for (auto const& each : failures) { std::cerr << "error: " << each << '\n'; }
+  if (wrong) { return cli::wrong_answer; }
+  return failures.empty() ? cli::ok : cli::failed;
 }
 
 }  // namespace

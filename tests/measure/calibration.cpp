@@ -70,7 +70,7 @@ void tell(char const* what, noise const& under, rates const& seen) {
 
 TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last analysis") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(250);
+  int const runs = simulated_runs(400);
   for (auto const& scenario : null_scenarios()) {
     auto const seen = study(scenario, 0, runs, true, seed);
     tell("null, run on", scenario, seen);
@@ -81,7 +81,7 @@ TEST_CASE("false alarms stay below 5 % under every disturbance, run to the last 
 
 TEST_CASE("false alarms stay below 5 % with the stop rule, and guards rarely veto a sound run") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(500);
+  int const runs = simulated_runs(800);
   for (auto const& scenario : null_scenarios()) {
     auto const seen = study(scenario, 0, runs, false, seed);
     tell("null, stop rule", scenario, seen);
@@ -94,7 +94,7 @@ TEST_CASE("false alarms stay below 5 % with the stop rule, and guards rarely vet
 
 TEST_CASE("intervals cover the true ratio in 95 % of comparisons, wherever they stop") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(250);
+  int const runs = simulated_runs(400);
   for (auto const& scenario : null_scenarios()) {
     for (double const truth : {0.005, 0.01}) {
       auto const seen = study(scenario, truth, runs, false, seed);
@@ -107,7 +107,7 @@ TEST_CASE("intervals cover the true ratio in 95 % of comparisons, wherever they 
 
 TEST_CASE("a difference of the whole margin is called equivalent in at most 2.5 %") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(500);
+  int const runs = simulated_runs(800);
   for (auto const& scenario : null_scenarios()) {
     for (double const truth : {std::log1p(0.01), -std::log1p(0.01)}) {
       auto const seen = study(scenario, truth, runs, false, seed);
@@ -120,7 +120,7 @@ TEST_CASE("a difference of the whole margin is called equivalent in at most 2.5 
 
 TEST_CASE("half a percent is found in ordinary noise, and no difference is called equivalent") {
   auto const seed = fresh_seed();
-  int const runs = simulated_runs(250);
+  int const runs = simulated_runs(400);
   INFO("seed " << seed);
   for (auto const index : {std::size_t{0}, std::size_t{3}, std::size_t{13}, std::size_t{14}}) {
     auto const scenario = null_scenarios().at(index);
@@ -317,7 +317,7 @@ TEST_CASE("a 2x2 keeps its error level: the interaction, and any false finding a
   auto const seed = fresh_seed();
   measure::crossing const axes{{"memory", {"pool", "async"}},
                                {"submit", {"concurrent", "serialized"}}};
-  int const runs = simulated_runs(250);
+  int const runs = simulated_runs(400);
   auto const scenarios = null_scenarios();
   for (auto const& what : {scenarios.at(3), scenarios.at(13), scenarios.at(14), scenarios.at(16)}) {
     int alarms = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "page/count_of.hpp"
 
 #include <assay/page/chart.hpp>
 
@@ -9,16 +10,11 @@
 
 using namespace assay::report;
 using assay::test::contains;
+using assay::test::count_of;
 
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t count_of(std::string const& part, std::string const& in) {
-  std::size_t found = 0;
-  for (auto at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) { ++found; }
-  return found;
-}
 
 axis over(double low, double high, bool logarithmic = false) {
   axis made;

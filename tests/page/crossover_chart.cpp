@@ -2,6 +2,7 @@
 // assay-precompiled: no
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
+#include "page/count_of.hpp"
 
 #include <assay/page/crossover_chart.hpp>
 
@@ -10,14 +11,9 @@
 
 using namespace assay;
 using test::contains;
+using test::count_of;
 
 namespace {
-
-std::size_t count_of(std::string const& part, std::string const& in) {
-  std::size_t found = 0;
-  for (auto at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) { ++found; }
-  return found;
-}
 
 /// saxpy on two host paths and a device, over resident and over pageable arrays.
 measure::dispatch_study device_study() {

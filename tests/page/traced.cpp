@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "page/count_of.hpp"
 
 #include "report/traced_sample.hpp"
 
@@ -16,14 +17,9 @@
 
 using namespace assay;
 using assay::test::contains;
+using assay::test::count_of;
 
 namespace {
-
-std::size_t count_of(std::string const& part, std::string const& in) {
-  std::size_t found = 0;
-  for (auto at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) { ++found; }
-  return found;
-}
 
 /// The end of the waterfall's bars, and the sum of its steps.
 std::pair<double, double> end_and_sum(measure::comparison const& all) {

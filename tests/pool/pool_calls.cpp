@@ -49,6 +49,12 @@ mr::pool with_small_caches(bool trusted) {
           .trust_handles = trusted};
 }
 
+mr::pool without_memory() {
+  auto options = with_small_caches(false);
+  options.initial_bytes = 0;
+  return options;
+}
+
 /// Calls of the backend: of an allocation, of its free, and the events among them.
 using made = std::vector<std::uint64_t>;
 
@@ -93,9 +99,7 @@ TEST_CASE("with trusted handles a stream that is alone makes no call, and a larg
 }
 
 TEST_CASE("what a stream freed while it was alone costs the second one a wait, and no memory") {
-  auto options = with_small_caches(false);
-  options.initial_bytes = 0;
-  bench at{options};
+  bench at{without_memory()};
   at.pair(at.a, 16_MiB);
   CHECK(at.device.records == 0);
   auto const reserved = at.pool.stats().reserved_bytes;
@@ -112,9 +116,7 @@ TEST_CASE("what a stream freed while it was alone costs the second one a wait, a
 }
 
 TEST_CASE("streams that come and go beside one that stays wait for the device once") {
-  auto options = with_small_caches(false);
-  options.initial_bytes = 0;
-  bench at{options};
+  bench at{without_memory()};
   at.pair(at.a, 16_MiB);
   auto const reserved = at.pool.stats().reserved_bytes;
   for (int i = 0; i < 10; ++i) {
@@ -129,9 +131,7 @@ TEST_CASE("streams that come and go beside one that stays wait for the device on
 }
 
 TEST_CASE("once a stream has ended without notice, each large free records an event") {
-  auto options = with_small_caches(false);
-  options.initial_bytes = 0;
-  bench at{options};
+  bench at{without_memory()};
   at.pair(at.a, 16_MiB);
   auto const reserved = at.pool.stats().reserved_bytes;
   for (int i = 0; i < 10; ++i) {
@@ -145,9 +145,7 @@ TEST_CASE("once a stream has ended without notice, each large free records an ev
 }
 
 TEST_CASE("a capture uses what its stream freed before, without more memory") {
-  auto options = with_small_caches(false);
-  options.initial_bytes = 0;
-  bench at{options, 1};
+  bench at{without_memory(), 1};
   at.pair(at.a, 16_MiB);
   auto const reserved = at.pool.stats().reserved_bytes;
   auto const hold = at.pool.begin_capture(at.a);

@@ -42,10 +42,10 @@ class explaining : public traces {
   /// A choice of the control: the variant before this one.
   static std::size_t before(std::size_t variant) { return variant - 1; }
 
-  /// Does what the command line asks for: adds to `found` the reasons for which each variant
-  /// differs from its control with what they rest on, and writes and prints the trace of each
-  /// variant once. `runs` has the variants in their order in `found`. The names of traces begin
-  /// with `prefix`.
+  /// Adds to `found` the reasons for which each variant differs from its control, and the numbers
+  /// below the reasons. Writes and prints the trace of each variant once. The command line says
+  /// which of this is done. `runs` has the variants in their order in `found`. The names of traces
+  /// begin with `prefix`.
   void explain(options const& given, measure::comparison& found,
                std::vector<trace::variant_runs> const& runs,
                std::size_t (*control_of)(std::size_t) = first,

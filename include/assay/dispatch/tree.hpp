@@ -25,8 +25,8 @@ struct tree_row {
   std::vector<double> seconds;
 };
 
-/// What a tree knows of a call: its size, and the bytes that a call on a device copies in and back:
-/// of all arrays, and of those in pageable memory.
+/// A tree knows five numbers of a call. They are the size, and the bytes that a call on a device
+/// copies in and back: of all arrays, and of the arrays in pageable memory.
 struct tree_features {
   static constexpr std::size_t count = 5;
   std::array<double, count> values{};

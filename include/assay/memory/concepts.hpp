@@ -84,7 +84,7 @@ struct statistics {
   std::optional<std::uint64_t> reserved_bytes;  ///< held from upstream now
   std::optional<std::uint64_t> reused_blocks;   ///< requests met without going upstream
   std::optional<std::uint64_t> upstream_calls;  ///< allocations and frees that went upstream
-  std::optional<std::uint64_t> waits;           ///< of a stream, on the device, for another
+  std::optional<std::uint64_t> waits;           ///< times a stream waited on the device for another
   bool operator==(statistics const&) const = default;
 };
 

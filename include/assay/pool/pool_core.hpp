@@ -31,9 +31,10 @@ namespace assay::mr {
 ///     was made for. A free does not ask for the number. So a block that was freed on a new stream
 ///     of an old handle lies in the old stream's cache. Both leave when the next call sees the new
 ///     number.
-///  4. A range of the heap carries points (cache, epoch). A stream that reuses the range comes
-///     after all of them: after its own frees by (2), after others by an event that was recorded
-///     after the free, or because the host knows that the work is over.
+///  4. A range of the heap carries points (cache, epoch), one for each stream that freed a part. A
+///     stream may reuse the range once each point is in order. Its own frees are, by (2). Another
+///     stream's free is in order behind an event that was recorded after the free, or once the
+///     host knows that the work is over.
 ///  5. No stream is named but by the call that was given it (unless handles are trusted).
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
