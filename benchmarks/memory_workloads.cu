@@ -413,7 +413,8 @@ void add_trims(on::device place, bool quick, report::document& figures) {
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   figures["method"] =
       "median of passes, milliseconds a pass; reserved: one pool of 40 GiB, first pass not timed; "
-      "empty: a new pool each pass, growth included, opening and closing not timed";
+      "empty: a new pool each pass, growth included, opening and closing not timed; "
+      "no arena where empty, as it never is: half of the card is its default";
   table times;
   add_random(chosen.place, chosen.quick, times);
   add_vectors(chosen.place, times);

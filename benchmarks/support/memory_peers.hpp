@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
@@ -15,16 +14,19 @@
 
 namespace assay::benchmark {
 
-/// Calls `use(name, make)` for each peer of RMM. `make()` opens it with the initial bytes.
+/// Calls `use(name, make)` for each peer of RMM. `make()` opens it with the initial bytes. Without
+/// them there is no arena: it has its whole size from the start, half of the card by default, and
+/// never grows.
 template <class Use>
 void each_rmm_peer(std::size_t initial_bytes, Use use) {
   use("rmm pool", [=] {
     return rmm::mr::pool_memory_resource{rmm::mr::cuda_memory_resource{}, initial_bytes};
   });
-  use("rmm arena", [=] {
-    auto const initial = initial_bytes == 0 ? std::nullopt : std::optional{initial_bytes};
-    return rmm::mr::arena_memory_resource{rmm::mr::cuda_memory_resource{}, initial};
-  });
+  if (initial_bytes > 0) {
+    use("rmm arena", [=] {
+      return rmm::mr::arena_memory_resource{rmm::mr::cuda_memory_resource{}, initial_bytes};
+    });
+  }
   use("rmm cuda_async", [=] { return rmm::mr::cuda_async_memory_resource{initial_bytes}; });
 }
 
