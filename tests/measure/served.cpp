@@ -252,8 +252,8 @@ TEST_CASE("the end of a subject ends a program that does not end by itself") {
 TEST_CASE("the error of a broken protocol shows the message") {
   auto const said = [](std::string const& line) {
     variable const speaks{"ASSAY_TEST_SAY", line};
-    auto const text =
-        message_of([] { measure::remote_process{{program}, {.timeout = 0.3s, .shutdown = 0.1s}}; });
+    auto const text = message_of(
+        [] { measure::remote_process{{program}, {.timeout = 0.3s, .shutdown = 0.1s}}.cases(); });
     CHECK(no_child_left());
     return text;
   };
@@ -265,7 +265,7 @@ TEST_CASE("the error of a broken protocol shows the message") {
   CHECK_THAT(said("assay-serve one\n"), contains("'one' is no message"));
   CHECK_THAT(said("\\q\n"), contains("'\\q' is no message"));
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
-  CHECK_THAT(said("assay-serve 1\nwhat\n"), contains("nothing was thrown"));
+  CHECK_THAT(said("assay-serve 1\nwhat\n"), contains("'what\n' is no message"));
   variable const speaks{"ASSAY_TEST_SAY", "assay-serve 1\nwhat\n"};
   CHECK_THAT(message_of([] { measure::cases_of({program}, {.shutdown = 0.1s}); }),
              contains("'what\n' is no message"));

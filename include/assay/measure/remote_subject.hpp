@@ -43,10 +43,7 @@ struct remote_case {
 /// All errors say how the program ended. After an error the program no longer runs.
 class remote_process {
  public:
-  /// Starts the program and waits for its greeting.
-  ///
-  /// Throws `std::invalid_argument` for a missing file, a program that does not call
-  /// `assay::serve`, and another version. Throws `std::runtime_error` for a program that fails.
+  /// Starts the program. Throws `std::invalid_argument` for a missing file.
   explicit remote_process(std::vector<std::string> const& command,
                           remote_options const& chosen = {})
       : options_(chosen) {
@@ -61,13 +58,12 @@ class remote_process {
         child_setup{.descriptor = ends[1],
                     .variable = served::descriptor_variable + ("=" + std::to_string(ends[1]))});
     theirs.close();  // the end of the program is seen only when no other copy is open
-    greet();
   }
   remote_process(remote_process const&) = delete;
   remote_process& operator=(remote_process const&) = delete;
   ~remote_process() {
     try {
-      channel_->close();  // asks the program to end
+      begin_to_end();
       if (child_->wait_for(options_.shutdown)) { return; }
     } catch (...) {  // out of memory: the signals below end the program as well
     }
@@ -75,6 +71,9 @@ class remote_process {
   }
 
   ::pid_t pid() const noexcept { return child_->pid(); }
+
+  /// Asks the program to end. The destructor waits for it.
+  void begin_to_end() noexcept { channel_->close(); }
 
   /// Asks for the cases that the program offers.
   std::vector<remote_case> cases() {
@@ -90,10 +89,23 @@ class remote_process {
     return all;
   }
 
-  /// Sends a request and returns the reply, which begins with "ok" or "wrong". Throws the error
-  /// that the program reports.
+  /// Sends a request and returns the reply, as `send` and `receive` do.
   served::words request(served::words const& message) {
-    channel_->send(message);  // `reply` notices a program that has ended, with the reason
+    send(message);
+    return receive();
+  }
+
+  /// Sends a request without a wait. A program that has ended is noticed by `receive`.
+  void send(served::words const& message) { channel_->send(message); }
+
+  /// Waits for the reply to a request, which begins with "ok" or "wrong". The first call waits for
+  /// the program's greeting too.
+  ///
+  /// Throws the error that the program reports. Throws `std::invalid_argument` for a program that
+  /// does not call `assay::serve`, and for another version. Throws `std::runtime_error` for a
+  /// program that fails.
+  served::words receive() {
+    if (!greeted_) { greet(); }
     auto got = reply(false);
     if (got[0] != "ok" && got[0] != "wrong") { throw served::protocol_error(served::encode(got)); }
     return got;
@@ -110,6 +122,7 @@ class remote_process {
                                   std::to_string(served::protocol_version) +
                                   ": build both with the same assay");
     }
+    greeted_ = true;
   }
 
   served::words reply(bool first) {
@@ -152,6 +165,7 @@ class remote_process {
   remote_options options_;
   std::unique_ptr<served::channel> channel_;
   std::unique_ptr<child_process> child_;
+  bool greeted_ = false;
 };
 
 /// Starts a program and returns its cases. Errors begin with the name of the program.
@@ -189,24 +203,32 @@ inline std::vector<remote_case> common_cases(std::vector<std::string> const& one
   return both;
 }
 
-/// A case of a program that lives as long as this subject.
+/// A case of a program that lives as long as this subject. The constructor does not wait for the
+/// program; the first other call does.
 class remote_subject final : public subject {
  public:
   remote_subject(std::vector<std::string> const& command, std::string const& case_name,
                  epoch const& now, remote_options const& chosen = {})
       : process_(command, chosen) {
-    auto const built = process_.request({"build", case_name, std::to_string(now.number),
-                                         std::to_string(now.seed), std::to_string(now.instance)});
+    process_.send({"build", case_name, std::to_string(now.number), std::to_string(now.seed),
+                   std::to_string(now.instance)});
+  }
+
+  void finish_building() override {
+    if (std::exchange(is_built_, true)) { return; }
+    auto const built = process_.receive();
     bytes_ = served::to_double(served::at(built, 1));
     flops_ = served::to_double(served::at(built, 2));
   }
 
+  void begin_to_end() noexcept override { process_.begin_to_end(); }
+
   void warm(int set, int launches) override {
-    process_.request({"warm", std::to_string(set), std::to_string(launches)});
+    request({"warm", std::to_string(set), std::to_string(launches)});
   }
 
   cell time(int set, int launches) override {
-    auto const told = process_.request({"time", std::to_string(set), std::to_string(launches)});
+    auto const told = request({"time", std::to_string(set), std::to_string(launches)});
     cell timed;
     std::size_t next = 1;
     for (double& each : timed.seconds) { each = served::to_double(served::at(told, next++)); }
@@ -216,11 +238,12 @@ class remote_subject final : public subject {
   }
 
   std::optional<std::string> verify(int set) override {
-    auto const told = process_.request({"verify", std::to_string(set)});
+    auto const told = request({"verify", std::to_string(set)});
     if (told[0] == "ok") { return {}; }
     return served::at(told, 1);
   }
 
+  /// Known after `finish_building`, as `flops` is.
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
 
@@ -232,7 +255,13 @@ class remote_subject final : public subject {
   ::pid_t pid() const noexcept { return process_.pid(); }
 
  private:
+  served::words request(served::words const& message) {
+    finish_building();
+    return process_.request(message);
+  }
+
   mutable remote_process process_;
+  bool is_built_ = false;
   double bytes_ = 0, flops_ = 0;
 };
 

@@ -53,6 +53,14 @@ class subject {
  public:
   virtual ~subject() = default;
 
+  /// Blocks until the subject can be used. A build function may return before that, so that several
+  /// programs start at once.
+  virtual void finish_building() {}
+
+  /// Asks the subject to end, without a wait, so that several programs end at once. The destructor
+  /// is the only call after it.
+  virtual void begin_to_end() noexcept {}
+
   /// Runs `launches` launches in buffer set 0 or 1 untimed: the wash-out before a cell.
   virtual void warm(int buffer_set, int launches) = 0;
 

@@ -53,8 +53,16 @@ inline bool is_memory_shortage(std::exception const& cause) {
 }
 
 /// The subjects of an epoch, by instance; null where an instance is not built. The control's second
-/// instance comes after all variants.
-using subjects = std::vector<std::unique_ptr<subject>>;
+/// instance comes after all variants. All are asked to end before the first is destroyed.
+struct subjects : std::vector<std::unique_ptr<subject>> {
+  explicit subjects(std::size_t instances) : vector(instances) {}
+  subjects(subjects&&) = default;
+  ~subjects() {
+    for (auto const& each : *this) {
+      if (each) { each->begin_to_end(); }
+    }
+  }
+};
 
 /// Builds, verifies, warms up and times the subjects of one comparison, in orders that are drawn
 /// anew each time, so that exchanged labels are just as probable.
@@ -87,6 +95,9 @@ class subject_runner {
         if (!made) { throw std::runtime_error("its build function returned no subject"); }
         return made;
       });
+    }
+    for (auto const i : order) {
+      guarded(i, "building", [&] { built[i]->finish_building(); });
     }
     return built;
   }
