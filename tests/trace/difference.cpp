@@ -168,6 +168,24 @@ TEST_CASE("what a device waited for is what the thread was in that asked late") 
   CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
 }
 
+TEST_CASE("a device waits for a lock while a thread that could launch waits for it") {
+  builder b;
+  b.launch("k", {0, 10}, {20, 100});
+  b.range("wait for the mutex", {30, 150}, second_thread, "assay");  // the main thread holds it
+  b.range("wait for the mutex", {20, 900}, {100, 102}, "assay");     // of a thread without work
+  b.launch("k", {190, 200}, {210, 300});
+  b.range("wait for the mutex", {205, 250}, main_thread, "assay");
+  b.launch("k", {320, 330}, {340, 400}, {0, 13}, second_thread);
+  b.call("cudaDeviceSynchronize_v3020", {330, 400});
+  auto const found = host_wait_breakdown(b.trace);
+  CHECK(found.at({entry_kind::lock, "wait for the mutex"}) ==
+        breakdown_entry{(150 - 100) + (210 - 205), 55, 1, 0});
+  CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == 40 + 20);
+  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 10 + 10);
+  CHECK(found.at({entry_kind::call, std::string{on_its_way}}).ns == 10 + 5 + 10);
+  CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
+}
+
 TEST_CASE("a run without device work waits for the thread whose call ends it") {
   builder b;
   b.call("cudaMalloc_v3020", {0, 60});

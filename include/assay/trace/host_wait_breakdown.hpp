@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
@@ -109,21 +110,22 @@ inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
   return result;
 }
 
-/// Calls `take` with the entry of each piece and the length of that piece within `where`; returns
-/// the rest of `where`. The pieces must not overlap.
-template <class Take>
-std::int64_t split_up(std::vector<host_piece> const& pieces, span where, Take&& take) {
-  auto rest = std::max<std::int64_t>(0, where.length());
+/// Calls `take(entry, ns)` for each piece within `where`, and `rest(span)` for each time without a
+/// piece. The pieces must not overlap.
+template <class Take, class Rest>
+void split_up(std::vector<host_piece> const& pieces, span where, Take&& take, Rest&& rest) {
+  auto from = where.begin;
   auto at = std::upper_bound(
       pieces.begin(), pieces.end(), where.begin,
       [](std::int64_t moment, host_piece const& each) { return moment < each.when.end; });
   for (; at != pieces.end() && at->when.begin < where.end; ++at) {
-    auto const common = std::min(at->when.end, where.end) - std::max(at->when.begin, where.begin);
-    if (common <= 0) { continue; }
-    take(*at->entry, common);
-    rest -= common;
+    span const common{std::max(at->when.begin, where.begin), std::min(at->when.end, where.end)};
+    if (common.begin >= common.end) { continue; }
+    take(*at->entry, common.length());
+    if (from < common.begin) { rest(span{from, common.begin}); }
+    from = common.end;
   }
-  return rest;
+  if (from < where.end) { rest(span{from, where.end}); }
 }
 
 }  // namespace detail
@@ -154,9 +156,10 @@ inline time_breakdown host_time_breakdown(view const& rows) {
       each.entry->total += static_cast<double>(each.when.length());
       each.entry->count += 1;
     }
-    own += static_cast<double>(detail::split_up(
+    detail::split_up(
         detail::innermost(std::move(pieces)), extent,
-        [](breakdown_entry& entry, std::int64_t ns) { entry.ns += static_cast<double>(ns); }));
+        [](breakdown_entry& entry, std::int64_t ns) { entry.ns += static_cast<double>(ns); },
+        [&](span code) { own += static_cast<double>(code.length()); });
   }
   result[{entry_kind::host_code, std::string{between_calls}}].ns = own;
   for (auto& [key, sum] : result) { sum.ns /= static_cast<double>(threads.size()); }
@@ -203,14 +206,34 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
   return waits;
 }
 
+/// The times in which at least one thread waited for a lock, each with the entry of one such lock.
+/// The pieces of a thread must not overlap, and `sums` has their entries.
+inline std::vector<host_piece> waits_for_locks(host_pieces const& threads,
+                                               time_breakdown const& sums) {
+  std::vector<breakdown_entry const*> locks;
+  for (auto const& [key, sum] : sums) {
+    if (key.first == entry_kind::lock) { locks.push_back(&sum); }
+  }
+  std::vector<host_piece> waits;
+  if (locks.empty()) { return waits; }
+  for (auto const& [thread, pieces] : threads) {
+    std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(waits),
+                 [&](host_piece const& each) {
+                   return std::find(locks.begin(), locks.end(), each.entry) != locks.end();
+                 });
+  }
+  return innermost(std::move(waits));
+}
+
 }  // namespace detail
 
 /// The calls and locks of the host in the time in which devices waited for the host.
 ///
-/// Each moment of a wait belongs to the innermost call or lock of the thread that launches the next
-/// operation. The times before the first and after the last operation count as waits. The sum of
-/// `ns` is the time that `device_time_breakdown` has for these waits; `count` counts waits.
-/// O(n log n).
+/// Each moment of a wait belongs to a lock if a thread that devices waited for waits for this lock:
+/// without the lock, that thread could launch now. Else the moment belongs to the innermost call of
+/// the thread that launches the next operation. The times before the first and after the last
+/// operation count as waits. The sum of `ns` is the time that `device_time_breakdown` has for these
+/// waits; `count` counts waits. O(n log n).
 inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
@@ -223,7 +246,9 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
   for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
   auto* const own = &result[{entry_kind::host_code, std::string{between_calls}}];
   auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];
+  auto const locks = detail::waits_for_locks(threads, result);
   std::map<breakdown_entry*, std::int64_t> parts;  // of one wait
+  auto const take = [&](breakdown_entry& entry, std::int64_t ns) { parts[&entry] += ns; };
   for (auto const& each : waits) {
     parts.clear();
     for (auto const& part : each.when.parts()) {
@@ -232,11 +257,13 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
         continue;
       }
       auto const& call = of.calls[each.call];
-      auto const asked = each.asks ? std::clamp(call.when.end, part.begin, part.end) : part.end;
-      parts[own] +=
-          detail::split_up(threads.at(call.thread), {part.begin, asked},
-                           [&](breakdown_entry& entry, std::int64_t ns) { parts[&entry] += ns; });
-      parts[way] += part.end - asked;
+      auto const asked = each.asks ? call.when.end : part.end;
+      detail::split_up(locks, part, take, [&](span free) {
+        auto const until = std::clamp(asked, free.begin, free.end);
+        detail::split_up(threads.at(call.thread), {free.begin, until}, take,
+                         [&](span code) { parts[own] += code.length(); });
+        parts[way] += free.end - until;
+      });
     }
     for (auto const& [entry, ns] : parts) {
       entry->ns += static_cast<double>(ns);
