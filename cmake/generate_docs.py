@@ -232,6 +232,15 @@ FIGURES = [
      ["batch", "after a trace against untraced"], "{ratio:.4f}x [{low:.4f}, {high:.4f}], {verdict}"),
     ("kernels missing from a recording of 10^6", "0", "trace_cost", ["million"],
      "{kernels_missing} of {launched:,}"),
+    *((f"reasons for {name}: named first, interval holds the truth", ">= 90 %, >= 90 %", "explanation_truth",
+       ["causes", "kinds", kind],
+       "{first_share:.0%}, {holds_share:.0%} of {trials}; median error {relative_error:+.1%}, half-width {relative_half_width:.1%}")
+      for kind, name in (
+          ("allocation", "an allocation per item"), ("mutex", "a mutex around submission"),
+          ("uncoalesced_loads", "uncoalesced loads"), ("less_occupancy", "less occupancy"),
+          ("extra_copy", "an extra copy"), ("smaller_batch", "a smaller batch"))),
+    ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
+     "{nothing_named_share:.0%} of {trials}"),
     ("all reports of 10^6 kernels and 10^6 API calls, from SQLite (no GPU)", "<= 3 s, <= 1 GiB",
      "trace_reports", [], "{seconds:.2f} s, {peak_bytes:,.0f} bytes"),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Many comparisons of several kinds, in turn, that a later run of the same commit continues.
+/// Many trials of several kinds, in turn, that a later run of the same commit continues.
 #pragma once
 
 #include "result.hpp"
@@ -19,17 +19,24 @@
 
 namespace assay::benchmark {
 
-/// A kind of comparison. Its trials take its forms in turn.
+/// A kind of trial. Its trials take its forms in turn.
 struct trial_kind {
+  /// `run(form)` returns a comparison, or a row of the result.
+  template <class Run>
+  trial_kind(std::string name, std::vector<std::string> forms, Run run)
+      : name(std::move(name)),
+        forms(std::move(forms)),
+        trial_in([run = std::move(run)](std::string const& form) { return trial_of(run(form)); }) {}
+
   std::string name;
   std::vector<std::string> forms;
-  std::function<measure::comparison(std::string const& form)> compare;
+  std::function<trial(std::string const& form)> trial_in;
 };
 
 /// The number of trials, their kinds, and the time for them.
 struct trial_plan {
   int count = 100;                   ///< of each kind
-  double minutes = 1e9;              ///< no comparison begins later than this after the start
+  double minutes = 1e9;              ///< no trial begins later than this after the start
   std::vector<std::string> kinds{};  ///< empty: all
   bool any_commit = false;           ///< also continues the result of another commit
 
@@ -104,7 +111,7 @@ class resumable_trials {
         auto const& form = kind.forms[static_cast<std::size_t>(number) % kind.forms.size()];
         trial row{{"kind", kind.name}, {"form", form}};
         auto const begin = std::chrono::steady_clock::now();
-        row.update(trial_of(kind.compare(form)));
+        row.update(kind.trial_in(form));
         row["call_seconds"] = seconds_since(begin);
         row["run"] = figures_["runs"].size();
         figures_[section]["rows"].push_back(std::move(row));

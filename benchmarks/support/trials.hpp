@@ -46,6 +46,9 @@ inline trial trial_of(measure::comparison const& found) {
   return row;
 }
 
+/// A trial that is no comparison is its own row.
+inline trial trial_of(trial row) { return row; }
+
 /// The upper end of Clopper and Pearson's 95 % interval (one-sided) for `hits` of `trials`.
 inline double clopper_pearson_upper(int hits, int trials) {
   auto const at_most = [&](double p) {
