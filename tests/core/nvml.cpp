@@ -13,7 +13,8 @@ namespace {
 /// What the library below answers; one test at a time.
 struct answers {
   int init = 0, device = 0, clock = 0, power = 0, temperature = 0, throttle = 0, link = 0;
-  int processes = 0;
+  int processes = 0, busy = 0;
+  unsigned busy_percent = 28;
   std::vector<unsigned> pids{4711};
   unsigned more_on_each_call = 0;  // processes that come between two calls
   unsigned long long bits = 0;
@@ -67,6 +68,12 @@ int processes(void*, unsigned* count, process_info* to) {
   return 0;
 }
 
+int utilization(void*, unsigned* to) {
+  to[0] = now.busy_percent;
+  to[1] = 7;
+  return now.busy;
+}
+
 template <class Function>
 void* address(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -87,6 +94,7 @@ void* find(std::string const& name) {
   if (name == "nvmlDeviceGetMaxPcieLinkWidth") { return address(max_link_width); }
   if (name == "nvmlDeviceGetCurrentClocksEventReasons") { return address(throttle); }
   if (name == "nvmlDeviceGetComputeRunningProcesses_v3") { return address(processes); }
+  if (name == "nvmlDeviceGetUtilizationRates") { return address(utilization); }
   return nullptr;
 }
 
@@ -372,4 +380,28 @@ TEST_CASE("the throttle bits come from the last sample, and are 0 where unknown"
   now.throttle = 3;
   device.sample();
   CHECK(device.throttle_bits() == 0);
+}
+
+TEST_CASE("the use of a device is its processes and the share of time with a kernel") {
+  now = {};
+  now.pids = {1, 2};
+  nvml const library{find};
+  auto use = library.ask_use("0000:1B:00.0");
+  CHECK(now.asked_for == "0000:1B:00.0");
+  CHECK(use.processes == 2);
+  CHECK(use.busy.value_or(0) == Approx(0.28));
+  now.busy = 3;
+  now.processes = 4;
+  use = library.ask_use("0000:1B:00.0");
+  CHECK(use.processes == std::nullopt);
+  CHECK(use.busy == std::nullopt);
+  now = {};
+  now.device = 2;
+  CHECK(library.ask_use("0").processes == std::nullopt);
+  auto const without = [](std::string const& name) {
+    return name == "nvmlDeviceGetUtilizationRates" ? nullptr : find(name);
+  };
+  now = {};
+  CHECK(nvml{without}.ask_use("0").busy == std::nullopt);
+  CHECK(nvml::load("libassay-does-not-exist.so.1").ask_use("0").processes == std::nullopt);
 }

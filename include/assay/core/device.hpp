@@ -6,6 +6,7 @@
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -56,6 +57,13 @@ inline int attribute(on::device place, cudaDeviceAttr which) {
   int value = 0;
   check(cudaDeviceGetAttribute(&value, which, place.id));
   return value;
+}
+
+/// The PCI bus id of a device, which is the same for every library.
+inline std::string pci_bus_id(on::device place) {
+  std::array<char, 32> text{};
+  check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), place.id));
+  return text.data();
 }
 
 /// The name of a device with its SMs, memory and compute capability.

@@ -30,6 +30,12 @@ struct device_state {
   std::optional<int> processes;           ///< processes with a compute context on the device
 };
 
+/// The use of a device by all processes; empty members are unknown.
+struct device_use {
+  std::optional<int> processes;  ///< with a compute context; containers may hide them
+  std::optional<double> busy;    ///< share of the last 1/6 s to 1 s in which a kernel ran
+};
+
 /// The PCIe link of a device, now and at most; 0 means unknown. The driver slows the link of an
 /// idle device, so a query should follow copies.
 struct pcie_link {
@@ -158,6 +164,22 @@ class basic_nvml {
     return pids_of(handle, problems);
   }
 
+  /// The use of the device with this bus id. Faster than `ask`.
+  device_use ask_use(std::string const& pci_bus_id) const {
+    device_use use;
+    device handle = nullptr;
+    if (!functions_ || functions_->by_bus_id(pci_bus_id.c_str(), &handle) != 0) { return use; }
+    std::vector<std::string> ignored;
+    if (auto const found = pids_of(handle, ignored)) {
+      use.processes = static_cast<int>(found->size());
+    }
+    utilization percent{};
+    if (functions_->busy != nullptr && functions_->busy(handle, &percent) == 0) {
+      use.busy = 0.01 * percent.gpu;
+    }
+    return use;
+  }
+
   /// The PCIe link of the device with this bus id. Each failure is added to `problems` in words.
   pcie_link ask_link(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
     pcie_link link;
@@ -202,6 +224,11 @@ class basic_nvml {
     unsigned compute_instance;
   };
   static_assert(sizeof(process_info) == 24);
+  /// `nvmlUtilization_t`
+  struct utilization {
+    unsigned gpu;
+    unsigned memory;
+  };
 
   std::optional<std::vector<unsigned>> pids_of(device handle,
                                                std::vector<std::string>& problems) const {
@@ -246,6 +273,7 @@ class basic_nvml {
           max_link_width(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkWidth")),
           processes(get<int(device, unsigned*, process_info*)>(
               "nvmlDeviceGetComputeRunningProcesses_v3")),
+          busy(get<int(device, utilization*)>("nvmlDeviceGetUtilizationRates")),
           // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
           throttle(
               get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
@@ -279,11 +307,12 @@ class basic_nvml {
     int (*clock)(device, int, unsigned*);
     int (*power)(device, unsigned*);
     int (*temperature)(device, int, unsigned*);
-    int (*link_generation)(device, unsigned*);  // these five may be missing
+    int (*link_generation)(device, unsigned*);  // these six may be missing
     int (*link_width)(device, unsigned*);
     int (*max_link_generation)(device, unsigned*);
     int (*max_link_width)(device, unsigned*);
     int (*processes)(device, unsigned*, process_info*);
+    int (*busy)(device, utilization*);
     int (*throttle)(device, unsigned long long*);
   };
 

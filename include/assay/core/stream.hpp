@@ -38,13 +38,15 @@ class stream {
 };
 
 /// An owned event of the device that is current at construction; `timed` events can be subtracted.
+/// A thread that waits for a `sleeping` event leaves its core to others.
 class event {
  public:
-  enum class kind { ordering, timed };
+  enum class kind { ordering, timed, sleeping };
 
   explicit event(kind what = kind::ordering) {
-    check(cudaEventCreateWithFlags(
-        &handle_, what == kind::timed ? cudaEventDefault : cudaEventDisableTiming));
+    unsigned flags = what == kind::timed ? cudaEventDefault : cudaEventDisableTiming;
+    if (what == kind::sleeping) { flags |= cudaEventBlockingSync; }
+    check(cudaEventCreateWithFlags(&handle_, flags));
   }
   event(event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   event& operator=(event&& other) noexcept {

@@ -7,7 +7,6 @@
 #include <assay/machine/environment.hpp>
 #include <assay/machine/nvml_watch.hpp>
 
-#include <array>
 #include <string>
 
 namespace assay::machine {
@@ -15,13 +14,6 @@ namespace assay::machine {
 /// A CUDA version number as text: 13000 is `13.0`.
 inline std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-/// The PCI bus id of a device, which is the same for every library.
-inline std::string pci_bus_id(on::device place) {
-  std::array<char, 32> text{};
-  check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), place.id));
-  return text.data();
 }
 
 /// Fills in a device's name with memory and SM count, the toolkit, and the highest CUDA version
