@@ -31,6 +31,7 @@
 #include <assay/copy/tile_producer.cuh>
 #include <assay/copy/tile_ring.cuh>
 #include <assay/core/ptx.cuh>
+#include <assay/dispatch/device_load.cuh>
 #include <assay/kernel/block_sum.cuh>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/grid_stride.cuh>

@@ -42,6 +42,8 @@
 #include <assay/dispatch/estimate.hpp>
 #include <assay/dispatch/facts.hpp>
 #include <assay/dispatch/file.hpp>
+#include <assay/dispatch/host_load.hpp>
+#include <assay/dispatch/load.hpp>
 #include <assay/dispatch/machine_terms.hpp>
 #include <assay/dispatch/next_size.hpp>
 #include <assay/dispatch/path.hpp>

@@ -6,6 +6,7 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/crossover.hpp>
+#include <assay/dispatch/load.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -113,9 +114,12 @@ TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatc
   auto const large = dispatch::facts_of_size(1 << 20);
   static_assert(noexcept(of.choose(small)));
   auto const fitted = dispatch::choose::power_law{}.bound(of);
+  auto const queued = load::own_queue{}.bound(of);
+  queued.board().set(1, 1, 2);  // 1 s until four threads begin
   auto const before = allocations;
   bool const right = of.choose(small) == dispatch::path{on::host{1}} &&
-                     of.choose(large) == dispatch::path{on::host{4}} && fitted(large) == 1;
+                     of.choose(large) == dispatch::path{on::host{4}} && fitted(large) == 1 &&
+                     queued(large) == 0;
   CHECK(allocations == before);
   CHECK(right);
 }

@@ -30,6 +30,8 @@ class fake_task_link : public fake_link {
     current = of;
     return reinterpret_cast<dispatch::native_stream>(&current);
   }
+  std::size_t number(fake_stream of) const { return of.id + 1; }
+  bool idle(fake_stream of) const { return device_->idle(of); }
   void require_launched() const {}
   void require_shared(fake_stream) const {}
   void drain(fake_stream of) const noexcept {

@@ -8,11 +8,13 @@
 #include <assay/dispatch/file.hpp>
 #include <assay/stats/random_source.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace assay;
 using dispatch::costs;
@@ -26,6 +28,8 @@ machine::environment the_machine() {
   here.host_cpu = "a CPU";
   here.host_threads = 4;
   here.device = "a GPU";
+  here.driver = "580.1";
+  here.sm_clock_mhz = 1980;
   here.compiler = "GCC 12";
   return here;
 }
@@ -42,6 +46,8 @@ costs all_kinds() {
       {"", dispatch::to::host, memory_type::device, 2e-5, 2e10, 0.2, 65536});
   all.machine.sync = {4e-6, 3e-6, 5e-6};
   all.device = "a GPU";
+  all.driver = "580.1";
+  all.sm_clock_mhz = 1965;
   return costs{all};
 }
 
@@ -106,6 +112,58 @@ TEST_CASE("a file of another machine is refused, and one of another compiler is 
             ": its CPU is 'a CPU', and this machine's is 'another CPU': calibrate on this machine");
 }
 
+TEST_CASE("another driver or other clocks start a probe, which may refuse the file", "[dispatch]") {
+  test::folder const here;
+  auto const file = (here / "saxpy.costs").string();
+  auto saved = all_kinds().measured();
+  using dispatch::to;
+  for (auto const end : {to::device, to::host}) {
+    saved.machine.links.push_back({"", end, memory_type::page_locked, 1e-5, 5e10, 0.1});
+  }
+  dispatch::save(file, costs{saved});
+  int probes = 0;
+  dispatch::device_probe found{.machine = saved.machine, .sm_clock_mhz = 1980};
+  auto const load = [&](machine::environment const& now) {
+    return dispatch::load(file, now, [&] { return ++probes, found; });
+  };
+  auto same = the_machine();
+  CHECK(load(same).warnings.empty());
+  same.driver.clear();  // without NVML nothing is known, and nothing differs
+  same.sm_clock_mhz = NAN;
+  CHECK(load(same).warnings.empty());
+  CHECK(probes == 0);
+
+  auto other = the_machine();
+  other.driver = "590.2";
+  std::string const driver = "its driver is '580.1', and this machine's is '590.2'";
+  CHECK(load(other).warnings == std::vector{driver + "; a probe found no change of its times"});
+  CHECK(probes == 1);
+  CHECK(dispatch::load(file, other).warnings == std::vector{driver});  // there is no probe
+  other.sm_clock_mhz = 345;                                            // of an idle device
+  CHECK(load(other).warnings ==
+        std::vector{driver + ", and its SM clock was 1965 MHz, and is 345 MHz; a probe found no "
+                             "change of its times"});
+  other.driver = "580.1";
+  CHECK_THAT(load(other).warnings.at(0), contains("its SM clock was 1965 MHz, and is 345 MHz;"));
+
+  auto const refusal = [&](auto const& change) {
+    auto const before = found;
+    change(found);
+    auto const said = message_of([&] { load(other); });
+    found = before;
+    CHECK_THAT(said, contains("cannot read " + file +
+                              ": its SM clock was 1965 MHz, and is 345 "
+                              "MHz; a probe found "));
+    return said;
+  };
+  CHECK_THAT(refusal([](auto& by) { by.sm_clock_mhz = 1410; }),
+             contains("an SM clock of 1410 MHz instead of 1965: calibrate again"));
+  CHECK_THAT(refusal([](auto& by) { by.machine.sync.seconds = 9e-6; }),
+             contains("a wait of 9.0 us instead of 4.0 us: calibrate again"));
+  CHECK_THAT(refusal([](auto& by) { by.machine.links.back().bytes_per_second = 2e10; }),
+             contains("copies of 4 MiB there and back in 314 us instead of 188 us: calibrate"));
+}
+
 TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   test::folder const here;
   auto const file = (here / "saxpy.costs").string();
@@ -120,7 +178,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
-             contains("its format is 1, and this library reads 2"));
+             contains("its format is 1, and this library reads 3"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;
@@ -128,7 +186,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(edited), contains("its checksum is wrong"));
   // What a checksum does not find, as another program wrote it.
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot x ")),
-             contains("line 24: a number of at least 0 is expected, not 'x "));
+             contains("line 26: a number of at least 0 is expected, not 'x "));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot 0.25 ")), contains("with rising sizes"));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot nan ")), contains("a number of at least 0"));
   CHECK_THAT(refusal(replaced(text, "path host{4}", "path host{0}")),

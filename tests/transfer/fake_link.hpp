@@ -79,6 +79,11 @@ class fake_device {
     return std::all_of(queues_.begin(), queues_.end(), [](auto const& q) { return q.empty(); });
   }
 
+  bool idle(fake_stream which) {
+    std::lock_guard const lock{mutex_};
+    return queues_[which.id].empty();
+  }
+
   /// Memory that lives until the device goes; wrong uses of what was given back show as poison.
   std::byte* memory(std::size_t bytes) {
     std::lock_guard const lock{mutex_};

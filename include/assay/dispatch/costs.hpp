@@ -10,6 +10,7 @@
 #include <assay/dispatch/path.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,17 @@
 
 namespace assay::dispatch {
 
-/// A part of a prediction: `fork`, `copies in`, `work`, `copies back` or `sync`.
+/// What the load of a machine adds to the calls of one path.
+struct path_load {
+  double queue = 0;   ///< seconds until own work that a call waits for has ended
+  double wait = 0;    ///< mean seconds that a call waits for others, however short it is
+  double factor = 1;  ///< of the time of a call on resident arrays; copies are as without load
+  bool operator==(path_load const&) const = default;
+};
+/// The load of paths, by their number.
+using path_loads = std::array<path_load, 16>;
+
+/// A part of a prediction: `queue`, `load`, `fork`, `copies in`, `work`, `copies back` or `sync`.
 struct item {
   std::string_view name;
   estimate cost;
@@ -67,7 +78,8 @@ struct measurements {
   std::string task;
   std::vector<path_costs> paths;
   machine_terms machine{};
-  std::string cpu{}, device{}, compiler{}, started_at{};
+  std::string cpu{}, device{}, driver{}, compiler{}, started_at{};
+  double sm_clock_mhz = 0;  ///< of the device while it worked; 0 where unknown
   int cores = 0;
   std::uint64_t seed = 0;
   int held_out = 0;            ///< the number of sizes that decided the intervals
@@ -126,27 +138,23 @@ class costs {
     return links_[number].of(known);
   }
   /// The predicted seconds of a call; infinite where it is impossible or known to be wrong.
-  double seconds(std::size_t number, facts const& known) const noexcept {
-    return seconds(number, known, log_size(known));
+  double seconds(std::size_t number, facts const& known,
+                 path_load const& under = {}) const noexcept {
+    return seconds(number, known, log_size(known), under);
   }
 
   /// The number of the path with the least predicted time.
   std::size_t best(facts const& known) const noexcept {
-    double const at = log_size(known);
-    std::size_t chosen = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < curves_.size(); ++i) {
-      if (double const each = seconds(i, known, at); each < least) {
-        least = each;
-        chosen = i;
-      }
-    }
-    return chosen;
+    return best(known, [](std::size_t) noexcept { return path_load{}; });
+  }
+  /// The same on a machine under load. There may be no more paths than loads.
+  std::size_t best(facts const& known, path_loads const& under) const noexcept {
+    return best(known, [&under](std::size_t number) noexcept { return under[number]; });
   }
   /// The path with the least predicted time.
   path const& choose(facts const& known) const noexcept { return all_.paths[best(known)].where; }
 
-  prediction predict(std::size_t number, facts const& known) const {
+  prediction predict(std::size_t number, facts const& known, path_load const& under = {}) const {
     auto const& where = all_.paths[number].where;
     auto const& calls = curves_[number];
     prediction made{.where = where, .total = impossible, .items = {}};
@@ -156,7 +164,11 @@ class costs {
     double const factor = std::exp2(calls->half_width(at));
     estimate const call{middle, middle / factor, middle * factor};
     auto const moved = links_[number].of(known);
-    made.total = call + moved.before + moved.after;
+    // A wait for others is as likely to be short as to be twice the mean.
+    double const longer = (under.factor - 1) * middle;
+    estimate const load{under.wait + longer, longer, 2 * under.wait + longer};
+    estimate const queue{under.queue, under.queue, under.queue};
+    made.total = call + moved.before + moved.after + load + queue;
     made.extrapolated = !calls->covers(at);
     if (!std::isfinite(made.total.seconds)) { return made; }
 
@@ -167,6 +179,8 @@ class costs {
     };
     auto const& links = links_[number];
     bool const host = where.host() != nullptr;
+    add("queue", queue);
+    add("load", load);
     if (host) { add("fork", part); }
     add("copies in", moved.before,
         memory_of(known, [&](auto const& each) { return links.goes_in(each); }));
@@ -179,6 +193,20 @@ class costs {
   }
 
  private:
+  template <class Load>
+  std::size_t best(facts const& known, Load const& under) const noexcept {
+    double const at = log_size(known);
+    std::size_t chosen = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < curves_.size(); ++i) {
+      if (double const each = seconds(i, known, at, under(i)); each < least) {
+        least = each;
+        chosen = i;
+      }
+    }
+    return chosen;
+  }
+
   static double log_size(facts const& known) noexcept {
     return std::log2(static_cast<double>(std::max<std::size_t>(known.amount.size, 1)));
   }
@@ -195,9 +223,11 @@ class costs {
     return found;
   }
 
-  double seconds(std::size_t number, facts const& known, double at) const noexcept {
+  double seconds(std::size_t number, facts const& known, double at,
+                 path_load const& under) const noexcept {
     if (!curves_[number]) { return std::numeric_limits<double>::infinity(); }
-    double const call = std::exp2(curves_[number]->log_seconds(at));
+    double const call =
+        std::exp2(curves_[number]->log_seconds(at)) * under.factor + under.wait + under.queue;
     if (known.count == 0) { return call; }
     auto const moved = links_[number].of(known);
     return call + moved.before.seconds + moved.after.seconds;

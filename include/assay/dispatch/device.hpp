@@ -14,6 +14,7 @@
 #include <assay/machine/host_environment.hpp>
 #include <assay/memory/async.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +22,20 @@
 #include <utility>
 #include <vector>
 
+namespace assay::load {
+struct watched;
+}  // namespace assay::load
+
 namespace assay::dispatch {
+
+/// Watches a device for `load::watched`. <assay/dispatch/device_load.cuh> defines it.
+template <class Watched>
+struct device_watch;
+
+template <std::same_as<load::watched> Watched>
+auto bound_on(task_link const& link, Watched const& policy, costs const& of) {
+  return device_watch<Watched>::bound(link.place(), policy, of);
+}
 
 /// Runs calls of one task on host paths and on one device, by `run(stream, task)`: see
 /// `device_engine`. Memory for arrays that are not on the device comes from `memory`, in the order
@@ -55,11 +69,13 @@ requires memory_resource<Memory, ::cuda::stream_ref>
 engine(costs, Memory, C) -> engine<C, Memory>;
 
 /// Reads a file of `save` for a device. Throws `read_error` for a file of another device, and for
-/// one whose paths have another device number.
+/// one whose paths have another device number. If the driver or the clocks have changed, the device
+/// is probed for 200 ms at most, and a file that the probe contradicts is refused.
 inline costs load(std::string const& path, on::device place) {
   auto here = machine::host_environment({}, {});
   here.device = device_in_words(place);
-  auto read = load(path, here);
+  detail::describe_now(place, here);
+  auto read = load(path, here, [place] { return probe_device(place); });
   auto const its = read.device();
   if (its && *its != place) {
     throw read_error(path, "its paths are on device{" + std::to_string(its->id) +
@@ -102,12 +118,15 @@ class device_paths : private detail::owned_stream,
                                                        mr::async{}.open(place)),
         place_(place) {}
 
-  /// Adds the name, the links and the wait of the device. Measures them once in a process.
+  /// Adds the name, the driver, the clock, the links and the wait of the device. Measures them once
+  /// in a process.
   void describe(measurements& to, bool staged) const {
     to.device = device_in_words(place_);
     auto const& terms = device_terms_of(place_, staged);
-    to.machine.links = terms.links;
-    to.machine.sync = terms.sync;
+    to.driver = terms.driver;
+    to.sm_clock_mhz = terms.sm_clock_mhz;
+    to.machine.links = terms.machine.links;
+    to.machine.sync = terms.machine.sync;
   }
   static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed) {
     return std::make_shared<detail::page_locked_store>(seed);

@@ -5,7 +5,8 @@
 /// `Link` has the calls of CUDA that a call needs; tests replace it by a simulated device. It has
 /// the members of `transfer::cuda_link`, and these:
 /// - `where(address)` is the `memory_place` of an address.
-/// - `native(stream)` is the stream as tasks take it.
+/// - `native(stream)` is the stream as tasks take it, and `number(stream)` tells it from others.
+/// - `idle(stream)` is true if no work is left on the stream, and false while it is captured.
 /// - `require_launched()` throws if a kernel could not be launched.
 /// - `require_shared(stream)` throws if the handle names another stream on each thread.
 #pragma once

@@ -13,15 +13,31 @@
 
 namespace assay::dispatch {
 
+/// Binds the chooser of an engine with a device. Choosers that watch the device have an overload.
+template <class Link, chooser C>
+auto bound_on(Link const&, C const& policy, costs const& of) {
+  return policy.bound(of);
+}
+
+namespace detail {
+
+template <class Link, chooser C>
+using chooser_bound_on = decltype(bound_on(std::declval<Link const&>(), std::declval<C const&>(),
+                                           std::declval<costs const&>()));
+
+}  // namespace detail
+
 /// Runs calls of one task on host and device paths. Several threads may call one engine at the same
 /// time, each with a stream of its own.
 template <chooser C, class Link, class Memory>
-class device_engine : public detail::deciding_engine<C> {
+class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Link, C>> {
+  using base = detail::deciding_engine<detail::chooser_bound_on<Link, C>>;
+
  public:
   using stream_type = typename Link::stream_type;
 
   device_engine(costs of, Link link, Memory memory, C const& policy)
-      : detail::deciding_engine<C>(std::move(of), policy),
+      : base(std::move(of), [&](costs const& all) { return bound_on(link, policy, all); }),
         copies_(std::make_unique<array_copies<Link>>(std::move(link))),
         memory_(std::move(memory)) {}
 
@@ -39,20 +55,36 @@ class device_engine : public detail::deciding_engine<C> {
   template <task T>
   void operator()(stream_type stream, T const& call) const {
     this->template require_task<T>();
-    auto const known = facts_of(call, copies_->link());
-    auto const& where = this->decide(known);
+    auto const& link = copies_->link();
+    auto const known = facts_of(call, link);
+    auto const number = link.number(stream);
+    // Predicted ends are late where predictions are, and each call would add to that.
+    if (this->has_work(number) && link.idle(stream)) { this->note_finished(number); }
+    auto const& where = this->decide(known, number);
     require_reach(T::name, where, known);
     if (where.host() != nullptr) {
-      copies_->link().synchronize(stream);
+      link.synchronize(stream);
+      this->note_finished(number);
       run_on_host(call, *where.host());
     } else if constexpr (has_device_run<T>) {
-      enqueue(call, known, *copies_, stream, memory_, where.transfer == staged_transfer);
+      this->note_begun(number);
+      enqueue_or_note(call, known, stream, where.transfer == staged_transfer);
     } else {
       throw std::invalid_argument(no_device_run<T>(where));
     }
   }
 
  private:
+  template <task T>
+  void enqueue_or_note(T const& call, facts const& known, stream_type stream, bool staged) const {
+    try {
+      enqueue(call, known, *copies_, stream, memory_, staged);
+    } catch (...) {
+      this->note_finished(copies_->link().number(stream));  // the stream is drained
+      throw;
+    }
+  }
+
   std::unique_ptr<array_copies<Link>> copies_;
   Memory mutable memory_;
 };

@@ -3,8 +3,11 @@
 /// `device_terms_of`: the links and the wait of a device, measured once for all tasks.
 #pragma once
 
+#include <assay/core/device.hpp>
+#include <assay/core/nvml.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/device_call.hpp>
+#include <assay/dispatch/file.hpp>
 #include <assay/dispatch/link_pieces.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/transfer/cuda_link.hpp>
@@ -20,6 +23,7 @@
 #include <mutex>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,6 +36,16 @@ class task_link : public transfer::cuda_link {
   using cuda_link::cuda_link;
   memory_place where(void const* address) const { return memory_place_of(address); }
   native_stream native(stream_type of) const noexcept { return of.get(); }
+  std::size_t number(stream_type of) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(of.get());
+  }
+  bool idle(stream_type of) const {
+    if (capturing(of)) { return false; }  // a query would break the capture
+    auto const code = cudaStreamQuery(of.get());
+    // Else the launch that follows would seem to have failed.
+    if (cudaPeekAtLastError() == cudaErrorNotReady) { (void)cudaGetLastError(); }
+    return code == cudaSuccess;
+  }
   void require_shared(stream_type of) const {
     if (of.get() != cudaStreamPerThread) { return; }
     throw std::invalid_argument(
@@ -47,21 +61,23 @@ namespace detail {
 /// wait, less the time of the same call without copies.
 class link_meter {
  public:
-  explicit link_meter(on::device place)
-      : link_(place),
+  /// Copies so many bytes at most.
+  link_meter(on::device place, std::size_t most_bytes)
+      : most_bytes_(most_bytes),
+        link_(place),
         stream_(place),
-        device_(place, most_bytes),
-        locked_(most_bytes),
-        pageable_(std::make_unique_for_overwrite<std::byte[]>(most_bytes)),
+        device_(place, most_bytes_),
+        locked_(most_bytes_),
+        pageable_(std::make_unique_for_overwrite<std::byte[]>(most_bytes_)),
         copies_(link_) {
     for (auto* const data : {pageable_.get(), static_cast<std::byte*>(locked_.get())}) {
       // The bytes differ, because a hypervisor may share pages with equal contents.
-      for (std::size_t at = 0; at < most_bytes; at += 64) {
+      for (std::size_t at = 0; at < most_bytes_; at += 64) {
         data[at] = static_cast<std::byte>(at * 0x9E3779B97F4A7C15U >> 56U);
       }
     }
     for (int i = 0; i < 20; ++i) {  // the link and the clocks wake up
-      (void)call(0, std::size_t{4} << 20U, memory_type::page_locked, true, false);
+      (void)call(1, most_bytes_ / 16, memory_type::page_locked, true, false);
     }
     without_copies_ = median(15, [&] { return call(0, 0, memory_type::pageable, true, false); });
   }
@@ -72,6 +88,7 @@ class link_meter {
     bool const staged = transfer == staged_transfer;
     std::vector<timed_copy> times;
     for (auto const bytes : sizes) {
+      if (bytes > most_bytes_) { break; }
       // Most calls that copy small arrays in copy two or more, and the second costs less.
       int const copies = in && bytes <= (std::size_t{2} << 20U) ? 2 : 1;
       std::vector<double> all;
@@ -111,14 +128,10 @@ class link_meter {
   }
 
  private:
-  static constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // beyond most caches
-  static constexpr std::size_t sizes[] = {std::size_t{1} << 10U,
-                                          std::size_t{16} << 10U,
-                                          std::size_t{64} << 10U,
-                                          std::size_t{256} << 10U,
-                                          std::size_t{2} << 20U,
-                                          std::size_t{16} << 20U,
-                                          most_bytes};
+  static constexpr std::size_t sizes[] = {std::size_t{1} << 10U,  std::size_t{16} << 10U,
+                                          std::size_t{64} << 10U, std::size_t{256} << 10U,
+                                          std::size_t{2} << 20U,  std::size_t{16} << 20U,
+                                          std::size_t{64} << 20U};
 
   static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -137,7 +150,7 @@ class link_meter {
         memory == memory_type::pageable ? pageable_.get() : static_cast<std::byte*>(locked_.get());
     auto* const device = static_cast<std::byte*>(device_.get());
     moved_array const all[] = {{host, device, bytes, memory},
-                               {host + most_bytes / 2, device + most_bytes / 2, bytes, memory}};
+                               {host + most_bytes_ / 2, device + most_bytes_ / 2, bytes, memory}};
     std::span<moved_array const> const moved{all, static_cast<std::size_t>(copies)};
     double const begin = now();
     if (in) { copies_.move(stream_, moved, true, staged); }
@@ -147,6 +160,7 @@ class link_meter {
     return now() - begin;
   }
 
+  std::size_t most_bytes_;
   task_link link_;
   stream stream_;
   transfer::device_block device_;
@@ -156,6 +170,14 @@ class link_meter {
   double without_copies_ = 0;
 };
 
+/// Fills in the driver and the SM clock of a device as NVML sees them now; nothing without NVML.
+inline void describe_now(on::device place, machine::environment& where) {
+  auto const library = nvml::load();
+  std::vector<std::string> ignored;
+  where.driver = library.driver_version();
+  where.sm_clock_mhz = library.ask(pci_bus_id(place), ignored).sm_clock_mhz;
+}
+
 }  // namespace detail
 
 /// Measures the links and the wait of a device in less than 0.5 s. The device should be idle.
@@ -164,7 +186,7 @@ inline machine_terms measure_device_terms(on::device place, bool staged) {
   nvtx_range const scope{"measure device terms", category::measurement};
   require_device(place);
   device_guard const guard{place};
-  detail::link_meter meter{place};
+  detail::link_meter meter{place, std::size_t{64} << 20U};  // beyond most caches
   machine_terms found;
   found.sync = meter.sync();
   for (auto const end : {to::device, to::host}) {
@@ -176,15 +198,45 @@ inline machine_terms measure_device_terms(on::device place, bool staged) {
   return found;
 }
 
+/// Measures the wait and the links of page-locked memory in at most 200 ms. The device should be
+/// idle. Allocates 16 MiB of each type of memory.
+inline device_probe probe_device(on::device place) {
+  nvtx_range const scope{"probe device", category::measurement};
+  require_device(place);
+  device_guard const guard{place};
+  detail::link_meter meter{place, std::size_t{16} << 20U};
+  device_probe found;
+  found.machine.sync = meter.sync();
+  for (auto const end : {to::device, to::host}) {
+    meter.measure(found.machine.links, "", end, memory_type::page_locked);
+  }
+  machine::environment now;
+  detail::describe_now(place, now);  // while the device is awake
+  found.sm_clock_mhz = now.sm_clock_mhz;
+  return found;
+}
+
+/// What calibrations keep of a device.
+struct device_terms {
+  machine_terms machine;
+  std::string driver;
+  double sm_clock_mhz = 0;  ///< of the device while it worked; 0 where unknown
+};
+
 /// The terms of a device. The first call of the process measures them; calls of other threads wait
 /// for it.
-inline machine_terms const& device_terms_of(on::device place, bool staged) {
+inline device_terms const& device_terms_of(on::device place, bool staged) {
   static std::mutex measuring;
-  static std::map<std::pair<int, bool>, machine_terms> known;
+  static std::map<std::pair<int, bool>, device_terms> known;
   std::lock_guard const lock{measuring};
   auto found = known.find({place.id, staged});
   if (found == known.end()) {
-    found = known.emplace(std::pair{place.id, staged}, measure_device_terms(place, staged)).first;
+    device_terms made{.machine = measure_device_terms(place, staged), .driver = {}};
+    machine::environment now;
+    detail::describe_now(place, now);
+    made.driver = now.driver;
+    if (std::isfinite(now.sm_clock_mhz)) { made.sm_clock_mhz = now.sm_clock_mhz; }
+    found = known.emplace(std::pair{place.id, staged}, std::move(made)).first;
   }
   return found->second;
 }

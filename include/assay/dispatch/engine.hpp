@@ -60,8 +60,8 @@ inline std::ostream& operator<<(std::ostream& out, decision const& of) {
 
 namespace detail {
 
-/// What engines share: the costs, the chooser, and the latest call of each thread.
-template <chooser C>
+/// What engines share: the costs, the bound chooser, and the latest call of each thread.
+template <class Pick>
 class deciding_engine {
  public:
   /// The decision of the calling thread's latest call. Throws `std::logic_error` if that call was
@@ -73,14 +73,17 @@ class deciding_engine {
     }
     decision made{.chosen = mine.chosen, .predictions = {}};
     for (std::size_t i = 0; i < costs_->paths().size(); ++i) {
-      made.predictions.push_back(costs_->predict(i, mine.known));
+      made.predictions.push_back(
+          costs_->predict(i, mine.known, heeds_load ? mine.loads[i] : path_load{}));
     }
     return made;
   }
 
  protected:
-  deciding_engine(costs of, C const& policy)
-      : costs_(std::make_unique<costs const>(std::move(of))), pick_(policy.bound(*costs_)) {}
+  /// `bind(costs)` makes the function that chooses.
+  template <class Bind>
+  deciding_engine(costs of, Bind const& bind)
+      : costs_(std::make_unique<costs const>(std::move(of))), pick_(bind(*costs_)) {}
 
   costs const& known_costs() const noexcept { return *costs_; }
 
@@ -90,18 +93,45 @@ class deciding_engine {
     throw std::invalid_argument("unknown task " + std::string{T::name} +
                                 ": this engine has the costs of " + costs_->task());
   }
-  /// Chooses the path of a call, and keeps the choice for `last`.
-  path const& decide(facts const& known) const {
+  /// Chooses the path of a call on a stream, and keeps the choice for `last`.
+  path const& decide(facts const& known, std::size_t stream = 0) const {
     auto& mine = of_this_thread();
-    mine = {.engine = number_, .known = known, .chosen = pick_(known)};
+    mine.engine = number_;
+    mine.known = known;
+    if constexpr (heeds_load) {
+      pick_.board().read(mine.loads, stream);
+      mine.chosen = costs_->best(known, mine.loads);
+    } else {
+      mine.chosen = pick_(known);
+    }
     return costs_->paths()[mine.chosen].where;
+  }
+  /// True while own work on a stream is predicted to run.
+  bool has_work(std::size_t stream) const noexcept {
+    if constexpr (heeds_load) { return pick_.board().own.left(stream).stream > 0; }
+    return false;
+  }
+  /// This thread's latest decision was for a device, and its work comes now.
+  void note_begun(std::size_t stream) const noexcept {
+    if constexpr (heeds_load) {
+      auto const& mine = of_this_thread();
+      pick_.board().own.begun(stream,
+                              costs_->seconds(mine.chosen, mine.known, mine.loads[mine.chosen]));
+    }
+  }
+  void note_finished(std::size_t stream) const noexcept {
+    if constexpr (heeds_load) { pick_.board().own.finished(stream); }
   }
 
  private:
+  /// True of `load::own_queue` and of `load::watched`.
+  static constexpr bool heeds_load = requires(Pick const& pick) { pick.board(); };
+
   struct latest {
     std::uint64_t engine = 0;
     facts known;
     std::size_t chosen = 0;
+    path_loads loads;
   };
   static latest& of_this_thread() {
     thread_local latest mine;
@@ -113,9 +143,12 @@ class deciding_engine {
   }
 
   std::unique_ptr<costs const> costs_;
-  decltype(std::declval<C const&>().bound(std::declval<costs const&>())) pick_;
+  Pick pick_;
   std::uint64_t number_ = next_number();
 };
+
+template <chooser C>
+using bound_chooser = decltype(std::declval<C const&>().bound(std::declval<costs const&>()));
 
 }  // namespace detail
 
@@ -124,15 +157,19 @@ struct no_device_memory {};
 
 /// Runs calls of one task on host paths. Several threads may call one engine at the same time. With
 /// a memory resource as second argument it runs device paths too: see <assay/dispatch/device.hpp>.
+/// The chooser may heed load: see <assay/dispatch/load.hpp>.
 template <chooser C = choose::by_model, class Memory = no_device_memory>
-class engine : public detail::deciding_engine<C> {
+class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
+  using base = detail::deciding_engine<detail::bound_chooser<C>>;
+
  public:
   static_assert(std::is_same_v<Memory, no_device_memory>,
                 "an engine with device memory needs <assay/dispatch/device.hpp>");
 
   /// Throws `std::invalid_argument` if the costs lack a path that the policy names, or if they have
   /// a path on a device.
-  explicit engine(costs of, C policy = {}) : detail::deciding_engine<C>(std::move(of), policy) {
+  explicit engine(costs of, C policy = {})
+      : base(std::move(of), [&](costs const& all) { return policy.bound(all); }) {
     for (auto const& each : this->known_costs().paths()) {
       if (each.where.host() != nullptr) { continue; }
       throw std::invalid_argument(

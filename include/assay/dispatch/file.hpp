@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -26,7 +28,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 2;
+inline constexpr int file_version = 3;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -137,6 +139,8 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.line("cpu", of.cpu);
   io.line("cores", of.cores);
   io.line("device", of.device);
+  io.line("driver", of.driver);
+  io.line("sm_clock_mhz", of.sm_clock_mhz);
   io.line("compiler", of.compiler);
   io.line("started_at", of.started_at);
   io.line("seed", of.seed);
@@ -198,11 +202,69 @@ inline std::string to_text(costs const& of) {
 /// Writes the file whole or not at all. Throws `file_error`.
 inline void save(std::string const& path, costs const& of) { write_atomically(path, to_text(of)); }
 
+/// What a probe of a device finds in at most 200 ms.
+struct device_probe {
+  machine_terms machine;  ///< the wait, and the links of page-locked memory
+  double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
+};
+
+namespace detail {
+
+/// What the driver and the clocks of a file and of a machine have different; empty for the same.
+inline std::string changed_device(measurements const& then, machine::environment const& now) {
+  std::string text;
+  if (!then.driver.empty() && !now.driver.empty() && then.driver != now.driver) {
+    text = "its driver is '" + then.driver + "', and this machine's is '" + now.driver + '\'';
+  }
+  // A clock rate that is not known is NaN or 0, and differs from none.
+  if (std::abs(now.sm_clock_mhz - then.sm_clock_mhz) > 0.05 * then.sm_clock_mhz &&
+      then.sm_clock_mhz > 0) {
+    text += (text.empty() ? "its" : ", and its") + std::string{" SM clock was "} +
+            whole(then.sm_clock_mhz) + " MHz, and is " + whole(now.sm_clock_mhz) + " MHz";
+  }
+  return text;
+}
+
+/// What a probe contradicts of the measurements of a file; empty if they hold.
+inline std::string contradiction(measurements const& then, device_probe const& now) {
+  // Medians of a few copies and waits differ by less between two runs on one machine.
+  constexpr double copies_differ = 1.25;
+  constexpr double waits_differ = 2;
+  constexpr double clocks_differ = 1.1;
+  auto const beyond = [](double a, double b, double most) { return a > most * b || b > most * a; };
+  if (then.sm_clock_mhz > 0 && beyond(then.sm_clock_mhz, now.sm_clock_mhz, clocks_differ)) {
+    return "an SM clock of " + whole(now.sm_clock_mhz) + " MHz instead of " +
+           whole(then.sm_clock_mhz);
+  }
+  if (beyond(then.machine.sync.seconds, now.machine.sync.seconds, waits_differ)) {
+    return "a wait of " + short_text(now.machine.sync.seconds) + " instead of " +
+           short_text(then.machine.sync.seconds);
+  }
+  facts known;
+  known.count = 1;
+  known.arrays[0] = {
+      .bytes = 4 << 20U, .way = direction::inout, .memory = memory_type::page_locked};
+  auto const copied = [&](machine_terms const& by) {
+    auto const both = path_links{by, on::device{0}}.of(known);
+    return both.before.seconds + both.after.seconds;
+  };
+  double const was = copied(then.machine);
+  double const is = copied(now.machine);
+  if (!beyond(was, is, copies_differ)) { return {}; }
+  return "copies of 4 MiB there and back in " + short_text(is) + " instead of " + short_text(was);
+}
+
+}  // namespace detail
+
 /// Reads a file of `save`. Throws `read_error` where it is damaged, or of another CPU or number of
-/// cores than `here`; another compiler is one of the result's warnings. The device counts if the
-/// file has paths on one and `here` names one: see `load` of <assay/dispatch/device.hpp>.
+/// cores than `here`; another compiler is one of the result's warnings.
+///
+/// The device counts if the file has paths on one and `here` names one: see `load` of
+/// <assay/dispatch/device.hpp>. If its driver or clocks have changed, `probe` is called. A file
+/// that the probe contradicts is refused too; else the change is one of the warnings.
 inline costs load(std::string const& path,
-                  machine::environment const& here = machine::host_environment({}, {})) {
+                  machine::environment const& here = machine::host_environment({}, {}),
+                  std::function<device_probe()> const& probe = {}) {
   std::string text(require_readable(path), '\0');
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
       std::fopen(path.c_str(), "rb"), [](std::FILE* old) { return std::fclose(old); }};
@@ -219,8 +281,18 @@ inline costs load(std::string const& path,
   };
   require("CPU", from.cpu, here.host_cpu);
   require("number of cores", std::to_string(from.cores), std::to_string(here.host_threads));
-  if (!from.device.empty() && !here.device.empty()) { require("device", from.device, here.device); }
   std::vector<std::string> warnings;
+  if (!from.device.empty() && !here.device.empty()) {
+    require("device", from.device, here.device);
+    auto const change = detail::changed_device(from, here);
+    auto const wrong = change.empty() || !probe ? "" : detail::contradiction(from, probe());
+    if (!wrong.empty()) {
+      throw read_error(path, change + "; a probe found " + wrong + ": calibrate again");
+    }
+    if (!change.empty()) {
+      warnings.push_back(change + (probe ? "; a probe found no change of its times" : ""));
+    }
+  }
   if (from.compiler != here.compiler) {
     warnings.push_back("measured with " + from.compiler + ", and this program is of " +
                        here.compiler);

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The load policies: `choose::by_model` on a machine that has other work too.
+///
+/// A call of T seconds takes `wait + factor T` on a place that others use too. The place goes from
+/// one to the other in slices of time: a short call waits for a slice of the others, and a long one
+/// gets its share. A watcher finds both numbers by short probes.
+#pragma once
+
+#include <assay/core/nvml.hpp>
+#include <assay/core/policy.hpp>
+#include <assay/dispatch/choose.hpp>
+#include <assay/dispatch/host_load.hpp>
+#include <assay/host/parallel_for.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// The predicted ends of an engine's own work on a device, by stream. Any thread may call any
+/// member. Streams that share a slot count as one.
+class own_work {
+ public:
+  struct ends {
+    double stream = 0;  ///< seconds until the work of this stream ends
+    double device = 0;  ///< until all work ends
+  };
+
+  ends left(std::size_t stream) const noexcept {
+    auto const at = now();
+    std::int64_t last = at;
+    for (auto const& each : ends_) { last = std::max(last, each.load(std::memory_order_relaxed)); }
+    auto const mine = std::max(at, ends_[slot(stream)].load(std::memory_order_relaxed));
+    return {1e-9 * static_cast<double>(mine - at), 1e-9 * static_cast<double>(last - at)};
+  }
+  /// Work was enqueued, and ends in so many seconds.
+  void begun(std::size_t stream, double seconds) noexcept {
+    // A prediction of years is no reason for an overflow.
+    auto const end = now() + static_cast<std::int64_t>(1e9 * std::min(seconds, 1e8));
+    auto& mine = ends_[slot(stream)];
+    auto before = mine.load(std::memory_order_relaxed);
+    while (before < end && !mine.compare_exchange_weak(before, end, std::memory_order_relaxed)) {}
+  }
+  /// No work of the stream is left, whatever was predicted.
+  void finished(std::size_t stream) noexcept {
+    ends_[slot(stream)].store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static std::int64_t now() noexcept {
+    auto const since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+  }
+  static std::size_t slot(std::size_t stream) noexcept {
+    return (stream * 0x9E3779B97F4A7C15U) >> 60U;  // the upper bits are the well mixed ones
+  }
+  std::array<std::atomic<std::int64_t>, 16> ends_{};  // nanoseconds of the clock
+};
+
+/// The load of each path: a watcher writes it and decisions read it, without locks.
+class load_board {
+ public:
+  own_work own;
+
+  /// Throws `std::invalid_argument` for more paths than `path_loads` has.
+  explicit load_board(costs const& of) : count_(of.paths().size()) {
+    if (count_ > paths_.size()) {
+      throw std::invalid_argument(of.task() + " has " + std::to_string(count_) +
+                                  " paths: load is known of " + std::to_string(paths_.size()) +
+                                  " at most, leave some out");
+    }
+    for (std::size_t i = 0; i < count_; ++i) {
+      paths_[i].on_device = of.paths()[i].where.device() != nullptr;
+    }
+  }
+
+  /// The load of a call on this stream now.
+  void read(path_loads& into, std::size_t stream) const noexcept {
+    auto const left = own.left(stream);
+    for (std::size_t i = 0; i < count_; ++i) {
+      into[i] = {.queue = paths_[i].on_device ? left.device : left.stream,
+                 .wait = paths_[i].wait.load(std::memory_order_relaxed),
+                 .factor = paths_[i].factor.load(std::memory_order_relaxed)};
+    }
+  }
+  double wait(std::size_t path) const noexcept {
+    return paths_[path].wait.load(std::memory_order_relaxed);
+  }
+  void set(std::size_t path, double wait, double factor) noexcept {
+    paths_[path].wait.store(wait, std::memory_order_relaxed);
+    paths_[path].factor.store(factor, std::memory_order_relaxed);
+  }
+  void clear() noexcept {
+    for (std::size_t i = 0; i < count_; ++i) { set(i, 0, 1); }
+  }
+
+ private:
+  struct entry {
+    std::atomic<double> wait = 0;
+    std::atomic<double> factor = 1;
+    bool on_device = false;
+  };
+  std::size_t count_;
+  std::array<entry, std::tuple_size_v<path_loads>> paths_{};
+};
+
+/// True unless this process is alone on the device. In containers that hide the processes, a busy
+/// device counts as one with others: a probe tells.
+inline bool others_use(device_use const& of) {
+  auto const processes = of.processes.value_or(0);
+  return processes > 1 || (processes == 0 && of.busy.value_or(1) > 0);
+}
+
+/// What a watcher asks of a machine; tests have functions of their own.
+struct load_sources {
+  std::function<core_use()> cores;           ///< the use since the call before
+  std::function<double(int threads)> fork;   ///< seconds that an empty loop takes now
+  std::function<bool()> others_on_device{};  ///< none without a device
+  /// Seconds of two short kernels, one after the other.
+  std::function<std::pair<double, double>()> two_kernels{};
+};
+
+/// Asks the sources, and writes what they say on the board.
+class load_watcher {
+ public:
+  load_watcher(costs const& of, load_board& to, load_sources from)
+      : to_(to), from_(std::move(from)) {
+    for (auto const& each : of.paths()) {
+      auto& known = paths_.emplace_back();
+      if (each.where.host() == nullptr) { continue; }
+      known.threads = each.where.host()->threads;
+      for (auto const& fork : of.measured().machine.forks) {
+        if (fork.threads == known.threads) { known.fork_seconds = fork.cost.seconds; }
+      }
+    }
+  }
+
+  /// Asks once. After a failed source the board is clear, and false is returned: predictions are
+  /// then as without load.
+  bool poll() noexcept {
+    try {
+      watch_cores();
+      if (from_.others_on_device) { watch_device(); }
+      return true;
+    } catch (...) {
+      to_.clear();
+      return false;
+    }
+  }
+
+ private:
+  struct watched_path {
+    int threads = 0;  // 0 on a device
+    double fork_seconds = 0;
+  };
+
+  /// The new value at once where there was none, else the mean of both: one probe is one sample of
+  /// a wait between nothing and a slice.
+  double smoothed(std::size_t path, double wait) const noexcept {
+    double const before = to_.wait(path);
+    return before > 0 ? 0.5 * (before + wait) : wait;
+  }
+
+  void watch_cores() {
+    // What the system itself does keeps some tenths of a core busy.
+    constexpr double somebody = 0.5;
+    auto const use = from_.cores();
+    double const foreign = use.foreign < somebody ? 0 : use.foreign;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      auto const& [threads, fork_seconds] = paths_[i];
+      if (threads == 0) { continue; }
+      double const factor = std::max({1.0, (threads + foreign) / use.cores, threads / use.quota});
+      bool const probe = foreign > 0 && threads > 1;
+      double const late = probe ? std::max(0.0, from_.fork(threads) - fork_seconds) : 0;
+      to_.set(i, probe ? smoothed(i, late) : 0, factor);
+    }
+  }
+
+  void watch_device() {
+    bool const others = from_.others_on_device();
+    if (others && to_.own.left(0).device > 0) { return; }  // a probe would wait for own work
+    double late = 0;
+    if (others) {
+      // The second kernel comes when the others have just begun a slice, and waits for all of it.
+      // Calls come at any moment of a slice, as the first one did.
+      auto const [first, second] = from_.two_kernels();
+      shortest_ = std::min({shortest_, first, second});
+      late = 0.5 * (first - shortest_ + 0.5 * (second - shortest_));
+      double const delayed = second > 2 * most_alone ? 1 : 0;
+      share_ = share_ > 0 ? 0.5 * (share_ + delayed) : delayed;
+    } else {
+      share_ = 0;
+    }
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      if (paths_[i].threads != 0) { continue; }
+      // Two processes that never pause get one slice after the other, and a long call doubles.
+      to_.set(i, others ? smoothed(i, late) : 0, 1 + share_);
+    }
+  }
+
+  load_board& to_;
+  load_sources from_;
+  std::vector<watched_path> paths_;
+  static constexpr double most_alone = 50e-6;  // of a short kernel on a free device
+  double shortest_ = most_alone;
+  double share_ = 0;  // of the probes that others delayed
+};
+
+/// A thread that calls a function at once and then once in each period, until the function returns
+/// false. The destructor waits for a call that runs, and for nothing else.
+class periodic_thread {
+ public:
+  periodic_thread(double period_seconds, std::function<bool()> call)
+      : thread_(
+            [this, period = std::chrono::duration<double>(period_seconds), call = std::move(call)] {
+              while (call()) {
+                std::unique_lock lock{guard_};
+                if (wake_.wait_for(lock, period, [this] { return stop_; })) { return; }
+              }
+            }) {}
+  periodic_thread(periodic_thread const&) = delete;
+  periodic_thread& operator=(periodic_thread const&) = delete;
+  ~periodic_thread() {
+    {
+      std::lock_guard const lock{guard_};
+      stop_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
+/// `choose::by_model` that heeds the loads of a board. An engine tells it of its own work.
+class loaded_choice {
+ public:
+  explicit loaded_choice(costs const& of) : of_(&of), board_(std::make_unique<load_board>(of)) {}
+
+  std::size_t operator()(facts const& known) const noexcept {
+    path_loads now;
+    board_->read(now, 0);
+    return of_->best(known, now);
+  }
+  load_board& board() const noexcept { return *board_; }
+
+ private:
+  costs const* of_;
+  std::unique_ptr<load_board> board_;
+};
+
+/// The same, with a thread that watches the machine.
+class watched_choice : public loaded_choice {
+ public:
+  watched_choice(costs const& of, double period_seconds, load_sources from)
+      : loaded_choice(of),
+        watcher_(std::make_unique<load_watcher>(of, board(), std::move(from))),
+        thread_(std::make_unique<periodic_thread>(
+            period_seconds, [watcher = watcher_.get()] { return watcher->poll(); })) {}
+
+ private:
+  std::unique_ptr<load_watcher> watcher_;
+  std::unique_ptr<periodic_thread> thread_;  // ends before what it uses
+};
+
+/// The sources of this host.
+inline load_sources host_sources() {
+  return {
+      .cores = [watch = std::make_shared<core_watch>()] { return watch->since_last(); },
+      .fork =
+          [](int threads) {
+            auto const begin = std::chrono::steady_clock::now();
+            host::parallel_for(threads, threads, 1, [](std::int64_t, std::int64_t) {});
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+          }};
+}
+
+}  // namespace assay::dispatch
+
+/// Choosers by `choose::by_model` that differ in the load that they heed.
+namespace assay::load {
+
+/// Predictions as on an idle machine.
+struct ignored {
+  static constexpr std::string_view name = "load::ignored";
+  bool operator==(ignored const&) const = default;
+  auto bound(dispatch::costs const& of) const { return dispatch::choose::by_model{}.bound(of); }
+};
+static_assert(dispatch::chooser<ignored>);
+
+/// A call on a device waits for the engine's own work there, until its predicted end. A call on the
+/// host waits for own work on its stream.
+struct own_queue {
+  static constexpr std::string_view name = "load::own_queue";
+  bool operator==(own_queue const&) const = default;
+  auto bound(dispatch::costs const& of) const { return dispatch::loaded_choice{of}; }
+};
+static_assert(dispatch::chooser<own_queue>);
+
+/// As `own_queue`, and a thread watches for other processes. The host is watched always. The
+/// device of an engine is watched by <assay/dispatch/device_load.cuh>.
+struct watched {
+  double period_seconds = 0.2;
+  static constexpr std::string_view name = "load::watched";
+  std::string describe() const {
+    return parameter_list{}.show("period_seconds", period_seconds, 0.2).after(name);
+  }
+  bool operator==(watched const&) const = default;
+
+  /// Throws `std::invalid_argument` for a period below 1 ms.
+  void require() const {
+    if (period_seconds >= 1e-3 && std::isfinite(period_seconds)) { return; }
+    throw std::invalid_argument("load::watched: a period of " + std::to_string(period_seconds) +
+                                " s: it is 0.001 s at least, and 0.2 s as a rule");
+  }
+  auto bound(dispatch::costs const& of) const {
+    require();
+    return dispatch::watched_choice{of, period_seconds, dispatch::host_sources()};
+  }
+};
+static_assert(dispatch::chooser<watched>);
+
+}  // namespace assay::load

@@ -1,0 +1,324 @@
+// assay-test-flags: -O1
+// SPDX-License-Identifier: Apache-2.0
+// What watching is worth on a machine whose device or cores are shared in known slices of time.
+#include "catch.hpp"
+#include "dispatch/saxpy.hpp"
+
+#include <assay/dispatch/load.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using dispatch::costs;
+using test::contains;
+using test::message_of;
+
+namespace {
+
+constexpr int cores = 16;
+
+/// A machine of 16 cores and a device, which other processes use in slices.
+struct shared_machine {
+  stats::random_source random{11};
+  double device_slice = 0;  // of a process that never pauses; 0 for none
+  double core_slice = 0;    // of `cores` busy threads; 0 for none
+  double device_element = 2e-11;
+  int polls = 0;
+
+  double alone(dispatch::path const& where, double n) const {
+    if (where.device() != nullptr) { return 8e-6 + device_element * n; }
+    int const t = where.host()->threads;
+    return fork(t) + 1e-9 * n / std::pow(t, 0.9);
+  }
+  static double fork(int threads) { return threads == 1 ? 0 : 1e-6 * (3 + threads); }
+
+  /// The mean time of a call under load. Calls come at any moment of a slice of the others.
+  double mean(dispatch::path const& where, double n) const {
+    double const idle = alone(where, n);
+    if (where.device() != nullptr) {
+      if (device_slice == 0) { return idle; }
+      return idle + 0.5 * device_slice + std::floor(idle / device_slice) * device_slice;
+    }
+    if (core_slice == 0) { return idle; }
+    int const t = where.host()->threads;
+    if (t == 1) { return idle * (cores + 1.0) / cores; }
+    // The last of the threads to get a core decides, and shares it.
+    return idle + core_slice * (t - 1) / t + (idle - fork(t));
+  }
+
+  double uniform() { return static_cast<double>(random.next() >> 11U) * 0x1p-53; }
+
+  /// What a watcher would see. The first look at the counters of the cores tells nothing.
+  dispatch::load_sources sources() {
+    return {
+        .cores =
+            [this] {
+              double const busy = core_slice > 0 && polls++ > 0 ? cores : 0.2;
+              return dispatch::core_use{.cores = cores, .foreign = busy};
+            },
+        .fork =
+            [this](int threads) {
+              double latest = 0;
+              for (int i = 1; i < threads; ++i) { latest = std::max(latest, uniform()); }
+              return fork(threads) + latest * core_slice;
+            },
+        .others_on_device = [this] { return device_slice > 0; },
+        .two_kernels =
+            [this] { return std::pair{10e-6 + uniform() * device_slice, 10e-6 + device_slice}; }};
+  }
+
+  costs measured() const {
+    dispatch::measurements made{.task = "synthetic", .paths = {}};
+    for (int const t : {1, 4, 8, 16}) {
+      add(made, on::host{t});
+      made.machine.forks.push_back({t, {fork(t), fork(t), fork(t)}});
+    }
+    add(made, on::device{0});
+    return costs{made};
+  }
+
+  /// The regret of choices at sizes of all octaves.
+  template <class Pick>
+  double regret(costs const& of, Pick const& pick) const {
+    double chosen = 0, best = 0;
+    for (double n = 100; n < 1e8; n *= 1.1) {
+      auto const known = dispatch::facts_of_size(static_cast<std::size_t>(n));
+      double least = INFINITY;
+      for (auto const& each : of.paths()) { least = std::min(least, mean(each.where, n)); }
+      best += least;
+      chosen += mean(of.paths()[pick(known)].where, n);
+    }
+    return chosen / best - 1;
+  }
+
+ private:
+  void add(dispatch::measurements& to, dispatch::path const& where) const {
+    dispatch::path_costs each{.where = where};
+    for (double n = 64; n <= 1 << 27; n *= 2) { each.knots.push_back({n, alone(where, n), 0.01}); }
+    to.paths.push_back(each);
+  }
+};
+
+struct regrets {
+  double ignored = 0, watched = 0;
+};
+/// After 0.6 s, in which a watcher asks at 0, 0.2, 0.4 and 0.6 s.
+regrets after_600_ms(shared_machine machine) {
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  dispatch::load_watcher watcher{of, choice.board(), machine.sources()};
+  for (int i = 0; i < 4; ++i) { REQUIRE(watcher.poll()); }
+  return {machine.regret(of, load::ignored{}.bound(of)), machine.regret(of, choice)};
+}
+
+}  // namespace
+
+TEST_CASE("on an idle machine watched choices are those of the model", "[dispatch]") {
+  auto const found = after_600_ms({});
+  CHECK(found.ignored < 0.01);
+  CHECK(found.watched == found.ignored);
+}
+
+TEST_CASE("beside a process that never leaves the device, regret is at most 10 % after 0.6 s",
+          "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  for (double const slice : {1e-3, 1.5e-3, 2e-3, 2.4e-3, 3e-3}) {
+    double mean = 0, worst = 0, ignored = INFINITY;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      auto const found =
+          after_600_ms({.random = stats::random_source{seed + i}, .device_slice = slice});
+      mean += found.watched / 20;
+      worst = std::max(worst, found.watched);
+      ignored = std::min(ignored, found.ignored);
+    }
+    std::cout << "device, slices of " << 1e3 * slice << " ms: ignored " << 100 * ignored
+              << " %, watched " << 100 * mean << " %, at most " << 100 * worst << " %\n";
+    CHECK(mean <= 0.10);
+    CHECK(worst <= 0.20);
+    CHECK(ignored >= 0.5);
+  }
+}
+
+TEST_CASE("beside 16 busy threads on 16 cores, regret is at most 10 % after 0.6 s", "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  for (double const slice : {1e-3, 3e-3, 4e-3}) {
+    double mean = 0, worst = 0, ignored = INFINITY;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      // Idle, 16 threads are a little faster than this device on large arrays.
+      auto const found = after_600_ms(
+          {.random = stats::random_source{seed + i}, .core_slice = slice, .device_element = 1e-10});
+      mean += found.watched / 20;
+      worst = std::max(worst, found.watched);
+      ignored = std::min(ignored, found.ignored);
+    }
+    std::cout << "cores, slices of " << 1e3 * slice << " ms: ignored " << 100 * ignored
+              << " %, watched " << 100 * mean << " %, at most " << 100 * worst << " %\n";
+    CHECK(mean <= 0.10);
+    CHECK(worst <= 0.20);
+    CHECK(ignored >= 0.5);
+  }
+}
+
+TEST_CASE("load comes into a prediction, and leaves it when the others leave", "[dispatch]") {
+  shared_machine machine{.device_slice = 2e-3};
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  sources.two_kernels = [] { return std::pair{1.05e-3, 2.05e-3}; };
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  dispatch::path_loads now;
+  CHECK(watcher.poll());
+  choice.board().read(now, 0);
+  // A free device takes 50 us for a short kernel at most, so the others have slices of 2 ms.
+  CHECK(now[4].wait == Approx(1e-3));
+  CHECK(now[4].factor == Approx(2));
+  CHECK(now[0] == dispatch::path_load{});
+  auto const known = dispatch::facts_of_size(1 << 20);
+  CHECK(of.predict(4, known, now[4]).describe() ==
+        "device{0}: 1.1 ms [0.1, 2.1]: load 1.0 ms, work 29 us");
+  CHECK(of.seconds(4, known, now[4]) == Approx(1e-3 + 2 * of.seconds(4, known)));
+  CHECK(of.best(known) == 4);
+  CHECK(of.best(known, now) == 3);
+  CHECK(choice(known) == 3);
+  static_assert(noexcept(choice(known)) && noexcept(of.best(known, now)));
+
+  machine.device_slice = 0;
+  CHECK(watcher.poll());
+  choice.board().read(now, 0);
+  CHECK(now[4] == dispatch::path_load{});
+  CHECK(choice(known) == 4);
+}
+
+TEST_CASE("a device is not probed while own work is predicted to run there", "[dispatch]") {
+  shared_machine machine{.device_slice = 2e-3};
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  int probes = 0;
+  sources.two_kernels = [&] { return std::pair{++probes * 1e-3, 50e-6}; };
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  choice.board().own.begun(7, 1000);
+  CHECK(watcher.poll());
+  CHECK(probes == 0);
+  CHECK(choice.board().wait(4) == 0);
+  choice.board().own.finished(7);
+  CHECK(watcher.poll());
+  CHECK(probes == 1);
+  CHECK(choice.board().wait(4) == Approx(0.475e-3));
+  CHECK(watcher.poll());
+  CHECK(choice.board().wait(4) == Approx(0.25 * (0.95e-3 + 1.95e-3)));
+}
+
+TEST_CASE("a quota and a small mask make paths of more threads slower", "[dispatch]") {
+  shared_machine machine;
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  dispatch::core_use use{.cores = 8, .foreign = 0, .quota = 4};
+  sources.cores = [&] { return use; };
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  auto const factors = [&] {
+    CHECK(watcher.poll());
+    dispatch::path_loads now;
+    choice.board().read(now, 0);
+    return std::vector{now[0].factor, now[1].factor, now[2].factor, now[3].factor, now[4].factor};
+  };
+  CHECK(factors() == std::vector<double>{1, 1, 2, 4, 1});
+  use.quota = INFINITY;
+  CHECK(factors() == std::vector<double>{1, 1, 1, 2, 1});
+  use.foreign = 6;
+  CHECK(factors() == std::vector<double>{1, 1.25, 1.75, 2.75, 1});
+  use.foreign = 0.4;  // the system itself
+  CHECK(factors() == std::vector<double>{1, 1, 1, 2, 1});
+}
+
+TEST_CASE("own work ends when predicted or when told, by stream", "[dispatch]") {
+  dispatch::own_work own;
+  CHECK(own.left(1).device == 0);
+  own.begun(1, 100);
+  own.begun(2, 300);
+  own.begun(2, 200);  // ends before what is there already
+  auto left = own.left(1);
+  CHECK((left.stream > 99 && left.stream <= 100));
+  CHECK((left.device > 299 && left.device <= 300));
+  own.finished(2);
+  left = own.left(2);
+  CHECK(left.stream == 0);
+  CHECK((left.device > 99 && left.device <= 100));
+  own.begun(2, INFINITY);
+  CHECK(own.left(2).stream > 1e6);
+  own.begun(3, 1e-9);
+  CHECK(own.left(3).stream == 0);
+}
+
+TEST_CASE("a source that fails ends the watch, and no load is left", "[dispatch]") {
+  shared_machine machine{.device_slice = 2e-3};
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  CHECK(watcher.poll());
+  CHECK(choice.board().wait(4) > 0);
+  sources.two_kernels = []() -> std::pair<double, double> {
+    throw std::runtime_error("the device is gone");
+  };
+  dispatch::load_watcher failing{of, choice.board(), sources};
+  CHECK(!failing.poll());
+  CHECK(choice.board().wait(4) == 0);
+}
+
+TEST_CASE("NVML's processes say whether others are there, and its use where they are hidden",
+          "[dispatch]") {
+  using dispatch::others_use;
+  CHECK(!others_use({.processes = 1, .busy = 0.99}));
+  CHECK(others_use({.processes = 2, .busy = 0.0}));
+  CHECK(others_use({.processes = 0, .busy = 0.28}));
+  CHECK(!others_use({.processes = 0, .busy = 0.0}));
+  CHECK(others_use({}));
+}
+
+TEST_CASE("load policies have names, and refuse what cannot be", "[dispatch]") {
+  CHECK(describe(load::ignored{}) == "load::ignored");
+  CHECK(describe(load::own_queue{}) == "load::own_queue");
+  CHECK(describe(load::watched{}) == "load::watched");
+  CHECK(describe(load::watched{0.05}) == "load::watched{period_seconds=0.05}");
+  costs const of{test::saxpy_measurements()};
+  for (double const period : {0.0, -1.0, 1e-4, double{NAN}, double{INFINITY}}) {
+    CHECK_THAT(message_of([&] { load::watched{period}.bound(of); }),
+               contains("it is 0.001 s at least"));
+  }
+  auto many = test::saxpy_measurements();
+  for (int t = 5; t < 20; ++t) {
+    many.paths.push_back(test::path_of(on::host{t}, [](double n) { return 1e-9 * n; }));
+  }
+  CHECK(message_of([&] { load::own_queue{}.bound(costs{many}); }) ==
+        "saxpy has 17 paths: load is known of 16 at most, leave some out");
+}
+
+TEST_CASE("a thread that sleeps ends at once", "[dispatch]") {
+  using clock = std::chrono::steady_clock;
+  int calls = 0;
+  auto const begin = clock::now();
+  {
+    dispatch::periodic_thread const hourly{3600, [&] { return ++calls > 0; }};
+  }
+  CHECK(std::chrono::duration<double>(clock::now() - begin).count() < 1);
+  CHECK(calls == 1);
+  {
+    dispatch::periodic_thread const once{1e-3, [&] { return ++calls < 4; }};
+  }
+  CHECK(calls >= 2);
+}
