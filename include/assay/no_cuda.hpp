@@ -51,6 +51,7 @@
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/tree.hpp>
 #include <assay/host/parallel_for.hpp>
+#include <assay/host/periodic_thread.hpp>
 #include <assay/host/streaming_copy.hpp>
 #include <assay/host/worker_team.hpp>
 #include <assay/machine/ceiling.hpp>

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -245,6 +244,39 @@ TEST_CASE("a quota and a small mask make paths of more threads slower", "[dispat
   CHECK(factors() == std::vector<double>{1, 1, 1, 2, 1});
 }
 
+TEST_CASE("busy cores are probed by one path at a time, the one with most threads first",
+          "[dispatch]") {
+  shared_machine machine;
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  double foreign = 9;
+  std::vector<int> probed;
+  sources.cores = [&] { return dispatch::core_use{.cores = 16, .foreign = foreign}; };
+  sources.fork = [&](int threads) {
+    probed.push_back(threads);
+    return machine.fork(threads) + 1e-3 * static_cast<double>(probed.size());
+  };
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  auto const waits = [&] {
+    CHECK(watcher.poll());
+    std::vector<double> all;
+    for (std::size_t i = 0; i < 5; ++i) { all.push_back(std::round(1e6 * choice.board().wait(i))); }
+    return all;
+  };
+  // host{1}, host{4}, host{8}, host{16} and the device, in microseconds
+  CHECK(waits() == std::vector<double>{0, 1000, 1000, 1000, 0});
+  CHECK(waits() == std::vector<double>{0, 2000, 1500, 1000, 0});
+  CHECK(waits() == std::vector<double>{0, 2500, 1500, 1000, 0});
+  CHECK(waits() == std::vector<double>{0, 2500, 1500, 2500, 0});
+  CHECK(probed == std::vector{16, 8, 4, 16});
+  foreign = 0;
+  CHECK(waits() == std::vector<double>(5, 0));
+  foreign = 9;
+  CHECK(waits() == std::vector<double>{0, 5000, 5000, 5000, 0});
+  CHECK(probed.back() == 16);
+}
+
 TEST_CASE("own work ends when predicted or when told, by stream", "[dispatch]") {
   dispatch::own_work own;
   CHECK(own.left(1).device == 0);
@@ -306,19 +338,4 @@ TEST_CASE("load policies have names, and refuse what cannot be", "[dispatch]") {
   }
   CHECK(message_of([&] { load::own_queue{}.bound(costs{many}); }) ==
         "saxpy has 17 paths: load is known of 16 at most, leave some out");
-}
-
-TEST_CASE("a thread that sleeps ends at once", "[dispatch]") {
-  using clock = std::chrono::steady_clock;
-  int calls = 0;
-  auto const begin = clock::now();
-  {
-    dispatch::periodic_thread const hourly{3600, [&] { return ++calls > 0; }};
-  }
-  CHECK(std::chrono::duration<double>(clock::now() - begin).count() < 1);
-  CHECK(calls == 1);
-  {
-    dispatch::periodic_thread const once{1e-3, [&] { return ++calls < 4; }};
-  }
-  CHECK(calls >= 2);
 }

@@ -88,9 +88,11 @@ class core_watch {
   core_use since_last() {
     constexpr double least_ticks = 5;
     auto const cores = from_.cores();
+    constexpr int looks_at_quota = 5;  // one in so many: limits hardly ever change
+    if (looks_++ % looks_at_quota == 0) { quota_ = quota(); }
     core_use use{.cores = static_cast<double>(std::max<std::size_t>(cores.size(), 1)),
                  .foreign = foreign_,
-                 .quota = quota()};
+                 .quota = quota_};
     auto now = count(cores);
     bool const same = now.cores == before_.cores;
     double const passed = (now.all - before_.all) / use.cores;
@@ -161,6 +163,8 @@ class core_watch {
   sources from_;
   counts before_;
   double foreign_ = 0;
+  double quota_ = std::numeric_limits<double>::infinity();
+  int looks_ = 0;
 };
 
 }  // namespace assay::dispatch

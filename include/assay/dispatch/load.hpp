@@ -12,22 +12,20 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/host_load.hpp>
 #include <assay/host/parallel_for.hpp>
+#include <assay/host/periodic_thread.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -168,6 +166,7 @@ class load_watcher {
   struct watched_path {
     int threads = 0;  // 0 on a device
     double fork_seconds = 0;
+    int probes = 0;  // since others came
   };
 
   /// The new value at once where there was none, else the mean of both: one probe is one sample of
@@ -182,14 +181,33 @@ class load_watcher {
     constexpr double somebody = 0.5;
     auto const use = from_.cores();
     double const foreign = use.foreign < somebody ? 0 : use.foreign;
+    auto const* const probed = foreign > 0 ? next_to_probe() : nullptr;
+    double const late =
+        probed ? std::max(0.0, from_.fork(probed->threads) - probed->fork_seconds) : 0;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
-      auto const& [threads, fork_seconds] = paths_[i];
-      if (threads == 0) { continue; }
-      double const factor = std::max({1.0, (threads + foreign) / use.cores, threads / use.quota});
-      bool const probe = foreign > 0 && threads > 1;
-      double const late = probe ? std::max(0.0, from_.fork(threads) - fork_seconds) : 0;
-      to_.set(i, probe ? smoothed(i, late) : 0, factor);
+      auto& each = paths_[i];
+      if (each.threads == 0) { continue; }
+      double const factor =
+          std::max({1.0, (each.threads + foreign) / use.cores, each.threads / use.quota});
+      double wait = 0;
+      if (probed != nullptr && each.threads > 1) {
+        wait = &each == probed ? smoothed(i, late) : each.probes == 0 ? late : to_.wait(i);
+      }
+      each.probes = probed == nullptr ? 0 : each.probes + (&each == probed ? 1 : 0);
+      to_.set(i, wait, factor);
     }
+  }
+  /// The path of several threads with the fewest probes, and of those the one with most threads.
+  /// One at a time: a probe wakes all its threads.
+  watched_path const* next_to_probe() const noexcept {
+    watched_path const* next = nullptr;
+    for (auto const& each : paths_) {
+      if (each.threads < 2) { continue; }
+      bool const fewer = next == nullptr || each.probes < next->probes ||
+                         (each.probes == next->probes && each.threads > next->threads);
+      if (fewer) { next = &each; }
+    }
+    return next;
   }
 
   void watch_device() {
@@ -222,36 +240,6 @@ class load_watcher {
   double share_ = 0;  // of the probes that others delayed
 };
 
-/// A thread that calls a function at once and then once in each period, until the function returns
-/// false. The destructor waits for a call that runs, and for nothing else.
-class periodic_thread {
- public:
-  periodic_thread(double period_seconds, std::function<bool()> call)
-      : thread_(
-            [this, period = std::chrono::duration<double>(period_seconds), call = std::move(call)] {
-              while (call()) {
-                std::unique_lock lock{guard_};
-                if (wake_.wait_for(lock, period, [this] { return stop_; })) { return; }
-              }
-            }) {}
-  periodic_thread(periodic_thread const&) = delete;
-  periodic_thread& operator=(periodic_thread const&) = delete;
-  ~periodic_thread() {
-    {
-      std::lock_guard const lock{guard_};
-      stop_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
-
- private:
-  std::mutex guard_;
-  std::condition_variable wake_;
-  bool stop_ = false;
-  std::thread thread_;  // the last: it uses the others
-};
-
 /// `choose::by_model` that heeds the loads of a board. An engine tells it of its own work.
 class loaded_choice {
  public:
@@ -275,12 +263,12 @@ class watched_choice : public loaded_choice {
   watched_choice(costs const& of, double period_seconds, load_sources from)
       : loaded_choice(of),
         watcher_(std::make_unique<load_watcher>(of, board(), std::move(from))),
-        thread_(std::make_unique<periodic_thread>(
+        thread_(std::make_unique<host::periodic_thread>(
             period_seconds, [watcher = watcher_.get()] { return watcher->poll(); })) {}
 
  private:
   std::unique_ptr<load_watcher> watcher_;
-  std::unique_ptr<periodic_thread> thread_;  // ends before what it uses
+  std::unique_ptr<host::periodic_thread> thread_;  // ends before what it uses
 };
 
 /// The sources of this host.
