@@ -37,6 +37,7 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/crossover.hpp>
+#include <assay/dispatch/crossover_check.hpp>
 #include <assay/dispatch/curve.hpp>
 #include <assay/dispatch/engine.hpp>
 #include <assay/dispatch/estimate.hpp>
@@ -46,9 +47,11 @@
 #include <assay/dispatch/load.hpp>
 #include <assay/dispatch/machine_terms.hpp>
 #include <assay/dispatch/next_size.hpp>
+#include <assay/dispatch/offload_sweep.hpp>
 #include <assay/dispatch/path.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
+#include <assay/dispatch/timed_calls.hpp>
 #include <assay/dispatch/tree.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/periodic_thread.hpp>

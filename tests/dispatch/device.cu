@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -293,6 +294,35 @@ TEST_CASE("predicted times beside measured ones", "[dispatch]") {
       }
     }
     std::cout << measure::judge(timed, the_costs(), choose::by_model{}).describe() << '\n';
+  }
+}
+
+TEST_CASE("mixed calls use each array where it lies", "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  std::optional<device_saxpy> task;
+  auto const kept = [&](setup& arrays, std::size_t size) {
+    return task.emplace(device_saxpy{test::make_saxpy(arrays, size)});
+  };
+  dispatch::task_bench<device_saxpy> bench{{on::host{1}, gpu}, kept, seed};
+  bench.mix();
+  for (int i = 0; i < (test::small() ? 5 : 40); ++i) {
+    bench.open(1'009);
+    auto const& arrays = bench.known().arrays;
+    for (int k = 0; k < 2; ++k) {
+      auto const memory = arrays[k].memory;
+      auto const* const data = k == 0 ? task->x.data() : task->y.data();
+      CHECK((memory == memory_type::device || memory_place_of(data).type == memory));
+    }
+    std::vector<float> const x{task->x.begin(), task->x.end()};
+    std::vector<float> const y{task->y.begin(), task->y.end()};
+    (void)bench.seconds(1, 1);
+    std::vector<float> const got{task->y.begin(), task->y.end()};
+    if (arrays[1].memory == memory_type::device) {
+      CHECK(got == y);  // the result stays on the device
+    } else {
+      CHECK(first_wrong(x, y, got) == -1);
+    }
   }
 }
 

@@ -4,14 +4,18 @@
 
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
+#include "dispatch/synthetic_machine.hpp"
 
 #include <assay/dispatch/device_bench.hpp>
 #include <assay/measure/calibrate.hpp>
 #include <assay/measure/regret.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +35,21 @@ test::fake_device& the_device() {
   return device;
 }
 
+/// As `dispatch::detail::page_locked_store`, of the fake.
+class fake_store final : public arrays::host_array_store {
+ public:
+  fake_store(std::uint64_t seed, double share)
+      : host_array_store(seed), draw_{stats::random_source{seed}}, share_(share) {}
+
+ private:
+  std::byte* allocate_block(std::size_t bytes) override {
+    if (draw_.uniform(0, 1) >= share_) { return host_array_store::allocate_block(bytes); }
+    return static_cast<std::byte*>(test::fake_block{the_device(), bytes + spread}.get());
+  }
+  test::draws draw_;
+  double share_;
+};
+
 }  // namespace
 
 namespace assay::dispatch {
@@ -48,8 +67,8 @@ class device_paths : public device_bench<T, test::fake_task_link, test::fake_mem
     to.device = staged ? "a fake with staging" : "a fake";
     to.machine = {{}, test::device_measurements().machine.links, {1e-6, 1e-6, 1e-6}};
   }
-  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed) {
-    return std::make_shared<arrays::host_array_store>(seed);
+  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
+    return std::make_shared<fake_store>(seed, share);
   }
 };
 
@@ -101,6 +120,113 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
     CHECK(std::isfinite(costs.seconds(0, each.known)));
   }
   CHECK(the_device().live_bytes == 0);
+}
+
+TEST_CASE("mixed calls have each array in any memory, and the results are right", "[measure]") {
+  std::optional<device_saxpy> task;
+  auto const kept = [&](setup& arrays, std::size_t size) {
+    return task.emplace(device_saxpy{test::make_saxpy(arrays, size)});
+  };
+  dispatch::task_bench<device_saxpy> bench{host_and_device, kept, test::fresh_seed()};
+  bench.mix();
+  std::map<memory_type, int> seen;
+  for (int i = 0; i < 300; ++i) {
+    bench.open(100);
+    auto const& known = bench.known();
+    REQUIRE(known.count == 2);
+    int home = 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      ++seen[known.arrays[k].memory];
+      if (known.arrays[k].memory == memory_type::device) {
+        ++home;
+        CHECK(known.arrays[k].newest == 0);
+      }
+    }
+    std::vector<float> const y{task->y.begin(), task->y.end()};
+    auto const before = the_device().copies.load();
+    (void)bench.seconds(1, 1);
+    bool const y_stays = known.arrays[1].memory == memory_type::device;
+    for (std::size_t e = 0; e < y.size(); ++e) {
+      CHECK(task->y[e] == (y_stays ? y[e] : y[e] + 2 * task->x[e]));
+    }
+    auto const first = the_device().copies.load();
+    (void)bench.seconds(1, 1);
+    // x goes in, y goes in and back; `upload` copied both to the device once.
+    int const y_moves = y_stays ? 0 : 2;
+    int const x_moves = known.arrays[0].memory == memory_type::device ? 0 : 1;
+    CHECK(the_device().copies - first == x_moves + y_moves);
+    CHECK(first - before == x_moves + y_moves + (home > 0 ? 2 : 0));
+    CHECK(bench.wrong(1) == std::nullopt);
+  }
+  for (auto const each : {memory_type::device, memory_type::page_locked, memory_type::pageable}) {
+    CHECK(seen[each] > 150);  // 200 of 600 are expected, and 11 is a standard deviation
+  }
+  dispatch::task_bench<device_saxpy> host{{on::host{1}}, make(), 1};
+  CHECK_THAT(message_of([&] { host.mix(); }), contains("there is no device path"));
+}
+
+TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[measure]") {
+  int traced = 0;
+  std::vector<std::string> said;
+  measure::study_options<device_saxpy> options{
+      .calibrated = {.sizes = {1, 2000}, .budget_seconds = 1, .make = make(), .seed = 7},
+      .facts_at =
+          [](std::size_t n, memory_type memory) {
+            auto known = dispatch::facts_of_size(n);
+            auto const bytes = 4.0 * static_cast<double>(n);
+            known.arrays[0] = {.bytes = bytes, .memory = memory};
+            known.arrays[1] = {.bytes = bytes, .way = dispatch::direction::inout, .memory = memory};
+            known.count = 2;
+            return known;
+          },
+      .calls = 4,
+      .training = 3,
+      .sweep_to = 5,
+      .rules = {{"a > 500", {501, on::host{1}, on::device{0}}}},
+      .traced = 2,
+      .trace =
+          [&](std::function<void()> const& call) {
+            call();
+            ++traced;
+            return dispatch::traced_values{{"work_seconds", 1e-6}};
+          },
+      .say = [&](std::string const& what) { said.push_back(what); }};
+  auto const found = measure::study_dispatch(host_and_device, options);
+  REQUIRE(found.kinds.size() == 4);
+  CHECK(found.calibration_seconds > 0);
+  for (std::size_t k = 0; k < 4; ++k) {
+    auto const& each = found.kinds[k];
+    CHECK(each.timed.calls.size() == 4);
+    CHECK(each.training.calls.size() == 3);
+    REQUIRE(each.traced.calls.size() == 2);
+    CHECK(each.traced.calls[1].traced.front().first == "work_seconds");
+    CHECK(each.timed.calls[1].traced.empty());
+    for (auto const& call : each.timed.calls) {
+      CHECK(std::isfinite(call.halves[0][0]));
+      CHECK(std::isfinite(call.halves[0][1]));
+      CHECK(std::isfinite(found.of.seconds(1, call.known)));
+    }
+    bool const mixed = each.name == "mixed";
+    CHECK(mixed == (k == 3));
+    CHECK(static_cast<bool>(each.at) == !mixed);
+    CHECK(each.checks.size() == (mixed ? 0 : 1));
+    CHECK(each.sweep.has_value() == !mixed);
+    if (!mixed) { CHECK(each.sweep->last == 5); }
+  }
+  CHECK(traced == 8);
+  CHECK_THAT(said.front(), contains("calibration, 1 s"));
+  CHECK(found.kinds[1].at(10).arrays[0].memory == memory_type::page_locked);
+  auto const rows = judge_choosers(found);
+  CHECK(std::ranges::count(rows, "a > 500", &measure::regret_row::name) == 1);
+
+  options.bisects = false;
+  options.sweep_to = 0;
+  options.traced = 0;
+  auto const brief = measure::study_dispatch(host_and_device, options);
+  CHECK(brief.kinds[1].checks.empty());
+  CHECK_FALSE(brief.kinds[1].sweep);
+  CHECK(brief.kinds[1].traced.calls.empty());
+  CHECK(traced == 8);
 }
 
 TEST_CASE("a device path that leaves elements out is found, and is not chosen", "[measure]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "dispatch/saxpy.hpp"
+#include "dispatch/fake_device.hpp"
 
 #include <assay/report/dispatch_study.hpp>
 #include <assay/report/dispatch_study_json.hpp>
@@ -66,7 +66,7 @@ TEST_CASE("crossovers are told for each path and each kind of calls", "[report]"
 
 TEST_CASE("regrets are told for each chooser and each kind of calls", "[report]") {
   auto const lines = lines_of([](std::ostream& out) { report::regrets(out, saxpy_study()); });
-  REQUIRE(lines.size() == 8);
+  REQUIRE(lines.size() == 9);
   CHECK_THAT(lines[0], contains("resident  pageable    all  p95 from 2 us    max"));
   CHECK_THAT(lines[1], contains("by_model "));
   CHECK_THAT(lines[4], contains("threshold{1000000, host{1}, host{4}}"));
@@ -78,6 +78,7 @@ TEST_CASE("regrets are told for each chooser and each kind of calls", "[report]"
       row,
       contains("386.4     386.4  386.4          388.3  388.3"));  // from 2 us on: 2.5 / 0.512 - 1
   CHECK_THAT(lines[7], contains("noise floor"));
+  CHECK(lines[8].starts_with("  the best rival is "));
   auto nothing = saxpy_study();
   nothing.kinds.clear();
   CHECK(lines_of([&](std::ostream& out) { report::regrets(out, nothing); }).empty());
@@ -135,4 +136,112 @@ TEST_CASE("JSON has the knots, the crossovers, the calls and the regrets", "[rep
   for (auto& kind : brief.kinds) { kind.timed.calls.pop_back(); }
   CHECK(report::to_json(brief)["regrets"][0]["from_2_us"].is_null());
   CHECK(lines_of([&](std::ostream& out) { report::regrets(out, brief); })[1].ends_with("-    -"));
+}
+
+TEST_CASE("bisected crossovers stand beside the predicted ones", "[report]") {
+  auto study = saxpy_study();
+  dispatch::crossover_check found{{on::host{1}, on::host{4}, true}};
+  found.crossings = {
+      {.predicted = {8'000, 7'000, 9'000}, .measured = 8'100, .low = 8'000, .high = 8'200}};
+  study.kinds[0].checks = {found};
+  found.crossings.clear();
+  study.kinds[1].checks = {found};
+  auto const print = [&](std::ostream& out) { report::crossovers(out, study); };
+  CHECK(lines_of(print)[0].ends_with("bisected"));
+  CHECK(lines_of(print)[1].ends_with("8100, 1.2 % off"));
+  CHECK(lines_of(print)[2].ends_with("confirmed"));
+  study.kinds[1].checks[0].right = false;
+  study.kinds[0].checks[0].crossings[0].measured = 0;
+  CHECK(lines_of(print)[1].ends_with("none there"));
+  CHECK(lines_of(print)[2].ends_with("WRONG"));
+  study.kinds[0].at = nullptr;  // mixed memory
+  study.kinds[0].name = "mixed";
+  CHECK(lines_of(print).size() == 3);
+  auto const made = report::to_json(study);
+  CHECK_FALSE(made["kinds"][0].contains("crossovers"));
+  CHECK(made["kinds"][0]["calls"].size() == 2);
+  CHECK(made["kinds"][1]["bisected"][0]["right"] == false);
+}
+
+TEST_CASE("thresholds of a sweep, with its time beside that of calibration", "[report]") {
+  auto study = saxpy_study();
+  auto const print = [&](std::ostream& out) { report::offload_thresholds(out, study); };
+  CHECK(lines_of(print).empty());
+  study.calibration_seconds = 2;
+  study.kinds[1].sweep = dispatch::offload_sweep{{{0, 1, 350, 361}, {1, 1, 0, 7}}, 1000, 90};
+  auto const lines = lines_of(print);
+  REQUIRE(lines.size() == 4);
+  CHECK_THAT(lines[1], contains("pageable"));
+  CHECK_THAT(lines[1], contains("host{1}      350        361"));
+  CHECK_THAT(lines[2], contains("none          7"));
+  CHECK_THAT(lines[3],
+             contains("calls of the sweep: 90.0 s; calibration with its arrays: 2.0 s, 1/45"));
+  CHECK(report::to_json(study)["kinds"][1]["sweep"]["thresholds"][0]["swept"] == 350);
+}
+
+TEST_CASE("errors of predictions by kind and path, and of traced stages", "[report]") {
+  auto study = saxpy_study();
+  auto const print = [&](std::ostream& out) { report::prediction_errors(out, study); };
+  auto const lines = lines_of(print);
+  REQUIRE(lines.size() == 5);
+  // host{1}: 1 us predicted and 1.25 us measured, 20 % off; the halves are 20 % from their mean.
+  CHECK_THAT(lines[1], contains("resident    host{1}      2    20.0  20.0           20.0  20.0"));
+  CHECK_THAT(lines[2], contains("resident    host{4}      2 "));
+
+  study.of = dispatch::costs{test::device_measurements()};
+  study.kinds.resize(1);
+  for (auto& call : study.kinds[0].timed.calls) {
+    for (auto& half : call.halves) { half.push_back(1); }
+  }
+  auto& traced = study.kinds[0].traced.calls;
+  traced.resize(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    traced[i].known = dispatch::facts_of_size(1'000'000);  // 100.9 us on the device
+    traced[i].traced = {{"work_seconds", i == 0 ? 80.72e-6 : 10e-6}};
+    traced[i].halves = study.kinds[0].timed.calls[0].halves;
+  }
+  auto const told = lines_of(print);
+  REQUIRE(told.size() == 6);
+  CHECK_THAT(told[5], contains("work"));
+  CHECK_THAT(told[5], contains("resident "));
+  CHECK_THAT(told[5], contains("  1    25.1  25.1"));  // the stage of 10 us does not count
+
+  auto const rows = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, study); });
+  CHECK_THAT(rows[0], contains(",after_work_seconds,after_best"));
+  CHECK(rows[1].starts_with("held_out,"));
+  CHECK_THAT(rows[1], contains(",1,1,,"));  // no trace, so an empty field
+  CHECK(rows[3].starts_with("traced,"));
+  CHECK_THAT(rows[3], contains("8.072e-05,"));
+}
+
+TEST_CASE("totals of all tasks", "[report]") {
+  auto study = saxpy_study();
+  dispatch::crossover_check found{{on::host{1}, on::host{4}, true}};
+  for (double const measured : {8'100.0, 9'500.0}) {
+    found.crossings.push_back({.predicted = {8'000, 7'000, 9'000}, .measured = measured});
+  }
+  found.crossings.push_back({.predicted = {8'000, 0, 9'000}});  // the paths are nearly equal
+  study.kinds[0].checks = {found};
+  found.crossings.clear();
+  study.kinds[1].checks = {found, found};
+  study.kinds[1].checks[1].right = false;
+  auto const lines = lines_of([&](std::ostream& out) { report::totals(out, {study, study}); });
+  CHECK_THAT(lines[1], contains("model "));
+  CHECK_THAT(lines[4], contains("tuned threshold"));
+  CHECK_THAT(lines[5], contains("always host{1}"));
+  CHECK_THAT(lines[5], contains("386.4     386.4  386.4          388.3  388.3"));
+  CHECK_THAT(lines[8], contains("the best rival is "));
+  CHECK_THAT(lines[9], contains("errors of predictions, host paths: median 10.1 %, p90 20.0 %"));
+  CHECK(lines[10] ==
+        "  of 4 crossovers bisection found 2 within 5 %, and 2 within their intervals; "
+        "\"never\" and \"always\" confirmed: 2 of 4");
+  CHECK(lines_of([](std::ostream& out) { report::totals(out, {}); }).empty());
+}
+
+TEST_CASE("a rule that others published is told by its name", "[report]") {
+  auto study = saxpy_study();
+  study.rules = {{"cbrt(m n k) > 500", {501, on::host{1}, on::host{4}}}};
+  auto const lines = lines_of([&](std::ostream& out) { report::regrets(out, study); });
+  REQUIRE(lines.size() == 10);
+  CHECK_THAT(lines[5], contains("cbrt(m n k) > 500 "));
 }

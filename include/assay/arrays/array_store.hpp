@@ -155,6 +155,17 @@ class host_array_store : public array_store {
     copy(host, from, bytes);
   }
 
+ protected:
+  std::byte* allocate_block(std::size_t bytes) override {
+    void* const block = ::operator new(bytes + spread, std::align_val_t{alignment}, std::nothrow);
+    if (block == nullptr) {
+      throw mr::out_of_memory("host memory: no room for " + mr::describe_bytes(bytes));
+    }
+    std::unique_ptr<std::byte, aligned_delete> owned{static_cast<std::byte*>(block)};
+    blocks_.push_back(std::move(owned));
+    return blocks_.back().get();
+  }
+
  private:
   struct aligned_delete {
     void operator()(std::byte* block) const noexcept {
@@ -182,16 +193,6 @@ class host_array_store : public array_store {
       }
     };
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, write);
-  }
-
-  std::byte* allocate_block(std::size_t bytes) override {
-    void* const block = ::operator new(bytes + spread, std::align_val_t{alignment}, std::nothrow);
-    if (block == nullptr) {
-      throw mr::out_of_memory("host memory: no room for " + mr::describe_bytes(bytes));
-    }
-    std::unique_ptr<std::byte, aligned_delete> owned{static_cast<std::byte*>(block)};
-    blocks_.push_back(std::move(owned));
-    return blocks_.back().get();
   }
 
   std::vector<std::unique_ptr<std::byte, aligned_delete>> blocks_;

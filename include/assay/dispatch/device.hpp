@@ -13,6 +13,7 @@
 #include <assay/dispatch/file.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/memory/async.hpp>
+#include <assay/stats/random_source.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -87,15 +88,20 @@ inline costs load(std::string const& path, on::device place) {
 
 namespace detail {
 
-/// Arrays in page-locked memory of the host.
+/// Arrays in memory of the host, of which a random share is page-locked.
 class page_locked_store final : public arrays::host_array_store {
  public:
-  using host_array_store::host_array_store;
+  page_locked_store(std::uint64_t seed, double share)
+      : host_array_store(seed), random_{seed}, share_(share) {}
 
  private:
   std::byte* allocate_block(std::size_t bytes) override {
+    bool const locks = static_cast<double>(random_.next() >> 11U) * 0x1p-53 < share_;
+    if (!locks) { return host_array_store::allocate_block(bytes); }
     return static_cast<std::byte*>(blocks_.emplace_back(bytes + spread).get());
   }
+  stats::random_source random_;
+  double share_;
   std::vector<transfer::page_locked_block> blocks_;
 };
 
@@ -128,8 +134,9 @@ class device_paths : private detail::owned_stream,
     to.machine.links = terms.machine.links;
     to.machine.sync = terms.machine.sync;
   }
-  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed) {
-    return std::make_shared<detail::page_locked_store>(seed);
+  /// Memory for arrays, of which a share, drawn by the seed, is page-locked.
+  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
+    return std::make_shared<detail::page_locked_store>(seed, share);
   }
 
  private:

@@ -6,11 +6,11 @@
 
 #include <assay/dispatch/device_call.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
-#include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -62,10 +62,18 @@ class device_bench {
       copies_.link().synchronize(stream_);
     }
   }
-  /// Runs calls on the host's arrays, as an engine does, and waits for each.
+  /// The facts of a call, with the memory of each of the host's arrays.
+  facts facts_of_call(T const& call) const { return facts_of(call, copies_.link()); }
+  /// Runs calls on the host's arrays, as an engine does, and waits for each. Arrays that are in
+  /// device memory by the facts are used in the copies that `upload` made.
   void run_from_host(T const& call, facts const& known, bool staged, int calls) {
+    auto const count = static_cast<std::ptrdiff_t>(known.count);
+    auto const at_home = [](auto const& each) { return each.memory == memory_type::device; };
+    bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, at_home);
+    if (any && !resident_) { upload(call); }
     for (int i = 0; i < calls; ++i) {
-      enqueue(call, known, copies_, stream_, memory_, staged);
+      enqueue(call, known, copies_, stream_, memory_, staged,
+              any ? std::span<void* const>{resident_->pointers} : std::span<void* const>{});
       copies_.link().synchronize(stream_);
     }
   }

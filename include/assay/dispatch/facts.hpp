@@ -53,6 +53,15 @@ inline facts facts_of_size(std::size_t size) noexcept {
   return known;
 }
 
+/// Leaves out the arrays that are in the memory of a device, as a call needs no copies of them.
+inline void forget_arrays_at_home(facts& known) noexcept {
+  auto const count = std::exchange(known.count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (known.arrays[i].memory == memory_type::device) { continue; }
+    known.arrays[known.count++] = known.arrays[i];
+  }
+}
+
 /// Throws `std::invalid_argument` for counts that no call can have.
 inline void require_work(std::string_view task, work const& amount) {
   auto const refuse = [&](std::string const& what) {

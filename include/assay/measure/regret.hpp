@@ -5,80 +5,29 @@
 #pragma once
 
 #include <assay/dispatch/choose.hpp>
+#include <assay/dispatch/crossover_check.hpp>
+#include <assay/dispatch/offload_sweep.hpp>
+#include <assay/dispatch/timed_calls.hpp>
 #include <assay/dispatch/tree.hpp>
 #include <assay/measure/calibrate.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace assay::measure {
 
-/// Times of the same calls on every path: the medians of both halves of interleaved repetitions.
-struct timed_calls {
-  struct call {
-    dispatch::facts known;
-    std::array<std::vector<double>, 2> halves;  ///< seconds by path; infinite for impossible ones
-  };
-  std::vector<call> calls;
-};
-
-/// The calls of `time_calls`: `count` sizes, all octaves as likely.
-template <dispatch::task T>
-struct stream_of_calls {
-  dispatch::size_range sizes;
-  std::size_t count = 200;
-  std::function<T(setup& arrays, std::size_t size)> make;
-  std::uint64_t seed = 0;  ///< 0 draws one
-  /// The memory of all arrays. Host paths are impossible for arrays in device memory. Without a
-  /// type, each path has the arrays in memory of its own, and calls need no copies.
-  std::optional<memory_type> memory = memory_type::pageable;
-};
-
-/// Times a stream of calls on all paths of the costs, each from its begin to its end with the
-/// copies that the memory of the arrays needs. Blocks; throws as `calibrate`.
-template <dispatch::task T>
-timed_calls time_calls(dispatch::costs const& of, stream_of_calls<T> const& options) {
-  constexpr int rounds = 18;
-  options.sizes.require();
-  auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
-  stats::random_source random{seed};
-  std::vector<dispatch::path> paths;
-  std::vector<std::size_t> right;
-  for (auto const& each : of.paths()) {
-    bool const reaches = each.where.host() == nullptr || options.memory != memory_type::device;
-    if (each.wrong.empty() && reaches) { right.push_back(paths.size()); }
-    paths.push_back(each.where);
-  }
-  detail::task_bench<T> bench{paths, options.make, seed};
-  bench.lie_in(options.memory.value_or(memory_type::device));
-  timed_calls all;
-  for (std::size_t i = 0; i < options.count; ++i) {
-    bench.open(options.sizes.draw(random));
-    auto& call = all.calls.emplace_back();
-    call.known = bench.facts();
-    if (!options.memory) { call.known.count = 0; }
-    auto const times = dispatch::detail::interleaved(bench, right, rounds, 0.2, random);
-    for (std::size_t half = 0; half < 2; ++half) {
-      call.halves[half].assign(paths.size(), std::numeric_limits<double>::infinity());
-      for (std::size_t k = 0; k < right.size(); ++k) {
-        std::vector<double> mine;
-        for (auto j = half; j < times[k].size(); j += 2) { mine.push_back(times[k][j]); }
-        call.halves[half][right[k]] = stats::summarise(mine).median;
-      }
-    }
-  }
-  return all;
-}
+using dispatch::stream_of_calls;
+using dispatch::time_calls;
+using dispatch::timed_calls;
 
 /// The regret of a chooser, as shares of the best possible time.
 struct regret {
@@ -89,7 +38,27 @@ struct regret {
   /// The total that a perfect chooser would show: the best path of one half against the best of
   /// the other. A total below it says nothing.
   double noise_floor = 0;
+  /// The sums behind the shares: of the chosen paths, of the best paths, and of the least times.
+  double chosen_seconds = 0, best_seconds = 0, least_seconds = 0;
+  std::vector<double> single{};  ///< the regret of each call, in rising order
 
+  /// The shares, from the sums and the single calls.
+  void conclude() {
+    std::sort(single.begin(), single.end());
+    total = chosen_seconds / best_seconds - 1;
+    p95 = stats::quantile(single, 0.95);
+    max = stats::quantile(single, 1);
+    noise_floor = best_seconds / least_seconds - 1;
+  }
+  /// Adds the calls of another judgement, such as those of another task.
+  regret& operator+=(regret const& other) {
+    chosen_seconds += other.chosen_seconds;
+    best_seconds += other.best_seconds;
+    least_seconds += other.least_seconds;
+    single.insert(single.end(), other.single.begin(), other.single.end());
+    conclude();
+    return *this;
+  }
   /// `choose::by_model: regret 0.4 % (noise 0.3 %), p95 1.2 %, max 3.0 %`.
   std::string describe() const {
     std::array<char, 160> text{};
@@ -106,8 +75,6 @@ template <dispatch::chooser C>
 regret judge(timed_calls const& timed, dispatch::costs const& of, C const& policy) {
   auto const pick = policy.bound(of);
   regret found{.chooser = describe(policy)};
-  double chosen = 0, best = 0, least = 0;
-  std::vector<double> single;
   for (auto const& call : timed.calls) {
     auto const index = pick(call.known);
     double mine = 0, its = 0;
@@ -117,20 +84,13 @@ regret judge(timed_calls const& timed, dispatch::costs const& of, C const& polic
       auto const fastest = std::min_element(chooses.begin(), chooses.end()) - chooses.begin();
       mine += times[index];
       its += times[static_cast<std::size_t>(fastest)];
-      least += *std::min_element(times.begin(), times.end());
+      found.least_seconds += *std::min_element(times.begin(), times.end());
     }
-    chosen += mine;
-    best += its;
-    single.push_back(mine / its - 1);
+    found.chosen_seconds += mine;
+    found.best_seconds += its;
+    found.single.push_back(mine / its - 1);
   }
-  auto const spread = [&](double share) {
-    std::sort(single.begin(), single.end());
-    return stats::quantile(single, share);
-  };
-  found.total = chosen / best - 1;
-  found.p95 = spread(0.95);
-  found.max = spread(1);
-  found.noise_floor = best / least - 1;
+  found.conclude();
   return found;
 }
 
@@ -168,15 +128,27 @@ inline dispatch::choose::threshold best_threshold(timed_calls const& timed,
 /// Calls of one kind, such as those whose arrays are in pinned memory.
 struct call_kind {
   std::string name;
+  /// The facts of a call by its size; none where the size does not decide them.
   std::function<dispatch::facts(std::size_t)> at = dispatch::facts_of_size;
   timed_calls timed{};     ///< judges choosers
   timed_calls training{};  ///< for choosers that learn from calls; may be empty
+  timed_calls traced{};    ///< traced and timed last, since a tracer may disturb later calls
+  std::vector<dispatch::crossover_check> checks{};  ///< of the last path against each other one
+  std::optional<dispatch::offload_sweep> sweep{};
+};
+
+/// A threshold that others use, and its name: `cbrt(m n k) > 500`.
+struct fixed_rule {
+  std::string name;
+  dispatch::choose::threshold policy;
 };
 
 /// All that is known of one task. Reports and charts show it.
 struct dispatch_study {
   dispatch::costs of;
   std::vector<call_kind> kinds{};
+  std::vector<fixed_rule> rules{};  ///< rivals that others published
+  double calibration_seconds = 0;
 
   /// The calls of all kinds that judge.
   timed_calls all_calls() const { return joined(&call_kind::timed); }
@@ -207,13 +179,16 @@ struct dispatch_study {
 /// The regret of one chooser: of the calls of each kind, of all calls, and of all calls that take
 /// 2 us or more on their fastest path. A choice is a small part of those.
 struct regret_row {
-  std::vector<regret> kinds;
-  regret all;
+  std::string name;       ///< the same for each task: `tuned threshold`
+  bool is_rival = false;  ///< it is neither the model nor the tree
+  std::vector<regret> kinds{};
+  regret all{};
   std::optional<regret> longer{};  ///< none where there are no such calls
 };
 
 /// The regrets of the model and of its rivals: the tree if there are training calls, the history,
-/// the power law, the best threshold in hindsight, and each path for all calls.
+/// the power law, the best threshold in hindsight, the rules of the study, and each path for all
+/// calls.
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();
@@ -225,8 +200,8 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   });
   std::vector<regret_row> rows;
   if (all.calls.empty()) { return rows; }
-  auto const add = [&](auto const& policy) {
-    regret_row row;
+  auto const add = [&](auto const& policy, std::string name, bool is_rival = true) {
+    regret_row row{std::move(name), is_rival};
     for (auto const& each : study.kinds) {
       row.kinds.push_back(judge(each.timed, study.of, policy));
     }
@@ -234,15 +209,132 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
     if (!longer.calls.empty()) { row.longer = judge(longer, study.of, policy); }
     rows.push_back(std::move(row));
   };
-  add(choose::by_model{});
-  if (auto const tree = study.tree()) { add(*tree); }
-  add(choose::history{});
-  add(choose::power_law{});
-  add(best_threshold(all, study.of));
+  add(choose::by_model{}, "model", false);
+  if (auto const tree = study.tree()) { add(*tree, "tree", false); }
+  add(choose::history{}, "history");
+  add(choose::power_law{}, "power law");
+  add(best_threshold(all, study.of), "tuned threshold");
+  for (auto const& each : study.rules) { add(each.policy, each.name); }
   for (auto const& each : study.of.paths()) {
-    if (each.wrong.empty()) { add(choose::always{each.where}); }
+    if (each.wrong.empty()) { add(choose::always{each.where}, "always " + each.where.describe()); }
   }
   return rows;
+}
+
+/// The rows of several tasks as one, of the choosers that all tasks have. Kinds are added by their
+/// number.
+inline std::vector<regret_row> added_rows(std::vector<std::vector<regret_row>> const& tasks) {
+  std::vector<regret_row> sums;
+  for (auto const& each : tasks.empty() ? std::vector<regret_row>{} : tasks.front()) {
+    auto sum = each;
+    std::size_t found = 1;
+    for (std::size_t t = 1; t < tasks.size(); ++t) {
+      for (auto const& other : tasks[t]) {
+        if (other.name != sum.name || other.kinds.size() != sum.kinds.size()) { continue; }
+        ++found;
+        sum.all += other.all;
+        for (std::size_t k = 0; k < sum.kinds.size(); ++k) { sum.kinds[k] += other.kinds[k]; }
+        if (!sum.longer) {
+          sum.longer = other.longer;
+        } else if (other.longer) {
+          *sum.longer += *other.longer;
+        }
+      }
+    }
+    if (found == tasks.size()) { sums.push_back(std::move(sum)); }
+  }
+  return sums;
+}
+
+/// The rival with the least total regret; null without rivals.
+inline regret_row const* best_rival(std::vector<regret_row> const& rows) {
+  regret_row const* best = nullptr;
+  for (auto const& each : rows) {
+    if (each.is_rival && (best == nullptr || each.all.total < best->all.total)) { best = &each; }
+  }
+  return best;
+}
+
+/// What `study_dispatch` measures of a task.
+template <dispatch::task T>
+struct study_options {
+  calibration<T> calibrated;
+  /// The facts of a call with all arrays in one type of memory.
+  std::function<dispatch::facts(std::size_t size, memory_type)> facts_at;
+  std::size_t calls = 200;     ///< held-out calls of each kind
+  std::size_t training = 100;  ///< calls of each kind from which the tree learns
+  std::size_t sweep_to = 0;    ///< the last size of a sweep over all sizes; 0: none
+  bool bisects = true;         ///< looks for the predicted crossovers by timing calls
+  std::vector<fixed_rule> rules{};
+  std::size_t traced = 20;  ///< traced calls of each kind
+  std::function<dispatch::traced_values(std::function<void()> const& call)> trace{};
+  std::function<void(std::string const& what)> say = [](std::string const&) {};
+};
+
+/// Calibrates a task, times calls of each kind on all paths, and checks the predicted crossovers.
+/// The kinds are arrays at home, and with a device path arrays in page-locked, in pageable, and in
+/// mixed memory. Blocks for minutes; throws as `calibrate`.
+template <dispatch::task T>
+dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
+                              study_options<T> const& options) {
+  auto const& [sizes, budget, make, seed, progress] = options.calibrated;
+  options.say("calibration, " + stats::number_text(budget) + " s");
+  auto const begin = std::chrono::steady_clock::now();
+  dispatch_study found{calibrate<T>(paths, options.calibrated)};
+  found.calibration_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  found.rules = options.rules;
+  auto const& of = found.of;
+  stats::random_source random{seed != 0 ? seed : stats::draw_seed()};
+
+  auto const check = [&](call_kind& kind, std::optional<memory_type> memory) {
+    dispatch::task_bench<T> bench{paths, make, random.next()};
+    bench.lie_in(memory.value_or(memory_type::device));
+    auto const last = paths.size() - 1;
+    for (std::size_t p = 0; options.bisects && p < last; ++p) {
+      if (!of.paths()[p].wrong.empty() || !of.paths()[last].wrong.empty()) { continue; }
+      options.say("bisection against " + paths[p].describe() + ", arrays " + kind.name);
+      kind.checks.push_back(check_crossover(
+          find_crossover(of, paths[p], paths[last], kind.at), sizes,
+          dispatch::nearest_size(of, p, last, kind.at),
+          [&](std::size_t size) { return dispatch::timed_ratio(bench, p, last, size, random); }));
+    }
+    if (options.sweep_to == 0) { return; }
+    options.say("sweep to " + std::to_string(options.sweep_to) + ", arrays " + kind.name);
+    kind.sweep = dispatch::sweep_offload(bench, of, kind.at, options.sweep_to);
+  };
+  auto const time = [&](std::string const& name, std::optional<memory_type> memory,
+                        char const* what, std::size_t count, bool traced = false) {
+    options.say(std::to_string(count) + ' ' + what + " calls, arrays " + name);
+    return time_calls<T>(of, {.sizes = sizes,
+                              .count = count,
+                              .make = make,
+                              .seed = random.next(),
+                              .memory = memory,
+                              .mixed = name == "mixed",
+                              .trace = traced ? options.trace : nullptr});
+  };
+  std::vector<std::optional<memory_type>> memories;
+  auto const add = [&](std::string const& name, std::optional<memory_type> memory, auto at) {
+    call_kind kind{name, at};
+    kind.timed = time(name, memory, "held-out", options.calls);
+    if (options.training > 0) { kind.training = time(name, memory, "training", options.training); }
+    if (kind.at) { check(kind, memory); }
+    found.kinds.push_back(std::move(kind));
+    memories.push_back(memory);
+  };
+  add("resident", std::nullopt, dispatch::facts_of_size);
+  if (!of.device()) { return found; }
+  for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
+    add(in_words(memory), memory,
+        [of_call = options.facts_at, memory](std::size_t n) { return of_call(n, memory); });
+  }
+  add("mixed", std::nullopt, nullptr);
+  for (std::size_t k = 0; options.trace && options.traced > 0 && k < found.kinds.size(); ++k) {
+    auto& kind = found.kinds[k];
+    kind.traced = time(kind.name, memories[k], "traced", options.traced, true);
+  }
+  return found;
 }
 
 }  // namespace assay::measure

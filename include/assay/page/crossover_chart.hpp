@@ -28,13 +28,14 @@ struct cost_curve {
 };
 
 /// One curve for each host path, since the memory does not matter there, and one for each kind of
-/// calls on a device.
+/// calls on a device whose times the size decides.
 inline std::vector<cost_curve> curves_of(measure::dispatch_study const& study) {
   std::vector<cost_curve> all;
   for (std::size_t p = 0; p < study.of.paths().size(); ++p) {
     auto const& each = study.of.paths()[p];
     if (!each.wrong.empty()) { continue; }
     for (auto const& kind : study.kinds) {
+      if (!kind.at) { continue; }
       bool const on_host = each.where.host() != nullptr;
       all.push_back({each.where.describe() + (on_host ? "" : ", " + kind.name), p, &kind});
       if (on_host) { break; }
@@ -90,7 +91,8 @@ inline cost_chart chart_of(measure::dispatch_study const& study, int height) {
   }
   std::vector<double> marked;  // borders between host paths are the same for each kind of calls
   for (auto const& kind : study.kinds) {
-    for (auto const& each : find_regions(study.of, kind.at)) {
+    for (auto const& each :
+         kind.at ? find_regions(study.of, kind.at) : std::vector<dispatch::region>{}) {
       if (each.from.size == 0 || std::ranges::count(marked, each.from.size) > 0) { continue; }
       marked.push_back(each.from.size);
       bool const on_host = study.of.paths()[each.path].where.host() != nullptr;

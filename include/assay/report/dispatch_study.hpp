@@ -9,13 +9,18 @@
 #include <assay/report/csv.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report {
@@ -35,20 +40,55 @@ inline std::string regions_in_words(dispatch::costs const& of,
   return text;
 }
 
-/// The sizes at which the last path is faster than each other path, and the fastest paths of all.
+namespace detail {
+
+/// `12100, 1.2 % off`: what bisection found of a predicted crossover.
+inline std::string in_words(dispatch::crossover_check const& of) {
+  if (!of.predicted.known) { return "-"; }
+  if (of.crossings.empty()) { return of.right ? "confirmed" : "WRONG"; }
+  std::string text;
+  for (auto const& each : of.crossings) {
+    text += text.empty() ? "" : ", ";
+    text += each.measured > 0 ? dispatch::detail::whole(each.measured) + ", " +
+                                    fixed(100 * each.error(), 1) + " % off"
+                              : "none there";
+  }
+  return text;
+}
+
+inline std::string percent(double share) { return fixed(100 * share, 1); }
+
+/// Median and 90 % quantile of values.
+struct spread {
+  double median, p90;
+};
+inline spread spread_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {stats::quantile(values, 0.5), stats::quantile(values, 0.9)};
+}
+
+}  // namespace detail
+
+/// The sizes at which the last path is faster than each other path, what bisection found there, and
+/// the fastest paths of all.
 inline void crossovers(std::ostream& out, measure::dispatch_study const& study) {
   auto const& paths = study.of.paths();
   auto const& last = paths.back();
-  table shown{{"arrays", "path", last.where.describe() + " is faster"}, {1, 2}};
+  table shown{{"arrays", "path", last.where.describe() + " is faster", "bisected"}, {1, 2, 3}};
   for (auto const& kind : study.kinds) {
+    std::size_t number = 0;
     for (auto const& each : paths) {
-      if (&each == &last || !each.wrong.empty() || !last.wrong.empty()) { continue; }
+      bool const compared = &each != &last && each.wrong.empty() && last.wrong.empty();
+      if (!kind.at || !compared) { continue; }
       shown.add({kind.name, "than " + each.where.describe(),
-                 find_crossover(study.of, each.where, last.where, kind.at).sizes_of_second()});
+                 find_crossover(study.of, each.where, last.where, kind.at).sizes_of_second(),
+                 number < kind.checks.size() ? detail::in_words(kind.checks[number]) : "-"});
+      ++number;
     }
   }
   if (!shown.empty()) { shown.print(out); }
   for (auto const& kind : study.kinds) {
+    if (!kind.at) { continue; }
     out << "  fastest, " << kind.name << ": "
         << regions_in_words(study.of, find_regions(study.of, kind.at)) << '\n';
   }
@@ -59,31 +99,147 @@ inline void crossovers(std::ostream& out, measure::dispatch_study const& study) 
   }
 }
 
-/// The total regret of each chooser by the kind of calls, and the regret of single calls of 2 us
-/// and more.
-inline void regrets(std::ostream& out, measure::dispatch_study const& study) {
-  auto const rows = judge_choosers(study);
+/// The thresholds of a sweep over all sizes, beside those that the model predicts by the same rule.
+inline void offload_thresholds(std::ostream& out, measure::dispatch_study const& study) {
+  table shown{{"threshold by GPU-BLOB's rule", "host path", "swept", "predicted"}, {1}};
+  auto const size = [](std::size_t of) { return of == 0 ? "none" : std::to_string(of); };
+  double seconds = 0;
+  for (auto const& kind : study.kinds) {
+    if (!kind.sweep) { continue; }
+    seconds += kind.sweep->seconds;
+    for (auto const& each : kind.sweep->rows) {
+      shown.add({kind.name, study.of.paths()[each.host].where.describe(), size(each.swept),
+                 size(each.predicted)});
+    }
+  }
+  if (shown.empty()) { return; }
+  shown.print(out);
+  out << "  calls of the sweep: " << fixed(seconds, 1)
+      << " s; calibration with its arrays: " << fixed(study.calibration_seconds, 1) << " s, 1/"
+      << fixed(seconds / study.calibration_seconds, 0) << " of it\n";
+}
+
+/// The errors of predictions over the held-out calls of each kind on each path, beside the error of
+/// a half of the repetitions against both halves; and of each traced stage.
+inline void prediction_errors(std::ostream& out, measure::dispatch_study const& study) {
+  constexpr double long_enough = 50e-6;  // the recorder costs some microseconds
+  table shown{{"error in %", "path", "calls", "median", "p90", "noise, median", "p90"}, {1}};
+  table stages{{"stage, error in %", "arrays", "stages of 50 us and more", "median", "p90"}, {1}};
+  for (auto const& kind : study.kinds) {
+    auto const all = call_errors(study.of, kind.timed);
+    for (std::size_t p = 0; p < study.of.paths().size(); ++p) {
+      std::vector<double> errors, noise;
+      for (auto const& each : all) {
+        if (each.path != p) { continue; }
+        errors.push_back(each.of_prediction);
+        noise.push_back(each.of_noise);
+      }
+      if (errors.empty()) { continue; }
+      auto const [of, is] = std::pair{detail::spread_of(errors), detail::spread_of(noise)};
+      shown.add({kind.name, study.of.paths()[p].where.describe(), std::to_string(errors.size()),
+                 detail::percent(of.median), detail::percent(of.p90), detail::percent(is.median),
+                 detail::percent(is.p90)});
+    }
+    std::map<std::string, std::vector<double>> by_stage;
+    for (auto const& each : stage_pairs(study.of, kind.traced)) {
+      if (each.traced < long_enough) { continue; }
+      by_stage[each.stage].push_back(std::abs(each.predicted / each.traced - 1));
+    }
+    for (auto const& [stage, errors] : by_stage) {
+      auto const of = detail::spread_of(errors);
+      stages.add({stage, kind.name, std::to_string(errors.size()), detail::percent(of.median),
+                  detail::percent(of.p90)});
+    }
+  }
+  if (!shown.empty()) { shown.print(out); }
+  if (!stages.empty()) { stages.print(out); }
+}
+
+namespace detail {
+
+/// A table of regrets, and the model beside the best rival. `named`: by the names of the rows.
+inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> const& rows,
+                          std::vector<measure::call_kind> const& kinds, bool named) {
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
-  for (auto const& kind : study.kinds) { head.push_back(kind.name); }
+  for (auto const& kind : kinds) { head.push_back(kind.name); }
   for (auto const* each : {"all", "p95 from 2 us", "max"}) { head.emplace_back(each); }
   table shown{head};
-  auto const share = [](double value) { return fixed(100 * value, 1); };
   auto const add = [&](std::string name, measure::regret_row const& row, auto const& total) {
     std::vector<std::string> cells{std::move(name)};
-    for (auto const& each : row.kinds) { cells.push_back(share(total(each))); }
-    cells.push_back(share(total(row.all)));
+    for (auto const& each : row.kinds) { cells.push_back(percent(total(each))); }
+    cells.push_back(percent(total(row.all)));
     return cells;
   };
+  auto const label = [&](measure::regret_row const& row) {
+    bool const rule = row.name.find('>') != std::string::npos;
+    return named || rule ? row.name : row.all.chooser.substr(std::string_view{"choose::"}.size());
+  };
   for (auto const& each : rows) {
-    auto cells = add(each.all.chooser.substr(std::string_view{"choose::"}.size()), each,
-                     [](auto const& of) { return of.total; });
-    cells.push_back(each.longer ? share(each.longer->p95) : "-");
-    cells.push_back(each.longer ? share(each.longer->max) : "-");
+    auto cells = add(label(each), each, [](auto const& of) { return of.total; });
+    cells.push_back(each.longer ? percent(each.longer->p95) : "-");
+    cells.push_back(each.longer ? percent(each.longer->max) : "-");
     shown.add(std::move(cells));
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));
   shown.print(out);
+  auto const* const rival = measure::best_rival(rows);
+  if (rival == nullptr) { return; }
+  out << "  the best rival is " << label(*rival);
+  if (rival->all.total > rows.front().all.noise_floor) {
+    out << "; the regret of the model is " << fixed(rows.front().all.total / rival->all.total, 2)
+        << " of its regret\n";
+  } else {
+    out << ", and its regret is noise\n";
+  }
+}
+
+}  // namespace detail
+
+/// The total regret of each chooser by the kind of calls, and the regret of single calls of 2 us
+/// and more.
+inline void regrets(std::ostream& out, measure::dispatch_study const& study) {
+  detail::print_regrets(out, judge_choosers(study), study.kinds, false);
+}
+
+/// The same of all tasks together, the errors of predictions by place, and how many crossovers were
+/// right.
+inline void totals(std::ostream& out, std::vector<measure::dispatch_study> const& all) {
+  std::vector<std::vector<measure::regret_row>> rows;
+  std::array<std::vector<double>, 2> errors;  // of host paths, of device paths
+  int close = 0, inside = 0, crossings = 0, right = 0, verdicts = 0;
+  for (auto const& study : all) {
+    rows.push_back(judge_choosers(study));
+    for (auto const& each : call_errors(study.of, study.all_calls())) {
+      bool const on_host = study.of.paths()[each.path].where.host() != nullptr;
+      errors[on_host ? 0 : 1].push_back(each.of_prediction);
+    }
+    for (auto const& kind : study.kinds) {
+      for (auto const& check : kind.checks) {
+        if (!check.predicted.known) { continue; }
+        if (check.crossings.empty()) { ++verdicts, right += check.right ? 1 : 0; }
+        for (auto const& each : check.crossings) {
+          auto const& said = each.predicted;
+          if (!(said.low > 0) || !std::isfinite(said.high)) { continue; }  // nearly equal paths
+          ++crossings;
+          close += each.error() <= 0.05 ? 1 : 0;
+          inside += each.measured >= said.low && each.measured <= said.high ? 1 : 0;
+        }
+      }
+    }
+  }
+  if (all.empty()) { return; }
+  detail::print_regrets(out, measure::added_rows(rows), all.front().kinds, true);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (errors[i].empty()) { continue; }
+    auto const of = detail::spread_of(errors[i]);
+    out << "  errors of predictions, " << (i == 0 ? "host" : "device") << " paths: median "
+        << detail::percent(of.median) << " %, p90 " << detail::percent(of.p90) << " %\n";
+  }
+  if (crossings + verdicts == 0) { return; }
+  out << "  of " << crossings << " crossovers bisection found " << close << " within 5 %, and "
+      << inside << " within their intervals; \"never\" and \"always\" confirmed: " << right
+      << " of " << verdicts << '\n';
 }
 
 namespace csv {
@@ -110,10 +266,11 @@ inline std::string_view memory_of(dispatch::facts const& known) {
 
 }  // namespace detail
 
-/// One record per timed call: `set` is `training` or `held_out`. Columns `before_*` are known
-/// before a call, columns `after_*` are measured: the medians of both halves of the repetitions on
-/// each path, in seconds, and the path with the least sum of both. `chosen_by_model` and
-/// `chosen_by_tree` are the paths that choosers pick.
+/// One record per timed call: `set` is `training`, `held_out` or `traced`. Columns `before_*` are
+/// known before a call, columns `after_*` are measured: the medians of both halves of the
+/// repetitions on each path, in seconds, what a trace shows of a call on a device, with the unit in
+/// the name, and the path with the least sum of both halves. `chosen_by_model` and `chosen_by_tree`
+/// are the paths that choosers pick.
 inline void timed_calls(std::ostream& out, measure::dispatch_study const& study) {
   auto const& paths = study.of.paths();
   out << "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
@@ -122,6 +279,15 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
     auto const name = detail::column_of(each.where);
     out << ",after_first_" << name << ",after_second_" << name;
   }
+  std::vector<std::string> traced;  // the names of all traced values, in order
+  for (auto const& kind : study.kinds) {
+    for (auto const& call : kind.traced.calls) {
+      for (auto const& [name, value] : call.traced) {
+        if (std::ranges::count(traced, name) == 0) { traced.push_back(name); }
+      }
+    }
+  }
+  for (auto const& each : traced) { out << ",after_" << each; }
   auto const tree = study.tree();
   out << ",after_best,chosen_by_model" << (tree ? ",chosen_by_tree\n" : "\n");
   auto const add = [&](std::string_view set, std::string_view kind,
@@ -142,6 +308,14 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
       fields(out, call.halves[0][p], call.halves[1][p]);
       if (sum(p) < sum(best)) { best = p; }
     }
+    for (auto const& name : traced) {
+      double value = std::numeric_limits<double>::quiet_NaN();  // an empty field
+      for (auto const& [its_name, its_value] : call.traced) {
+        if (its_name == name) { value = its_value; }
+      }
+      out << ',';
+      fields(out, value);
+    }
     out << ',' << detail::column_of(paths[best].where) << ','
         << detail::column_of(study.of.choose(known));
     if (tree) { out << ',' << detail::column_of(paths[tree->bound(study.of)(known)].where); }
@@ -150,6 +324,7 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
   for (auto const& kind : study.kinds) {
     for (auto const& call : kind.training.calls) { add("training", kind.name, call); }
     for (auto const& call : kind.timed.calls) { add("held_out", kind.name, call); }
+    for (auto const& call : kind.traced.calls) { add("traced", kind.name, call); }
   }
 }
 

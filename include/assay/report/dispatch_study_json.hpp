@@ -35,6 +35,16 @@ inline document to_json(measure::dispatch_study const& study) {
                     {"max", number(of.max)},
                     {"noise_floor", number(of.noise_floor)}};
   };
+  auto const sweep = [&](dispatch::offload_sweep const& of) {
+    return document{{"last", of.last},
+                    {"seconds", of.seconds},
+                    {"thresholds", list(of.rows, [&](dispatch::offload_row const& row) {
+                       return document{{"host", all.paths[row.host].where.describe()},
+                                       {"device", all.paths[row.device].where.describe()},
+                                       {"swept", row.swept},
+                                       {"predicted", row.predicted}};
+                     })}};
+  };
   document made{{"task", all.task},
                 {"cpu", all.cpu},
                 {"device", all.device},
@@ -44,6 +54,7 @@ inline document to_json(measure::dispatch_study const& study) {
                 {"seed", all.seed},
                 {"held_out", all.held_out},
                 {"expected_regret", number(all.expected_regret)},
+                {"calibration_seconds", study.calibration_seconds},
                 {"sync", estimate(all.machine.sync)}};
   made["forks"] = list(all.machine.forks, [&](dispatch::fork const& each) {
     return document{{"threads", each.threads}, {"seconds", estimate(each.cost)}};
@@ -68,6 +79,18 @@ inline document to_json(measure::dispatch_study const& study) {
   });
   made["kinds"] = list(study.kinds, [&](measure::call_kind const& kind) {
     document of{{"name", kind.name}};
+    auto const call_of = [&](measure::timed_calls::call const& call) {
+      document one{{"size", call.known.amount.size},
+                   {"halves", list(call.halves, [&](auto const& half) {
+                      return list(half, [](double each) { return number(each); });
+                    })}};
+      for (auto const& [name, value] : call.traced) { one[name] = number(value); }
+      return one;
+    };
+    of["calls"] = list(kind.timed.calls, call_of);
+    of["traced"] = list(kind.traced.calls, call_of);
+    if (kind.sweep) { of["sweep"] = sweep(*kind.sweep); }
+    if (!kind.at) { return of; }
     of["fastest"] = list(find_regions(study.of, kind.at), [&](dispatch::region const& each) {
       return document{{"path", all.paths[each.path].where.describe()},
                       {"from", interval(each.from.size, each.from.low, each.from.high)}};
@@ -84,16 +107,18 @@ inline document to_json(measure::dispatch_study const& study) {
                                      return interval(each.size, each.low, each.high);
                                    })}});
     }
-    of["calls"] = list(kind.timed.calls, [&](measure::timed_calls::call const& call) {
-      return document{{"size", call.known.amount.size},
-                      {"halves", list(call.halves, [&](auto const& half) {
-                         return list(half, [](double each) { return number(each); });
+    of["bisected"] = list(kind.checks, [&](dispatch::crossover_check const& each) {
+      return document{{"first", each.predicted.first.describe()},
+                      {"right", each.right},
+                      {"sizes", list(each.crossings, [&](auto const& found) {
+                         return interval(found.measured, found.low, found.high);
                        })}};
     });
     return of;
   });
   made["regrets"] = list(judge_choosers(study), [&](measure::regret_row const& row) {
     return document{{"chooser", row.all.chooser},
+                    {"name", row.name},
                     {"kinds", list(row.kinds, regret)},
                     {"all", regret(row.all)},
                     {"from_2_us", row.longer ? regret(*row.longer) : document(nullptr)}};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `time_calls`: the same calls on every path, timed and perhaps traced; how far predictions are
+/// from them.
+#pragma once
+
+#include <assay/arrays/setup.hpp>
+#include <assay/dispatch/costs.hpp>
+#include <assay/dispatch/sampling.hpp>
+#include <assay/dispatch/task_bench.hpp>
+#include <assay/stats/random_source.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+/// What a trace of one call shows, by names such as `kernels_seconds`.
+using traced_values = std::vector<std::pair<std::string, double>>;
+
+/// Times of the same calls on every path: the medians of both halves of interleaved repetitions.
+struct timed_calls {
+  struct call {
+    facts known;
+    std::array<std::vector<double>, 2> halves{};  ///< seconds by path; infinite for impossible ones
+    traced_values traced{};                       ///< of one more call, on `traced_path`
+  };
+  std::vector<call> calls;
+};
+
+/// The calls of `time_calls`: `count` sizes, all octaves as likely.
+template <task T>
+struct stream_of_calls {
+  size_range sizes;
+  std::size_t count = 200;
+  std::function<T(setup& arrays, std::size_t size)> make;
+  std::uint64_t seed = 0;  ///< 0 draws one
+  /// The memory of all arrays. Host paths are impossible for arrays in device memory. Without a
+  /// type, each path has the arrays in memory of its own, and calls need no copies.
+  std::optional<memory_type> memory = memory_type::pageable;
+  /// True: each array is drawn anew for each call. It lies in page-locked memory, in pageable
+  /// memory, or in memory of each path itself, and `memory` does not count.
+  bool mixed = false;
+  /// Traces a call on `traced_path` after it was timed. It may run the call several times.
+  std::function<traced_values(std::function<void()> const& call)> trace{};
+};
+
+/// The number of the path whose calls are traced: the first on a device with right results.
+inline std::optional<std::size_t> traced_path(costs const& of) {
+  for (std::size_t p = 0; p < of.paths().size(); ++p) {
+    auto const& each = of.paths()[p];
+    if (each.where.device() != nullptr && each.wrong.empty()) { return p; }
+  }
+  return {};
+}
+
+/// Times a stream of calls on all paths of the costs, each from its begin to its end with the
+/// copies that the memory of the arrays needs. Blocks; throws as `measure::calibrate`.
+template <task T>
+timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
+  constexpr int rounds = 18;
+  options.sizes.require();
+  auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
+  stats::random_source random{seed};
+  std::vector<path> paths;
+  std::vector<std::size_t> right;
+  for (auto const& each : of.paths()) {
+    bool const reaches =
+        each.where.host() == nullptr || options.mixed || options.memory != memory_type::device;
+    if (each.wrong.empty() && reaches) { right.push_back(paths.size()); }
+    paths.push_back(each.where);
+  }
+  task_bench<T> bench{paths, options.make, seed};
+  if (options.mixed) {
+    bench.mix();
+  } else {
+    bench.lie_in(options.memory.value_or(memory_type::device));
+  }
+  auto const traced = traced_path(of);
+  timed_calls all;
+  for (std::size_t i = 0; i < options.count; ++i) {
+    bench.open(options.sizes.draw(random));
+    auto& call = all.calls.emplace_back();
+    call.known = bench.known();
+    if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
+    auto const times = detail::interleaved(bench, right, rounds, 0.2, random);
+    for (std::size_t half = 0; half < 2; ++half) {
+      call.halves[half].assign(paths.size(), std::numeric_limits<double>::infinity());
+      for (std::size_t k = 0; k < right.size(); ++k) {
+        std::vector<double> mine;
+        for (auto j = half; j < times[k].size(); j += 2) { mine.push_back(times[k][j]); }
+        call.halves[half][right[k]] = stats::summarise(mine).median;
+      }
+    }
+    if (options.trace && traced) {
+      call.traced = options.trace([&] { (void)bench.seconds(*traced, 1); });
+    }
+  }
+  return all;
+}
+
+/// |predicted - measured| / measured of one call on one path.
+struct call_error {
+  std::size_t path = 0;
+  double of_prediction = 0;
+  double of_noise = 0;  ///< the same of each half of the repetitions against both
+};
+
+/// The errors of all calls on all paths that are possible.
+inline std::vector<call_error> call_errors(costs const& of, timed_calls const& timed) {
+  std::vector<call_error> all;
+  for (auto const& call : timed.calls) {
+    for (std::size_t p = 0; p < of.paths().size(); ++p) {
+      auto const [first, second] = std::pair{call.halves[0][p], call.halves[1][p]};
+      double const measured = 0.5 * (first + second);
+      if (!std::isfinite(measured)) { continue; }
+      all.push_back({p, std::abs(of.seconds(p, call.known) / measured - 1),
+                     std::abs(first - second) / (first + second)});
+    }
+  }
+  return all;
+}
+
+/// A stage of a call: its predicted and its traced seconds.
+struct stage_pair {
+  std::string stage;  ///< `copies_in`, `work`, `copies_back`, `sync`
+  double predicted = 0;
+  double traced = 0;
+};
+
+/// The stages of all traced calls. A traced value with the name of an item of a prediction, such as
+/// `copies_in_seconds` of the item `copies in`, is its stage.
+inline std::vector<stage_pair> stage_pairs(costs const& of, timed_calls const& timed) {
+  std::vector<stage_pair> all;
+  auto const path = traced_path(of);
+  for (auto const& call : timed.calls) {
+    if (call.traced.empty() || !path) { continue; }
+    for (auto const& item : of.predict(*path, call.known).items) {
+      std::string stage{item.name};
+      std::ranges::replace(stage, ' ', '_');
+      for (auto const& [name, value] : call.traced) {
+        if (name == stage + "_seconds") { all.push_back({stage, item.cost.seconds, value}); }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace assay::dispatch
