@@ -24,6 +24,7 @@
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/report/traced.hpp>
+#include <assay/trace/call_stages.hpp>
 #include <assay/trace/change.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/tracing.hpp>
+#include <assay/cupti/counters.hpp>
 #include <assay/cupti/explain.hpp>
 #include <assay/cupti/recorder.hpp>
 
@@ -20,7 +21,11 @@ inline tracing cupti_tracing(void (*write_sqlite)(trace::model const&,
              trace::compared_runs const& variant, bool count) {
             return trace::explain_variants(found, control, variant, {.count = count});
           },
-          write_sqlite};
+          write_sqlite,
+          [](trace::metric_set const& metrics, std::function<void()> const& work) {
+            trace::counters reader{{.metrics = metrics, .scope = trace::counter_scope::kernel}};
+            return reader.measure(work);
+          }};
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 
 #include <cstddef>
@@ -29,6 +30,9 @@ struct tracing {
                                 trace::compared_runs const& variant, bool count) = nullptr;
   /// Writes a trace in the schema of nsys; null in a build without SQLite 3.
   void (*write_sqlite)(trace::model const& of, std::filesystem::path const& path) = nullptr;
+  /// Reads hardware counters of each kernel that `work()` launches; it is called several times.
+  trace::counter_values (*count)(trace::metric_set const& metrics,
+                                 std::function<void()> const& work) = nullptr;
 };
 
 }  // namespace assay::cli
