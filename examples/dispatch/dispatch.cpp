@@ -7,17 +7,18 @@
 // from 200 rows on. From 350 rows on they pay in page-locked memory, and from 900 in pageable.
 //
 // assay-uses: cli
-// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --budget 3
+// assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --budget 3 --trace 2
 
+#include "../tracing/tracing.hpp"
 #include "options.hpp"
 #include "tasks.hpp"
 
 #include <matmul.hpp>  // of blas/ or of no_blas/
 
+#include <assay/cli/traced_calls.hpp>
 #include <assay/core/device.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/calibrate.hpp>
 #include <assay/measure/regret.hpp>
 #include <assay/page/crossover_chart.hpp>
 #include <assay/report/dispatch_study.hpp>
@@ -27,11 +28,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <iostream>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -78,38 +76,31 @@ std::vector<dispatch::path> paths_of(examples::dispatch_parameters const& given,
 
 template <class T>
 measure::dispatch_study study(examples::dispatch_parameters const& given, bool on_device) {
-  auto const tell = [&](std::string const& what) {
-    if (!given.quiet) { std::cerr << T::name << ": " << what << std::endl; }
-  };
   dispatch::size_range const sizes{
       1, std::min(given.largest, given.quick ? T::largest_quick : T::largest)};
-  tell("calibration, " + report::fixed(given.budget_seconds, 1) + " s");
-  measure::dispatch_study found{
-      measure::calibrate<T>(paths_of<T>(given, on_device), {.sizes = sizes,
-                                                            .budget_seconds = given.budget_seconds,
-                                                            .make = T::make,
-                                                            .seed = given.seed})};
-  auto const add = [&](std::string const& name, std::optional<memory_type> memory, auto at) {
-    measure::call_kind kind{name, at};
-    auto const time = [&](char const* what, std::size_t count, std::uint64_t stream) {
-      tell(std::to_string(count) + ' ' + what + " calls, arrays " + name);
-      return measure::time_calls<T>(found.of, {.sizes = sizes,
-                                               .count = count,
-                                               .make = T::make,
-                                               .seed = stats::derive_seed(given.seed, stream),
-                                               .memory = memory});
-    };
-    auto const number = 2 * found.kinds.size() + 1;
-    kind.timed = time("held-out", given.calls, number);
-    if (given.training > 0) { kind.training = time("training", given.training, number + 1); }
-    found.kinds.push_back(std::move(kind));
-  };
-  add("resident", std::nullopt, dispatch::facts_of_size);
-  if (!on_device) { return found; }
-  for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
-    add(in_words(memory), memory, [memory](std::size_t n) { return T::facts_at(n, memory); });
+  auto const paths = paths_of<T>(given, on_device);
+  measure::study_options<T> options{.calibrated = {.sizes = sizes,
+                                                   .budget_seconds = given.budget_seconds,
+                                                   .make = T::make,
+                                                   .seed = given.seed},
+                                    .facts_at = T::facts_at,
+                                    .calls = given.calls,
+                                    .training = given.training,
+                                    .bisects = given.bisects,
+                                    .traced = given.traced,
+                                    .trace = cli::traced_calls(examples::tracing())};
+  if constexpr (T::is_product) {
+    options.sweep_to = std::min(given.sweep, sizes.last);
+    if (on_device) {  // SCILIB-Accel, on all threads
+      auto const host = std::ranges::find_if(
+          paths.rbegin(), paths.rend(), [](auto const& each) { return each.host() != nullptr; });
+      options.rules.push_back({"cbrt(m n k) > 500", {501, *host, paths.back()}});
+    }
   }
-  return found;
+  options.say = [&](std::string const& what) {
+    if (!given.quiet) { std::cerr << T::name << ": " << what << std::endl; }
+  };
+  return measure::study_dispatch<T>(paths, options);
 }
 
 int run(examples::dispatch_parameters const& given, std::string const& command_line) {
@@ -144,13 +135,19 @@ int run(examples::dispatch_parameters const& given, std::string const& command_l
   for (auto const& each : all) {
     text << '\n' << each.of.task() << '\n';
     report::crossovers(text, each);
+    report::offload_thresholds(text, each);
     report::regrets(text, each);
+    report::prediction_errors(text, each);
     json["tasks"].push_back(report::to_json(each));
     for (auto const& path : each.of.paths()) { wrong = wrong || !path.wrong.empty(); }
     if (given.csv.empty()) { continue; }
     std::ostringstream rows;
     report::csv::timed_calls(rows, each);
     write_atomically(cli::beside(given.csv, each.of.task()), rows.str());
+  }
+  if (all.size() > 1) {
+    text << "\nall tasks\n";
+    report::totals(text, all);
   }
   if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
   if (!given.svg.empty()) { write_atomically(given.svg, report::crossover_svg(all)); }

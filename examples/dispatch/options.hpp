@@ -28,10 +28,11 @@ struct dispatch_parameters {
   std::vector<int> threads;
   std::size_t largest = std::size_t{1} << 26;
   double budget_seconds = 15;
-  std::size_t calls = 200, training = 100;
+  std::size_t calls = 200, training = 100, traced = 20, sweep = 0;
   std::uint64_t seed = 0;
   int device = 0;
   bool device_named = false, host = false, quick = false, quiet = false;
+  bool bisects = true;
   std::filesystem::path json, csv, svg;
 };
 
@@ -53,6 +54,11 @@ class dispatch_options {
     app.add_option("--calls", given_.calls, "held-out calls of each kind of memory");
     app.add_option("--training", given_.training,
                    "calls of each kind of memory that train the tree; 0: leave it out");
+    app.add_flag("--bisect,!--no-bisect", given_.bisects,
+                 "look for the predicted crossovers by timing calls (default)");
+    app.add_option("--sweep", given_.sweep,
+                   "products: also time all sizes from 1 to this one, for GPU-BLOB's threshold");
+    app.add_option("--trace", given_.traced, "traced calls of each kind of memory, on a GPU");
     app.add_option("--seed", seed_, "repeats the inputs, sizes and order of a run");
     app.add_flag("--quick", given_.quick, "smaller and shorter, to see that it works");
     device_ = app.add_option("--device", given_.device, "CUDA ordinal of the GPU");
@@ -78,6 +84,7 @@ class dispatch_options {
       if (app_.count("--budget") == 0) { of.budget_seconds = 2; }
       if (app_.count("--calls") == 0) { of.calls = 12; }
       if (app_.count("--training") == 0) { of.training = 12; }
+      if (app_.count("--trace") == 0) { of.traced = 4; }
     }
     of.device_named = device_->count() != 0;
     of.seed = app_.count("--seed") == 0
@@ -91,6 +98,7 @@ class dispatch_options {
     cli::require_between("--budget", of.budget_seconds, 0.01, 3600.0);
     cli::require_between("--calls", of.calls, std::size_t{1}, std::size_t{100'000});
     cli::require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
+    cli::require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
     cli::require_output(of.json);
     cli::require_output(of.svg);
     for (auto const& each : of.tasks) {

@@ -41,7 +41,7 @@ struct vector_add {
   std::span<float const> x, y;
   std::span<float> out;
   static constexpr std::string_view name = "vector_add";
-  static constexpr bool is_peer = false;
+  static constexpr bool is_peer = false, is_product = false;
   static constexpr std::size_t largest = std::size_t{1} << 26, largest_quick = 1 << 18;
 
   static bool serves(on::host) { return true; }
@@ -96,7 +96,7 @@ struct reduction {
   std::span<float const> x;
   std::span<moments> out;
   static constexpr std::string_view name = By == reducer::cub ? "reduction_cub" : "reduction";
-  static constexpr bool is_peer = By == reducer::cub;
+  static constexpr bool is_peer = By == reducer::cub, is_product = false;
   static constexpr std::size_t largest = std::size_t{1} << 26, largest_quick = 1 << 18;
 
   static bool serves(on::host) { return true; }

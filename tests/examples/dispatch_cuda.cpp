@@ -128,11 +128,15 @@ TEST_CASE("options of the dispatch experiment") {
   CHECK(usual->tasks == std::vector<std::string>{"reduction"});
   CHECK(usual->threads.front() == 1);
   CHECK(usual->seed != 0);
+  CHECK(usual->bisects);
+  CHECK(usual->sweep == 0);
   auto const quick = parsed({"--quick", "--budget", "3", "--seed", "7"}, seen);
   REQUIRE(quick);
   CHECK(quick->budget_seconds == 3);
   CHECK(quick->calls == 12);
   CHECK(quick->training == 12);
+  CHECK(quick->traced == 4);
+  CHECK_FALSE(parsed({"--no-bisect"}, seen)->bisects);
   CHECK(quick->seed == 7);
 
   auto const refused = [&](std::vector<std::string> const& words) {
@@ -148,6 +152,7 @@ TEST_CASE("options of the dispatch experiment") {
   CHECK_THAT(refused({"--largest", "1"}), contains("--largest 1: it must be between 2 and "));
   CHECK_THAT(refused({"--budget", "nan"}), contains("--budget nan"));
   CHECK_THAT(refused({"--training", "-1"}), contains("--training"));
+  CHECK_THAT(refused({"--trace", "5000"}), contains("--trace 5000: it must be between 0 and 2000"));
   CHECK_THAT(refused({"--seed", "0"}), contains("'0' is not a seed"));
   CHECK_THAT(refused({"--csv", "/no/such/folder/x.csv"}), contains("choose another path"));
   CHECK_THAT(refused({"--svg", "--quick"}), contains("--svg"));

@@ -74,7 +74,7 @@ struct matmul {
   std::span<float const> a, b;
   std::span<float> c;
   static constexpr std::string_view name = By == multiplier::tiles ? "matmul_tiles" : "matmul";
-  static constexpr bool is_peer = By == multiplier::tiles;
+  static constexpr bool is_peer = By == multiplier::tiles, is_product = true;
   static constexpr std::size_t largest = 2048, largest_quick = 256;
 
   static std::int64_t pitch(std::size_t n) {
