@@ -91,6 +91,10 @@ measure::dispatch_study study(examples::dispatch_parameters const& given, bool o
                                     .trace = cli::traced_calls(examples::tracing())};
   if constexpr (T::is_product) {
     options.sweep_to = std::min(given.sweep, sizes.last);
+    options.make_other = [random = stats::random_source{given.seed}](setup& arrays,
+                                                                     std::size_t edge) mutable {
+      return T::make_shape(arrays, examples::product_shape::drawn(edge, random));
+    };
     if (on_device) {  // SCILIB-Accel, on all threads
       auto const host = std::ranges::find_if(
           paths.rbegin(), paths.rend(), [](auto const& each) { return each.host() != nullptr; });

@@ -89,13 +89,16 @@ void reduction<reducer::cub>::run(cudaStream_t stream, float const* from, moment
                                            stream));
 }
 
-void multiply_by_tiles(cudaStream_t stream, std::size_t rows, float const* a, float const* b,
+void multiply_by_tiles(cudaStream_t stream, product_shape of, float const* a, float const* b,
                        float* c) {
-  auto const n = static_cast<int>(rows);
-  auto const pitch = copy::chunked_pitch<float>(n);
+  auto const view = [](float const* first, std::size_t rows, std::size_t columns) {
+    return copy::matrix_view<float>{first, static_cast<int>(rows), static_cast<int>(columns),
+                                    static_cast<std::int64_t>(product_shape::pitch(columns))};
+  };
   workloads::launch_matmul(
       current_device(), stream, copy::cp_async<2>{},
-      workloads::matmul_inputs<float>{{a, n, n, pitch}, {b, n, n, pitch}, false}, c, pitch);
+      workloads::matmul_inputs<float>{view(a, of.m, of.k), view(b, of.k, of.n), false}, c,
+      static_cast<std::int64_t>(product_shape::pitch(of.n)));
 }
 
 }  // namespace assay::examples

@@ -94,11 +94,14 @@ TEST_CASE("streams at the same time have memory of their own") {
 
 TEST_CASE("products by tiles are right on a device") {
   stream const own{on::device{0}};
-  for (std::int64_t const n : {1, 5, 127, 500}) {
+  for (auto const& [m, n, k] : {product_shape{1, 1, 1}, product_shape{5, 5, 5},
+                                product_shape{127, 127, 127}, product_shape{500, 33, 1001}}) {
     setup arrays{std::make_shared<arrays::device_array_store>(on::device{0}, own, 1), 1};
-    auto const all = workloads::matmul<float>{n, n, n, test::fresh_seed()}.arrays(arrays);
+    auto const whole = [](std::size_t of) { return static_cast<std::int64_t>(of); };
+    auto const all =
+        workloads::matmul<float>{whole(m), whole(n), whole(k), test::fresh_seed()}.arrays(arrays);
     arrays.poison();
-    multiply_by_tiles(own.get(), static_cast<std::size_t>(n), all.a, all.b, all.c);
+    multiply_by_tiles(own.get(), {m, n, k}, all.a, all.b, all.c);
     CHECK(arrays.verify() == std::nullopt);
   }
 }

@@ -9,6 +9,7 @@
 #include <assay/arrays/setup.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -81,6 +82,47 @@ TEST_CASE("products are right on host threads, where there is a BLAS") {
   std::cout << host_blas::in_words() << '\n';
   [&]<class... T>(std::type_identity<std::tuple<T...>>) {
     (check_host<T>(1, {1, 2, 5, 31, 64, 127}), ...);
+  }(std::type_identity<matmul_tasks>{});
+}
+
+TEST_CASE("the edge of a square product is its own, and a drawn shape is near the edge") {
+  for (std::size_t n = 1; n <= 2048; ++n) {
+    CHECK(product_shape{n, n, n}.edge() == Approx(static_cast<double>(n)).epsilon(1e-9));
+  }
+  product_shape const thin{2048, 2048, 8};
+  CHECK(thin.edge() > 1.2 * std::cbrt(2048.0 * 2048 * 8));  // its bytes cost more than its flops
+  CHECK(product_shape{8, 2048, 2048}.edge() == Approx(thin.edge()));
+  stats::random_source random{test::fresh_seed()};
+  double least = 1, most = 1;
+  for (std::size_t const edge : {1U, 5U, 100U, 100U, 100U, 2048U}) {
+    auto const of = product_shape::drawn(edge, random);
+    CHECK(of.edge() == Approx(static_cast<double>(edge)).epsilon(edge < 100 ? 1 : 0.03));
+    least = std::min(least, static_cast<double>(of.m) / static_cast<double>(edge));
+    most = std::max(most, static_cast<double>(of.n) / static_cast<double>(edge));
+    CHECK(of.m <= 4 * edge);
+    CHECK(of.k >= 1);
+  }
+  CHECK(most / least > 1.2);
+}
+
+TEST_CASE("products of any shape are right on host threads") {
+  [&]<class... T>(std::type_identity<std::tuple<T...>>) {
+    auto const check_shape = [&]<class M>(std::type_identity<M>, product_shape const& of) {
+      setup arrays{std::make_shared<arrays::host_array_store>(7U), 7};
+      auto const task = M::make_shape(arrays, of);
+      CHECK(task.work().flops == 2.0 * static_cast<double>(of.m * of.n * of.k));
+      CHECK(static_cast<double>(task.a.size_bytes()) == M::facts_of_shape(of, {}).arrays[0].bytes);
+      CHECK(static_cast<double>(task.b.size_bytes()) == M::facts_of_shape(of, {}).arrays[1].bytes);
+      CHECK(static_cast<double>(task.c.size_bytes()) == M::facts_of_shape(of, {}).arrays[2].bytes);
+      arrays.poison();
+      REQUIRE(arrays.verify());
+      dispatch::run_on_host(task, on::host{1});
+      CHECK(arrays.verify() == std::nullopt);
+    };
+    for (auto const& of :
+         {product_shape{1, 7, 130}, product_shape{65, 3, 31}, product_shape{5, 200, 2}}) {
+      (check_shape(std::type_identity<T>{}, of), ...);
+    }
   }(std::type_identity<matmul_tasks>{});
 }
 

@@ -183,6 +183,7 @@ TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[me
       .training = 3,
       .sweep_to = 5,
       .rules = {{"a > 500", {501, on::host{1}, on::device{0}}}},
+      .make_other = [](setup& arrays, std::size_t n) { return make()(arrays, n + 1); },
       .traced = 2,
       .trace =
           [&](std::function<void()> const& call) {
@@ -192,9 +193,10 @@ TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[me
           },
       .say = [&](std::string const& what) { said.push_back(what); }};
   auto const found = measure::study_dispatch(host_and_device, options);
-  REQUIRE(found.kinds.size() == 4);
+  REQUIRE(found.kinds.size() == 5);
+  CHECK(found.kinds[4].name == "other shapes");
   CHECK(found.calibration_seconds > 0);
-  for (std::size_t k = 0; k < 4; ++k) {
+  for (std::size_t k = 0; k < 5; ++k) {
     auto const& each = found.kinds[k];
     CHECK(each.timed.calls.size() == 4);
     CHECK(each.training.calls.size() == 3);
@@ -206,18 +208,24 @@ TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[me
       CHECK(std::isfinite(call.halves[0][1]));
       CHECK(std::isfinite(found.of.seconds(1, call.known)));
     }
-    bool const mixed = each.name == "mixed";
-    CHECK(mixed == (k == 3));
+    bool const mixed = each.name == "mixed" || each.name == "other shapes";
+    CHECK(mixed == (k >= 3));
     CHECK(static_cast<bool>(each.at) == !mixed);
     CHECK(each.checks.size() == (mixed ? 0 : 1));
     CHECK(each.sweep.has_value() == !mixed);
     if (!mixed) { CHECK(each.sweep->last == 5); }
   }
-  CHECK(traced == 8);
+  CHECK(traced == 10);
   CHECK_THAT(said.front(), contains("calibration, 1 s"));
   CHECK(found.kinds[1].at(10).arrays[0].memory == memory_type::page_locked);
   auto const rows = judge_choosers(found);
   CHECK(std::ranges::count(rows, "a > 500", &measure::regret_row::name) == 1);
+
+  auto wrong_size = options;
+  wrong_size.make_other = nullptr;
+  wrong_size.calibrated.make = options.make_other;
+  CHECK_THAT(message_of([&] { measure::study_dispatch(host_and_device, wrong_size); }),
+             contains("return the size asked for"));
 
   options.bisects = false;
   options.sweep_to = 0;
@@ -226,7 +234,7 @@ TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[me
   CHECK(brief.kinds[1].checks.empty());
   CHECK_FALSE(brief.kinds[1].sweep);
   CHECK(brief.kinds[1].traced.calls.empty());
-  CHECK(traced == 8);
+  CHECK(traced == 10);
 }
 
 TEST_CASE("a device path that leaves elements out is found, and is not chosen", "[measure]") {

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,59 +66,70 @@ inline void check(cublasStatus_t status) {
 /// The implementations of the product on a device: cuBLAS, or the tiles of `workloads::matmul`.
 enum class multiplier { cublas, tiles };
 
-/// C = A x B, of float32 and row-major; the size is the number of rows. Both libraries compute in
-/// float32: cuBLAS uses tensor cores only where a program permits it. `matmul_problem` has the
-/// float64 reference and its bounds.
+/// C = A x B, of float32 and row-major. The size is the edge of a square product, and for other
+/// shapes `product_shape::edge`. Both libraries compute in float32: cuBLAS uses tensor cores only
+/// where a program permits it. `matmul_problem` has the float64 reference and its bounds.
 template <multiplier By>
 struct matmul {
-  std::size_t rows = 0;
+  product_shape shape;
   std::span<float const> a, b;
   std::span<float> c;
   static constexpr std::string_view name = By == multiplier::tiles ? "matmul_tiles" : "matmul";
   static constexpr bool is_peer = By == multiplier::tiles, is_product = true;
   static constexpr std::size_t largest = 2048, largest_quick = 256;
 
-  static std::int64_t pitch(std::size_t n) {
-    return copy::chunked_pitch<float>(static_cast<std::int64_t>(n));
-  }
   static bool serves(on::host place) {
     return place.threads == 1 || host_blas::here().set_threads != nullptr;
   }
   static dispatch::facts facts_at(std::size_t n, memory_type memory) {
-    auto const edge = static_cast<double>(n);
-    auto const bytes = 4 * edge * static_cast<double>(pitch(n));
-    return facts_in(memory, {n, 3 * bytes, 2 * edge * edge * edge},
-                    {{bytes}, {bytes}, {bytes, dispatch::direction::out}});
+    return facts_of_shape({n, n, n}, memory);
   }
-  static matmul make(setup& arrays, std::size_t n) {
-    auto const edge = static_cast<std::int64_t>(n);
-    auto const all = workloads::matmul<float>{edge, edge, edge}.arrays(arrays);
-    auto const count = n * static_cast<std::size_t>(pitch(n));
-    return {n, {all.a, count}, {all.b, count}, {all.c, count}};
+  static dispatch::facts facts_of_shape(product_shape const& of, memory_type memory) {
+    auto const [left, right, product] = of.bytes();
+    auto const size = static_cast<std::size_t>(std::lround(of.edge()));
+    return facts_in(memory, {size, left + right + product, of.flops()},
+                    {{left}, {right}, {product, dispatch::direction::out}});
   }
-  dispatch::work work() const { return facts_at(rows, memory_type::pageable).amount; }
+  static matmul make(setup& arrays, std::size_t n) { return make_shape(arrays, {n, n, n}); }
+  static matmul make_shape(setup& arrays, product_shape const& of) {
+    auto const [m, n, k] =
+        std::array{static_cast<std::int64_t>(of.m), static_cast<std::int64_t>(of.n),
+                   static_cast<std::int64_t>(of.k)};
+    auto const all = workloads::matmul<float>{m, n, k}.arrays(arrays);
+    return {of,
+            {all.a, of.m * of.pitch(of.k)},
+            {all.b, of.k * of.pitch(of.n)},
+            {all.c, of.m * of.pitch(of.n)}};
+  }
+  dispatch::work work() const { return facts_of_shape(shape, memory_type::pageable).amount; }
   auto arrays() const { return std::tuple{dispatch::in(a), dispatch::in(b), dispatch::out(c)}; }
 
   void run(on::host place, float const* left, float const* right, float* to) const {
-    auto const [n, step] = std::pair{static_cast<int>(rows), static_cast<int>(pitch(rows))};
     if (auto* const set = host_blas::here().set_threads) { set(place.threads); }
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, left, step, right, step, 0,
-                to, step);
+    auto const [m, n, k, k_pitch, n_pitch] = dimensions();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, left, k_pitch, right,
+                n_pitch, 0, to, n_pitch);
   }
   /// cuBLAS has column-major matrices: it computes the transposed product.
   void run(cudaStream_t stream, float const* left, float const* right, float* to) const {
     if constexpr (By == multiplier::tiles) {
-      multiply_by_tiles(stream, rows, left, right, to);
+      multiply_by_tiles(stream, shape, left, right, to);
     } else {
-      auto const [n, step] = std::pair{static_cast<int>(rows), static_cast<int>(pitch(rows))};
+      auto const [m, n, k, k_pitch, n_pitch] = dimensions();
       float const one = 1, zero = 0;
       check(cublasSetStream(handle(), stream));
-      check(cublasSgemm(handle(), CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, right, step, left, step,
-                        &zero, to, step));
+      check(cublasSgemm(handle(), CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, right, n_pitch, left,
+                        k_pitch, &zero, to, n_pitch));
     }
   }
 
  private:
+  /// m, n, k and both pitches, as the libraries take them.
+  std::array<int, 5> dimensions() const {
+    auto const [m, n, k] = shape;
+    return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k),
+            static_cast<int>(shape.pitch(k)), static_cast<int>(shape.pitch(n))};
+  }
   struct ender {
     void operator()(cublasContext* old) const { (void)cublasDestroy(old); }
   };

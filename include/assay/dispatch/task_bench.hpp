@@ -86,6 +86,8 @@ class task_bench {
     }
     mixed_ = true;
   }
+  /// Tasks of further calls may have other sizes than those that are asked for.
+  void take_any_size() noexcept { any_size_ = true; }
   /// Adds the terms of the device, if there is one.
   void describe(measurements& to) const {
     if constexpr (on_devices) {
@@ -104,7 +106,7 @@ class task_bench {
     arrays_.emplace(store(), seed_);
     task_.emplace(make_(*arrays_, size));
     require_work(T::name, task_->work());
-    if (task_->work().size != size) {
+    if (task_->work().size != size && !any_size_) {
       throw std::invalid_argument(
           "make(arrays, " + std::to_string(size) + ") made a " + std::string{T::name} +
           " of size " + std::to_string(task_->work().size) + ": return the size asked for");
@@ -224,6 +226,7 @@ class task_bench {
   std::optional<on::device> place_;
   memory_type memory_ = memory_type::device;
   bool mixed_ = false;
+  bool any_size_ = false;
   stats::random_source random_{seed_};
   facts known_;
   std::conditional_t<on_devices, std::optional<device_paths<T>>, no_device> device_;

@@ -51,6 +51,8 @@ struct stream_of_calls {
   /// True: each array is drawn anew for each call. It lies in page-locked memory, in pageable
   /// memory, or in memory of each path itself, and `memory` does not count.
   bool mixed = false;
+  /// True: `make` may return tasks of other sizes, such as of other shapes.
+  bool any_size = false;
   /// Traces a call on `traced_path` after it was timed. It may run the call several times.
   std::function<traced_values(std::function<void()> const& call)> trace{};
 };
@@ -86,6 +88,7 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
   } else {
     bench.lie_in(options.memory.value_or(memory_type::device));
   }
+  if (options.any_size) { bench.take_any_size(); }
   auto const traced = traced_path(of);
   timed_calls all;
   for (std::size_t i = 0; i < options.count; ++i) {

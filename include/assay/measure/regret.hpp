@@ -222,7 +222,7 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
 }
 
 /// The rows of several tasks as one, of the choosers that all tasks have. Kinds are added by their
-/// number.
+/// number, as far as all tasks have them.
 inline std::vector<regret_row> added_rows(std::vector<std::vector<regret_row>> const& tasks) {
   std::vector<regret_row> sums;
   for (auto const& each : tasks.empty() ? std::vector<regret_row>{} : tasks.front()) {
@@ -230,8 +230,9 @@ inline std::vector<regret_row> added_rows(std::vector<std::vector<regret_row>> c
     std::size_t found = 1;
     for (std::size_t t = 1; t < tasks.size(); ++t) {
       for (auto const& other : tasks[t]) {
-        if (other.name != sum.name || other.kinds.size() != sum.kinds.size()) { continue; }
+        if (other.name != sum.name) { continue; }
         ++found;
+        sum.kinds.resize(std::min(sum.kinds.size(), other.kinds.size()));
         sum.all += other.all;
         for (std::size_t k = 0; k < sum.kinds.size(); ++k) { sum.kinds[k] += other.kinds[k]; }
         if (!sum.longer) {
@@ -266,6 +267,8 @@ struct study_options {
   std::size_t sweep_to = 0;    ///< the last size of a sweep over all sizes; 0: none
   bool bisects = true;         ///< looks for the predicted crossovers by timing calls
   std::vector<fixed_rule> rules{};
+  /// Makes calls of about a size, of other shapes than the calibrated ones. They are one more kind.
+  std::function<T(setup& arrays, std::size_t size)> make_other{};
   std::size_t traced = 20;  ///< traced calls of each kind
   std::function<dispatch::traced_values(std::function<void()> const& call)> trace{};
   std::function<void(std::string const& what)> say = [](std::string const&) {};
@@ -306,12 +309,14 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
   auto const time = [&](std::string const& name, std::optional<memory_type> memory,
                         char const* what, std::size_t count, bool traced = false) {
     options.say(std::to_string(count) + ' ' + what + " calls, arrays " + name);
+    bool const other = name == "other shapes";
     return time_calls<T>(of, {.sizes = sizes,
                               .count = count,
-                              .make = make,
+                              .make = other ? options.make_other : make,
                               .seed = random.next(),
                               .memory = memory,
-                              .mixed = name == "mixed",
+                              .mixed = name == "mixed" || (other && of.device()),
+                              .any_size = other,
                               .trace = traced ? options.trace : nullptr});
   };
   std::vector<std::optional<memory_type>> memories;
@@ -324,13 +329,16 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
     memories.push_back(memory);
   };
   add("resident", std::nullopt, dispatch::facts_of_size);
-  if (!of.device()) { return found; }
-  for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
-    add(in_words(memory), memory,
-        [of_call = options.facts_at, memory](std::size_t n) { return of_call(n, memory); });
+  if (of.device()) {
+    for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
+      add(in_words(memory), memory,
+          [of_call = options.facts_at, memory](std::size_t n) { return of_call(n, memory); });
+    }
+    add("mixed", std::nullopt, nullptr);
   }
-  add("mixed", std::nullopt, nullptr);
-  for (std::size_t k = 0; options.trace && options.traced > 0 && k < found.kinds.size(); ++k) {
+  if (options.make_other) { add("other shapes", std::nullopt, nullptr); }
+  bool const traces = options.trace && options.traced > 0 && traced_path(of);
+  for (std::size_t k = 0; traces && k < found.kinds.size(); ++k) {
     auto& kind = found.kinds[k];
     kind.traced = time(kind.name, memories[k], "traced", options.traced, true);
   }

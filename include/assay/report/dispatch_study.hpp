@@ -162,7 +162,7 @@ inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> co
                           std::vector<measure::call_kind> const& kinds, bool named) {
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
-  for (auto const& kind : kinds) { head.push_back(kind.name); }
+  for (std::size_t k = 0; k < rows.front().kinds.size(); ++k) { head.push_back(kinds[k].name); }
   for (auto const* each : {"all", "p95 from 2 us", "max"}) { head.emplace_back(each); }
   table shown{head};
   auto const add = [&](std::string name, measure::regret_row const& row, auto const& total) {
