@@ -245,6 +245,10 @@ FIGURES = [
      "trace_reports", [], "{seconds:.2f} s, {peak_bytes:,.0f} bytes"),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+    ("the same with `load::own_queue` (no GPU)", "", "dispatch_choose", ["with_load"],
+     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+    ("a watcher of the host that probes busy cores (no GPU)", "<= 0.2 % of a core", "dispatch_choose", ["watcher"],
+     "{busy:.2%}"),
     *((f"an empty `host::parallel_for` on {threads} threads, two cores (no GPU)", "", "parallel_for",
        ["loops", {"threads": threads}],
        "{kept_us:.1f} us; {started_us:.0f} us with threads that are started for each loop, {openmp_us:.1f} us by OpenMP")

@@ -135,8 +135,8 @@ class core_watch {
     return sum;
   }
 
-  /// The least limit of the group and of those around it. Of version 1, that of the group that a
-  /// container sees as its root.
+  /// The least limit of the group and of those around it. For control groups of version 1, the
+  /// limit of the group that a container sees as its root.
   double quota() const {
     double least = std::numeric_limits<double>::infinity();
     auto const apply = [&](std::string const& limit, std::string const& period) {
