@@ -14,7 +14,7 @@ LAYERS = [
     {"version", "core", "stats"},
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer", "arrays", "pool"},
-    {"workload", "comm", "dispatch"},
+    {"workload", "comm", "dispatch", "nn"},
     {"pipeline"},
     {"rig"},
     {"machine"},

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// RMSNorm of a residual stream plus the output of a branch, and the gradient.
+#pragma once
+
+#include <assay/nn/operation.hpp>
+
+#include <cmath>
+
+namespace assay::nn {
+
+/// The constant below the root, as PyTorch users write it.
+inline constexpr double rms_epsilon = 1e-5;
+
+/// sum = residual + branch; inverse = 1 / sqrt(mean(sum^2) + epsilon); out = sum * inverse * gain.
+/// Means are over the elements of a row. An empty branch is zero: `sum` may then be `residual`.
+struct rms_norm {
+  static constexpr std::string_view name = "rms_norm";
+  std::size_t rows = 1;
+  std::size_t width = 1;
+  bool has_branch = true;
+
+  traffic cost() const {
+    auto const n = detail::product_of(rows, width);
+    auto const gain = static_cast<double>(width);
+    auto const inverse = static_cast<double>(rows);
+    return has_branch ? detail::elements(2 * n + gain, 2 * n + inverse, 5 * n)
+                      : detail::elements(n + gain, n + inverse, 4 * n);
+  }
+
+  /// residual, branch, sum, out: rows x width; gain: width; inverse: rows.
+  template <class Real>
+  void operator()(in<Real> residual, in<Real> branch, in<Real> gain, std::span<Real> sum,
+                  std::span<Real> inverse, std::span<Real> out) const {
+    detail::require_size(name, "residual", residual, rows * width);
+    detail::require_size(name, "branch", branch, has_branch ? rows * width : 0);
+    detail::require_size(name, "gain", gain, width);
+    detail::require_size(name, "sum", sum, rows * width);
+    detail::require_size(name, "inverse", inverse, rows);
+    detail::require_size(name, "out", out, rows * width);
+    for (std::size_t r = 0; r < rows; ++r) {
+      auto const first = r * width;
+      Real squares{0};
+      for (std::size_t i = first; i < first + width; ++i) {
+        sum[i] = has_branch ? residual[i] + branch[i] : residual[i];
+        squares += sum[i] * sum[i];
+      }
+      inverse[r] =
+          Real{1} / std::sqrt(squares / static_cast<Real>(width) + static_cast<Real>(rms_epsilon));
+      for (std::size_t c = 0; c < width; ++c) {
+        out[first + c] = sum[first + c] * inverse[r] * gain[c];
+      }
+    }
+  }
+};
+
+/// The gradients of `sum` and of `gain`. `residual` and `branch` have the gradient of `sum`.
+/// `accumulate` adds to the gradient that later layers give `sum`.
+struct rms_norm_gradient {
+  static constexpr std::string_view name = "rms_norm_gradient";
+  std::size_t rows = 1;
+  std::size_t width = 1;
+  bool accumulate = true;
+
+  traffic cost() const {
+    auto const n = detail::product_of(rows, width);
+    auto const gain = static_cast<double>(width);
+    return detail::elements((accumulate ? 3 : 2) * n + gain + static_cast<double>(rows), n + gain,
+                            (accumulate ? 11 : 10) * n);
+  }
+
+  template <class Real>
+  void operator()(in<Real> out_gradient, in<Real> sum, in<Real> gain, in<Real> inverse,
+                  std::span<Real> sum_gradient, std::span<Real> gain_gradient) const {
+    for (auto const each : {out_gradient, sum, in<Real>{sum_gradient}}) {
+      detail::require_size(name, "out_gradient, sum or sum_gradient", each, rows * width);
+    }
+    detail::require_size(name, "gain", gain, width);
+    detail::require_size(name, "inverse", inverse, rows);
+    detail::require_size(name, "gain_gradient", gain_gradient, width);
+    for (auto& each : gain_gradient) { each = 0; }
+    for (std::size_t r = 0; r < rows; ++r) {
+      auto const first = r * width;
+      Real dot{0};
+      for (std::size_t c = 0; c < width; ++c) {
+        auto const i = first + c;
+        dot += out_gradient[i] * gain[c] * sum[i];
+        gain_gradient[c] += out_gradient[i] * sum[i] * inverse[r];
+      }
+      auto const along = dot * inverse[r] * inverse[r] / static_cast<Real>(width);
+      for (std::size_t c = 0; c < width; ++c) {
+        auto const i = first + c;
+        auto const gradient = inverse[r] * (out_gradient[i] * gain[c] - sum[i] * along);
+        sum_gradient[i] = accumulate ? sum_gradient[i] + gradient : gradient;
+      }
+    }
+  }
+};
+
+}  // namespace assay::nn
