@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A decoder that trains on the host: in float64 the reference of all others.
+#pragma once
+
+#include <assay/nn/step.hpp>
+#include <assay/nn/tokens.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::nn {
+
+/// A loss that is not finite.
+class loss_error : public std::runtime_error {
+ public:
+  loss_error(double loss, int step)
+      : std::runtime_error("the loss of step " + std::to_string(step) + " is " +
+                           std::to_string(loss) + ": lower the learning rate") {}
+};
+
+/// Computes each operation when it is called with it.
+struct host_runner {
+  template <class Operation, class... Arguments>
+  void operator()(place_in_step const&, Operation const& what, Arguments const&... arguments) {
+    what(arguments...);
+  }
+};
+
+/// Weights, gradients and the state of AdamW on the host. For small models: products are plain
+/// loops of one thread. Equal seeds and batches give equal bits.
+template <class Real>
+class host_trainer {
+ public:
+  /// Throws `std::invalid_argument` for a problem or settings that are not possible.
+  explicit host_trainer(problem const& of, adamw const& settings = {}, std::uint64_t seed = 1)
+      : of_((of.validate(), of)),
+        settings_((settings.validate(), settings)),
+        weights_(initial_weights<Real>(of.model, seed)),
+        gradients_(weights_.size()),
+        first_(weights_.size()),
+        second_(weights_.size()),
+        held_(activations<Real>{of}.elements),
+        activations_(of, held_) {
+    auto const turns = rope_table<Real>(static_cast<std::size_t>(of.context),
+                                        static_cast<std::size_t>(of.model.head_size()));
+    std::copy(turns.begin(), turns.end(), activations_.turns.begin());
+  }
+  host_trainer(host_trainer const&) = delete;
+  host_trainer& operator=(host_trainer const&) = delete;
+
+  problem const& of() const { return of_; }
+  /// In the order of `weight_tensors`. They may be replaced between steps.
+  std::span<Real> weights() { return weights_; }
+  std::span<Real const> gradients() const { return gradients_; }
+  int steps() const { return steps_; }
+
+  /// The mean loss of a batch; changes no weight.
+  Real loss(token_batch const& batch) {
+    require_batch(of_, batch);
+    nn::weights<Real> const w{of_.model, weights_};
+    forward_pass(run_, of_, batch.inputs, w, activations_);
+    loss_pass(run_, of_, batch.targets, activations_);
+    return activations_.loss[0];
+  }
+
+  /// The mean loss of a batch, and all gradients of the weights.
+  Real loss_and_gradients(token_batch const& batch) {
+    auto const found = loss(batch);
+    nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
+    backward_pass(run_, of_, batch.inputs, w, dw, activations_);
+    return found;
+  }
+
+  /// Trains on one batch; returns its loss before the step. Throws `loss_error`.
+  Real step(token_batch const& batch) {
+    auto const found = loss_and_gradients(batch);
+    if (!std::isfinite(found)) { throw loss_error(static_cast<double>(found), steps_ + 1); }
+    ++steps_;
+    update_pass(run_, settings_, steps_, std::span{gradients_}, std::span{weights_},
+                std::span{first_}, std::span{second_});
+    return found;
+  }
+
+ private:
+  problem of_;
+  adamw settings_;
+  host_runner run_;
+  std::vector<Real> weights_, gradients_, first_, second_;
+  std::vector<Real> held_;
+  activations<Real> activations_;
+  int steps_ = 0;
+};
+
+}  // namespace assay::nn

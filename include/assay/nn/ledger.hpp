@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The table of the operations of a step: place, operation, FLOPs and bytes.
+#pragma once
+
+#include <assay/nn/step.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::nn {
+
+/// One operation of a step.
+struct ledger_entry {
+  place_in_step where;
+  std::string_view operation;
+  traffic cost;
+};
+
+/// The operations of one training step in their order. The passes themselves write the table.
+class ledger {
+ public:
+  explicit ledger(problem const& of, adamw const& settings = {}) {
+    of.validate();
+    activations<float> const a{of};
+    // Nothing is computed, so the arrays have no elements.
+    weights<float> const none{of.model};
+    forward_pass(*this, of, {}, none, a);
+    loss_pass(*this, of, {}, a);
+    backward_pass(*this, of, {}, none, none, a);
+    place_in_step const last{phase::optimiser, -1, "adamw"};
+    (*this)(last, adamw_update{settings, static_cast<std::size_t>(of.model.parameters())});
+  }
+
+  template <class Operation, class... Arguments>
+  void operator()(place_in_step const& where, Operation const& what, Arguments const&...) {
+    entries_.push_back({where, Operation::name, what.cost()});
+  }
+
+  std::vector<ledger_entry> const& entries() const { return entries_; }
+
+  /// The number of operations that `which` takes, and their traffic together.
+  template <class Which>
+  std::pair<std::int64_t, traffic> sum(Which const& which) const {
+    std::pair<std::int64_t, traffic> all{};
+    for (auto const& each : entries_) {
+      if (!which(each)) { continue; }
+      ++all.first;
+      all.second = all.second + each.cost;
+    }
+    return all;
+  }
+
+ private:
+  std::vector<ledger_entry> entries_;
+};
+
+}  // namespace assay::nn

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The weights of a decoder in one array: their names, places and first values.
+#pragma once
+
+#include <assay/core/random.hpp>
+#include <assay/nn/decoder.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace assay::nn {
+
+/// A matrix of weights, or a gain, which has no rows.
+struct weight_tensor {
+  std::string name;  ///< as in the model of CS336
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t offset = 0;  ///< elements before it
+  std::size_t size() const { return (rows == 0 ? 1 : rows) * columns; }
+};
+
+/// The tensors of a decoder in the order of their places, without gaps.
+inline std::vector<weight_tensor> weight_tensors(decoder const& model) {
+  std::vector<weight_tensor> all;
+  std::size_t offset = 0;
+  auto const add = [&](std::string name, std::int64_t rows, std::int64_t columns) {
+    all.push_back({std::move(name), static_cast<std::size_t>(rows),
+                   static_cast<std::size_t>(columns), offset});
+    offset += all.back().size();
+  };
+  auto const d = model.width, inner = model.inner;
+  add("token_embeddings.weight", model.vocabulary, d);
+  for (std::int64_t l = 0; l < model.layers; ++l) {
+    auto const layer = "layers." + std::to_string(l) + '.';
+    add(layer + "ln1.weight", 0, d);
+    for (char const* each : {"q_proj", "k_proj", "v_proj", "output_proj"}) {
+      add(layer + "attn." + each + ".weight", d, d);
+    }
+    add(layer + "ln2.weight", 0, d);
+    add(layer + "ffn.w1.weight", inner, d);
+    add(layer + "ffn.w3.weight", inner, d);
+    add(layer + "ffn.w2.weight", d, inner);
+  }
+  add("ln_final.weight", 0, d);
+  add("lm_head.weight", model.vocabulary, d);
+  return all;
+}
+
+/// The weights of one layer, or their gradients.
+template <class Real>
+struct layer_weights {
+  std::span<Real> norm1, q, k, v, output, norm2, w1, w3, w2;
+};
+
+/// The weights of a decoder, or their gradients.
+template <class Real>
+struct weights {
+  std::span<Real> embedding;
+  std::vector<layer_weights<Real>> layers;
+  std::span<Real> final_norm;
+  std::span<Real> head;
+
+  /// The parts of `all`, which has `model.parameters()` elements; or empty parts.
+  explicit weights(decoder const& model, std::span<Real> all = {}) {
+    auto const tensors = weight_tensors(model);
+    std::size_t next = 0;
+    auto const take = [&] {
+      auto const& each = tensors[next++];
+      return all.empty() ? all : all.subspan(each.offset, each.size());
+    };
+    embedding = take();
+    for (std::int64_t l = 0; l < model.layers; ++l) {
+      auto& to = layers.emplace_back();
+      for (auto* each :
+           {&to.norm1, &to.q, &to.k, &to.v, &to.output, &to.norm2, &to.w1, &to.w3, &to.w2}) {
+        *each = take();
+      }
+    }
+    final_norm = take();
+    head = take();
+  }
+};
+
+/// The weights before the first step: gains of one; an embedding uniform in [-1, 1); matrices
+/// uniform with variance 2 / (rows + columns) (Glorot, Bengio 2010). Equal seeds give equal bits.
+template <class Real>
+std::vector<Real> initial_weights(decoder const& model, std::uint64_t seed) {
+  std::vector<Real> all(static_cast<std::size_t>(model.parameters()), Real{1});
+  for (auto const& tensor : weight_tensors(model)) {
+    if (tensor.rows == 0) { continue; }
+    auto const both = static_cast<double>(tensor.rows + tensor.columns);
+    auto const bound = static_cast<float>(tensor.offset == 0 ? 1 : std::sqrt(6 / both));
+    for (std::size_t i = tensor.offset; i < tensor.offset + tensor.size(); ++i) {
+      all[i] = static_cast<Real>(random_value(uniform<float>{-bound, bound}, seed, i));
+    }
+  }
+  return all;
+}
+
+}  // namespace assay::nn

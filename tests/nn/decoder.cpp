@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
+/// @file
+/// A decoder: sizes and counts, its gradients by central differences, what it refuses.
+#include "catch.hpp"
+#include "nn/gradients.hpp"
+
+#include <assay/nn/host_trainer.hpp>
+#include <assay/nn/ledger.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using test::contains;
+using test::message_of;
+
+namespace {
+
+bool is_product(nn::ledger_entry const& each) { return each.operation == nn::product::name; }
+
+std::int64_t products_of(nn::ledger const& all, nn::phase which) {
+  return all.sum([&](auto const& e) { return is_product(e) && e.where.phase == which; }).first;
+}
+
+/// Tokens that a seed decides.
+nn::token_batch random_batch(nn::problem const& of, std::uint64_t seed) {
+  return nn::markov_source{of.model.vocabulary, seed}.batch(0, of.batch, of.context);
+}
+
+}  // namespace
+
+TEST_CASE("sizes have their exact numbers of parameters and tensors", "[nn]") {
+  struct row {
+    nn::decoder model;
+    std::int64_t parameters;
+    std::size_t tensors;
+  };
+  std::array const rows{row{nn::size_small, 128'625'408, 111},
+                        row{nn::size_medium, 423'183'360, 219},
+                        row{nn::size_large, 969'411'840, 327}, row{nn::size_xl, 1'998'235'200, 435},
+                        row{nn::size_2_7b, 3'406'809'600, 291}};
+  for (auto const& each : rows) {
+    each.model.validate();
+    CHECK(each.model.parameters() == each.parameters);
+    auto const tensors = nn::weight_tensors(each.model);
+    CHECK(tensors.size() == each.tensors);
+    CHECK(tensors.back().offset + tensors.back().size() ==
+          static_cast<std::size_t>(each.parameters));
+  }
+  CHECK(nn::size_2_7b.head_size() == 80);
+  CHECK(nn::size_xl.head_size() == 64);
+}
+
+TEST_CASE("products are counted in the formula and in what runs", "[nn]") {
+  auto const small = nn::size_small;
+  CHECK(small.forward_products(nn::projections::separate, false) == 109);
+  CHECK(small.forward_products(nn::projections::separate, true) == 85);
+  CHECK(small.forward_products(nn::projections::packed, true) == 49);
+  for (auto const& model : {small, nn::size_2_7b}) {
+    nn::ledger const all{nn::problem{model}};
+    auto const count = model.forward_products(nn::projections::separate, false);
+    CHECK(products_of(all, nn::phase::forward) == count);
+    CHECK(products_of(all, nn::phase::backward) == 2 * count);
+    CHECK(products_of(all, nn::phase::loss) == 0);
+  }
+}
+
+TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {
+  nn::problem const of{nn::size_small, 4, 512};
+  nn::ledger const all{of};
+  auto const flops = [&](nn::phase which) {
+    return all.sum([&](auto const& e) { return is_product(e) && e.where.phase == which; })
+        .second.flops;
+  };
+  // 2 N tokens for the matrices, and 4 d T tokens for attention, in each layer.
+  double const matrices = 12.0 * (4 * 768 * 768 + 3 * 768 * 3072) + 10'000.0 * 768;
+  double const forward = 2 * matrices * 4 * 512 + 12 * 2 * 1'610'612'736.0;
+  CHECK(flops(nn::phase::forward) == forward);
+  CHECK(flops(nn::phase::backward) == 2 * forward);
+  CHECK(forward / 1e12 == Approx(0.534).epsilon(1e-3));
+  auto const layer = all.sum([](auto const& e) {
+    return e.where.layer == 3 && e.where.phase == nn::phase::forward && e.where.part == "scores";
+  });
+  CHECK(layer.first == 1);
+  CHECK(layer.second.flops == 1'610'612'736);
+  CHECK(of.causal_scores() == 4 * 12 * 512 * 513 / 2);
+  auto const optimiser =
+      all.sum([](auto const& e) { return e.where.phase == nn::phase::optimiser; });
+  CHECK(optimiser.second.bytes() == 28.0 * 128'625'408);
+}
+
+TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
+  nn::problem const of{{.width = 6, .inner = 10, .layers = 2, .heads = 3, .vocabulary = 11}, 2, 5};
+  nn::memory_plan const plan{of};
+  CHECK(plan.weights == 4 * static_cast<std::size_t>(of.model.parameters()));
+  CHECK(plan.gradients == plan.weights);
+  CHECK(plan.moments == 2 * plan.weights);
+  CHECK(plan.tokens == 2 * 10 * 4);
+  CHECK(plan.pointers == 18 * 2 * 2 * 3 * sizeof(void*));
+  // All parts are multiples of 256 bytes, or 64 elements: of 60, 10, 100 and 150 elements.
+  std::size_t const layer = 8 * 64 + 2 * 64 + 3 * 128 + 192;
+  std::size_t const tail = 9 * 64 + 2 * 64 + 3 * 128 + 192 + 128 + 64 + 64;
+  CHECK(plan.activations == 4 * (2 * layer + tail));
+  CHECK(plan.peak() == plan.weights * 4 + plan.activations + plan.tokens + plan.pointers);
+}
+
+TEST_CASE("gradients of a tiny model", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  for (std::int64_t const context : {1, 17}) {
+    INFO("context " << context);
+    nn::problem const of{
+        {.width = 12, .inner = 10, .layers = 2, .heads = 3, .vocabulary = 11}, 2, context};
+    nn::host_trainer<double> model{of, {}, seed};
+    auto const batch = random_batch(of, seed);
+    auto const loss = model.loss_and_gradients(batch);
+    CHECK(loss > 0);
+    std::vector<double> const found{model.gradients().begin(), model.gradients().end()};
+    auto const value = [&] { return model.loss(batch); };
+    CHECK(test::derivative_error(value, model.weights(), found, seed + 1) <= 1e-6);
+    for (auto const& tensor : nn::weight_tensors(of.model)) {
+      INFO(tensor.name);
+      auto const part = std::span{found}.subspan(tensor.offset, tensor.size());
+      auto const weights = model.weights().subspan(tensor.offset, tensor.size());
+      CHECK(test::derivative_error(value, weights, part, seed + 2, 1e-4) <= 1e-6);
+    }
+  }
+}
+
+TEST_CASE("a later token changes no earlier logit", "[nn]") {
+  nn::problem const of{{.width = 4, .inner = 6, .layers = 2, .heads = 2, .vocabulary = 5}, 1, 6};
+  auto all = nn::initial_weights<double>(of.model, 1);
+  nn::weights<double> const w{of.model, all};
+  std::vector<double> held(nn::activations<double>{of}.elements);
+  nn::activations<double> const a{of, held};
+  auto const turns = nn::rope_table<double>(6, 2);
+  std::copy(turns.begin(), turns.end(), a.turns.begin());
+  nn::host_runner run;
+  auto const logits = [&](std::vector<nn::token> const& tokens) {
+    nn::forward_pass(run, of, tokens, w, a);
+    return std::vector<double>{a.logits.begin(), a.logits.end()};
+  };
+  auto const one = logits({0, 1, 2, 3, 0, 1}), other = logits({0, 1, 2, 3, 0, 4});
+  CHECK(std::equal(one.begin(), one.begin() + 25, other.begin()));
+  CHECK(!std::equal(one.begin() + 25, one.end(), other.begin() + 25));
+}
+
+TEST_CASE("float and double agree", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  nn::problem const of{{.width = 8, .inner = 12, .layers = 2, .heads = 2, .vocabulary = 9}, 2, 17};
+  auto const batch = random_batch(of, seed);
+  nn::host_trainer<double> wide{of, {}, seed};
+  nn::host_trainer<float> narrow{of, {}, seed};
+  auto const loss = static_cast<double>(narrow.loss_and_gradients(batch));
+  CHECK(std::abs(loss / wide.loss_and_gradients(batch) - 1) <= 1e-5);
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < wide.gradients().size(); ++i) {
+    difference += std::pow(narrow.gradients()[i] - wide.gradients()[i], 2);
+    norm += std::pow(wide.gradients()[i], 2);
+  }
+  CHECK(std::sqrt(difference / norm) <= 2e-5);
+}
+
+TEST_CASE("what a decoder refuses, with value and range", "[nn]") {
+  auto const refused = [](nn::problem const& of) {
+    return message_of([&] { nn::host_trainer<float>{of}; });
+  };
+  nn::decoder const tiny{.width = 8, .inner = 8, .layers = 1, .heads = 2, .vocabulary = 4};
+  auto const with = [&](auto change) {
+    auto changed = tiny;
+    change(changed);
+    return nn::problem{changed, 1, 4};
+  };
+  CHECK_THAT(refused(with([](auto& m) { m.heads = 3; })),
+             contains("width 8 is not divisible by the number of heads 3"));
+  CHECK_THAT(refused(with([](auto& m) { m.heads = 8; })),
+             contains("head size 1 (width / heads) is odd"));
+  CHECK_THAT(refused(with([](auto& m) { m.heads = 0; })),
+             contains("number of heads is 0, allowed are 1 to 8"));
+  CHECK_THAT(refused(with([](auto& m) { m.layers = -1; })), contains("number of layers is -1"));
+  CHECK_THAT(refused({tiny, 1, 0}), contains("context is 0, allowed are 1 to 1048576"));
+  CHECK_THAT(refused({tiny, 0, 4}), contains("batch is 0, allowed are 1 to 1048576"));
+  nn::host_trainer<float> model{{tiny, 1, 4}};
+  CHECK_THAT(message_of([&] { model.step({{0, 1, 2, 4}, {0, 1, 2, 3}}); }),
+             contains("token 4 is not in the vocabulary, which has tokens 0 to 3"));
+  CHECK_THAT(message_of([&] { model.step({{0, 1, 2, 3}, {0, -1, 2, 3}}); }),
+             contains("token -1 is not"));
+  CHECK_THAT(message_of([&] { model.step({{0, 1, 2}, {0, 1, 2}}); }),
+             contains("inputs has 3 elements, its shape has 4"));
+  CHECK(model.steps() == 0);
+}
+
+TEST_CASE("a loss that is not finite ends a run with its step", "[nn]") {
+  nn::problem const of{{.width = 4, .inner = 4, .layers = 1, .heads = 2, .vocabulary = 4}, 1, 4};
+  nn::host_trainer<float> model{of};
+  auto const batch = random_batch(of, 1);
+  model.step(batch);
+  model.weights()[0] = std::numeric_limits<float>::quiet_NaN();
+  nn::token_batch const zeros{{0, 0, 0, 0}, {0, 0, 0, 0}};
+  CHECK_THAT(message_of([&] { model.step(zeros); }), contains("the loss of step 2 is nan"));
+}
