@@ -252,6 +252,7 @@ TEST_CASE("cross_entropy: loss and gradient of one pass", "[nn]") {
     double sum = 0;
     for (std::size_t i = 0; i < 11; ++i) { sum += std::exp(logits[i]); }
     CHECK(losses[0] == Approx(std::log(sum) - logits[0]));
+    CHECK(mean[0] == Approx(dot(losses, numbers(rows, 1)) / static_cast<double>(rows)));
     auto const found = gradient;
     CHECK(derivative_error(value, logits, found, seed + 1) <= allowed);
   }
@@ -283,6 +284,36 @@ TEST_CASE("adamw: a constant gradient moves each weight by the rate", "[nn]") {
   CHECK(nn::adamw_update{settings, 1000}.cost().bytes() == 28'000);
   CHECK_THAT(message_of([] { nn::adamw{.beta2 = 1}.validate(); }),
              contains("beta2 is 1.000000, allowed is [0, 1)"));
+}
+
+TEST_CASE("costs of operations, counted by hand for 3 rows of 5", "[nn]") {
+  struct row {
+    traffic cost;
+    double read, written, flops;  // in elements
+  };
+  row const rows[] = {
+      {nn::embedding{3, 5, 7}.cost(), 15 + 3, 15, 0},
+      {nn::embedding_gradient{3, 5, 7}.cost(), 15 + 3, 35, 15},
+      {nn::rms_norm{3, 5, false}.cost(), 15 + 5, 15 + 3, 60},
+      {nn::rms_norm{3, 5}.cost(), 30 + 5, 30 + 3, 75},
+      {nn::rms_norm_gradient{3, 5, false}.cost(), 30 + 5 + 3, 15 + 5, 150},
+      {nn::rms_norm_gradient{3, 5}.cost(), 45 + 5 + 3, 15 + 5, 165},
+      {nn::rope{2, 3, 4, 6}.cost(), 144 + 18, 144, 432},
+      {nn::masked_softmax{2, 3}.cost(), 18, 18, 90},
+      {nn::masked_softmax_gradient{2, 3}.cost(), 36, 18, 72},
+      {nn::swiglu{15}.cost(), 30, 15, 75},
+      {nn::swiglu_gradient{15}.cost(), 45, 30, 180},
+      {nn::cross_entropy{3, 5}.cost(), 15 + 3, 15 + 3, 90},
+      {nn::mean{15}.cost(), 15, 1, 15},
+      {nn::adamw_update{{}, 15}.cost(), 60, 45, 210},
+      {nn::linear{3, 5, 7}.input_gradient(true).cost(), 21 + 35 + 15, 15, 210},
+  };
+  for (auto const& each : rows) {
+    INFO("row " << &each - rows);
+    CHECK(each.cost.bytes_read == 4 * each.read);
+    CHECK(each.cost.bytes_written == 4 * each.written);
+    CHECK(each.cost.flops == each.flops);
+  }
 }
 
 TEST_CASE("operations of CS336's small model at batch 4, context 512, counted", "[nn]") {

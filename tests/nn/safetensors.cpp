@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -141,9 +142,11 @@ TEST_CASE("a trained model goes on from its file", "[nn]") {
   nn::markov_source const source{5, 1};
   nn::host_trainer<float> first{of}, second{of, {}, 99};
   for (std::uint64_t i = 0; i < 3; ++i) { first.step(source.batch(i, 2, 7)); }
+  // docs: keep
   nn::save_weights<float>(path, of.model, first.weights());
-  auto const loaded = nn::load_weights<float>(path, of.model);
+  auto const loaded = nn::load_weights<float>(path, of.model);  // for this model, or a `read_error`
   std::copy(loaded.begin(), loaded.end(), second.weights().begin());
+  // docs: end
   auto const batch = source.batch(9, 2, 7);
   CHECK(first.loss(batch) == second.loss(batch));
 }

@@ -35,7 +35,7 @@ struct swiglu_gradient {
 
   traffic cost() const {
     auto const n = static_cast<double>(count);
-    return detail::elements(3 * n, 2 * n, 11 * n);
+    return detail::elements(3 * n, 2 * n, 12 * n);
   }
 
   template <class Real>
