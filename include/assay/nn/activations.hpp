@@ -93,8 +93,9 @@ struct memory_plan {
   std::size_t gradients = 0;
   std::size_t moments = 0;  ///< two of AdamW
   std::size_t activations = 0;
-  std::size_t tokens = 0;    ///< inputs and targets
-  std::size_t pointers = 0;  ///< of the heads, for batched products on a device
+  std::size_t tokens = 0;            ///< inputs and targets
+  std::size_t pointers = 0;          ///< to heads, for batched products on a device
+  std::size_t workspace = 32 << 20;  ///< of cuBLAS
 
   explicit memory_plan(problem const& of) {
     auto const parameters = static_cast<std::size_t>(of.model.parameters()) * sizeof(float);
@@ -104,12 +105,13 @@ struct memory_plan {
     tokens = 2 * static_cast<std::size_t>(of.tokens()) * sizeof(token);
     pointers = head_pointer_count(of) * sizeof(void*);
   }
-  /// Six products of attention in a layer have three matrices each, for each head.
+  /// A batched product finds the heads of an array by pointers: of five arrays in each layer, and
+  /// of their five gradients.
   static std::size_t head_pointer_count(problem const& of) {
-    return 18 * static_cast<std::size_t>(of.model.layers * of.batch * of.model.heads);
+    return 5 * static_cast<std::size_t>((of.model.layers + 1) * of.batch * of.model.heads);
   }
   std::size_t peak() const {
-    return weights + gradients + moments + activations + tokens + pointers;
+    return weights + gradients + moments + activations + tokens + pointers + workspace;
   }
 };
 

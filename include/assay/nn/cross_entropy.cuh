@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Kernels of cross-entropy with its gradient, and of the mean, in float32.
+#pragma once
+
+#include <assay/kernel/launch.cuh>
+#include <assay/nn/cross_entropy.hpp>
+
+#include <cub/block/block_reduce.cuh>
+#include <cuda/functional>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+namespace assay::nn {
+namespace kernels {
+
+/// One block for each row.
+template <int Threads>
+__global__ void cross_entropy_rows(int vocabulary, token const* targets, float* logits,
+                                   float* losses) {
+  using reduce = cub::BlockReduce<float, Threads>;
+  __shared__ typename reduce::TempStorage held;
+  __shared__ float largest, sum;
+  auto* const row = logits + static_cast<std::size_t>(blockIdx.x) * vocabulary;
+  int const target = targets[blockIdx.x];
+  float const of_target = row[target];
+  float mine = -INFINITY;
+  for (int c = threadIdx.x; c < vocabulary; c += Threads) { mine = fmaxf(mine, row[c]); }
+  mine = reduce{held}.Reduce(mine, ::cuda::maximum<float>{});
+  if (threadIdx.x == 0) { largest = mine; }
+  __syncthreads();
+  mine = 0;
+  for (int c = threadIdx.x; c < vocabulary; c += Threads) { mine += expf(row[c] - largest); }
+  mine = reduce{held}.Sum(mine);
+  if (threadIdx.x == 0) {
+    sum = mine;
+    losses[blockIdx.x] = logf(sum) + largest - of_target;
+  }
+  __syncthreads();
+  for (int c = threadIdx.x; c < vocabulary; c += Threads) {
+    float const wanted = c == target ? 1.0F : 0.0F;
+    row[c] = (expf(row[c] - largest) / sum - wanted) / gridDim.x;
+  }
+}
+
+/// One block.
+template <int Threads>
+__global__ void mean_of(int count, float const* values, float* out) {
+  using reduce = cub::BlockReduce<float, Threads>;
+  __shared__ typename reduce::TempStorage held;
+  float mine = 0;
+  for (int i = threadIdx.x; i < count; i += Threads) { mine += values[i]; }
+  float const sum = reduce{held}.Sum(mine);
+  if (threadIdx.x == 0) { *out = sum / count; }
+}
+
+}  // namespace kernels
+
+inline void enqueue(::cuda::stream_ref stream, cross_entropy const& op,
+                    std::span<token const> targets, std::span<float> logits,
+                    std::span<float> losses) {
+  constexpr int threads = 512;
+  kernel::launch(kernels::cross_entropy_rows<threads>, dim3(static_cast<unsigned>(op.rows)),
+                 threads, 0, stream, static_cast<int>(op.vocabulary), targets.data(), logits.data(),
+                 losses.data());
+}
+
+inline void enqueue(::cuda::stream_ref stream, mean const& op, std::span<float const> values,
+                    std::span<float> out) {
+  constexpr int threads = 256;
+  kernel::launch(kernels::mean_of<threads>, dim3(1), threads, 0, stream, static_cast<int>(op.count),
+                 values.data(), out.data());
+}
+
+}  // namespace assay::nn

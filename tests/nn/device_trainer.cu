@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-links: cublas
+/// @file
+/// A decoder on a device against the float64 reference: loss, gradients, steps, bits, memory.
+#include "catch.hpp"
+
+#include <assay/core/stream.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/memory/counted.hpp>
+#include <assay/memory/fill_cuda.hpp>
+#include <assay/memory/poisoned.hpp>
+#include <assay/nn/device_trainer.cuh>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace assay;
+using test::contains;
+using test::message_of;
+
+namespace {
+
+constexpr on::device place{0};
+
+/// Device memory that begins as NaN and is counted.
+auto open_memory() { return mr::counted{mr::poisoned{mr::async{}}}.open(place); }
+
+nn::problem sized(std::int64_t head_size, std::int64_t context) {
+  return {
+      {.width = 2 * head_size, .inner = 96, .layers = 2, .heads = 2, .vocabulary = 37}, 2, context};
+}
+
+double norm(std::span<double const> of) {
+  double sum = 0;
+  for (auto const each : of) { sum += each * each; }
+  return std::sqrt(sum);
+}
+
+/// The norm of the difference, and that of the reference, in a part of two arrays.
+std::pair<double, double> difference(std::span<float const> found, std::span<double const> wanted) {
+  std::vector<double> apart(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) { apart[i] = found[i] - wanted[i]; }
+  return {norm(apart), norm(wanted)};
+}
+
+}  // namespace
+
+TEST_CASE("loss and gradients are those of the float64 reference", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  for (std::int64_t const context : {1, 17, 129}) {
+    for (std::int64_t const head_size : {64, 80}) {
+      INFO("context " << context << " head size " << head_size);
+      auto const of = sized(head_size, context);
+      auto const batch = nn::markov_source{37, seed}.batch(0, of.batch, of.context);
+      nn::host_trainer<double> reference{of, {}, seed};
+      nn::device_trainer found{of, where, open_memory(), {}, seed};
+      auto const wanted_loss = reference.loss_and_gradients(batch);
+      CHECK(std::abs(found.loss(batch) / wanted_loss - 1) <= 1e-5);
+      CHECK(std::abs(found.loss_and_gradients(batch) / wanted_loss - 1) <= 1e-5);
+      auto const gradients = found.gradients();
+      auto const [apart, whole] = difference(gradients, reference.gradients());
+      CHECK(apart <= 2e-5 * whole);
+      for (auto const& tensor : nn::weight_tensors(of.model)) {
+        INFO(tensor.name);
+        auto const [error, size] =
+            difference(std::span{gradients}.subspan(tensor.offset, tensor.size()),
+                       reference.gradients().subspan(tensor.offset, tensor.size()));
+        CHECK(error <= 2e-5 * size);
+      }
+    }
+  }
+}
+
+TEST_CASE("steps of AdamW follow the float64 reference", "[nn]") {
+  stream const where{place};
+  auto const of = sized(64, 17);
+  nn::markov_source const source{37, 3};
+  nn::adamw const settings{.learning_rate = 1e-3};
+  nn::host_trainer<double> reference{of, settings};
+  nn::device_trainer found{of, where, open_memory(), settings};
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    auto const batch = source.batch(i, of.batch, of.context);
+    auto const loss = found.step(batch);
+    CHECK(std::abs(loss / reference.step(batch) - 1) <= 1e-5);
+  }
+  CHECK(found.steps() == 20);
+}
+
+TEST_CASE("a model on a device learns a source to 5 % of its entropy and not below", "[nn]") {
+  stream const where{place};
+  nn::problem const of{
+      {.width = 16, .inner = 32, .layers = 1, .heads = 2, .vocabulary = 16}, 8, 16};
+  nn::markov_source const source{16, 7};
+  nn::device_trainer run{of, where, open_memory(), {.learning_rate = 1e-2}};
+  for (std::uint64_t i = 0; i < 800; ++i) { run.step(source.batch(i, 8, 16)); }
+  double loss = 0, least = 0;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    auto const batch = source.batch(1'000'000 + i, 8, 16);
+    loss += run.loss(batch) / 64;
+    least += source.loss(batch) / 64;
+  }
+  INFO("loss " << loss << ", source " << least);
+  CHECK(loss <= 1.05 * least);
+  CHECK(loss >= least);
+}
+
+TEST_CASE("equal seeds give equal bits on a device", "[nn]") {
+  stream const where{place}, elsewhere{place};
+  auto const of = sized(80, 17);
+  nn::markov_source const source{37, 5};
+  nn::device_trainer one{of, where, open_memory(), {}, 3};
+  nn::device_trainer same{of, elsewhere, open_memory(), {}, 3};
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    auto const batch = source.batch(i, of.batch, of.context);
+    CHECK(one.step(batch) == same.step(batch));
+  }
+  CHECK(one.weights() == same.weights());
+}
+
+TEST_CASE("the plan of memory is what a step takes", "[nn]") {
+  stream const where{place};
+  auto const memory = open_memory();
+  {
+    auto const of = sized(80, 17);
+    nn::device_trainer run{of, where, memory};
+    run.step(nn::markov_source{37, 5}.batch(0, of.batch, of.context));
+    CHECK(memory.stats().peak_bytes == nn::memory_plan{of}.peak());
+  }
+  CHECK(memory.stats().live_bytes == 0);
+}
+
+TEST_CASE("what a trainer on a device refuses", "[nn]") {
+  stream const where{place};
+  auto of = sized(64, 4);
+  nn::device_trainer run{of, where, open_memory()};
+  CHECK_THAT(
+      message_of([&] { run.step({std::vector<nn::token>(8, 37), std::vector<nn::token>(8)}); }),
+      contains("token 37 is not in the vocabulary, which has tokens 0 to 36"));
+  auto weights = run.weights();
+  weights[0] = std::numeric_limits<float>::quiet_NaN();
+  run.set_weights(weights);
+  std::vector<nn::token> const zeros(8);
+  CHECK_THAT(message_of([&] { run.step({zeros, zeros}); }), contains("the loss of step 1 is nan"));
+  of.model.heads = 3;
+  CHECK_THAT(message_of([&] { nn::device_trainer{of, where, open_memory()}; }),
+             contains("width 128 is not divisible by the number of heads 3"));
+}
