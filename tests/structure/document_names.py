@@ -11,7 +11,7 @@ root = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = re.compile(r"<!-- generated: (?:report|excerpt|figures|headline).*?<!-- end of \w+ -->", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADER = re.compile(r"<(assay/[\w/.]+)>")
-NAME = re.compile(r"(?<![\w:])(?:assay|mr|submit|copy|transfer|comm|trace|report|stats|measure|machine|workloads|kernel|on|cli)"
+NAME = re.compile(r"(?<![\w:])(?:assay|mr|submit|copy|transfer|comm|trace|report|stats|measure|machine|workloads|kernel|on|cli|nn)"
                   r"::((?:\w+::)*\w+)")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
 FOREIGN = {"--build", "--install", "--prefix", "--preset", "--type", "--fresh", "--local"}  # of cmake, nsys, git
