@@ -172,11 +172,10 @@ class load_watcher {
     int probes = 0;  // since others came
   };
 
-  /// The new value at once where there was none, else the mean of both: one probe is one sample of
-  /// a wait between nothing and a slice.
-  double smoothed(std::size_t path, double wait) const noexcept {
-    double const before = to_.wait(path);
-    return before > 0 ? 0.5 * (before + wait) : wait;
+  /// The mean of the first four values; then each new one has a quarter of the weight. One probe is
+  /// one sample of a wait between nothing and a slice.
+  static double smoothed(double before, double now, int probes) noexcept {
+    return before + std::max(1.0 / (probes + 1), 0.25) * (now - before);
   }
 
   void watch_cores() {
@@ -194,7 +193,8 @@ class load_watcher {
           std::max({1.0, (each.threads + foreign) / use.cores, each.threads / use.quota});
       double wait = 0;
       if (probed != nullptr && each.threads > 1) {
-        wait = &each == probed ? smoothed(i, late) : each.probes == 0 ? late : to_.wait(i);
+        bool const mine = &each == probed || each.probes == 0;
+        wait = mine ? smoothed(to_.wait(i), late, each.probes) : to_.wait(i);
       }
       each.probes = probed == nullptr ? 0 : each.probes + (&each == probed ? 1 : 0);
       to_.set(i, wait, factor);
@@ -216,22 +216,22 @@ class load_watcher {
   void watch_device() {
     bool const others = from_.others_on_device();
     if (others && to_.own.left(0).device > 0) { return; }  // a probe would wait for own work
-    double late = 0;
     if (others) {
       // The second kernel comes when the others have just begun a slice, and waits for all of it.
       // Calls come at any moment of a slice, as the first one did.
       auto const [first, second] = from_.two_kernels();
       shortest_ = std::min({shortest_, first, second});
-      late = 0.5 * (first - shortest_ + 0.5 * (second - shortest_));
-      double const delayed = second > 2 * most_alone ? 1 : 0;
-      share_ = share_ > 0 ? 0.5 * (share_ + delayed) : delayed;
+      double const late = 0.5 * (first - shortest_ + 0.5 * (second - shortest_));
+      device_.wait = smoothed(device_.wait, late, device_.probes);
+      device_.share = smoothed(device_.share, second > 2 * most_alone ? 1 : 0, device_.probes);
+      ++device_.probes;
     } else {
-      share_ = 0;
+      device_ = {};
     }
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       if (paths_[i].threads != 0) { continue; }
       // Two processes that never pause get one slice after the other, and a long call doubles.
-      to_.set(i, others ? smoothed(i, late) : 0, 1 + share_);
+      to_.set(i, device_.wait, 1 + device_.share);
     }
   }
 
@@ -240,7 +240,11 @@ class load_watcher {
   std::vector<watched_path> paths_;
   static constexpr double most_alone = 50e-6;  // of a short kernel on a free device
   double shortest_ = most_alone;
-  double share_ = 0;  // of the probes that others delayed
+  struct {
+    double wait = 0;
+    double share = 0;  // of the probes that others delayed
+    int probes = 0;    // since others came
+  } device_;
 };
 
 /// `choose::by_model` that heeds the loads of a board. An engine tells it of its own work.
