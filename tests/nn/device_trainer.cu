@@ -10,6 +10,8 @@
 #include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/poisoned.hpp>
 #include <assay/nn/device_trainer.cuh>
+#include <assay/nn/ledger.hpp>
+#include <assay/trace/ranges.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -134,6 +136,30 @@ TEST_CASE("the plan of memory is what a step takes", "[nn]") {
     CHECK(memory.stats().peak_bytes == nn::memory_plan{of}.peak());
   }
   CHECK(memory.stats().live_bytes == 0);
+}
+
+TEST_CASE("each operation of a step has a range with its number in the ledger", "[nn]") {
+  stream const where{place};
+  auto const of = sized(64, 4);
+  nn::device_trainer run{of, where, open_memory()};
+  auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
+  for (int i = 0; i < 2; ++i) {
+    auto const trace = trace::record_ranges([&] { run.step(batch); });
+    std::vector<std::string> parts(nn::ledger{of}.entries().size());
+    std::size_t steps = 0;
+    for (auto const& range : trace.ranges) {
+      auto const name = trace.strings[range.name];
+      if (name == "nn::step") {
+        ++steps;
+      } else if (range.category == static_cast<std::uint32_t>(category::gpu)) {
+        parts.at(range.payload) += name;
+      }
+    }
+    CHECK(steps == 1);
+    std::vector<std::string> wanted;
+    for (auto const& entry : nn::ledger{of}.entries()) { wanted.emplace_back(entry.where.part); }
+    CHECK(parts == wanted);
+  }
 }
 
 TEST_CASE("what a trainer on a device refuses", "[nn]") {

@@ -3,6 +3,7 @@
 /// A decoder that trains on a device in float32, with naive attention; needs cuBLAS.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/nn/adamw.cuh>
@@ -24,7 +25,10 @@
 
 namespace assay::nn {
 
-/// Enqueues each operation when it is called with it.
+/// Enqueues each operation when it is called with it, in a range with the name of its part.
+///
+/// The payload of the range is the number of the operation in the `ledger` of the problem, so that
+/// a trace finds the operation of each kernel.
 class device_runner {
  public:
   device_runner(::cuda::stream_ref stream, std::span<std::byte> workspace,
@@ -32,17 +36,22 @@ class device_runner {
       : stream_(stream), products_(stream, workspace, pointers) {}
 
   template <class Operation, class... Arguments>
-  void operator()(place_in_step const&, Operation const& what, Arguments const&... arguments) {
+  void operator()(place_in_step const& where, Operation const& what,
+                  Arguments const&... arguments) {
+    nvtx_range const range{where.part.data(), category::gpu, number_++};
     if constexpr (std::is_same_v<Operation, product>) {
       products_.enqueue(what, arguments...);
     } else {
       enqueue(stream_, what, arguments...);
     }
   }
+  /// The next operation is the first one of a step.
+  void begin_step() { number_ = 0; }
 
  private:
   ::cuda::stream_ref stream_;
   cublas_products products_;
+  std::uint64_t number_ = 0;
 };
 
 /// Weights, gradients, the state of AdamW and all activations on a device, from one resource and in
@@ -87,11 +96,13 @@ class device_trainer {
 
   /// The mean loss of a batch; changes no weight. Waits for the stream, as the next two do.
   float loss(token_batch const& batch) {
+    nvtx_range const range{"nn::loss", category::gpu};
     enqueue_loss(batch);
     return found_loss();
   }
   /// The mean loss of a batch, and all gradients of the weights.
   float loss_and_gradients(token_batch const& batch) {
+    nvtx_range const range{"nn::gradients", category::gpu};
     enqueue_loss(batch);
     enqueue_gradients();
     return found_loss();
@@ -99,6 +110,7 @@ class device_trainer {
   /// Trains on one batch; returns its loss before the step. Throws `loss_error`, and the weights
   /// are then lost.
   float step(token_batch const& batch) {
+    nvtx_range const range{"nn::step", category::gpu};
     enqueue_loss(batch);
     enqueue_gradients();
     ++steps_;
@@ -121,6 +133,7 @@ class device_trainer {
     require_batch(of_, batch);
     copy_in(inputs(), batch.inputs);
     copy_in(targets(), batch.targets);
+    run_.begin_step();
     nn::weights<float> const w{of_.model, weights_.span()};
     forward_pass(run_, of_, inputs(), w, activations_);
     loss_pass(run_, of_, targets(), activations_);

@@ -28,8 +28,8 @@ enum class phase { forward, loss, backward, optimiser };
 /// The place of an operation in a step.
 struct place_in_step {
   nn::phase phase = phase::forward;
-  int layer = -1;  ///< -1: outside of the layers
-  std::string_view part;
+  int layer = -1;         ///< -1: outside of the layers
+  std::string_view part;  ///< a literal, so that it ends with a zero
   bool operator==(place_in_step const&) const = default;
 };
 
