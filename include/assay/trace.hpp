@@ -41,6 +41,7 @@
 #include <assay/trace/overlap_reasons.hpp>
 #include <assay/trace/ranges.hpp>
 #include <assay/trace/roofline.hpp>
+#include <assay/trace/step_operations.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>

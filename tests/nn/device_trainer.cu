@@ -143,9 +143,10 @@ TEST_CASE("each operation of a step has a range with its number in the ledger", 
   auto const of = sized(64, 4);
   nn::device_trainer run{of, where, open_memory()};
   auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
+  nn::ledger const ledger{of};
   for (int i = 0; i < 2; ++i) {
     auto const trace = trace::record_ranges([&] { run.step(batch); });
-    std::vector<std::string> parts(nn::ledger{of}.entries().size());
+    std::vector<std::string> parts(ledger.entries().size());
     std::size_t steps = 0;
     for (auto const& range : trace.ranges) {
       auto const name = trace.strings[range.name];
@@ -157,7 +158,7 @@ TEST_CASE("each operation of a step has a range with its number in the ledger", 
     }
     CHECK(steps == 1);
     std::vector<std::string> wanted;
-    for (auto const& entry : nn::ledger{of}.entries()) { wanted.emplace_back(entry.where.part); }
+    for (auto const& entry : ledger.entries()) { wanted.emplace_back(entry.where.part); }
     CHECK(parts == wanted);
   }
 }

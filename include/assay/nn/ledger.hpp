@@ -40,7 +40,8 @@ class ledger {
     entries_.push_back({where, Operation::name, what.cost()});
   }
 
-  std::vector<ledger_entry> const& entries() const { return entries_; }
+  std::vector<ledger_entry> const& entries() const& { return entries_; }
+  void entries() && = delete;  // the list goes with the ledger
 
   /// The number of operations that `which` takes, and their traffic together.
   template <class Which>

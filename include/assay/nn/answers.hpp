@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Where the device time of a transformer goes: a trace of its steps joined with its ledger.
+#pragma once
+
+#include <assay/nn/ledger.hpp>
+#include <assay/trace/step_operations.hpp>
+#include <assay/trace/table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::nn {
+
+/// The same part of all layers in one phase of one step.
+struct part_time {
+  nn::phase phase = nn::phase::forward;
+  std::string part;
+  std::string operation;
+  std::size_t operations = 0;  ///< one for each layer, or one
+  std::size_t kernels = 0;
+  double ns = 0;  ///< device time, mean over repetitions
+  traffic cost;
+};
+
+/// The kernels of one name in one step, with the part of them that the forward pass launched.
+struct kernel_time {
+  std::string name;
+  std::size_t forward_count = 0;
+  std::size_t step_count = 0;
+  double forward_ns = 0;
+  double step_ns = 0;
+};
+
+/// Device times of one step by operation and by kernel name, from a trace of repetitions.
+///
+/// Operations own their kernels by the ranges that launched them, and not by name: a softmax whose
+/// kernel is called a product stays a softmax.
+class answers {
+ public:
+  /// Throws `std::invalid_argument` where an operation of the trace is not that of the ledger.
+  answers(std::vector<trace::step_repetition> const& steps, nn::ledger const& ledger)
+      : repetitions_(steps.size()) {
+    for (auto const& step : steps) {
+      host_ns_ += mean_of(step.host_ns);
+      device_ns_ += mean_of(step.device.length());
+      outside_ns_ += mean_of(step.outside.ns);
+      for (std::size_t number = 0; number < step.operations.size(); ++number) {
+        auto const& entry = entry_of(ledger, number, step.operations[number].part);
+        add(entry, step.operations[number], &step == steps.data());
+      }
+    }
+    for (auto& [name, each] : by_name_) { kernels_.push_back(each); }
+    std::stable_sort(kernels_.begin(), kernels_.end(),
+                     [](auto const& a, auto const& b) { return a.step_ns > b.step_ns; });
+  }
+
+  std::size_t repetitions() const { return repetitions_; }
+  double host_ns() const { return host_ns_; }        ///< of the range of the step
+  double device_ns() const { return device_ns_; }    ///< from the first begin to the last end
+  double outside_ns() const { return outside_ns_; }  ///< copies and others of no operation
+  std::vector<part_time> const& parts() const { return parts_; }  ///< in the order of the step
+  std::vector<kernel_time> const& kernels() const { return kernels_; }  ///< longest in a step first
+
+  /// The parts that `which` takes, together.
+  template <class Which>
+  part_time sum(Which const& which) const {
+    part_time all;
+    for (auto const& each : parts_) {
+      if (!which(each)) { continue; }
+      all.operations += each.operations;
+      all.kernels += each.kernels;
+      all.ns += each.ns;
+      all.cost = all.cost + each.cost;
+    }
+    return all;
+  }
+  part_time step() const {
+    return sum([](auto const&) { return true; });
+  }
+  part_time products() const { return sum(is_product); }
+  part_time forward() const { return sum(is_forward); }
+  part_time forward_products() const {
+    return sum([](auto const& each) { return is_forward(each) && is_product(each); });
+  }
+  part_time forward_softmax() const {
+    return sum([](auto const& each) {
+      return is_forward(each) && each.operation == masked_softmax::name;
+    });
+  }
+  /// The products of queries and keys, and of probabilities and values.
+  part_time forward_attention_products() const {
+    return sum([](auto const& each) {
+      return is_forward(each) && (each.part == "scores" || each.part == "values");
+    });
+  }
+
+ private:
+  static bool is_forward(part_time const& each) { return each.phase == nn::phase::forward; }
+  static bool is_product(part_time const& each) { return each.operation == product::name; }
+
+  double mean_of(std::int64_t ns) const {
+    return static_cast<double>(ns) / static_cast<double>(repetitions_);
+  }
+
+  static ledger_entry const& entry_of(nn::ledger const& ledger, std::size_t number,
+                                      std::string const& part) {
+    auto const& all = ledger.entries();
+    if (number < all.size() && all[number].where.part == part) { return all[number]; }
+    auto const wanted = number < all.size() ? std::string{all[number].where.part} : "nothing";
+    throw std::invalid_argument("operation " + std::to_string(number) + " is `" + part +
+                                "` in the trace and `" + wanted +
+                                "` in the ledger: the problems are not the same");
+  }
+
+  /// Counts come from the first repetition, as all have equal counts.
+  void add(ledger_entry const& entry, trace::step_operation const& found, bool is_first) {
+    auto const [at, is_new] = places_.try_emplace({entry.where.phase, found.part}, parts_.size());
+    if (is_new) {
+      parts_.push_back({entry.where.phase, found.part, std::string{entry.operation}, 0, 0, 0, {}});
+    }
+    auto& part = parts_[at->second];
+    part.ns += mean_of(found.total().ns);
+    if (is_first) {
+      ++part.operations;
+      part.kernels += found.total().count;
+      part.cost = part.cost + entry.cost;
+    }
+    for (auto const& [name, work] : found.work) {
+      auto& kernel = by_name_[name];
+      auto const count = is_first ? work.count : 0;
+      kernel.name = name;
+      kernel.step_ns += mean_of(work.ns);
+      kernel.step_count += count;
+      if (is_forward(part)) {
+        kernel.forward_ns += mean_of(work.ns);
+        kernel.forward_count += count;
+      }
+    }
+  }
+
+  std::size_t repetitions_;
+  double host_ns_ = 0, device_ns_ = 0, outside_ns_ = 0;
+  std::vector<part_time> parts_;
+  std::vector<kernel_time> kernels_;
+  std::map<std::pair<nn::phase, std::string>, std::size_t> places_;
+  std::map<std::string, kernel_time> by_name_;
+};
+
+namespace detail {
+
+inline std::string_view name_of(phase which) {
+  switch (which) {
+    case phase::forward:
+      return "forward";
+    case phase::loss:
+      return "loss";
+    case phase::backward:
+      return "backward";
+    default:
+      return "optimiser";
+  }
+}
+
+inline double percent_of(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+}  // namespace detail
+
+/// The parts of a step with their rates: bytes and FLOPs of the ledger by time of the trace.
+inline trace::table part_table(answers const& of) {
+  trace::table made{"nn_parts", "Device Time of a Step by Operation",
+                    trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, "
+                                         "Time (us):1, Share (%):1, GFLOP:3, TFLOP/s:1, GB/s:1")};
+  auto const whole = of.step().ns;
+  for (auto const& each : of.parts()) {
+    made.add(detail::name_of(each.phase), each.part, each.operation, each.operations, each.kernels,
+             each.ns / 1e3, detail::percent_of(each.ns, whole), each.cost.flops / 1e9,
+             each.ns > 0 ? each.cost.flops / each.ns / 1e3 : 0,
+             each.ns > 0 ? each.cost.bytes() / each.ns : 0);
+  }
+  return made;
+}
+
+/// The kernels of a step, longest first, with their counts in one forward pass and in one step.
+inline trace::table kernel_table(answers const& of) {
+  trace::table made{"nn_kernels", "Kernels of a Step",
+                    trace::parse_columns("Forward Count, Step Count, Forward (us):1, Step (us):1, "
+                                         "Share of Step (%):1, Kernel:t")};
+  auto const whole = of.step().ns;
+  for (auto const& each : of.kernels()) {
+    made.add(each.forward_count, each.step_count, each.forward_ns / 1e3, each.step_ns / 1e3,
+             detail::percent_of(each.step_ns, whole), each.name);
+  }
+  return made;
+}
+
+/// Times by each clock, the shares of products, and softmax against the products of attention. The
+/// range on the host contains waits, and the extent on the device contains idle time: neither is a
+/// sum of kernels.
+inline trace::table summary_table(answers const& of) {
+  trace::table made{"nn_summary", "A Step in Numbers", trace::parse_columns("What:t, Value:3")};
+  auto const forward = of.forward(), softmax = of.forward_softmax();
+  auto const products = of.forward_attention_products();
+  made.add("repetitions", of.repetitions());
+  made.add("range on the host, us", of.host_ns() / 1e3);
+  made.add("device, from first begin to last end, us", of.device_ns() / 1e3);
+  made.add("operations, us", of.step().ns / 1e3);
+  made.add("copies and others of no operation, us", of.outside_ns() / 1e3);
+  made.add("forward pass, operations, us", forward.ns / 1e3);
+  made.add("products, % of the forward pass",
+           detail::percent_of(of.forward_products().ns, forward.ns));
+  made.add("products, % of all operations", detail::percent_of(of.products().ns, of.step().ns));
+  made.add("softmax / products of attention, time", products.ns > 0 ? softmax.ns / products.ns : 0);
+  made.add("softmax / products of attention, FLOPs",
+           products.cost.flops > 0 ? softmax.cost.flops / products.cost.flops : 0);
+  return made;
+}
+
+}  // namespace assay::nn

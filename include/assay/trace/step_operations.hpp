@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The device time of the numbered operations of a step, such as those of a transformer.
+#pragma once
+
+#include <assay/core/nvtx_range.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::trace {
+
+/// Operations of devices, such as the kernels of one name: number and time.
+struct device_work {
+  std::size_t count = 0;
+  std::int64_t ns = 0;
+  device_work& operator+=(device_work const& other) {
+    count += other.count;
+    ns += other.ns;
+    return *this;
+  }
+  bool operator==(device_work const&) const = default;
+};
+
+/// One operation of a step: what its range launched, by name, in one repetition of the step.
+struct step_operation {
+  std::string part;
+  std::map<std::string, device_work> work;
+  device_work total() const {
+    device_work all;
+    for (auto const& [name, each] : work) { all += each; }
+    return all;
+  }
+};
+
+/// One repetition of a step.
+struct step_repetition {
+  std::int64_t host_ns = 0;  ///< from begin to end of the range of the step
+  span device;               ///< from the first begin to the last end of what the step launched
+  device_work total;         ///< all that the step launched
+  device_work outside;       ///< what no operation launched, such as copies of inputs
+  std::vector<step_operation> operations;  ///< by their numbers
+};
+
+namespace detail {
+
+inline std::string name_of(model const& of, gpu_operation const& which) {
+  if (which.kind == operation_kind::kernel) {
+    auto const& row = of.kernels[which.row];
+    return std::string{of.strings[row.short_name != 0 ? row.short_name : row.name]};
+  }
+  return which.kind == operation_kind::copy     ? "[copy]"
+         : which.kind == operation_kind::memset ? "[set]"
+                                                : "[graph]";
+}
+
+/// The range of an operation is the innermost one: it holds no other.
+inline void add_operation(step_repetition& to, view const& rows, range_record const& range) {
+  auto const& of = rows.of();
+  if (range.payload != to.operations.size()) {
+    throw std::invalid_argument("operation " + std::to_string(range.payload) + " of a step, `" +
+                                std::string{of.strings[range.name]} + "`, comes after " +
+                                std::to_string(to.operations.size()) +
+                                " operations: numbers have to begin at 0 without gaps");
+  }
+  auto& made = to.operations.emplace_back();
+  made.part = of.strings[range.name];
+  rows.visit(range, [&](gpu_operation const& each) {
+    made.work[name_of(of, each)] += {1, each.when.length()};
+  });
+}
+
+}  // namespace detail
+
+/// The repetitions of the step whose range of the domain `assay` has that name, by their begin.
+/// The ranges of category `gpu` within a step are its operations, and their payloads number them.
+///
+/// Throws `std::invalid_argument` where there is no such range, where operations are not numbered
+/// 0, 1, ..., and where repetitions launch different numbers of kernels: counts then mean nothing.
+inline std::vector<step_repetition> step_operations(view const& rows, std::string_view step) {
+  auto const& of = rows.of();
+  auto const of_assay = [&](range_record const& each) {
+    return of.strings[each.domain] == "assay" && on_one_thread(each) && each.ended &&
+           each.category == static_cast<std::uint32_t>(category::gpu);
+  };
+  std::vector<range_record> ranges;
+  std::copy_if(of.ranges.begin(), of.ranges.end(), std::back_inserter(ranges), of_assay);
+  std::stable_sort(ranges.begin(), ranges.end(), [](auto const& a, auto const& b) {
+    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : a.when.end > b.when.end;
+  });
+  std::vector<step_repetition> found;
+  for (std::size_t first = 0; first < ranges.size(); ++first) {
+    auto const& outer = ranges[first];
+    if (of.strings[outer.name] != step) { continue; }
+    auto& to = found.emplace_back();
+    to.host_ns = outer.when.length();
+    rows.visit(outer, [&](gpu_operation const& each) {
+      to.device = to.total.count == 0 ? each.when : around(to.device, each.when);
+      to.total += {1, each.when.length()};
+    });
+    to.outside = to.total;
+    for (auto at = first + 1; at < ranges.size() && ranges[at].when.begin < outer.when.end; ++at) {
+      if (ranges[at].thread != outer.thread) { continue; }
+      detail::add_operation(to, rows, ranges[at]);
+      auto const owned = to.operations.back().total();
+      to.outside.count -= owned.count;
+      to.outside.ns -= owned.ns;
+    }
+  }
+  if (found.empty()) {
+    throw std::invalid_argument("the trace has no range `" + std::string{step} +
+                                "` of the domain assay");
+  }
+  for (auto const& each : found) {
+    if (each.operations.size() == found[0].operations.size() &&
+        std::equal(each.operations.begin(), each.operations.end(), found[0].operations.begin(),
+                   [](auto const& a, auto const& b) {
+                     return a.part == b.part && a.total().count == b.total().count;
+                   })) {
+      continue;
+    }
+    throw std::invalid_argument("repetition " + std::to_string(&each - found.data()) + " of `" +
+                                std::string{step} +
+                                "` launches other operations than the first one: leave warm-ups "
+                                "out of the trace");
+  }
+  return found;
+}
+
+}  // namespace assay::trace

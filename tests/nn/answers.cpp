@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
+/// @file
+/// The answers about a step, from a trace by hand: times by operation and by name.
+#include "catch.hpp"
+#include "trace/golden.hpp"
+
+#include <assay/core/nvtx_range.hpp>
+#include <assay/nn/answers.hpp>
+
+#include <cstdint>
+#include <string>
+
+using namespace assay;
+using namespace assay::test::golden;
+using test::contains;
+using test::message_of;
+
+namespace {
+
+nn::problem const of{{.width = 4, .inner = 6, .layers = 2, .heads = 2, .vocabulary = 5}, 1, 3};
+
+void range(builder& made, std::string_view name, span when, std::uint64_t number = 0) {
+  auto& row = made.range(name, when, main_thread, "assay");
+  row.category = static_cast<std::uint32_t>(category::gpu);
+  row.payload = number;
+}
+
+/// A step that begins at `at`, each operation with one kernel: a softmax of 7 ns, named as a
+/// product; products of 3 ns and, of the scores, 5 ns; all others of 1 ns. A copy before, of 9 ns.
+void add_step(builder& made, std::int64_t at) {
+  nn::ledger const ledger{of};
+  auto const& entries = ledger.entries();
+  auto const count = static_cast<std::int64_t>(entries.size());
+  range(made, "nn::step", {at, at + 10 * count + 10});
+  made.launch_copy(copy_kind::host_to_device, 12, {at + 1, at + 2}, {at + 5, at + 14});
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto const& each = entries[static_cast<std::size_t>(i)];
+    auto const is_product = each.operation == "product",
+               is_softmax = each.operation == "masked_softmax";
+    auto const length = is_softmax ? 7 : each.where.part == "scores" ? 5 : is_product ? 3 : 1;
+    auto const begin = at + 10 + 10 * i;
+    range(made, each.where.part, {begin, begin + 9}, static_cast<std::uint64_t>(i));
+    made.launch(is_product || is_softmax ? "gemm" : "other", {begin + 1, begin + 2},
+                {begin + 10'000, begin + 10'000 + length});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("answers go by what launched a kernel, not by its name", "[nn]") {
+  builder made;
+  add_step(made, 0);
+  add_step(made, 100'000);
+  nn::answers const found{trace::step_operations(made.trace, "nn::step"), nn::ledger{of}};
+  CHECK(found.repetitions() == 2);
+  CHECK(found.outside_ns() == 9);
+  // Forward: 19 products, two of them of scores; softmax in two layers; embedding, norms (5), ropes
+  // (4) and swiglu (2).
+  auto const forward = found.forward();
+  CHECK(forward.operations == 19 + 2 + 12);
+  CHECK(forward.kernels == forward.operations);
+  CHECK(found.forward_products().operations == 19);
+  CHECK(found.forward_products().ns == Approx(17 * 3 + 2 * 5));
+  CHECK(forward.ns == Approx(17 * 3 + 2 * 5 + 2 * 7 + 12));
+  CHECK(found.products().operations == 3 * 19);
+  CHECK(found.forward_softmax().ns == Approx(14));
+  CHECK(found.forward_attention_products().ns == Approx(2 * (5 + 3)));
+  // By name the softmax is counted with the products.
+  REQUIRE(found.kernels().size() == 2);
+  CHECK(found.kernels()[0].name == "gemm");
+  CHECK(found.kernels()[0].forward_count == 21);
+  CHECK(found.kernels()[0].step_count == 3 * 19 + 2);
+  CHECK(found.kernels()[0].forward_ns == Approx(17 * 3 + 2 * 5 + 14));
+  // Parts add up over layers, and have the costs of the ledger.
+  auto const scores = found.sum([](auto const& each) { return each.part == "scores"; });
+  CHECK(scores.operations == 2);
+  CHECK(scores.cost.flops == 2 * 2 * 2 * 3 * 3 * 2);
+}
+
+TEST_CASE("tables of the answers", "[nn]") {
+  builder made;
+  add_step(made, 0);
+  nn::answers const found{trace::step_operations(made.trace, "nn::step"), nn::ledger{of}};
+  auto const parts = nn::part_table(found);
+  CHECK(parts.rows() == found.parts().size());
+  CHECK(parts.text(0, 1) == "embedding");
+  CHECK(nn::kernel_table(found).integer(0, 0) == 21);
+  auto const summary = nn::summary_table(found);
+  auto const value = [&](std::string_view what) {
+    for (std::size_t row = 0; row < summary.rows(); ++row) {
+      if (summary.text(row, 0) == what) { return summary.number(row, 1); }
+    }
+    return -1.0;
+  };
+  CHECK(value("softmax / products of attention, time") == Approx(14.0 / 16));
+  CHECK(value("softmax / products of attention, FLOPs") == Approx(5.0 / (4 * 2)));
+  CHECK(value("products, % of the forward pass") == Approx(100.0 * 61 / 87));
+}
+
+TEST_CASE("a trace of another problem is refused", "[nn]") {
+  builder made;
+  add_step(made, 0);
+  auto other = of;
+  other.model.layers = 1;
+  auto const steps = trace::step_operations(made.trace, "nn::step");
+  CHECK_THAT(message_of([&] { nn::answers(steps, nn::ledger{other}); }),
+             contains("in the ledger: the problems are not the same"));
+}
