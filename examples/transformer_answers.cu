@@ -12,27 +12,13 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <map>
-#include <stdexcept>
-#include <string>
 
 namespace nn = assay::nn;
 namespace trace = assay::trace;
 
 nn::problem problem_of(int argc, char** argv) {
-  std::map<std::string, nn::decoder> const sizes{{"small", nn::size_small},
-                                                 {"medium", nn::size_medium},
-                                                 {"large", nn::size_large},
-                                                 {"xl", nn::size_xl},
-                                                 {"2.7B", nn::size_2_7b}};
-  if (argc < 3) {
-    return {{.width = 128, .inner = 256, .layers = 2, .heads = 2, .vocabulary = 64}, 4, 64};
-  }
-  auto const found = sizes.find(argv[1]);
-  if (found == sizes.end()) {
-    throw std::invalid_argument("no size is called " + std::string{argv[1]});
-  }
-  return {found->second, 4, std::atoi(argv[2])};
+  if (argc == 3) { return {nn::named_size(argv[1]), 4, std::atoi(argv[2])}; }
+  return {{.width = 128, .inner = 256, .layers = 2, .heads = 2, .vocabulary = 64}, 4, 64};
 }
 
 int main(int argc, char** argv) try {
@@ -42,16 +28,20 @@ int main(int argc, char** argv) try {
   assay::stream const stream{gpu};
   nn::markov_source const source{64, 1};
   nn::device_trainer run{of, stream, assay::mr::async{}.open(gpu)};
-  auto const steps = [&](int count) {
+  auto const repeat = [&](int count) {
+    for (int i = 0; i < count; ++i) { run.forward(source.batch(i, of.batch, of.context)); }
     for (int i = 0; i < count; ++i) { run.step(source.batch(i, of.batch, of.context)); }
   };
-  steps(3);  // cuBLAS loads its kernels
-  auto const recorded = trace::record({.driver_calls = true}, [&] { steps(5); });
-  nn::answers const found{trace::step_operations(recorded, "nn::step"), nn::ledger{of}};
-  for (auto const& table :
-       {nn::summary_table(found), nn::kernel_table(found), nn::part_table(found)}) {
-    assay::report::text(std::cout, table);
-    std::cout << '\n';
+  repeat(3);  // cuBLAS loads its kernels
+  auto const recorded = trace::record({.driver_calls = true}, [&] { repeat(5); });
+  for (char const* range : {"nn::forward", "nn::step"}) {
+    nn::answers const found{trace::step_operations(recorded, range), nn::ledger{of}};
+    std::cout << range << "\n\n";
+    for (auto const& table :
+         {nn::summary_table(found), nn::kernel_table(found), nn::part_table(found)}) {
+      assay::report::text(std::cout, table);
+      std::cout << '\n';
+    }
   }
   // docs: end
 } catch (std::exception const& error) {

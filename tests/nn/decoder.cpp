@@ -54,6 +54,9 @@ TEST_CASE("sizes have their exact numbers of parameters and tensors", "[nn]") {
     CHECK(tensors.back().offset + tensors.back().size() ==
           static_cast<std::size_t>(each.parameters));
   }
+  CHECK(nn::named_size("2.7B") == nn::size_2_7b);
+  CHECK_THAT(message_of([] { nn::named_size("tiny"); }),
+             contains("no size is called tiny: there are small, medium, large, xl and 2.7B"));
   CHECK(nn::size_2_7b.head_size() == 80);
   CHECK(nn::size_xl.head_size() == 64);
 }

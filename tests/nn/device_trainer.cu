@@ -138,6 +138,18 @@ TEST_CASE("the plan of memory is what a step takes", "[nn]") {
   CHECK(memory.stats().live_bytes == 0);
 }
 
+TEST_CASE("a forward pass alone changes nothing", "[nn]") {
+  stream const where{place};
+  auto const of = sized(64, 17);
+  nn::device_trainer run{of, where, open_memory()};
+  auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
+  auto const before = run.loss(batch);
+  auto const trace = trace::record_ranges([&] { run.forward(batch); });
+  CHECK(trace.ranges.size() == 1 + 2 * 15 + 3);  // itself, layers, embedding, last norm, head
+  CHECK(run.loss(batch) == before);
+  CHECK(run.steps() == 0);
+}
+
 TEST_CASE("each operation of a step has a range with its number in the ledger", "[nn]") {
   stream const where{place};
   auto const of = sized(64, 4);

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace assay::nn {
 
@@ -83,6 +85,20 @@ inline constexpr decoder size_medium{.width = 1024, .inner = 4096, .layers = 24,
 inline constexpr decoder size_large{.width = 1280, .inner = 5120, .layers = 36, .heads = 20};
 inline constexpr decoder size_xl{.width = 1600, .inner = 6400, .layers = 48, .heads = 25};
 inline constexpr decoder size_2_7b{.width = 2560, .inner = 10'240, .layers = 32, .heads = 32};
+
+/// The size of a name: small, medium, large, xl or 2.7B. Throws `std::invalid_argument` for others.
+inline decoder named_size(std::string_view name) {
+  constexpr std::pair<std::string_view, decoder> all[] = {{"small", size_small},
+                                                          {"medium", size_medium},
+                                                          {"large", size_large},
+                                                          {"xl", size_xl},
+                                                          {"2.7B", size_2_7b}};
+  for (auto const& [each, size] : all) {
+    if (each == name) { return size; }
+  }
+  throw std::invalid_argument("no size is called " + std::string{name} +
+                              ": there are small, medium, large, xl and 2.7B");
+}
 
 /// A model and the tokens of one step: `batch` sequences of `context` tokens.
 struct problem {

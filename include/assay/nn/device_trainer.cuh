@@ -94,7 +94,14 @@ class device_trainer {
     copy_in(weights_.span(), all);
   }
 
-  /// The mean loss of a batch; changes no weight. Waits for the stream, as the next two do.
+  /// The forward pass alone: the logits stay on the device. Waits for the stream, as the next three
+  /// do.
+  void forward(token_batch const& batch) {
+    nvtx_range const range{"nn::forward", category::gpu};
+    enqueue_forward(batch);
+    check(cudaStreamSynchronize(stream_.get()));
+  }
+  /// The mean loss of a batch; changes no weight.
   float loss(token_batch const& batch) {
     nvtx_range const range{"nn::loss", category::gpu};
     enqueue_loss(batch);
@@ -129,13 +136,16 @@ class device_trainer {
   std::span<token> inputs() { return tokens_.span().first(tokens_.size() / 2); }
   std::span<token> targets() { return tokens_.span().last(tokens_.size() / 2); }
 
-  void enqueue_loss(token_batch const& batch) {
+  void enqueue_forward(token_batch const& batch) {
     require_batch(of_, batch);
     copy_in(inputs(), batch.inputs);
     copy_in(targets(), batch.targets);
     run_.begin_step();
     nn::weights<float> const w{of_.model, weights_.span()};
     forward_pass(run_, of_, inputs(), w, activations_);
+  }
+  void enqueue_loss(token_batch const& batch) {
+    enqueue_forward(batch);
     loss_pass(run_, of_, targets(), activations_);
   }
   void enqueue_gradients() {
