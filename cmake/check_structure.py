@@ -23,6 +23,7 @@ LAYERS = [
     {"report"},
     {"page"},
     {"compare"},
+    {"race"},
     {"cli"},
 ]
 # Headers of a high room that stand lower: they know no CUDA and no policy.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A race as JSON and back, to resume it; needs nlohmann_json.
+#pragma once
+
+#include <assay/race/result.hpp>
+#include <assay/report/json_records.hpp>
+#include <assay/report/json_values.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace assay::report {
+namespace detail {
+
+template <class Visitor>
+void members(Visitor& visit, std::pair<std::string, long long>& of) {
+  visit("name", of.first, "value", of.second);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::racer& of) {
+  visit("name", of.name, "constants", of.constants, "out", of.out, "guess", of.guess, "seconds",
+        of.seconds, "ratio", of.ratio, "slower", of.slower, "faster", of.faster, "survived",
+        of.survived, "bounded", of.bounded);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::race_epoch& of) {
+  visit("cells", of.cells, "seconds", of.seconds);
+}
+
+template <class Visitor>
+void members(Visitor& visit, measure::race_result& of) {
+  visit.constant("race_schema_version", measure::race_result::schema_version);
+  visit("title", of.title, "racers", of.racers, "leader", of.leader, "decided", of.decided,
+        "failure", of.failure, "margin", of.margin, "alpha", of.alpha, "cells_saved",
+        of.cells_saved);
+  visit.as_text("seed", of.seed);
+  visit("seconds", of.seconds, "wash_out", of.wash_out, "launches", of.launches, "begun", of.begun,
+        "clock", of.primary, "environment", of.where, "notes", of.notes, "epochs", of.epochs);
+}
+
+}  // namespace detail
+
+/// The text of a race as JSON.
+inline std::string json(measure::race_result const& of) {
+  return detail::json_writer{}.made(of).dump(2, ' ', false, document::error_handler_t::replace) +
+         "\n";
+}
+
+/// Reads the text of `json`. Throws `std::invalid_argument` that names what is wrong with it.
+inline measure::race_result parse_race(std::string_view text) {
+  try {
+    auto const from = document::parse(text);
+    auto const version = from.at("race_schema_version").get<int>();
+    if (version != measure::race_result::schema_version) {
+      throw std::invalid_argument("the race has schema version " + std::to_string(version) +
+                                  ", this program reads 1: use the assay that wrote it");
+    }
+    measure::race_result of;
+    detail::json_reader reader{from, false};
+    members(reader, of);
+    for (auto const& each : of.epochs) {
+      if (each.seconds.size() == of.racers.size()) { continue; }
+      throw std::invalid_argument("not a race of assay: an epoch has " +
+                                  std::to_string(each.seconds.size()) + " times for " +
+                                  std::to_string(of.racers.size()) + " candidates");
+    }
+    return of;
+  } catch (document::exception const& error) {
+    throw std::invalid_argument(std::string{"not a race of assay: "} + error.what());
+  }
+}
+
+}  // namespace assay::report

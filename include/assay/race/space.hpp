@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `space`: parameters with their values, and the points that a constraint allows.
+#pragma once
+
+#include <assay/race/result.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// A parameter and the values that it may take.
+struct parameter {
+  std::string name;
+  std::vector<long long> values;
+};
+
+/// One value of each parameter of a space.
+struct point {
+  measure::constants values;
+
+  /// The value of a parameter. Throws `std::invalid_argument` for a name that the space lacks.
+  long long operator[](std::string_view name) const {
+    for (auto const& [own, value] : values) {
+      if (own == name) { return value; }
+    }
+    throw std::invalid_argument("the space has no parameter \"" + std::string{name} + "\", only " +
+                                label());
+  }
+
+  /// `block=128 items=2`.
+  std::string label() const {
+    std::string text;
+    for (auto const& [name, value] : values) {
+      text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    }
+    return text;
+  }
+};
+
+/// All combinations of the values of some parameters that a constraint allows.
+class space {
+ public:
+  /// Throws `std::invalid_argument` for equal names, and for a parameter without a name or values.
+  space(std::initializer_list<parameter> all) : parameters_(all) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      auto const& each = parameters_[i];
+      if (each.name.empty()) { throw std::invalid_argument("a parameter needs a name"); }
+      if (each.values.empty()) {
+        throw std::invalid_argument("parameter \"" + each.name + "\" needs 1 value or more, not 0");
+      }
+      for (std::size_t k = 0; k < i; ++k) {
+        if (parameters_[k].name != each.name) { continue; }
+        throw std::invalid_argument("two parameters are named \"" + each.name + "\"");
+      }
+    }
+  }
+
+  /// Keeps the points for which `allows` returns true.
+  space& where(std::function<bool(point const&)> allows) {
+    allows_.push_back(std::move(allows));
+    return *this;
+  }
+
+  /// The allowed points; the values of the last parameter change fastest.
+  std::vector<point> points() const {
+    std::vector<point> all{{}};
+    for (auto const& each : parameters_) {
+      std::vector<point> longer;
+      for (auto const& begun : all) {
+        for (auto const value : each.values) {
+          longer.push_back(begun);
+          longer.back().values.emplace_back(each.name, value);
+        }
+      }
+      all = std::move(longer);
+    }
+    for (auto const& allows : allows_) {
+      std::erase_if(all, [&](point const& each) { return !allows(each); });
+    }
+    return all;
+  }
+
+ private:
+  std::vector<parameter> parameters_;
+  std::vector<std::function<bool(point const&)>> allows_;
+};
+
+}  // namespace assay

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The text of a race: its winner, the survivors, the order, and a header with the winner's
+/// constants.
+#pragma once
+
+#include <assay/core/atomic_file.hpp>
+#include <assay/race/result.hpp>
+#include <assay/report/format.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+
+namespace assay::report {
+namespace detail {
+
+/// The outcome in one sentence.
+inline std::string race_sentence(measure::race_result const& of) {
+  if (of.leader < 0) { return "NO WINNER: " + of.failure; }
+  auto const all = std::to_string(of.racers.size());
+  auto const margin = setting_percent(of.margin);
+  auto const survivors = std::ranges::count_if(of.racers, &measure::racer::survived);
+  auto const sure = " (false-alarm rate " + setting_percent(of.alpha) + ")";
+  if (survivors == 1) { return "WINNER: " + of.winner() + " is the best of " + all + sure; }
+  if (of.decided) {
+    return "WINNER: " + of.winner() + ": none of " + all + " is faster by more than " + margin +
+           sure;
+  }
+  auto const open = std::ranges::count_if(
+      of.racers, [](auto const& each) { return each.survived && !each.bounded; });
+  return "UNDECIDED: " + of.winner() + " leads " + all + ", and " + std::to_string(open) +
+         " may be faster by more than " + margin +
+         (of.failure.empty() ? ": resume the race, or allow more time (max_seconds)"
+                             : ": " + of.failure);
+}
+
+/// What became of a candidate.
+inline std::string fate(measure::race_result const& of, std::size_t i) {
+  auto const& each = of.racers[i];
+  if (!each.out.empty()) { return each.out; }
+  if (static_cast<int>(i) == of.leader) { return ""; }
+  auto const epochs = std::to_string(each.slower + each.faster);
+  if (!each.survived) {
+    return "dropped: slower in " + std::to_string(each.slower) + " of " + epochs + " epochs";
+  }
+  return each.bounded ? "not told from the winner" : "may be faster";
+}
+
+inline std::string effort(measure::race_result const& of) {
+  return std::to_string(of.epochs.size()) + " epochs in " + duration(of.seconds) + ", " +
+         percent(of.cells_saved, 0) + " of the timed seconds saved" +
+         (of.where.device.empty() ? of.where.host_cpu.empty() ? "" : ", on " + of.where.host_cpu
+                                  : ", on " + of.where.device);
+}
+
+/// A name as an identifier of C++.
+inline std::string identifier(std::string name) {
+  for (auto& each : name) {
+    if (std::isalnum(static_cast<unsigned char>(each)) == 0) { each = '_'; }
+  }
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ? "_" + name : name;
+}
+
+}  // namespace detail
+
+/// The winner in one sentence, a line for each of at most `lines` candidates in their order, and a
+/// line on the effort.
+inline std::string race_text(measure::race_result const& of, std::size_t lines = 12) {
+  auto out = of.title.empty() ? "" : of.title + "\n";
+  out += wrapped(detail::race_sentence(of) + ".", "", "  ");
+  auto const order = of.order();
+  auto const shown = std::min(lines, order.size());
+  std::size_t widest = 0;
+  for (std::size_t k = 0; k < shown; ++k) {
+    widest = std::max(widest, of.racers[order[k]].name.size());
+  }
+  for (std::size_t k = 0; k < shown; ++k) {
+    auto const& each = of.racers[order[k]];
+    auto line = "  " + each.name + std::string(widest - each.name.size() + 2, ' ');
+    if (std::isfinite(each.seconds)) {
+      auto const time = duration(each.seconds);
+      auto const lag = signed_percent(each.ratio - 1, 2) + " %";
+      line += std::string(time.size() < 9 ? 9 - time.size() : 0, ' ') + time + "  ";
+      if (static_cast<int>(order[k]) != of.leader) {
+        line += std::string(lag.size() < 9 ? 9 - lag.size() : 0, ' ') + lag + "  ";
+      }
+    }
+    line += detail::fate(of, order[k]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (shown < order.size()) { out += "  and " + std::to_string(order.size() - shown) + " more\n"; }
+  for (auto const& each : of.notes) { out += wrapped(each, "  ", "  "); }
+  return out + wrapped(detail::effort(of), "  ", "  ");
+}
+
+/// A header with the winner's name and constants, and with the evidence in its comment.
+inline std::string race_header(measure::race_result of) {
+  for (auto& each : of.racers) {  // a name may end neither a string nor a line of a comment
+    for (auto& letter : each.name) {
+      bool const breaks = letter == '"' || letter == '\\' || (letter >= 0 && letter < ' ');
+      if (breaks) { letter = '_'; }
+    }
+  }
+  auto const& best = of.best();
+  auto out = "// Found by a race of assay on " + of.where.started_at + ".\n" +
+             wrapped(detail::race_sentence(of) + ".", "// ", "// ") +
+             wrapped(detail::effort(of) + ", seed " + std::to_string(of.seed) + ".", "// ", "// ");
+  for (auto const i : of.order()) {
+    auto const& each = of.racers[i];
+    if (each.survived) { out += "//   " + each.name + ": " + duration(each.seconds) + "\n"; }
+  }
+  out += "#pragma once\n\nnamespace tuning {\n\ninline constexpr char const* winner = \"" +
+         best.name + "\";\n";
+  for (auto const& [name, value] : best.constants) {
+    out += "inline constexpr long long " + detail::identifier(name) + " = " +
+           std::to_string(value) + ";\n";
+  }
+  return out + "\n}  // namespace tuning\n";
+}
+
+}  // namespace assay::report
+
+namespace assay {
+
+/// Writes `report::race_header` to a file. Throws `std::runtime_error` for a race without a winner,
+/// and `file_error`.
+inline void write_header(measure::race_result const& of, std::string const& path) {
+  write_atomically(path, report::race_header(of));
+}
+
+}  // namespace assay
+
+namespace assay::measure {
+
+inline std::ostream& operator<<(std::ostream& out, race_result const& of) {
+  return out << report::race_text(of);
+}
+
+}  // namespace assay::measure
