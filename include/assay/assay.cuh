@@ -47,6 +47,7 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/launch_subject.cuh>
+#include <assay/race.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/capped_grid.cuh>
 #include <assay/workload/element_wise.cuh>

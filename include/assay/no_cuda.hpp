@@ -106,6 +106,11 @@
 #include <assay/pool/range_heap.hpp>
 #include <assay/pool/size_class.hpp>
 #include <assay/pool/slab_heap.hpp>
+#include <assay/race.hpp>
+#include <assay/race/result.hpp>
+#include <assay/race/run_race.hpp>
+#include <assay/race/space.hpp>
+#include <assay/race/text.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/dispatch_study.hpp>
 #include <assay/report/escape.hpp>
@@ -120,6 +125,7 @@
 #include <assay/report/words.hpp>
 #include <assay/rig.hpp>
 #include <assay/stats/classify.hpp>
+#include <assay/stats/elimination.hpp>
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>

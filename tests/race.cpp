@@ -1,0 +1,141 @@
+// assay-test-flags: -O1
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-alone: it tells times apart, which others would make as they like
+/// @file
+/// The best of many on the host: known work, wrong results, and a space of parameters.
+
+#include "catch.hpp"
+
+#include <assay/race.hpp>
+#include <assay/race/json.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using test::contains;
+
+namespace {
+
+/// `steps` dependent multiply-adds, which no compiler shortens.
+double chain(long long steps) {
+  double volatile hidden = 0.999999;
+  double const factor = hidden;
+  double x = 1;
+  for (long long i = 0; i < steps; ++i) { x = x * factor + 1e-6; }
+  return x;
+}
+
+auto steps(long long count) {
+  return [count] { return chain(count); };
+}
+
+options brief() {
+  options chosen;
+  chosen.cell_seconds = 1e-4;
+  chosen.warm_up_seconds = 0.01;
+  return chosen;
+}
+
+/// Whether one of five races says so: other work on this machine may disturb some.
+template <class Race, class Says>
+bool in_five(Race const& race_once, Says const& says) {
+  for (int i = 0; i < 5; ++i) {
+    auto const found = race_once();
+    if (says(found)) { return true; }
+    WARN(found);
+  }
+  return false;
+}
+
+/// y = 2 x; the wrong one writes another factor.
+auto doubling(float factor) {
+  return [factor](setup& make) {
+    auto const x = make.random<float>(1000);
+    auto const y = make.output<float>(1000);
+    make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+    return [=] {
+      for (std::size_t i = 0; i < 1000; ++i) { y.data()[i] = factor * x.data()[i]; }
+    };
+  };
+}
+
+}  // namespace
+
+TEST_CASE("the shortest of five chains wins") {
+  CHECK(in_five(
+      [] {
+        return race("a", steps(13'000), "b", steps(12'000), "c", steps(10'000), "d", steps(15'000),
+                    "e", steps(11'500), brief());
+      },
+      [](race_result const& found) {
+        return found.winner() == "c" && found.decided && found.survivors().size() == 1;
+      }));
+}
+
+TEST_CASE("a space is searched, and its winner's constants are in the header") {
+  auto const once = [] {
+    return race(
+        space{{"steps", {4000, 5000, 6000}}, {"times", {1, 2}}}.where(
+            [](point const& at) { return at["steps"] * at["times"] < 12'000; }),
+        [](point const& at) { return steps(at["steps"] * at["times"]); }, brief());
+  };
+  CHECK(in_five(once, [](race_result const& found) {
+    CHECK(found.racers.size() == 5);
+    CHECK_THAT(report::race_header(found), contains("inline constexpr long long steps = "));
+    return found.winner() == "steps=4000 times=1";
+  }));
+}
+
+TEST_CASE("a wrong candidate and one that throws do not win") {
+  auto const found = race(
+      "wrong", doubling(3), "right", doubling(2), "throws",
+      [](setup&) -> std::function<void()> { throw std::runtime_error("no"); }, brief());
+  CHECK(found.winner() == "right");
+  CHECK_THAT(found.racers[0].out, contains("before timing") && contains("expected"));
+  CHECK_THAT(found.racers[2].out, contains("building: no"));
+  CHECK(found.where.host_threads > 0);
+  std::ostringstream out;
+  out << found;
+  CHECK_THAT(out.str(), contains("WINNER: right is the best of 3"));
+}
+
+TEST_CASE("a vector of candidates races, and goes on from JSON") {
+  std::vector all{candidate{"a", steps(13'000)}, candidate{"b", steps(10'000)}};
+  auto chosen = brief();
+  chosen.max_seconds = 1e-9;  // one epoch
+  auto const first = race(all, chosen);
+  CHECK(first.epochs.size() == 1);
+  CHECK_FALSE(first.decided);
+  auto const second = race(all, brief(), report::parse_race(report::json(first)));
+  CHECK(second.epochs.size() >= 6);
+  CHECK(second.epochs[0].seconds == first.epochs[0].seconds);
+  CHECK(second.seconds > first.seconds);
+  CHECK(second.winner() == "b");
+
+  auto elsewhere = first;
+  elsewhere.where.device = "another device";
+  CHECK_THROWS_WITH(race(all, brief(), elsewhere), contains("ran on another device, not on "));
+}
+
+TEST_CASE("what cannot race is refused in one line, before anything is called") {
+  int calls = 0;
+  auto const counted = [&calls] { ++calls; };
+  CHECK_THROWS_WITH(race("a", counted), "a race needs 2 candidates or more, not 1");
+  CHECK_THROWS_WITH(race("a", counted, "a", counted), "two variants are labelled \"a\"");
+  CHECK_THROWS_WITH(race("", counted, "a", counted), "a variant needs a name that is not empty");
+  CHECK_THROWS_WITH(race("a", counted, "b", std::function<void()>{}),
+                    contains("\"b\" is a null callable"));
+  CHECK_THROWS_WITH(race("a", counted, "b", counted, options{.margin = -1}),
+                    contains("margin is positive, not -1"));
+  CHECK_THROWS_WITH(race("a", counted, "b", counted, options{.clock = measure::clock::gpu}),
+                    "host calls have no clock but wall");
+  auto const never = space{{"n", {1, 2}}}.where([](point const&) { return false; });
+  CHECK_THROWS_WITH(race(never, [&](point const&) { return counted; }),
+                    "a race needs 2 candidates or more, not 0");
+  CHECK(calls == 0);
+}
