@@ -65,7 +65,7 @@ TEST_CASE("a race that is not decided, or has no winner, says so") {
   measure::detail::judge(open, measure::detail::replayed(open));
   CHECK_THAT(report::race_text(open), contains("UNDECIDED: ") &&
                                           contains("may be faster by more") &&
-                                          contains("resume the race"));
+                                          contains("resume it with more time"));
   open.failure = "cancelled in epoch 3";
   CHECK_THAT(report::race_text(open), contains(": cancelled in epoch 3."));
   open.epochs.clear();

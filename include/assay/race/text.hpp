@@ -35,7 +35,7 @@ inline std::string race_sentence(measure::race_result const& of) {
       of.racers, [](auto const& each) { return each.survived && !each.bounded; });
   return "UNDECIDED: " + of.winner() + " leads " + all + ", and " + std::to_string(open) +
          " may be faster by more than " + margin +
-         (of.failure.empty() ? ": resume the race, or allow more time (max_seconds)"
+         (of.failure.empty() ? ": resume it with more time (max_seconds) or epochs (max_epochs)"
                              : ": " + of.failure);
 }
 
