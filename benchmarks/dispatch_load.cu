@@ -204,7 +204,7 @@ report::document trial(on::device place, dispatch::costs const& of, std::size_t 
     std::printf("  arrays: %s\n", name);
     std::optional<memory_type> memory;
     if (page_locked) { memory = memory_type::page_locked; }
-    auto const timed = measure::time_calls<random_map>(of, {.sizes = {1 << 8, 1 << 23},
+    auto const timed = measure::time_calls<random_map>(of, {.sizes = {1 << 8, 1 << 22},
                                                             .count = calls,
                                                             .make = make_on(place),
                                                             .seed = 7,
@@ -230,7 +230,7 @@ void measure_all(options const& chosen, report::document& figures) {
   }
   paths.emplace_back(chosen.place);
   auto const of = measure::calibrate<random_map>(
-      paths, {.sizes = {1 << 8, 1 << 23}, .budget_seconds = 5, .make = make_on(chosen.place)});
+      paths, {.sizes = {1 << 8, 1 << 22}, .budget_seconds = 12, .make = make_on(chosen.place)});
   auto const device = std::to_string(chosen.place.id);
   auto const seed = std::to_string(stats::draw_seed());
   figures["seed_of_bursts"] = seed;
