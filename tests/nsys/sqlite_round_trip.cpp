@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,29 @@ TEST_CASE("usual queries work on what is written") {
   CHECK(query("SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION'") ==
         rows{"3.30.1"});
   CHECK(query("PRAGMA integrity_check") == rows{"ok"});
+}
+
+TEST_CASE("what a reader of rows throws reaches its caller, and other errors stay SQLite's") {
+  folder const here;
+  model two;
+  two.kernels.resize(2);
+  write_nsys(two, here / "two.sqlite");
+  export_tables tables{here / "two.sqlite"};
+  int seen = 0;
+  auto const read = [&](std::string const& table) {
+    tables.each_row(table, {"start", "no such column"}, [&](statement& row) {
+      CHECK(row.integer() == 0);
+      CHECK(row.skip_null());
+      if (++seen == 2) { throw std::length_error("enough"); }
+    });
+  };
+  CHECK_THROWS_AS(read("CUPTI_ACTIVITY_KIND_KERNEL"), std::length_error);
+  CHECK(seen == 2);
+  read("no such table");
+  CHECK(seen == 2);
+  auto file = database::open(here / "two.sqlite");
+  auto rows = file.prepare("SELECT assay_row(?, abs(-9223372036854775808))", "a sum");
+  CHECK_THROWS_AS(rows.each_row([] {}), database_error);
 }
 
 TEST_CASE("a trace that cannot be written leaves the old file") {
