@@ -7,6 +7,7 @@
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/overlap.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -80,6 +81,15 @@ TEST_CASE("random sets of time are what a bitmap says") {
     span const part{static_cast<std::int64_t>(random() % 60),
                     static_cast<std::int64_t>(random() % moments)};
     REQUIRE(a.length_within(part) == (a & interval_set{{part}}).length());
+    interval_set const only_part{{part}};
+    std::vector<span> outside;
+    a.each_outside(part, [&](span each) { outside.push_back(each); });
+    REQUIRE(outside == (only_part - a).parts());
+    auto in_order = first;
+    std::ranges::sort(in_order, {}, &span::begin);
+    covered_time covered;
+    for (auto const& each : in_order) { covered.add(each); }
+    REQUIRE(covered.length() == a.length());
     auto const depths = time_at_depth(first);
     std::vector<std::int64_t> expected(1, 0);
     for (auto at = a.extent().begin; at < a.extent().end; ++at) {

@@ -57,6 +57,31 @@ rows ranges(view const& of) { return numbers(of.of().ranges, of.whole().ranges);
 
 }  // namespace
 
+TEST_CASE("operations of several tables come in order of their begin, whatever order rows have") {
+  builder b;
+  for (auto const at : {500, 100, 300}) {
+    b.kernel("kernel", {at, at + 50});
+    b.launch_copy(copy_kind::host_to_device, 1, {at, at + 1}, {at - 20, at});
+  }
+  view const all{b.trace};
+  REQUIRE(all.operations().size() == 6);
+  CHECK(std::ranges::is_sorted(all.operations()));
+}
+
+TEST_CASE("an index of a view is made once, copies of the view share it, a part has its own") {
+  struct kernels {
+    std::size_t count;
+    explicit kernels(view const& of) : count{of.of().kernels.size()} {}
+  };
+  auto const of = two_threads();
+  view const all{of};
+  auto const& made = all.index<kernels>();
+  CHECK(made.count == of.kernels.size());
+  CHECK(&all.index<kernels>() == &made);
+  CHECK(&view{all}.index<kernels>() == &made);
+  CHECK(select(of, {.kernel = "nobody"}).index<kernels>().count == 1);
+}
+
 TEST_CASE("an empty filter leaves everything") {
   auto const trace = everything();
   CHECK(&select(trace, {}).of() == &trace);

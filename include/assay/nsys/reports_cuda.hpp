@@ -7,6 +7,7 @@
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
 
 #include <cstdint>
@@ -33,38 +34,65 @@ void each_memory_operation(model const& of, Visit&& visit) {
   for (auto const& each : of.memsets) { visit(std::string{memset_label}, each); }
 }
 
-/// Adds the times of all rows of one category.
-inline void add_category(grouping<operation_key>& to, model const& of, category what) {
-  auto const of_calls = what == category::os_call || what == category::api_call;
-  std::string_view const label = of_calls                   ? "CUDA_API"
-                                 : what == category::kernel ? "CUDA_KERNEL"
-                                                            : "MEMORY_OPER";
-  auto group = once_per_name(of.strings.size(), [&](string_id name) {
-    auto const text = of.strings[name];
-    return to.group({label, std::string{of_calls ? without_version(text) : text}});
-  });
-  if (of_calls) {
-    for (auto const& each : of.calls) {
-      auto const wanted = (each.layer == api::os) == (what == category::os_call);
-      if (wanted) { to.add(group(each.name), each.when.length()); }
-    }
-  } else if (what == category::kernel) {
-    for (auto const& each : of.kernels) { to.add(group(each.name), each.when.length()); }
-  } else {
-    each_memory_operation(of, [&](std::string const& name, auto const& each) {
-      to.add({label, name}, each.when.length());
+/// The times of calls by name, an index of a view.
+template <category What>
+struct call_times {
+  keyed_statistics<std::string> by_total;
+
+  explicit call_times(view const& rows) {
+    auto const& of = rows.of();
+    grouping<std::string> groups;
+    auto group = once_per_name(of.strings.size(), [&](string_id name) {
+      return groups.group(std::string{without_version(of.strings[name])});
     });
+    for (auto const& each : of.calls) {
+      auto const wanted = (each.layer == api::os) == (What == category::os_call);
+      if (wanted) { groups.add(group(each.name), each.when.length()); }
+    }
+    by_total = groups.by_total();
+  }
+};
+
+/// The times of copies and memsets by label, an index of a view.
+struct memory_operation_times {
+  keyed_statistics<std::string> by_total;
+
+  explicit memory_operation_times(view const& rows) {
+    grouping<std::string> groups;
+    each_memory_operation(rows.of(), [&](std::string const& name, auto const& each) {
+      groups.add(name, each.when.length());
+    });
+    by_total = groups.by_total();
+  }
+};
+
+/// Adds the times of all rows of one category.
+inline void add_category(keyed_statistics<operation_key>& to, view const& rows, category what) {
+  auto const add = [&](std::string_view label, keyed_statistics<std::string> const& times) {
+    for (auto const& [name, each] : times) { to.emplace_back(operation_key{label, name}, each); }
+  };
+  switch (what) {
+    case category::os_call:
+      return add("CUDA_API", rows.index<call_times<category::os_call>>().by_total);
+    case category::api_call:
+      return add("CUDA_API", rows.index<call_times<category::api_call>>().by_total);
+    case category::kernel:
+      return add("CUDA_KERNEL", rows.index<kernel_times>().by_total);
+    case category::memory_operation:
+      return add("MEMORY_OPER", rows.index<memory_operation_times>().by_total);
   }
 }
 
-/// A summary of times of these categories. Several of them have a column that says which.
+/// A summary of times of these categories, which come in the order of their labels. Several of them
+/// have a column that says which.
 inline table time_summary(view const& rows, std::string name, std::string title,
                           std::string const& count, std::initializer_list<category> what,
                           std::string const& last = "Name") {
   auto const columns = (what.size() > 1 ? "Category:t, " : "") + last + ":t";
   table result{std::move(name), std::move(title), time_columns(count, columns)};
-  grouping<operation_key> groups;
-  for (auto const each : what) { add_category(groups, rows.of(), each); }
+  keyed_statistics<operation_key> groups;
+  for (auto const each : what) { add_category(groups, rows, each); }
+  sort_by_total(groups);
   if (what.size() > 1) {
     add_times(result, groups, [](operation_key const& key) { return key; });
   } else {

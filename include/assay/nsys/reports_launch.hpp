@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -66,29 +67,38 @@ inline table cuda_kern_exec_sum(view const& rows) {
                parse_columns(columns)};
 
   auto const& of = rows.of();
-  using key = std::tuple<thread_key, std::int32_t, string_id, string_id>;
-  std::map<key, std::array<std::vector<std::int64_t>, 4>> groups;
+  using launcher = std::tuple<thread_key, std::int32_t, string_id>;
+  std::map<launcher, std::uint32_t> launchers;
+  // By the number of the launcher and by kernel: a map of both takes longer than all else here.
+  std::unordered_map<std::uint64_t, std::array<std::vector<std::int64_t>, 4>> groups;
   detail::each_launch(
       rows, [&](kernel_run const& kernel, api_call const& call, detail::launch_parts const& parts) {
+        auto const next = static_cast<std::uint32_t>(launchers.size());
+        auto const by = launchers.try_emplace({call.thread, kernel.where.device, call.name}, next);
         auto& [total, calls, queued, kernels] =
-            groups[{call.thread, kernel.where.device, call.name, kernel.name}];
+            groups[std::uint64_t{by.first->second} << 32U | kernel.name];
         total.push_back(parts.total);
         calls.push_back(parts.call);
         if (parts.queue) { queued.push_back(*parts.queue); }
         kernels.push_back(parts.kernel);
       });
+  std::vector<launcher> by(launchers.size());
+  for (auto const& [each, number] : launchers) { by[number] = each; }
+  using key = std::tuple<launcher, string_id>;
   std::vector<std::pair<key, std::array<summary_statistics, 4>>> lines;
   for (auto& [group, parts] : groups) {
-    auto& line = lines.emplace_back(group, std::array<summary_statistics, 4>{});
+    auto& line = lines.emplace_back();
+    line.first = {by[group >> 32U], static_cast<string_id>(group)};
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      line.second[i] = summarize(std::move(parts[i]));
+      line.second[i] = summarize_in_place(parts[i]);
     }
   }
-  std::stable_sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) {
-    return a.second[0].total > b.second[0].total;
+  std::sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) {
+    return std::tie(b.second[0].total, a.first) < std::tie(a.second[0].total, b.first);
   });
   for (auto const& [group, parts] : lines) {
-    auto const& [thread, device, call, kernel] = group;
+    auto const& [start, kernel] = group;
+    auto const& [thread, device, call] = start;
     auto const& [t, a, q, k] = parts;
     auto const queued = [&, none = q.count == 0](auto value) {
       return none ? std::nullopt : std::optional{value};

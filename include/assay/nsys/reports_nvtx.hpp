@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -94,7 +95,7 @@ inline table nvtx_sum(view const& rows) {
     if (each.style == range_style::mark) { continue; }
     groups.add(detail::key_of(of, each), each.when.length());
   }
-  add_times(result, groups, [](detail::range_key const& key) {
+  add_times(result, groups.by_total(), [](detail::range_key const& key) {
     return std::tuple{std::get<1>(key), std::get<0>(key)};
   });
   return result;
@@ -113,19 +114,27 @@ inline table nvtx_kern_sum(view const& rows) {
     row_index last = no_row;     ///< the latest of these ranges
     std::vector<std::int64_t> times;
   };
-  std::map<std::pair<detail::range_key, thread_key>, std::map<string_id, launches>> groups;
+  using range_of_thread = std::pair<detail::range_key, thread_key>;
+  std::map<range_of_thread, std::uint32_t> numbers;
+  std::unordered_map<std::uint64_t, launches> groups;  // by the number of the range and by kernel
   for (row_index row = 0; row < of.ranges.size(); ++row) {
     auto const& range = of.ranges[row];
-    std::map<string_id, launches>* group = nullptr;
+    std::optional<std::uint64_t> number;
     rows.visit(range, [&](gpu_operation const& each) {
       if (each.kind != operation_kind::kernel) { return; }
-      if (group == nullptr) { group = &groups[{detail::key_of(of, range), range.thread}]; }
-      auto& kernels = (*group)[of.kernels[each.row].name];
+      if (!number) {
+        auto const next = static_cast<std::uint32_t>(numbers.size());
+        auto const key = range_of_thread{detail::key_of(of, range), range.thread};
+        number = std::uint64_t{numbers.try_emplace(key, next).first->second} << 32U;
+      }
+      auto& kernels = groups[*number | of.kernels[each.row].name];
       kernels.instances += kernels.last == row ? 0 : 1;
       kernels.last = row;
       kernels.times.push_back(each.when.length());
     });
   }
+  std::vector<range_of_thread const*> keys(numbers.size());
+  for (auto const& [key, number] : numbers) { keys[number] = &key; }
   struct line {
     detail::range_key range;
     thread_key thread;
@@ -134,11 +143,10 @@ inline table nvtx_kern_sum(view const& rows) {
     summary_statistics kernels;
   };
   std::vector<line> lines;
-  for (auto& [key, group] : groups) {
-    for (auto& [name, kernels] : group) {
-      lines.push_back({key.first, key.second, of.strings[name], kernels.instances,
-                       summarize(std::move(kernels.times))});
-    }
+  for (auto& [group, kernels] : groups) {
+    auto const& [range, thread] = *keys[group >> 32U];
+    lines.push_back({range, thread, of.strings[static_cast<string_id>(group)], kernels.instances,
+                     summarize_in_place(kernels.times)});
   }
   std::sort(lines.begin(), lines.end(), [](line const& a, line const& b) {
     if (a.kernels.total != b.kernels.total) { return a.kernels.total > b.kernels.total; }

@@ -139,24 +139,34 @@ inline table launch_sum(view const& rows) {
                              "Delay Avg (ns):1, Delay Med (ns):1, Delay Min (ns), Delay Max (ns), "
                              "Queue Avg:1, Queue Max, Shorter than Call (%):1")};
   auto const& of = rows.of();
-  std::map<stream_key, std::vector<std::pair<row_index, span>>> streams;  // by launching call
-  for (auto const& each : of.kernels) {
+  struct launched {
+    row_index call;
+    row_index kernel;
+  };
+  std::map<stream_key, std::vector<launched>> streams;
+  for (row_index row = 0; row < of.kernels.size(); ++row) {
+    auto const& each = of.kernels[row];
     auto const call = rows.calls().find(each.where);
-    if (call != no_row) { streams[stream_of(each.where)].emplace_back(call, each.when); }
+    if (call != no_row) { streams[stream_of(each.where)].push_back({call, row}); }
   }
   for (auto& [stream, all] : streams) {
-    std::stable_sort(all.begin(), all.end(),
-                     [](auto const& a, auto const& b) { return a.first < b.first; });
+    auto const before = [](auto const& a, auto const& b) { return a.call < b.call; };
+    if (!std::is_sorted(all.begin(), all.end(), before)) {
+      std::stable_sort(all.begin(), all.end(), before);
+    }
     std::vector<std::int64_t> calls, delays;
     std::vector<span> queued;
+    calls.reserve(all.size());
+    delays.reserve(all.size());
+    queued.reserve(all.size());
     std::int64_t shorter = 0;
     for (auto at = all.begin(); at != all.end();) {
-      auto const& call = of.calls[at->first].when;
-      auto when = at->second;
+      auto const& call = of.calls[at->call].when;
+      auto when = of.kernels[at->kernel].when;
       std::int64_t ran = 0;
-      for (auto const first = at->first; at != all.end() && at->first == first; ++at) {
-        when = around(when, at->second);
-        ran += at->second.length();
+      for (auto const first = at->call; at != all.end() && at->call == first; ++at) {
+        when = around(when, of.kernels[at->kernel].when);
+        ran += of.kernels[at->kernel].when.length();
       }
       calls.push_back(call.length());
       delays.push_back(when.begin - call.end);

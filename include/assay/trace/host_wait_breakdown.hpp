@@ -19,6 +19,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -43,56 +44,29 @@ inline constexpr std::string_view on_its_way = "on its way to the device";
 
 namespace detail {
 
-/// A time of a host thread with a name: a call, or waiting for a lock.
+/// A time of a host thread: a call, or waiting for a lock.
 struct host_piece {
   span when;
-  breakdown_entry* entry = nullptr;
+  std::uint32_t name = 0;  ///< in `host_pieces::names`
 };
-
-using host_pieces = std::map<thread_key, std::vector<host_piece>>;
-
-/// Adds to each thread in `to` the calls and locks of that thread, and makes their entries in
-/// `sums`.
-inline void add_pieces(host_pieces& to, time_breakdown& sums, model const& of) {
-  glob const allocations{allocating_calls};
-  glob const locks{lock_calls};
-  glob const ranges_of_locks{lock_ranges, glob_scope::whole};
-  auto kind_of = once_per_name(of.strings.size(), [&](string_id name) {
-    auto const text = of.strings[name];
-    if (allocations.matches(text)) { return entry_kind::allocation; }
-    return text.find(waiting_calls) == text.npos ? entry_kind::call : entry_kind::waiting;
-  });
-  auto entry_of = once_per_name(of.strings.size(), [&](string_id name) {
-    return &sums[{kind_of(name), std::string{plain_name(of.strings[name])}}];
-  });
-  auto lock_of = once_per_name(of.strings.size(), [&](string_id name) {
-    return locks.matches(of.strings[name])
-               ? &sums[{entry_kind::lock, std::string{of.strings[name]}}]
-               : nullptr;
-  });
-  auto const add = [&](thread_key thread, span when, breakdown_entry* entry) {
-    auto const known = to.find(thread);
-    if (entry != nullptr && known != to.end()) { known->second.push_back({when, entry}); }
-  };
-  for (auto const& each : of.calls) {
-    add(each.thread, each.when, each.layer == api::os ? lock_of(each.name) : entry_of(each.name));
-  }
-  for (auto const& each : of.ranges) {
-    if (!on_one_thread(each) || !ranges_of_locks.matches(of.strings[each.name])) { continue; }
-    add(each.thread, each.when, &sums[{entry_kind::lock, std::string{of.strings[each.name]}}]);
-  }
-}
 
 /// Gives each moment to the innermost piece around it. The result is in order and does not overlap.
 inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
-  std::sort(pieces.begin(), pieces.end(), [](host_piece const& a, host_piece const& b) {
+  auto const overlap = [](host_piece const& a, host_piece const& b) {
+    return a.when.end > b.when.begin || a.when.end <= a.when.begin;
+  };
+  if (std::adjacent_find(pieces.begin(), pieces.end(), overlap) == pieces.end()) { return pieces; }
+  auto const before = [](host_piece const& a, host_piece const& b) {
     return std::tuple{a.when.begin, b.when.end} < std::tuple{b.when.begin, a.when.end};
-  });
+  };
+  if (!std::is_sorted(pieces.begin(), pieces.end(), before)) {
+    std::sort(pieces.begin(), pieces.end(), before);
+  }
   std::vector<host_piece> open, result;
   auto at = std::numeric_limits<std::int64_t>::min();
   auto const pass = [&](std::int64_t until) {
     if (until <= at) { return; }
-    if (!open.empty()) { result.push_back({{at, until}, open.back().entry}); }
+    if (!open.empty()) { result.push_back({{at, until}, open.back().name}); }
     at = until;
   };
   auto const close = [&](std::int64_t until) {
@@ -110,7 +84,82 @@ inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
   return result;
 }
 
-/// Calls `take(entry, ns)` for each piece within `where`, and `rest(span)` for each time without a
+/// The calls and locks of the threads that call CUDA, an index of a view.
+class host_pieces {
+ public:
+  struct thread {
+    std::vector<host_piece> pieces;     ///< innermost ones: in order, and they do not overlap
+    std::vector<breakdown_entry> sums;  ///< by name: counts and plain sums of all pieces
+  };
+
+  explicit host_pieces(view const& rows) {
+    auto const& of = rows.of();
+    for (auto const& each : of.calls) {
+      if (each.layer != api::os) { threads_[each.thread]; }
+    }
+    add_calls(of);
+    add_locks(of);
+    for (auto& [key, each] : threads_) {
+      each.sums.resize(names_.size());
+      for (auto const& piece : each.pieces) {
+        each.sums[piece.name] += {0, static_cast<double>(piece.when.length()), 1, 0};
+      }
+      each.pieces = innermost(std::move(each.pieces));
+    }
+  }
+
+  std::map<thread_key, thread> const& threads() const noexcept { return threads_; }
+  std::vector<breakdown_key> const& names() const noexcept { return names_; }
+
+ private:
+  static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint32_t name(entry_kind kind, std::string_view text) {
+    auto const next = static_cast<std::uint32_t>(names_.size());
+    auto const [at, added] = numbers_.try_emplace(breakdown_key{kind, std::string{text}}, next);
+    if (added) { names_.push_back(at->first); }
+    return at->second;
+  }
+  void add(thread_key key, span when, std::uint32_t name) {
+    auto const known = threads_.find(key);
+    if (name != no_name && known != threads_.end()) {
+      known->second.pieces.push_back({when, name});
+    }
+  }
+  void add_calls(model const& of) {
+    glob const allocations{allocating_calls};
+    glob const locks{lock_calls};
+    auto const kind_of = [&](std::string_view text) {
+      if (allocations.matches(text)) { return entry_kind::allocation; }
+      return text.find(waiting_calls) == text.npos ? entry_kind::call : entry_kind::waiting;
+    };
+    auto of_cuda = once_per_name(of.strings.size(), [&](string_id id) {
+      return name(kind_of(of.strings[id]), plain_name(of.strings[id]));
+    });
+    auto of_system = once_per_name(of.strings.size(), [&](string_id id) {
+      auto const text = of.strings[id];
+      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
+    });
+    for (auto const& each : of.calls) {
+      add(each.thread, each.when,
+          each.layer == api::os ? of_system(each.name) : of_cuda(each.name));
+    }
+  }
+  void add_locks(model const& of) {
+    glob const locks{lock_ranges, glob_scope::whole};
+    for (auto const& each : of.ranges) {
+      auto const text = of.strings[each.name];
+      if (!on_one_thread(each) || !locks.matches(text)) { continue; }
+      add(each.thread, each.when, name(entry_kind::lock, text));
+    }
+  }
+
+  std::map<thread_key, thread> threads_;
+  std::map<breakdown_key, std::uint32_t> numbers_;
+  std::vector<breakdown_key> names_;
+};
+
+/// Calls `take(name, ns)` for each piece within `where`, and `rest(span)` for each time without a
 /// piece. The pieces must not overlap.
 template <class Take, class Rest>
 void split_up(std::vector<host_piece> const& pieces, span where, Take&& take, Rest&& rest) {
@@ -121,7 +170,7 @@ void split_up(std::vector<host_piece> const& pieces, span where, Take&& take, Re
   for (; at != pieces.end() && at->when.begin < where.end; ++at) {
     span const common{std::max(at->when.begin, where.begin), std::min(at->when.end, where.end)};
     if (common.begin >= common.end) { continue; }
-    take(*at->entry, common.length());
+    take(at->name, common.length());
     if (from < common.begin) { rest(span{from, common.begin}); }
     from = common.end;
   }
@@ -137,32 +186,28 @@ void split_up(std::vector<host_piece> const& pieces, span where, Take&& take, Re
 /// as a lock. O(n log n).
 inline time_breakdown host_time_breakdown(view const& rows) {
   auto const& of = rows.of();
-  detail::host_pieces threads;
+  auto const& host = rows.index<detail::host_pieces>();
+  std::set<thread_key> launching;
   for (auto const& each : rows.operations()) {
-    if (each.call != no_row) { threads[of.calls[each.call].thread]; }
+    if (each.call != no_row) { launching.insert(of.calls[each.call].thread); }
   }
-  if (threads.empty()) {
-    for (auto const& each : of.calls) {
-      if (each.layer != api::os) { threads[each.thread]; }
-    }
-  }
-  time_breakdown result;
-  detail::add_pieces(threads, result, of);
-  if (threads.empty()) { return result; }
-  auto const extent = run_extent(rows);
+  std::vector<breakdown_entry> sums(host.names().size());
   double own = 0;
-  for (auto& [thread, pieces] : threads) {
-    for (auto const& each : pieces) {
-      each.entry->total += static_cast<double>(each.when.length());
-      each.entry->count += 1;
-    }
+  double threads = 0;
+  for (auto const& [key, thread] : host.threads()) {
+    if (!launching.empty() && !launching.contains(key)) { continue; }
+    threads += 1;
+    for (std::size_t i = 0; i < sums.size(); ++i) { sums[i] += thread.sums[i]; }
     detail::split_up(
-        detail::innermost(std::move(pieces)), extent,
-        [](breakdown_entry& entry, std::int64_t ns) { entry.ns += static_cast<double>(ns); },
+        thread.pieces, run_extent(rows),
+        [&](std::uint32_t name, std::int64_t ns) { sums[name].ns += static_cast<double>(ns); },
         [&](span code) { own += static_cast<double>(code.length()); });
   }
+  time_breakdown result;
+  if (threads == 0) { return result; }
+  for (std::size_t i = 0; i < sums.size(); ++i) { result[host.names()[i]] = sums[i]; }
   result[{entry_kind::host_code, std::string{between_calls}}].ns = own;
-  for (auto& [key, sum] : result) { sum.ns /= static_cast<double>(threads.size()); }
+  for (auto& [key, sum] : result) { sum.ns /= threads; }
   return result;
 }
 
@@ -170,9 +215,10 @@ namespace detail {
 
 /// A time in which all devices were idle since the host launched late.
 struct host_wait {
-  interval_set when;        ///< without what the tracing itself took of it
+  span when;                ///< with what the tracing itself took of it
   row_index call = no_row;  ///< a call of the thread that devices waited for
   bool asks = true;         ///< `call` launched the next operation
+  bool between = false;     ///< operations came before and after: the tracer has its own part
 };
 
 /// All waits: before the first operation, between operations, and after the last operation. The
@@ -185,18 +231,13 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
   auto reach = extent.begin;
   if (!all.empty()) {
     auto const& first = all.front();
-    waits.push_back({interval_set{{{extent.begin, first.when.begin}}}, first.call});
+    waits.push_back({{extent.begin, first.when.begin}, first.call});
     for (auto const& each : all) { reach = std::max(reach, each.when.end); }
   }
-  auto const overheads = overheads_of(rows.whole());
   each_gap(rows, gap_scope::all_devices, [&](idle_gap const& gap) {
-    if (gap.cause != idle_cause::host_bound) { return; }
-    interval_set when{{gap.when}};
-    auto const at = overheads.find(of.calls[gap.call].thread);
-    if (at != overheads.end()) { when = when - at->second; }
-    waits.push_back({std::move(when), gap.call});
+    if (gap.cause == idle_cause::host_bound) { waits.push_back({gap.when, gap.call, true, true}); }
   });
-  host_wait last{interval_set{{{reach, extent.end}}}, no_row, false};
+  host_wait last{{reach, extent.end}, no_row, false};
   for (row_index row = 0; row < of.calls.size(); ++row) {
     auto const& each = of.calls[row];
     if (each.layer == api::os) { continue; }
@@ -206,21 +247,21 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
   return waits;
 }
 
-/// The times in which at least one thread waited for a lock, each with the entry of one such lock.
-/// The pieces of a thread must not overlap, and `sums` has their entries.
-inline std::vector<host_piece> waits_for_locks(host_pieces const& threads,
-                                               time_breakdown const& sums) {
-  std::vector<breakdown_entry const*> locks;
-  for (auto const& [key, sum] : sums) {
-    if (key.first == entry_kind::lock) { locks.push_back(&sum); }
-  }
+/// The times in which at least one of these threads waited for a lock, each with the name of one
+/// such lock.
+inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
+                                               std::set<thread_key> const& threads) {
   std::vector<host_piece> waits;
-  if (locks.empty()) { return waits; }
-  for (auto const& [thread, pieces] : threads) {
-    std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(waits),
-                 [&](host_piece const& each) {
-                   return std::find(locks.begin(), locks.end(), each.entry) != locks.end();
-                 });
+  auto const is_lock = [&](std::uint32_t name) {
+    return host.names()[name].first == entry_kind::lock;
+  };
+  if (std::ranges::none_of(host.names(),
+                           [](auto const& each) { return each.first == entry_kind::lock; })) {
+    return waits;
+  }
+  for (auto const& key : threads) {
+    std::ranges::copy_if(host.threads().at(key).pieces, std::back_inserter(waits), is_lock,
+                         &host_piece::name);
   }
   return innermost(std::move(waits));
 }
@@ -237,37 +278,49 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& threads,
 inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
-  time_breakdown result;
-  detail::host_pieces threads;
+  auto const& host = rows.index<detail::host_pieces>();
+  std::set<thread_key> threads;
   for (auto const& each : waits) {
-    if (each.call != no_row) { threads[of.calls[each.call].thread]; }
+    if (each.call != no_row) { threads.insert(of.calls[each.call].thread); }
   }
-  detail::add_pieces(threads, result, of);
-  for (auto& [thread, pieces] : threads) { pieces = detail::innermost(std::move(pieces)); }
-  auto* const own = &result[{entry_kind::host_code, std::string{between_calls}}];
-  auto* const way = &result[{entry_kind::call, std::string{on_its_way}}];
-  auto const locks = detail::waits_for_locks(threads, result);
-  std::map<breakdown_entry*, std::int64_t> parts;  // of one wait
-  auto const take = [&](breakdown_entry& entry, std::int64_t ns) { parts[&entry] += ns; };
+  auto const locks = detail::waits_for_locks(host, threads);
+  time_breakdown result;
+  std::vector<breakdown_entry*> entries;
+  for (auto const& each : host.names()) { entries.push_back(&result[each]); }
+  auto const own = static_cast<std::uint32_t>(entries.size());
+  entries.push_back(&result[{entry_kind::host_code, std::string{between_calls}}]);
+  auto const way = own + 1;
+  entries.push_back(&result[{entry_kind::call, std::string{on_its_way}}]);
+  std::vector<std::pair<std::uint32_t, std::int64_t>> parts;  // of one wait: a few
+  auto const take = [&](std::uint32_t name, std::int64_t ns) {
+    auto const known =
+        std::ranges::find(parts, name, &std::pair<std::uint32_t, std::int64_t>::first);
+    known == parts.end() ? (void)parts.emplace_back(name, ns) : (void)(known->second += ns);
+  };
+  auto const overheads = detail::overheads_of(rows.whole());
+  interval_set const nothing;
   for (auto const& each : waits) {
     parts.clear();
-    for (auto const& part : each.when.parts()) {
-      if (each.call == no_row) {
-        parts[own] += part.length();
-        continue;
-      }
+    if (each.call == no_row) {
+      if (each.when.begin < each.when.end) { take(own, each.when.length()); }
+    } else {
       auto const& call = of.calls[each.call];
-      auto const asked = each.asks ? call.when.end : part.end;
-      detail::split_up(locks, part, take, [&](span free) {
-        auto const until = std::clamp(asked, free.begin, free.end);
-        detail::split_up(threads.at(call.thread), {free.begin, until}, take,
-                         [&](span code) { parts[own] += code.length(); });
-        parts[way] += free.end - until;
+      auto const& pieces = host.threads().at(call.thread).pieces;
+      auto const traced = overheads.find(call.thread);
+      auto const& by_tracer = each.between && traced != overheads.end() ? traced->second : nothing;
+      by_tracer.each_outside(each.when, [&](span part) {
+        auto const asked = each.asks ? call.when.end : part.end;
+        detail::split_up(locks, part, take, [&](span free) {
+          auto const until = std::clamp(asked, free.begin, free.end);
+          detail::split_up(pieces, {free.begin, until}, take,
+                           [&](span code) { take(own, code.length()); });
+          take(way, free.end - until);
+        });
       });
     }
-    for (auto const& [entry, ns] : parts) {
-      entry->ns += static_cast<double>(ns);
-      entry->count += ns > 0 ? 1 : 0;
+    for (auto const& [name, ns] : parts) {
+      entries[name]->ns += static_cast<double>(ns);
+      entries[name]->count += ns > 0 ? 1 : 0;
     }
   }
   for (auto& [key, sum] : result) { sum.total = sum.ns; }

@@ -162,7 +162,7 @@ struct device_time {
 /// Busy and idle time of each device that did anything, by its number.
 inline std::vector<device_time> device_times(view const& rows) {
   struct sets {
-    std::vector<span> kernels, memory;
+    covered_time kernels, memory, any;
     device_time time;
   };
   std::map<std::int32_t, sets> devices;
@@ -170,7 +170,8 @@ inline std::vector<device_time> device_times(view const& rows) {
     auto const device = place_of(rows.of(), each).device;
     auto const [at, first] = devices.try_emplace(device);
     auto& of = at->second;
-    (is_memory(each.kind) ? of.memory : of.kernels).push_back(each.when);
+    (is_memory(each.kind) ? of.memory : of.kernels).add(each.when);
+    of.any.add(each.when);
     of.time.device = device;
     of.time.extent = first ? each.when : around(of.time.extent, each.when);
   }
@@ -178,11 +179,9 @@ inline std::vector<device_time> device_times(view const& rows) {
            [&](idle_gap const& gap) { add_gap(devices[gap.stream.device].time.idle_ns, gap); });
   std::vector<device_time> result;
   for (auto& [device, of] : devices) {
-    interval_set const kernels{std::move(of.kernels)};
-    interval_set const memory{std::move(of.memory)};
-    of.time.kernels_ns = kernels.length();
-    of.time.memory_ns = memory.length();
-    of.time.busy_ns = (kernels | memory).length();
+    of.time.kernels_ns = of.kernels.length();
+    of.time.memory_ns = of.memory.length();
+    of.time.busy_ns = of.any.length();
     result.push_back(of.time);
   }
   return result;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,17 @@ class interval_set {
     return sum;
   }
 
+  /// Calls `use(part)` for each part of `where` that is not in the set. Takes O(log n) plus the
+  /// number of parts of the set that overlap `where`.
+  template <class Use>
+  void each_outside(span where, Use&& use) const {
+    for (auto at = first_after(where.begin); at != parts_.end() && at->begin < where.end; ++at) {
+      if (where.begin < at->begin) { use(span{where.begin, at->begin}); }
+      where.begin = at->end;
+    }
+    if (where.begin < where.end) { use(where); }
+  }
+
   /// The moments in both sets.
   friend interval_set operator&(interval_set const& a, interval_set const& b) {
     interval_set both;
@@ -111,24 +124,53 @@ class interval_set {
   std::vector<span> parts_;
 };
 
-/// Element `k` is the time in which exactly `k` intervals are open; element 0 is the gaps between
-/// the first and the last interval. The sum is the extent of all intervals. O(n log n).
-inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
-  std::vector<std::pair<std::int64_t, int>> steps;
-  steps.reserve(2 * all.size());
-  for (auto const& each : all) {
-    if (each.end <= each.begin) { continue; }
-    steps.emplace_back(each.begin, +1);
-    steps.emplace_back(each.end, -1);
+/// The length of a union of intervals that come in order of their begin.
+class covered_time {
+ public:
+  void add(span when) noexcept {
+    auto const from = std::max(when.begin, reached_);
+    if (when.end <= from) { return; }
+    length_ += when.end - from;
+    reached_ = when.end;
   }
-  std::sort(steps.begin(), steps.end());
+  std::int64_t length() const noexcept { return length_; }
+
+ private:
+  std::int64_t reached_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t length_ = 0;
+};
+
+/// Element `k` is the time in which exactly `k` intervals are open; element 0 is the gaps between
+/// the first and the last interval. The sum is the extent of all intervals. O(n log n), O(n) where
+/// both begins and ends come sorted.
+inline std::vector<std::int64_t> time_at_depth(std::vector<span> const& all) {
+  auto const before = [](span const& a, span const& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(all.begin(), all.end(), before)) {
+    auto sorted = all;
+    std::sort(sorted.begin(), sorted.end(), before);
+    return time_at_depth(sorted);
+  }
+  std::vector<std::int64_t> ends;
+  ends.reserve(all.size());
+  for (auto const& each : all) {
+    if (each.end > each.begin) { ends.push_back(each.end); }
+  }
+  if (!std::is_sorted(ends.begin(), ends.end())) { std::sort(ends.begin(), ends.end()); }
   std::vector<std::int64_t> result(1, 0);
   std::size_t depth = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (i > 0) { result[depth] += steps[i].first - steps[i - 1].first; }
-    depth = steps[i].second > 0 ? depth + 1 : depth - 1;
-    if (depth >= result.size()) { result.resize(depth + 1, 0); }
+  std::optional<std::int64_t> at;
+  auto const pass = [&](std::int64_t until) {
+    result[depth] += until - at.value_or(until);
+    at = until;
+  };
+  auto end = ends.begin();
+  for (auto const& each : all) {
+    if (each.end <= each.begin) { continue; }
+    for (; *end <= each.begin; ++end, --depth) { pass(*end); }
+    pass(each.begin);
+    if (++depth >= result.size()) { result.push_back(0); }
   }
+  for (; end != ends.end(); ++end, --depth) { pass(*end); }
   return result;
 }
 

@@ -134,23 +134,28 @@ inline device_overlap overlap_of(std::int32_t device, device_intervals& of) {
   return use;
 }
 
-}  // namespace detail
+/// The overlap on each device, an index of a view.
+struct overlap_of_devices {
+  std::vector<device_overlap> all;
+  explicit overlap_of_devices(view const& rows);
+};
 
-/// The overlap on each device that ran a kernel or a copy, by the device's number. O(n log n).
-inline std::vector<device_overlap> overlap(view const& rows) {
+inline overlap_of_devices::overlap_of_devices(view const& rows) {
   auto const& of = rows.of();
   glob const communication{communication_kernels};
   std::map<std::int32_t, detail::device_intervals> devices;
   auto is_communication = once_per_name(
       of.strings.size(), [&](string_id name) { return communication.matches(of.strings[name]); });
-  for (auto const& each : of.kernels) {
-    auto& on = devices[each.where.device];
+  for (auto const& each : rows.operations()) {  // in order: no set has to sort
+    if (is_memory(each.kind)) { continue; }
+    auto& on = devices[place_of(of, each).device];
+    if (each.kind == operation_kind::graph) {
+      on.graphs.push_back(each.when);
+      continue;
+    }
     on.kernels.push_back(each.when);
-    (is_communication(each.name) ? on.communication : on.compute).push_back(each.when);
-  }
-  for (auto const& each : rows.operations()) {
-    if (each.kind != operation_kind::graph) { continue; }
-    devices[place_of(of, each).device].graphs.push_back(each.when);
+    auto const communicates = is_communication(of.kernels[each.row].name);
+    (communicates ? on.communication : on.compute).push_back(each.when);
   }
   for (auto const& each : of.copies) {
     auto& on = devices[each.where.device];
@@ -160,11 +165,14 @@ inline std::vector<device_overlap> overlap(view const& rows) {
     on.sums[direction].bytes += each.bytes;
     if (each.kind == copy_kind::peer_to_peer) { on.communication.push_back(each.when); }
   }
-  std::vector<device_overlap> result;
-  for (auto& [device, intervals] : devices) {
-    result.push_back(detail::overlap_of(device, intervals));
-  }
-  return result;
+  for (auto& [device, intervals] : devices) { all.push_back(overlap_of(device, intervals)); }
+}
+
+}  // namespace detail
+
+/// The overlap on each device that ran a kernel or a copy, by the device's number. O(n log n).
+inline std::vector<device_overlap> overlap(view const& rows) {
+  return rows.index<detail::overlap_of_devices>().all;
 }
 
 }  // namespace assay::trace

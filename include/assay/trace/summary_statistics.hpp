@@ -39,14 +39,19 @@ constexpr std::int64_t saturated_sum(std::int64_t a, std::int64_t b) noexcept {
   return a + b;
 }
 
-/// The statistics of `values`. O(n).
-inline summary_statistics summarize(std::vector<std::int64_t> values) {
+/// The statistics of `values`, which come out in another order. O(n).
+inline summary_statistics summarize_in_place(std::vector<std::int64_t>& values) {
   summary_statistics result;
   auto const first = values.begin();
   auto const last = values.end();
   result.count = last - first;
   if (result.count == 0) { return result; }
-  for (auto const each : values) { result.total = saturated_sum(result.total, each); }
+  result.min = result.max = values.front();
+  for (auto const each : values) {
+    result.total = saturated_sum(result.total, each);
+    result.min = std::min(result.min, each);
+    result.max = std::max(result.max, each);
+  }
   result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
   auto const middle = first + result.count / 2;
   std::nth_element(first, middle, last);
@@ -55,9 +60,6 @@ inline summary_statistics summarize(std::vector<std::int64_t> values) {
     auto const below = *std::max_element(first, middle);
     result.median = (result.median + static_cast<double>(below)) / 2;
   }
-  auto const [low, high] = std::minmax_element(first, last);
-  result.min = *low;
-  result.max = *high;
   double squares = 0;  // about the mean, since the sum of plain squares cancels
   for (auto const each : values) {
     auto const off = static_cast<double>(each) - result.mean;
@@ -67,6 +69,22 @@ inline summary_statistics summarize(std::vector<std::int64_t> values) {
     result.deviation = std::sqrt(squares / static_cast<double>(result.count - 1));
   }
   return result;
+}
+
+/// The statistics of `values`. O(n).
+inline summary_statistics summarize(std::vector<std::int64_t> values) {
+  return summarize_in_place(values);
+}
+
+/// Statistics under keys.
+template <class Key>
+using keyed_statistics = std::vector<std::pair<Key, summary_statistics>>;
+
+/// Sorts by falling total; what has equal totals keeps its order.
+template <class Key>
+void sort_by_total(keyed_statistics<Key>& all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](auto const& a, auto const& b) { return a.second.total > b.second.total; });
 }
 
 /// Values gathered under keys.
@@ -84,13 +102,12 @@ class grouping {
   void add(Key const& key, std::int64_t value) { add(group(key), value); }
 
   /// The groups by falling total; groups of equal total by key.
-  std::vector<std::pair<Key, summary_statistics>> by_total() const {
-    std::vector<std::pair<Key, summary_statistics>> result;
+  keyed_statistics<Key> by_total() {
+    keyed_statistics<Key> result;
     for (auto const& [key, number] : numbers_) {
-      result.emplace_back(key, summarize(values_[number]));
+      result.emplace_back(key, summarize_in_place(values_[number]));
     }
-    std::stable_sort(result.begin(), result.end(),
-                     [](auto const& a, auto const& b) { return a.second.total > b.second.total; });
+    sort_by_total(result);
     return result;
   }
 
@@ -101,7 +118,7 @@ class grouping {
 
 /// The sum of the totals of groups.
 template <class Key>
-std::int64_t total_of(std::vector<std::pair<Key, summary_statistics>> const& groups) {
+std::int64_t total_of(keyed_statistics<Key> const& groups) {
   std::int64_t sum = 0;
   for (auto const& [key, each] : groups) { sum = saturated_sum(sum, each.total); }
   return sum;
@@ -119,8 +136,7 @@ inline std::vector<column> time_columns(std::string const& count, std::string co
 
 /// Adds a row for each group; `last_cells(key)` gives the tuple of its last cells.
 template <class Key, class LastCells>
-void add_times(table& to, grouping<Key> const& groups, LastCells&& last_cells) {
-  auto const rows = groups.by_total();
+void add_times(table& to, keyed_statistics<Key> const& rows, LastCells&& last_cells) {
   auto const sum = total_of(rows);
   for (auto const& [key, each] : rows) {
     std::apply(

@@ -13,7 +13,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <queue>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,51 +71,58 @@ inline constexpr std::string_view after_last_work = "after the last device work"
 
 /// The extent of all CUDA calls and operations of devices: the time that breakdowns split up.
 inline span run_extent(view const& rows) {
-  span all;
-  bool any = false;
-  auto const widen = [&](span when) {
-    all = any ? around(all, when) : when;
-    any = true;
+  struct extent {
+    span all;
+    bool any = false;
+    explicit extent(view const& of) {
+      for (auto const& each : of.operations()) { widen(each.when); }
+      for (auto const& each : of.of().calls) {
+        if (each.layer != api::os) { widen(each.when); }
+      }
+    }
+    void widen(span when) {
+      all = any ? around(all, when) : when;
+      any = true;
+    }
   };
-  for (auto const& each : rows.operations()) { widen(each.when); }
-  for (auto const& each : rows.of().calls) {
-    if (each.layer != api::os) { widen(each.when); }
-  }
-  return all;
+  return rows.index<extent>().all;
 }
 
 namespace detail {
 
 /// The time of each operation, each moment shared evenly by the operations that run in it. Kernels
-/// come first: copies and memsets have only the moments in which no kernel runs.
+/// come first: copies and memsets have only the moments in which no kernel runs. `all` is in order
+/// of begin.
 inline std::vector<double> even_shares(std::vector<gpu_operation> const& all) {
-  struct step {
-    std::int64_t at;
-    int change;
-    std::size_t which;
-  };
-  std::vector<step> steps;
-  steps.reserve(2 * all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].when.end <= all[i].when.begin) { continue; }
-    steps.push_back({all[i].when.begin, +1, i});
-    steps.push_back({all[i].when.end, -1, i});
-  }
-  std::sort(steps.begin(), steps.end(), [](step const& a, step const& b) { return a.at < b.at; });
+  using end = std::pair<std::int64_t, std::size_t>;                    // of which operation
+  std::priority_queue<end, std::vector<end>, std::greater<>> running;  // the first to end on top
   std::vector<double> shares(all.size(), 0);
   std::array<std::int64_t, 2> open{};  // kernels, all else
   std::array<double, 2> gained{};      // by one that is open since the first moment
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto const& [at, change, which] = steps[i];
-    if (i > 0) {
-      auto const passed = static_cast<double>(at - steps[i - 1].at);
-      auto const turn = open[0] > 0 ? 0U : 1U;
-      if (open[turn] > 0) { gained[turn] += passed / static_cast<double>(open[turn]); }
+  std::int64_t at = 0;
+  auto const step = [&](std::int64_t until, std::size_t which, int change) {
+    auto const turn = open[0] > 0 ? 0U : 1U;
+    if (open[turn] > 0) {
+      gained[turn] += static_cast<double>(until - at) / static_cast<double>(open[turn]);
     }
+    at = until;
     auto const side = is_memory(all[which].kind) ? 1U : 0U;
     open[side] += change;
     shares[which] += change > 0 ? -gained[side] : gained[side];
+  };
+  auto const close = [&] {
+    auto const [until, which] = running.top();
+    step(until, which, -1);
+    running.pop();
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& when = all[i].when;
+    if (when.end <= when.begin) { continue; }
+    while (!running.empty() && running.top().first <= when.begin) { close(); }
+    step(when.begin, i, +1);
+    running.emplace(when.end, i);
   }
+  while (!running.empty()) { close(); }
   return shares;
 }
 
@@ -134,6 +143,7 @@ inline time_breakdown device_time_breakdown(view const& rows) {
   auto of_kernel = once_per_name(of.strings.size(), [&](string_id name) {
     return &result[{entry_kind::kernel, std::string{of.strings[name]}}];
   });
+  std::array<breakdown_entry*, copy_directions> copies{};
   auto const of_operation =
       [&](gpu_operation const& each) -> std::pair<breakdown_entry*, std::uint64_t> {
     switch (each.kind) {
@@ -141,8 +151,12 @@ inline time_breakdown device_time_breakdown(view const& rows) {
         return {of_kernel(of.kernels[each.row].name), 0};
       case operation_kind::copy: {
         auto const& copy = of.copies[each.row];
-        return {&result[{entry_kind::copy, std::string{to_string(direction_of(copy.kind))}}],
-                copy.bytes};
+        auto const direction = direction_of(copy.kind);
+        auto*& entry = copies[static_cast<std::size_t>(direction)];
+        if (entry == nullptr) {
+          entry = &result[{entry_kind::copy, std::string{to_string(direction)}}];
+        }
+        return {entry, copy.bytes};
       }
       case operation_kind::memset:
         return {&result[{entry_kind::memset, std::string{memset_label}}],

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -100,31 +101,44 @@ inline kernel_classifier default_classes() {
 
 namespace detail {
 
-/// The times of kernels by name.
-inline grouping<std::string> kernels_by_name(model const& of) {
-  grouping<std::string> groups;
-  auto group = once_per_name(of.strings.size(), [&](string_id name) {
-    return groups.group(std::string{of.strings[name]});
-  });
-  for (auto const& each : of.kernels) { groups.add(group(each.name), each.when.length()); }
-  return groups;
-}
+/// The times of kernels by name, an index of a view.
+struct kernel_times {
+  keyed_statistics<std::string> by_total;
 
-/// The times of operations by class.
-inline grouping<std::string> operations_by_class(view const& rows,
-                                                 kernel_classifier const& classes) {
-  auto const& of = rows.of();
-  grouping<std::string> groups;
-  auto group = once_per_name(of.strings.size(), [&](string_id name) {
-    return groups.group(std::string{classes.class_of(of.strings[name])});
-  });
-  for (auto const& each : of.kernels) { groups.add(group(each.name), each.when.length()); }
+  explicit kernel_times(view const& rows) {
+    auto const& of = rows.of();
+    grouping<std::string> groups;
+    auto group = once_per_name(of.strings.size(), [&](string_id name) {
+      return groups.group(std::string{of.strings[name]});
+    });
+    for (auto const& each : of.kernels) { groups.add(group(each.name), each.when.length()); }
+    by_total = groups.by_total();
+  }
+};
+
+/// The times of operations by class: their counts, totals and means.
+inline keyed_statistics<std::string> operations_by_class(view const& rows,
+                                                         kernel_classifier const& classes) {
+  std::map<std::string, summary_statistics, std::less<>> sums;
+  auto const add = [&](std::string_view name, std::int64_t count, std::int64_t total) {
+    auto at = sums.find(name);
+    if (at == sums.end()) { at = sums.emplace(name, summary_statistics{}).first; }
+    at->second.count += count;
+    at->second.total = saturated_sum(at->second.total, total);
+  };
+  for (auto const& [name, each] : rows.index<kernel_times>().by_total) {
+    add(classes.class_of(name), each.count, each.total);
+  }
   for (auto const& each : rows.operations()) {
     if (each.kind == operation_kind::kernel) { continue; }
-    groups.add(std::string{is_memory(each.kind) ? kernel_classifier::copy : "whole graphs"},
-               each.when.length());
+    add(is_memory(each.kind) ? kernel_classifier::copy : "whole graphs", 1, each.when.length());
   }
-  return groups;
+  keyed_statistics<std::string> result{sums.begin(), sums.end()};
+  for (auto& [name, each] : result) {
+    each.mean = static_cast<double>(each.total) / static_cast<double>(each.count);
+  }
+  sort_by_total(result);
+  return result;
 }
 
 }  // namespace detail
@@ -135,7 +149,7 @@ inline table top_kernels(view const& rows, std::size_t most = 10) {
   table result{"top_kernels", "Top Kernels",
                parse_columns(
                    "Share (%):1, Sum of Shares (%):1, Total Time (ns), Calls, Avg (ns):1, Name:t")};
-  auto const all = detail::kernels_by_name(rows.of()).by_total();
+  auto const& all = rows.index<detail::kernel_times>().by_total;
   auto const sum = total_of(all);
   std::int64_t so_far = 0;
   for (auto const& [name, each] : all) {
@@ -195,7 +209,7 @@ inline table range_kernels(view const& rows, filter const& by, std::size_t most 
 inline table class_shares(view const& rows, kernel_classifier const& classes = default_classes()) {
   table result{"class_shares", "Device Time by Class",
                parse_columns("Share (%):1, Total Time (ns), Calls, Avg (ns):1, Class:t")};
-  auto const all = detail::operations_by_class(rows, classes).by_total();
+  auto const all = detail::operations_by_class(rows, classes);
   auto const sum = total_of(all);
   for (auto const& [name, each] : all) {
     result.add(percent_of(each.total, sum), each.total, each.count, each.mean, name);
@@ -228,8 +242,8 @@ inline table compare_phases(phase const& first, phase const& second,
     summary_statistics first, second;
   };
   std::map<std::string, sums> by_class;
-  auto const firsts = detail::operations_by_class(first.rows, classes).by_total();
-  auto const seconds = detail::operations_by_class(second.rows, classes).by_total();
+  auto const firsts = detail::operations_by_class(first.rows, classes);
+  auto const seconds = detail::operations_by_class(second.rows, classes);
   for (auto const& [name, each] : firsts) { by_class[name].first = each; }
   for (auto const& [name, each] : seconds) { by_class[name].second = each; }
   auto const first_sum = total_of(firsts);

@@ -9,6 +9,7 @@
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -16,13 +17,15 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 namespace assay::trace {
 
 /// A model, and lists that several reports need. A view makes each list when a report first asks
-/// for it. Not safe for use from several threads.
+/// for it. Copies of a view share what `index` has made. Not safe for use from several threads.
 class view {
  public:
   /// All rows of a model, which must outlive the view.
@@ -47,11 +50,16 @@ class view {
     if (operations_) { return *operations_; }
     auto& all = operations_.emplace();
     all.reserve(of().kernels.size() + of().copies.size() + of().memsets.size());
+    // The tables are mostly in order each, so that a merge is cheaper than a sort of all.
     auto const add = [&](operation_kind kind, auto const& rows, auto const& wanted) {
+      auto const before = static_cast<std::ptrdiff_t>(all.size());
       for (row_index row = 0; row < rows.size(); ++row) {
         auto const& each = rows[row];
         if (wanted(each)) { all.push_back({each.when, kind, row, calls().find(each.where)}); }
       }
+      auto const added = all.begin() + before;
+      if (!std::is_sorted(added, all.end())) { std::sort(added, all.end()); }
+      std::inplace_merge(all.begin(), added, all.end());
     };
     auto const any = [](auto const&) { return true; };
     add(operation_kind::kernel, of().kernels, any);
@@ -63,8 +71,16 @@ class view {
             return !std::binary_search(nodes.begin(), nodes.end(), launch_of(each.where));
           });
     }
-    if (!std::is_sorted(all.begin(), all.end())) { std::sort(all.begin(), all.end()); }
     return all;
+  }
+
+  /// What is computed from the rows once, however many reports ask for it: the `Index` that
+  /// `Index{view}` makes, which must not point to the view.
+  template <class Index>
+  Index const& index() const {
+    auto& made = indices_[std::type_index{typeid(Index)}];
+    if (made == nullptr) { made = std::make_shared<Index const>(*this); }
+    return *static_cast<Index const*>(made.get());
   }
 
   /// Calls `use(operation)` for each operation with a launching call that the range's thread makes
@@ -129,6 +145,7 @@ class view {
   mutable std::optional<call_index> calls_;
   mutable std::optional<std::vector<gpu_operation>> operations_;
   mutable std::optional<std::map<thread_key, std::vector<std::uint32_t>>> by_thread_;
+  mutable std::map<std::type_index, std::shared_ptr<void const>> indices_;
 };
 
 /// A choice of rows: each member narrows the choice further, and a default filter takes all rows.
