@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: sqlite
 //
-// How long do the reports of a large trace take, from its SQLite file, and how much memory?
-// Predicts: 10^6 kernels and as many calls in 3 s and 1 GiB; reading is most of it.
+// How long do the reports of a large trace take, from its SQLite file, and how much memory? And the
+// difference of two such traces that are in memory?
+// Predicts: 10^6 kernels and as many calls in 3 s and 1 GiB, 10^7 in 20 s and 3 GiB; reading is
+// most of it. The difference of two traces of 10^7 kernels takes 10 s.
 
 #include "support/host_result.hpp"
 
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
+#include <assay/trace/difference.hpp>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -34,6 +37,17 @@ double seconds_since(clock_type::time_point start) {
   return std::chrono::duration<double>(clock_type::now() - start).count();
 }
 
+/// The time that this process had a core, of its own code and in the system. Other programs on the
+/// machine do not count.
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  auto const seconds = [](timeval const& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 /// A folder that is gone at the end.
 struct folder {
   std::filesystem::path path;
@@ -51,8 +65,8 @@ struct folder {
 
 /// A training run as it might be: 200 kernels with names of 100 to 400 characters, two threads, a
 /// range for every 50 launches in one for every 1000, a copy for every 20.
-trace::model training_run(std::uint32_t kernels) {
-  std::mt19937_64 random{7};
+trace::model training_run(std::uint32_t kernels, std::uint64_t seed = 7) {
+  std::mt19937_64 random{seed};
   trace::model made;
   made.epoch_ns = 1'765'008'149'091'427'284;
   made.devices.push_back({.id = 0, .name = "device"});
@@ -138,6 +152,67 @@ double peak_bytes(Body const& body) {
   return static_cast<double>(used.ru_maxrss) * 1024;
 }
 
+/// Runs `body(figures&)` in a process of its own; returns the figures, with the memory it took.
+template <class Body>
+report::document figures_of(folder const& here, Body const& body) {
+  auto const file = here.path / "figures";
+  auto const peak = peak_bytes([&] {
+    report::document made;
+    body(made);
+    write_atomically(file, made.dump());
+  });
+  std::ifstream in{file};
+  auto figures = report::document::parse(in);
+  figures["peak_bytes"] = peak;
+  return figures;
+}
+
+/// Reads a trace of so many kernels, and makes all reports but those with a row for each event,
+/// which are as long as the trace itself.
+report::document reports(folder const& here, std::uint32_t kernels) {
+  auto const file = here.path / "trace.sqlite";
+  peak_bytes([&] { trace::write_nsys(training_run(kernels), file); });
+  auto figures = figures_of(here, [&](report::document& into) {
+    auto const start = clock_type::now();
+    auto const read = trace::read_nsys(file);
+    into["read_seconds"] = cpu_seconds();
+    trace::view const rows{read};
+    auto const make = [&](trace::report const& each) {
+      if (each.name.ends_with("_trace")) { return; }
+      auto const begin = cpu_seconds();
+      auto const made = each.make(rows);
+      into["report_seconds"][std::string{each.name}] = cpu_seconds() - begin;
+      if (made.rows() == 0 && each.name == "cuda_gpu_kern_sum") {
+        throw std::runtime_error("an empty report");
+      }
+    };
+    std::ranges::for_each(trace::reports, make);
+    std::ranges::for_each(trace::own_reports, make);
+    into["seconds"] = cpu_seconds();
+    into["wall_seconds"] = seconds_since(start);
+    into["kernels"] = read.kernels.size();
+    into["calls"] = read.calls.size();
+  });
+  figures["file_bytes"] = std::filesystem::file_size(file);
+  std::filesystem::remove(file);
+  return figures;
+}
+
+/// The difference of two traces of so many kernels, which are in memory.
+report::document difference(folder const& here, std::uint32_t kernels) {
+  return figures_of(here, [&](report::document& into) {
+    auto const control = training_run(kernels);
+    auto const variant = training_run(kernels, 8);
+    auto const start = clock_type::now();
+    auto const begin = cpu_seconds();
+    auto const found = trace::difference({control}, {variant}, 1e6);
+    into["seconds"] = cpu_seconds() - begin;
+    into["wall_seconds"] = seconds_since(start);
+    into["kernels"] = control.kernels.size();
+    if (found.changes.empty()) { throw std::runtime_error("no difference of two unequal traces"); }
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -146,39 +221,14 @@ int main(int argc, char** argv) {
       [](benchmark::host_options const& options, report::document& figures) {
         std::uint32_t const kernels = options.quick ? 10'000 : 1'000'000;
         folder const here;
-        auto const file = here.path / "trace.sqlite";
-        auto const times = here.path / "times";
-        peak_bytes([&] {
-          auto const made = training_run(kernels);
-          auto const start = clock_type::now();
-          trace::write_nsys(made, file);
-          std::cout << "written in " << seconds_since(start) << " s\n";
-        });
-        auto const peak = peak_bytes([&] {
-          auto const start = clock_type::now();
-          auto const read = trace::read_nsys(file);
-          report::document all{{"read_seconds", seconds_since(start)}};
-          trace::view const rows{read};
-          for (auto const& each : trace::reports) {
-            if (each.name.ends_with("_trace")) { continue; }  // as long as the trace itself
-            auto const begin = clock_type::now();
-            auto const made = each.make(rows);
-            all["report_seconds"][std::string{each.name}] = seconds_since(begin);
-            if (made.rows() == 0 && each.name == "cuda_gpu_kern_sum") {
-              throw std::runtime_error("an empty report");
-            }
-          }
-          all["seconds"] = seconds_since(start);
-          all["kernels"] = read.kernels.size();
-          all["calls"] = read.calls.size();
-          write_atomically(times, all.dump());
-        });
-        std::ifstream in{times};
-        figures = report::document::parse(in);
-        figures["peak_bytes"] = peak;
-        figures["file_bytes"] = std::filesystem::file_size(file);
+        figures = reports(here, kernels);
         figures["limit_seconds"] = 3;
         figures["limit_bytes"] = std::size_t{1} << 30U;
+        figures["ten_times"] = reports(here, 10 * kernels);
+        figures["ten_times"]["limit_seconds"] = 20;
+        figures["ten_times"]["limit_bytes"] = std::size_t{3} << 30U;
+        figures["difference"] = difference(here, 10 * kernels);
+        figures["difference"]["limit_seconds"] = 10;
         std::cout << figures.dump(1) << '\n';
       });
 }

@@ -241,8 +241,11 @@ FIGURES = [
           ("extra_copy", "an extra copy"), ("smaller_batch", "a smaller batch"))),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
      "{nothing_named_share:.0%} of {trials}"),
-    ("all reports of 10^6 kernels and 10^6 API calls, from SQLite (no GPU)", "<= 3 s, <= 1 GiB",
-     "trace_reports", [], "{seconds:.2f} s, {peak_bytes:,.0f} bytes"),
+    *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", target, "trace_reports", path,
+       "{seconds:.2f} s of one core, {peak_bytes:,.0f} bytes")
+      for size, target, path in (("10^6", "<= 3 s, <= 1 GiB", []), ("10^7", "<= 20 s, <= 3 GiB", ["ten_times"]))),
+    ("the difference of two traces of 10^7 kernels in memory (no GPU)", "<= 10 s", "trace_reports", ["difference"],
+     "{seconds:.2f} s of one core"),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
     ("the same with `load::own_queue` (no GPU)", "", "dispatch_choose", ["with_load"],
