@@ -186,6 +186,47 @@ TEST_CASE("a device waits for a lock while a thread that could launch waits for 
   CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
 }
 
+TEST_CASE("a device waits for a lock that one thread takes again and again while others wait") {
+  // As recorded of `submit::mutex_lock`: a mutex is not fair, so the other threads launch nothing.
+  auto const batch = [](bool for_lock) {
+    constexpr thread_key third_thread{100, 102};
+    builder b;
+    constexpr std::int64_t preparing = 100;
+    auto const* const lock = "wait for the mutex";
+    std::int64_t at = 10;
+    b.call("cudaGetDevice_v3020", {0, at});
+    for (int item = 0; item < 3; ++item) {
+      if (for_lock) { b.range(lock, {at, at + 2}, main_thread, "assay"); }
+      auto const asked = at + preparing;
+      b.launch("k", {asked, asked + 5}, {asked + 10, asked + 70}, {0, 13});
+      at = asked + 6;
+    }
+    b.call("cudaStreamSynchronize_v3020", {at, 410}, main_thread);
+    for (auto const thread : {second_thread, third_thread}) {
+      if (for_lock) { b.range(lock, {11, at}, thread, "assay"); }
+      b.call("cudaStreamSynchronize_v3020", {at, 410}, thread);
+    }
+    b.range("lock wait", {10, 400}, third_thread, "assay");  // of none that launches
+    return b.trace;
+  };
+  auto const with_lock = batch(true);
+  auto const without = batch(false);
+  auto const locked = host_wait_breakdown(with_lock);
+  auto const free = host_wait_breakdown(without);
+  // Devices are idle for 46 ns before each of two kernels; the lock is free for the last 4 ns.
+  // Nobody could launch the first kernel sooner.
+  auto const of = [](time_breakdown const& in, entry_kind what, std::string_view name) {
+    auto const at = in.find({what, std::string{name}});
+    return at == in.end() ? breakdown_entry{} : at->second;
+  };
+  CHECK(of(locked, entry_kind::lock, "wait for the mutex") ==
+        breakdown_entry{2 + 46 + 42, 90, 3, 0});
+  CHECK(of(locked, entry_kind::host_code, between_calls).ns == 98);
+  CHECK(of(free, entry_kind::host_code, between_calls).ns == 100 + 2 * 36);
+  CHECK(locked.size() == free.size() + 1);
+  CHECK(total(locked) == total(free));
+}
+
 TEST_CASE("a run without device work waits for the thread whose call ends it") {
   builder b;
   b.call("cudaMalloc_v3020", {0, 60});

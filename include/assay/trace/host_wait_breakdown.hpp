@@ -33,6 +33,8 @@ inline constexpr char const* lock_ranges = "lock wait|lock|mutex|*mutex*|wait fo
 inline constexpr char const* lock_calls =
     "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
     "^sem_wait|^sem_timedwait|^futex";
+/// Those of `lock_calls` that wait for what another thread does, and not for a turn.
+inline constexpr char const* answering_calls = "^pthread_cond_|^sem_";
 inline constexpr char const* allocating_calls =
     "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
     "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|^cuMemHostAlloc";
@@ -218,7 +220,7 @@ struct host_wait {
   span when;                ///< with what the tracing itself took of it
   row_index call = no_row;  ///< a call of the thread that devices waited for
   bool asks = true;         ///< `call` launched the next operation
-  bool between = false;     ///< operations came before and after: the tracer has its own part
+  bool between = false;     ///< operations came before and after: locks and the tracer count
 };
 
 /// All waits: before the first operation, between operations, and after the last operation. The
@@ -247,21 +249,26 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
   return waits;
 }
 
-/// The times in which at least one of these threads waited for a lock, each with the name of one
-/// such lock.
+/// The times in which at least one thread waited for a lock that a launching thread takes too, each
+/// with the name of one such lock. A mutex is not fair: threads that wait for it may never launch.
+/// A wait for a condition is for an answer, and not for a turn.
 inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
-                                               std::set<thread_key> const& threads) {
-  std::vector<host_piece> waits;
-  auto const is_lock = [&](std::uint32_t name) {
-    return host.names()[name].first == entry_kind::lock;
-  };
-  if (std::ranges::none_of(host.names(),
-                           [](auto const& each) { return each.first == entry_kind::lock; })) {
-    return waits;
+                                               std::set<thread_key> const& launching) {
+  glob const answers{answering_calls};
+  std::vector<bool> is_lock, is_taken(host.names().size());
+  for (auto const& [kind, text] : host.names()) {
+    is_lock.push_back(kind == entry_kind::lock && !answers.matches(text));
   }
-  for (auto const& key : threads) {
-    std::ranges::copy_if(host.threads().at(key).pieces, std::back_inserter(waits), is_lock,
-                         &host_piece::name);
+  for (auto const& key : launching) {
+    for (auto const& each : host.threads().at(key).pieces) {
+      if (is_lock[each.name]) { is_taken[each.name] = true; }
+    }
+  }
+  std::vector<host_piece> waits;
+  for (auto const& [key, thread] : host.threads()) {
+    std::ranges::copy_if(
+        thread.pieces, std::back_inserter(waits), [&](auto name) { return is_taken[name]; },
+        &host_piece::name);
   }
   return innermost(std::move(waits));
 }
@@ -270,11 +277,12 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
 
 /// The calls and locks of the host in the time in which devices waited for the host.
 ///
-/// Each moment of a wait belongs to a lock if a thread that devices waited for waits for this lock:
-/// without the lock, that thread could launch now. Else the moment belongs to the innermost call of
-/// the thread that launches the next operation. The times before the first and after the last
-/// operation count as waits. The sum of `ns` is the time that `device_time_breakdown` has for these
-/// waits; `count` counts waits. O(n log n).
+/// Between operations a moment belongs to a lock if a thread waits for this lock that could launch
+/// without it: a thread that launches elsewhere, or calls CUDA and waits for a lock that launching
+/// threads take. Else the moment belongs to the innermost call of the thread that launches the next
+/// operation. The times before the first and after the last operation count as waits: there, no
+/// other thread could have launched sooner. The sum of `ns` is the time that
+/// `device_time_breakdown` has for these waits; `count` counts waits. O(n log n).
 inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
@@ -284,6 +292,7 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
     if (each.call != no_row) { threads.insert(of.calls[each.call].thread); }
   }
   auto const locks = detail::waits_for_locks(host, threads);
+  std::vector<detail::host_piece> const none;
   time_breakdown result;
   std::vector<breakdown_entry*> entries;
   for (auto const& each : host.names()) { entries.push_back(&result[each]); }
@@ -310,7 +319,7 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
       auto const& by_tracer = each.between && traced != overheads.end() ? traced->second : nothing;
       by_tracer.each_outside(each.when, [&](span part) {
         auto const asked = each.asks ? call.when.end : part.end;
-        detail::split_up(locks, part, take, [&](span free) {
+        detail::split_up(each.between ? locks : none, part, take, [&](span free) {
           auto const until = std::clamp(asked, free.begin, free.end);
           detail::split_up(pieces, {free.begin, until}, take,
                            [&](span code) { take(own, code.length()); });
