@@ -63,3 +63,26 @@ TEST_CASE("no size is left between neighbours, nor for one path a regret", "[dis
   CHECK(none.expected_regret > 0);
   CHECK(dispatch::plan_next(std::vector<std::vector<knot>>{close}).expected_regret == 0);
 }
+
+TEST_CASE("paths that only noise tells apart are left alone", "[dispatch]") {
+  auto const linear = [](double n) { return 1e-9 * n; };
+  std::vector<std::vector<knot>> equal;
+  for (int const threads : {1, 2}) {
+    equal.push_back(test::path_of(on::host{threads}, linear, 0.2).knots);
+  }
+  auto const wide = dispatch::plan_next(equal);
+  CHECK(wide.expected_regret > 0.01);
+  CHECK(wide.avoidable < 0.1 * wide.expected_regret);
+}
+
+TEST_CASE("the shape is measured where a curve bends", "[dispatch]") {
+  auto const step =
+      test::path_of(on::host{1}, [](double n) { return n > 1000 ? 4e-9 * n : 1e-9 * n; }, 0.01);
+  auto const far = test::path_of(on::host{2}, [](double n) { return 1e-6 * n; }, 0.01);
+  auto const planned = dispatch::plan_shape(std::vector{far.knots, step.knots});
+  CHECK(planned.size >= 128);  // beside or in the segment from 256 to 1024
+  CHECK(planned.size <= 2048);
+  CHECK(planned.avoidable > 0.005);
+  auto const straight = dispatch::plan_shape(std::vector<std::vector<knot>>{far.knots});
+  CHECK(straight.avoidable < 0.5 * planned.avoidable);
+}

@@ -8,10 +8,12 @@
 #include <assay/dispatch/crossover.hpp>
 #include <assay/stats/summary.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -45,6 +47,11 @@ true_crossover truth_of(synthetic_machine const& machine, std::size_t a, std::si
   return found;
 }
 
+std::pair<double, double> median_and_p90(std::vector<double>& errors) {
+  std::sort(errors.begin(), errors.end());
+  return {stats::quantile(errors, 0.5), stats::quantile(errors, 0.9)};
+}
+
 }  // namespace
 
 TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[dispatch]") {
@@ -55,7 +62,8 @@ TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[di
   int crossings = 0, crossings_held = 0, crossings_missed = 0;
   int never = 0, never_found = 0, often = 0, often_called_never = 0;
   std::vector<double> crossing_errors;
-  double errors = 0, widths = 0, knots = 0, chosen = 0, best = 0;
+  std::vector<double> errors;
+  double widths = 0, knots = 0, chosen = 0, best = 0;
   for (int m = 0; m < machines; ++m) {
     synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
     auto const costs =
@@ -71,7 +79,7 @@ TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[di
         auto const said = costs.predict(p, dispatch::facts_of_size(size)).total;
         ++predictions;
         held += is >= said.low && is <= said.high ? 1 : 0;
-        errors += std::abs(said.seconds / is - 1);
+        errors.push_back(std::abs(said.seconds / is - 1));
         widths += said.high / said.low - 1;
       }
       auto const n = static_cast<double>(size);
@@ -103,18 +111,52 @@ TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[di
       }
     }
   }
-  std::cout << "predictions: " << held << " of " << predictions << " held, mean error "
-            << 100 * errors / predictions << " %, mean width " << 100 * widths / predictions
-            << " %\ncrossings: " << crossings_held << " of " << crossings << " held, "
-            << crossings_missed << " missed, median error "
+  auto const [median, p90] = median_and_p90(errors);
+  std::cout << "predictions: " << held << " of " << predictions << " held, error " << 100 * median
+            << " % at the median and " << 100 * p90 << " % at p90, mean width "
+            << 100 * widths / predictions << " %\ncrossings: " << crossings_held << " of "
+            << crossings << " held, " << crossings_missed << " missed, median error "
             << 100 * stats::summarise(crossing_errors).median << " %\nnever: " << never_found
             << " of " << never << " found; " << often_called_never << " of " << often
             << " others called never\n"
             << "knots " << knots / machines << ", regret " << 100 * (chosen / best - 1) << " %\n";
   CHECK(held >= 0.89 * predictions);
+  CHECK(median < 0.01);
+  CHECK(p90 < 0.03);  // drift alone is up to 3 % at one moment
   CHECK(crossings_held >= 0.95 * crossings);
   CHECK(never_found == never);
   CHECK(often_called_never == 0);
+}
+
+TEST_CASE("predictions are those of the usual speed on machines that are slow for some time",
+          "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  int held = 0, predictions = 0;
+  std::vector<double> errors;
+  for (int m = 0; m < 100; ++m) {
+    synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
+    machine.slow_down(1.7, 0.05);  // as long as some sizes take
+    auto const costs = machine.calibrated(seed + static_cast<std::uint64_t>(m), 60);
+    for (int i = 0; i < 30; ++i) {
+      // Larger sizes are measured for so long that slow periods are part of each time.
+      auto const size = dispatch::size_range{16, 1 << 18}.draw(machine.random_.from);
+      for (std::size_t p = 0; p < 3; ++p) {
+        double const usual = machine.truth[p](static_cast<double>(size));
+        double const is = usual * machine.drift_at(machine.random_.uniform(0, 1));
+        auto const said = costs.predict(p, dispatch::facts_of_size(size)).total;
+        errors.push_back(std::abs(said.seconds / usual - 1));
+        ++predictions;
+        held += is >= said.low && is <= said.high ? 1 : 0;
+      }
+    }
+  }
+  auto const [median, p90] = median_and_p90(errors);
+  std::cout << "with slow periods: " << held << " of " << predictions << " held, error "
+            << 100 * median << " % at the median and " << 100 * p90 << " % at p90\n";
+  CHECK(held >= 0.8 * predictions);  // of the times at any moment, slow or not
+  CHECK(median < 0.02);
+  CHECK(p90 < 0.05);
 }
 
 TEST_CASE("one calibration predicts all types of memory and all places of the arrays",

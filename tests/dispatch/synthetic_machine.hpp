@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A machine of formulas: true times of host paths and of a device, and a bench that measures them
-/// with noise, outliers of 300x, drift and a clock of coarse ticks.
+/// with noise, outliers of 300x, drift, slow periods and a clock of coarse ticks.
 #pragma once
 
 #include <assay/dispatch/sampling.hpp>
@@ -89,8 +89,11 @@ class synthetic_machine {
     return dispatch::calibrate_on(*this, found, options);
   }
   /// The factor of the drift at a moment of the calibration.
-  double drift_at(double share) const {
-    return 1 + drift_ * std::sin(2 * std::numbers::pi * share * now_ / period_);
+  double drift_at(double share) const { return drift_of(share * now_); }
+  /// From now on all calls take `factor` times as long in three of ten periods of this length.
+  void slow_down(double factor, double period) {
+    slow_ = factor;
+    slow_period_ = period;
   }
 
   // What a bench does.
@@ -103,8 +106,8 @@ class synthetic_machine {
     return std::nullopt;
   }
   double seconds(std::size_t path, int calls) {
-    double taken = calls * truth[path](size_) * std::exp(noise_ * random_.normal()) *
-                   (1 + drift_ * std::sin(2 * std::numbers::pi * now_ / period_));
+    double taken =
+        calls * truth[path](size_) * std::exp(noise_ * random_.normal()) * drift_of(now_);
     double const usual = taken;
     if (random_.uniform(0, 1) < 0.02) { taken *= 300; }
     now_ += usual;  // else a few outliers at large sizes would use up the budget
@@ -119,7 +122,14 @@ class synthetic_machine {
   draws random_;
 
  private:
+  double drift_of(double moment) const {
+    auto const number = static_cast<std::uint64_t>(moment / slow_period_);
+    bool const is_slow = stats::derive_seed(17, number) % 10 < 3;
+    return (is_slow ? slow_ : 1) * (1 + drift_ * std::sin(2 * std::numbers::pi * moment / period_));
+  }
+
   double noise_ = 0, drift_ = 0, period_ = 1, tick_ = 0;
+  double slow_ = 1, slow_period_ = 1;
   double now_ = 0;
   double size_ = 0;
 };

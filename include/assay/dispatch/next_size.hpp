@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `plan_next`: the size whose measurement saves the most wrong choices.
+/// `plan_next`, `plan_shape`: the size whose measurement saves the most wrong choices, or the most
+/// error of predictions.
 #pragma once
 
 #include <assay/dispatch/curve.hpp>
@@ -15,11 +16,15 @@
 
 namespace assay::dispatch {
 
-/// The size to measure next; 0 where no segment has a size in it.
+/// The size to measure next; 0 where no segment has a size in it, or nothing is gained.
 struct next_size {
   std::size_t size = 0;
-  /// The expected regret of choices by the present knots, as a share, if all octaves are as likely.
+  /// The expected regret of choices by the present knots, as a share, if all octaves are as likely;
+  /// 0 from `plan_shape`.
   double expected_regret = 0;
+  /// The part of the expected regret, or of the expected error, that more sizes can take away. The
+  /// rest is noise.
+  double avoidable = 0;
 };
 
 namespace detail {
@@ -46,46 +51,87 @@ inline double expected_loss(double difference, double deviation) {
   return deviation * density - difference * 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-}  // namespace detail
+/// A curve in the middle of a segment: log2 of the seconds, and the deviations that noise and
+/// bends cause.
+struct middle {
+  double seconds, noise, bent;
+  double deviation() const { return std::hypot(noise, bent); }
+};
 
-/// Plans by the knots of several paths, which have the same sizes.
-inline next_size plan_next(std::span<std::vector<knot> const> paths) {
-  next_size plan;
-  double octaves = 0;
-  double most = -1;
+inline middle middle_of(std::vector<knot> const& knots, std::size_t i) {
+  constexpr double least_bend = 0.05;  // a straight part may hide a bend between its knots
+  auto const& a = knots[i];
+  auto const& b = knots[i + 1];
+  double const width = std::log2(b.size / a.size);
+  return {0.5 * std::log2(a.seconds * b.seconds),
+          std::max(0.25 * (a.spread + b.spread), 1e-6),  // a spread is two deviations
+          std::max(bend(knots, i), least_bend) * width * width / 8};
+}
+
+/// What a segment costs, in log2: all of it, and the part that a size in its middle takes away.
+struct segment_cost {
+  double all = 0, avoidable = 0;
+};
+
+/// Plans by the segment in which `cost(middles of all paths)` is most avoidable.
+template <class Cost>
+next_size plan(std::span<std::vector<knot> const> paths, Cost const& cost) {
+  next_size found;
+  double octaves = 0, most = 0;
+  std::vector<middle> at;
   for (std::size_t i = 0; i + 1 < paths[0].size(); ++i) {
     double const width = std::log2(paths[0][i + 1].size / paths[0][i].size);
-    struct middle {
-      double seconds, deviation;
-    };
-    std::vector<middle> at;  // log2 of the seconds of each path in the middle of the segment
-    for (auto const& knots : paths) {
-      auto const& a = knots[i];
-      auto const& b = knots[i + 1];
-      double const noise = 0.25 * (a.spread + b.spread);  // a spread is two deviations
-      at.push_back({0.5 * std::log2(a.seconds * b.seconds),
-                    std::hypot(noise, detail::bend(knots, i) * width * width / 8, 1e-6)});
-    }
-    auto const best = std::min_element(at.begin(), at.end(), [](middle const& a, middle const& b) {
-      return a.seconds < b.seconds;
-    });
-    double loss = 0;
-    for (auto const& other : at) {
-      if (&other == &*best) { continue; }
-      loss = std::max(loss, detail::expected_loss(other.seconds - best->seconds,
-                                                  std::hypot(other.deviation, best->deviation)));
-    }
-    loss *= width * std::numbers::ln2;  // a small change of log2 is this share of the seconds
+    at.clear();
+    for (auto const& knots : paths) { at.push_back(middle_of(knots, i)); }
+    auto [all, avoidable] = cost(at);
+    all *= width * std::numbers::ln2;  // a small change of log2 is this share of the seconds
+    avoidable *= width * std::numbers::ln2;
     octaves += width;
-    plan.expected_regret += loss;
+    found.expected_regret += all;
     double const size = std::round(std::sqrt(paths[0][i].size * paths[0][i + 1].size));
-    if (loss > most && size > paths[0][i].size && size < paths[0][i + 1].size) {
-      most = loss;
-      plan.size = static_cast<std::size_t>(size);
+    if (size <= paths[0][i].size || size >= paths[0][i + 1].size) { continue; }
+    found.avoidable += avoidable;
+    if (avoidable > most) {
+      most = avoidable;
+      found.size = static_cast<std::size_t>(size);
     }
   }
-  plan.expected_regret /= octaves;
-  return plan;
+  found.expected_regret /= octaves;
+  found.avoidable /= octaves;
+  return found;
+}
+
+}  // namespace detail
+
+/// Plans for choices, by the knots of several paths, which have the same sizes. Paths that are
+/// equal but for noise are left alone: more sizes cannot tell them apart.
+inline next_size plan_next(std::span<std::vector<knot> const> paths) {
+  return detail::plan(paths, [](std::vector<detail::middle> const& at) {
+    auto const best = std::min_element(
+        at.begin(), at.end(), [](auto const& a, auto const& b) { return a.seconds < b.seconds; });
+    detail::segment_cost cost;
+    for (auto const& other : at) {
+      if (&other == &*best) { continue; }
+      double const difference = other.seconds - best->seconds;
+      double const loss =
+          detail::expected_loss(difference, std::hypot(other.deviation(), best->deviation()));
+      double const left = detail::expected_loss(difference, std::hypot(other.noise, best->noise));
+      cost.all = std::max(cost.all, loss);
+      cost.avoidable = std::max(cost.avoidable, loss - left);
+    }
+    return cost;
+  });
+}
+
+/// Plans for predictions: the size at which the bends of a curve cause most error beyond noise.
+inline next_size plan_shape(std::span<std::vector<knot> const> paths) {
+  return detail::plan(paths, [](std::vector<detail::middle> const& at) {
+    detail::segment_cost cost;
+    for (auto const& each : at) {
+      cost.avoidable = std::max(cost.avoidable, each.deviation() - each.noise);
+    }
+    return cost;
+  });
 }
 
 }  // namespace assay::dispatch

@@ -8,6 +8,7 @@
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -93,121 +94,216 @@ std::vector<std::vector<double>> interleaved(Bench& bench, std::vector<std::size
   return times;
 }
 
+/// What several moments found at a size: the median of their medians. The spread is that between
+/// the moments, or within one if that is more.
+inline knot merged(std::vector<knot> const& moments) {
+  std::vector<double> medians, spreads;
+  for (auto const& each : moments) {
+    medians.push_back(each.seconds);
+    spreads.push_back(each.spread);
+  }
+  auto found = summarised(static_cast<std::size_t>(moments.front().size), std::move(medians));
+  found.spread = std::max(found.spread, stats::summarise(spreads).median);
+  return found;
+}
+
+/// The sizes that a calibration has measured on its paths, each at one moment or at several.
+template <class Bench, class Options>
+class sampler {
+ public:
+  sampler(Bench& bench, measurements& found, Options const& options)
+      : random{found.seed},
+        bench_(bench),
+        found_(found),
+        options_(options),
+        knots_(found.paths.size()) {}
+
+  double used() const { return bench_.now() - begin_; }
+  std::size_t count(bool held_out) const {
+    return static_cast<std::size_t>(std::count_if(
+        sizes_.begin(), sizes_.end(), [=](auto const& at) { return at.held_out == held_out; }));
+  }
+  /// Measures a new size on all paths.
+  void add(std::size_t size, bool held_out) {
+    sizes_.push_back({size, held_out, 0, 0, std::vector<std::vector<knot>>(found_.paths.size())});
+    measure(sizes_.back());
+  }
+  /// Measures that size again whose latest moment is longest ago. False if all sizes have been
+  /// measured often enough: at nine moments, or for a fiftieth of the budget.
+  bool repeat() {
+    constexpr int enough_moments = 9;
+    auto const is_done = [&](measured const& at) {
+      return at.moments >= enough_moments || at.seconds > options_.budget_seconds / 50;
+    };
+    auto const oldest = std::find_if_not(sizes_.begin(), sizes_.end(), is_done);
+    if (oldest == sizes_.end()) { return false; }
+    std::rotate(oldest, oldest + 1, sizes_.end());
+    measure(sizes_.back());
+    return true;
+  }
+  /// The knots so far of the paths with right results, without held-out sizes.
+  std::vector<std::vector<knot>> const& right_knots() {
+    right_.clear();
+    for (std::size_t i = 0; i < knots_.size(); ++i) {
+      if (found_.paths[i].wrong.empty()) { right_.push_back(knots_[i]); }
+    }
+    return right_;
+  }
+  /// Gives the paths their knots and the scales of their intervals.
+  void conclude() {
+    for (std::size_t p = 0; p < knots_.size(); ++p) {
+      auto& path = found_.paths[p];
+      if (!path.wrong.empty()) { continue; }
+      curve const unscaled{knots_[p], 1};
+      std::vector<double> errors;
+      for (auto const& at : sizes_) {
+        if (!at.held_out) { continue; }
+        // A prediction is for one moment, and so are these errors.
+        for (auto const& moment : at.by_path[p]) {
+          double const log_size = std::log2(moment.size);
+          errors.push_back(std::abs(std::log2(moment.seconds) - unscaled.log_seconds(log_size)) /
+                           unscaled.spread(log_size));
+        }
+      }
+      path.scale = conformal_scale(std::move(errors));
+      // The held-out sizes become knots too. They only improve the curve whose errors gave the
+      // scale.
+      path.knots = std::move(knots_[p]);
+      for (auto const& at : sizes_) {
+        if (at.held_out) { put(merged(at.by_path[p]), path.knots); }
+      }
+    }
+  }
+
+  stats::random_source random;
+
+ private:
+  struct measured {
+    std::size_t size;
+    bool held_out;
+    int moments;
+    double seconds;  // that all moments took
+    std::vector<std::vector<knot>> by_path;
+  };
+
+  /// Puts a knot in its place, or in the place of the knot of that size.
+  static void put(knot const& made, std::vector<knot>& into) {
+    auto const at = std::lower_bound(into.begin(), into.end(), made, is_smaller);
+    if (at != into.end() && at->size == made.size) {
+      *at = made;
+    } else {
+      into.insert(at, made);
+    }
+  }
+  void measure(measured& at) {
+    constexpr int rounds = 9;
+    double const begin = bench_.now();
+    if (options_.progress) { options_.progress(used() / options_.budget_seconds, at.size); }
+    bench_.open(at.size);
+    std::vector<std::size_t> right;
+    for (std::size_t i = 0; i < found_.paths.size(); ++i) {
+      auto& wrong = found_.paths[i].wrong;
+      if (!wrong.empty()) { continue; }
+      if (auto const what = bench_.wrong(i)) {
+        wrong = "at size " + std::to_string(at.size) + ": " + *what;
+      } else {
+        right.push_back(i);
+      }
+    }
+    if (right.empty()) { (void)costs{found_}; }  // says why
+    auto const times = interleaved(bench_, right, rounds, options_.budget_seconds / 40, random);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      auto& moments = at.by_path[right[i]];
+      moments.push_back(summarised(at.size, times[i]));
+      if (!at.held_out) { put(merged(moments), knots_[right[i]]); }
+    }
+    ++at.moments;
+    at.seconds += bench_.now() - begin;
+  }
+
+  Bench& bench_;
+  measurements& found_;
+  Options const& options_;
+  double begin_ = bench_.now();
+  std::vector<measured> sizes_;  // the latest measured last
+  std::vector<std::vector<knot>> knots_, right_;
+};
+
+/// A grid of sizes at the same distance in octaves, and the first held-out sizes, in random order.
+inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& of,
+                                                             stats::random_source& random) {
+  std::vector<std::pair<std::size_t, bool>> plan;  // a size, whether it is held out
+  auto const first = static_cast<double>(of.first);
+  double const octaves = std::log2(static_cast<double>(of.last) / first);
+  auto const grid = static_cast<int>(std::clamp(1 + octaves / 2, 3.0, 12.0));
+  for (int i = 0; i < grid; ++i) {
+    auto const size =
+        static_cast<std::size_t>(std::round(first * std::exp2(octaves * i / (grid - 1))));
+    if (plan.empty() || plan.back().first != size) { plan.emplace_back(size, false); }
+  }
+  for (std::size_t i = 0; i < fewest_held_out; ++i) { plan.emplace_back(of.draw(random), true); }
+  random.shuffle(plan);
+  return plan;
+}
+
 }  // namespace detail
 
 /// Measures the paths of `found` by a bench. `open(size)` prepares calls of a size. `wrong(path)`
 /// runs one call and says what is wrong with its result. `seconds(path, calls)` times a group of
 /// calls, of `group_seconds()` or more. `now()` is a clock for the budget.
 ///
-/// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then sizes
-/// that save the most wrong choices and held-out sizes take turns. A path with a wrong result has
-/// no curve. Throws `std::invalid_argument` for a budget that ends before the intervals are known.
+/// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then three
+/// kinds take turns: held-out sizes, new sizes, and sizes measured before, since a machine may be
+/// slower for seconds. New sizes are first those that save the most wrong choices, and then those
+/// where curves bend most. Ends with the budget, or when nothing is left to gain. A path with a
+/// wrong result has no curve. Throws `std::invalid_argument` for a budget that ends before the
+/// intervals are known.
 template <class Bench, class Options>
 costs calibrate_on(Bench& bench, measurements found, Options const& options) {
-  constexpr std::size_t most_held_out = 19;
-  constexpr std::size_t most_knots = 48;
-  constexpr double enough_regret = 0.005;
-  constexpr int rounds = 9;
+  constexpr std::size_t most_held_out = 19, most_for_choices = 48, most_knots = 64;
+  constexpr double enough_regret = 0.005, enough_error = 0.005;
   options.sizes.require();
   if (!(options.budget_seconds > 0)) {
     throw std::invalid_argument("budget_seconds = " + stats::number_text(options.budget_seconds) +
                                 ": a number above 0 is needed, such as 5");
   }
-  stats::random_source random{found.seed};
-  std::vector<std::vector<knot>> knots(found.paths.size()), held_out(found.paths.size());
-  double const begin = bench.now();
-
-  auto const measure = [&](std::size_t size, std::vector<std::vector<knot>>& to) {
-    if (options.progress) {
-      options.progress((bench.now() - begin) / options.budget_seconds, size);
-    }
-    bench.open(size);
-    std::vector<std::size_t> right;
-    for (std::size_t i = 0; i < found.paths.size(); ++i) {
-      auto& wrong = found.paths[i].wrong;
-      if (!wrong.empty()) { continue; }
-      if (auto const what = bench.wrong(i)) {
-        wrong = "at size " + std::to_string(size) + ": " + *what;
-      } else {
-        right.push_back(i);
-      }
-    }
-    if (right.empty()) { (void)costs{found}; }  // says why
-    auto const times =
-        detail::interleaved(bench, right, rounds, options.budget_seconds / 40, random);
-    for (std::size_t i = 0; i < right.size(); ++i) {
-      auto const made = detail::summarised(size, times[i]);
-      auto& list = to[right[i]];
-      list.insert(std::upper_bound(list.begin(), list.end(), made, detail::is_smaller), made);
-    }
-  };
-
-  std::vector<std::pair<std::size_t, bool>> plan;  // a size, whether it is held out
-  double const octaves =
-      std::log2(static_cast<double>(options.sizes.last) / static_cast<double>(options.sizes.first));
-  auto const grid = static_cast<int>(std::clamp(1 + octaves / 2, 3.0, 12.0));
-  for (int i = 0; i < grid; ++i) {
-    auto const size = static_cast<std::size_t>(
-        std::round(static_cast<double>(options.sizes.first) * std::exp2(octaves * i / (grid - 1))));
-    if (plan.empty() || plan.back().first != size) { plan.emplace_back(size, false); }
-  }
-  for (std::size_t i = 0; i < fewest_held_out; ++i) {
-    plan.emplace_back(options.sizes.draw(random), true);
-  }
-  random.shuffle(plan);
+  detail::sampler<Bench, Options> sizes{bench, found, options};
+  auto const plan = detail::first_sizes(options.sizes, sizes.random);
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    double const used = bench.now() - begin;
-    if (used > options.budget_seconds) {
+    if (double const used = sizes.used(); used > options.budget_seconds) {
       throw std::invalid_argument("budget_seconds = " + stats::number_text(options.budget_seconds) +
                                   " is too small: " + std::to_string(i) + " of the " +
                                   std::to_string(plan.size()) + " sizes that intervals need took " +
                                   stats::number_text(used) +
                                   " s; give more seconds or smaller sizes");
     }
-    measure(plan[i].first, plan[i].second ? held_out : knots);
+    sizes.add(plan[i].first, plan[i].second);
   }
 
-  auto const next = [&] {
-    std::vector<std::vector<knot>> right;
-    for (std::size_t i = 0; i < found.paths.size(); ++i) {
-      if (found.paths[i].wrong.empty()) { right.push_back(knots[i]); }
-    }
-    return right.empty() || right[0].size() >= most_knots ? next_size{} : plan_next(right);
+  auto const next = [&]() -> std::size_t {
+    auto const count = sizes.count(false);
+    if (count >= most_knots) { return 0; }
+    auto const& knots = sizes.right_knots();
+    auto const choices = plan_next(knots);
+    if (count < most_for_choices && choices.avoidable > enough_regret) { return choices.size; }
+    auto const shape = plan_shape(knots);
+    return shape.avoidable > enough_error ? shape.size : 0;
   };
-  std::size_t held = fewest_held_out;
-  auto planned = next();
-  while (bench.now() - begin < options.budget_seconds) {
-    bool const refines = planned.size != 0 && planned.expected_regret > enough_regret;
-    if (!refines && held == most_held_out) { break; }
-    if (held < most_held_out) {
-      measure(options.sizes.draw(random), held_out);
-      ++held;
+  for (bool gains = true; gains && sizes.used() < options.budget_seconds;) {
+    gains = false;
+    if (sizes.count(true) < most_held_out) {
+      sizes.add(options.sizes.draw(sizes.random), true);
+      gains = true;
     }
-    if (refines) {
-      measure(planned.size, knots);
-      planned = next();
+    if (auto const size = next(); size != 0) {
+      sizes.add(size, false);
+      gains = true;
     }
+    if (sizes.used() < options.budget_seconds && sizes.repeat()) { gains = true; }
   }
-  found.expected_regret = planned.expected_regret;
-  found.held_out = static_cast<int>(held);
-  for (std::size_t i = 0; i < found.paths.size(); ++i) {
-    auto& each = found.paths[i];
-    if (!each.wrong.empty()) { continue; }
-    curve const unscaled{knots[i], 1};
-    std::vector<double> errors;
-    for (auto const& at : held_out[i]) {
-      double const log_size = std::log2(at.size);
-      errors.push_back(std::abs(std::log2(at.seconds) - unscaled.log_seconds(log_size)) /
-                       unscaled.spread(log_size));
-    }
-    each.scale = conformal_scale(std::move(errors));
-    // The held-out sizes become knots too. They only improve the curve whose errors gave the scale.
-    std::merge(knots[i].begin(), knots[i].end(), held_out[i].begin(), held_out[i].end(),
-               std::back_inserter(each.knots), detail::is_smaller);
-    auto const same = std::unique(each.knots.begin(), each.knots.end(),
-                                  [](knot const& a, knot const& b) { return a.size == b.size; });
-    each.knots.erase(same, each.knots.end());
-  }
+  found.expected_regret = plan_next(sizes.right_knots()).expected_regret;
+  found.held_out = static_cast<int>(sizes.count(true));
+  sizes.conclude();
   return costs{std::move(found)};
 }
 
