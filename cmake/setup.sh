@@ -109,7 +109,14 @@ configure() {
     export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:+$CCACHE_SLOPPINESS,}pch_defines,time_macros"
     set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache "$@"
   fi
-  cmake --preset "$preset" "$@" </dev/null || die "configuring failed; see above"
+  # A linker that takes a fifth of the time of GNU's, where there is one. Only for this build: the tests that
+  # build programs of others do it with what these others have.
+  linker=''
+  for each in gold lld; do
+    if have "ld.$each" && echo 'int main() {}' | "${CXX:-c++}" -fuse-ld="$each" -x c++ -o /dev/null - 2>/dev/null
+    then linker=-fuse-ld=$each; fi
+  done
+  LDFLAGS="${LDFLAGS:-} $linker" cmake --preset "$preset" "$@" </dev/null || die "configuring failed; see above"
 }
 
 build() { # build PRESET
