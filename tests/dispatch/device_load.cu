@@ -92,7 +92,9 @@ TEST_CASE("engines that heed load compute what others do", "[dispatch]") {
 
 TEST_CASE("a call waits for own work until its stream is idle", "[dispatch]") {
   auto const memory = mr::pool{}.open(gpu);
-  stream const where{gpu}, other{gpu};
+  stream const where{gpu};
+  std::vector<stream> others;
+  for (int i = 0; i < 6; ++i) { others.emplace_back(gpu); }
   auto all = the_costs().measured();
   for (auto& each : all.paths) {
     for (auto& knot : each.knots) { knot.seconds = each.where.host() != nullptr ? 150 : 100; }
@@ -105,7 +107,10 @@ TEST_CASE("a call waits for own work until its stream is idle", "[dispatch]") {
     return run.last().where();
   };
   CHECK(path_on(where) == path{gpu});
-  CHECK(path_on(other) == path{on::host{1}});  // 100 s of work are predicted to run
+  // 100 s of work are predicted to run. A stream may share the slot of `where`: it is idle, and so
+  // the work of both counts as done. Six streams share it in one of 10^7 runs.
+  CHECK(std::any_of(others.begin(), others.end(),
+                    [&](stream const& each) { return path_on(each) == path{on::host{1}}; }));
   where.synchronize();
   CHECK(path_on(where) == path{gpu});  // the stream is asked, and has none
   where.synchronize();
