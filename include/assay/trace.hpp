@@ -47,4 +47,5 @@
 #include <assay/trace/table.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/top_kernels.hpp>
+#include <assay/trace/tracing_share.hpp>
 #include <assay/trace/view.hpp>

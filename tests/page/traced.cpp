@@ -45,6 +45,32 @@ TEST_CASE("a waterfall goes from the control's time to the variant's, and its st
   }
 }
 
+TEST_CASE("a waterfall has no step for tracing where the parts are without what tracing added") {
+  auto all = test::traced_comparison();
+  auto& of = all.traced[0];
+  auto const taken = 40e3;
+  of.traced.ns = 265e3;
+  of.tracing = {taken, 30e3, 50e3};
+  of.tracing_taken = true;
+  auto const names_tracing = [&] {
+    for (auto const& each : report::detail::waterfall_steps(all, of)) {
+      if (each.name.find("tracing") != std::string::npos) { return true; }
+    }
+    return false;
+  };
+  auto const [end, sum] = end_and_sum(all);
+  CHECK(end == Approx(60e3 + 220e3));
+  CHECK(sum == Approx(end));
+  CHECK(!names_tracing());
+  CHECK_THAT(report::page({{all}}), contains("what medians and other batches leave"));
+  of.control_seconds = std::numeric_limits<double>::quiet_NaN();
+  auto const [traced_end, traced_sum] = end_and_sum(all);
+  CHECK(traced_end == Approx(of.control.batch.ns + 265e3 - taken));
+  CHECK(traced_sum == Approx(traced_end));
+  auto const back = report::parse_json(report::json(all));
+  CHECK(back.traced[0].tracing_taken);
+}
+
 TEST_CASE("a waterfall shows the parts that are distinguishable from zero, and names the rest") {
   auto all = test::traced_comparison();
   auto const page = report::page({{all}});

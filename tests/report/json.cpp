@@ -160,10 +160,10 @@ bool same(measure::traced_variant const& a, measure::traced_variant const& b) {
 }
 
 bool same(measure::traced_difference const& a, measure::traced_difference const& b) {
-  auto const& [c1, v1, n1, k1, s1, u1, t1, a1, p1] = a;
-  auto const& [c2, v2, n2, k2, s2, u2, t2, a2, p2] = b;
+  auto const& [c1, v1, n1, k1, s1, u1, t1, a1, l1, p1] = a;
+  auto const& [c2, v2, n2, k2, s2, u2, t2, a2, l2, p2] = b;
   return same(c1, c2) && same(v1, v2) && n1 == n2 && same(k1, k2) && same(s1, s2) && same(u1, u2) &&
-         same(t1, t2) && same(a1, a2) && same(p1, p2);
+         same(t1, t2) && same(a1, a2) && l1 == l2 && same(p1, p2);
 }
 
 bool same(measure::comparison const& a, measure::comparison const& b) {
@@ -281,6 +281,7 @@ measure::traced_difference random_traced(source& from) {
           time(),
           time(),
           time(),
+          from.coin(),
           {{from.text(), from.text(), time(), from.number(), from.number(), from.number(),
             from.number(), from.number(), from.number()}}};
 }

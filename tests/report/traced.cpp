@@ -43,6 +43,28 @@ TEST_CASE("the record of a difference has its parts, its totals and both variant
   CHECK(sum == Approx(made.traced.ns).epsilon(0.05));  // medians do not add up exactly
 }
 
+TEST_CASE("a record says whether what tracing added is taken off its parts") {
+  auto const record = [](double added_ns) {
+    auto why = test::traced_explanation(12);
+    for (std::size_t i = 0; i < 12; ++i) {
+      auto const noise = 100.0 * static_cast<double>(i % 3);
+      why.control.batches[i].tracing_ns = noise;
+      why.variant.batches[i].tracing_ns = added_ns - noise;
+    }
+    why = trace::explain_traces(why.control, why.variant, why.time);
+    return report::traced_record(why, 0, 1);
+  };
+  auto const much = record(30e3);
+  CHECK(much.tracing_taken);
+  CHECK(much.tracing.ns == Approx(30e3).epsilon(0.02));
+  double sum = 0;
+  for (auto const& each : much.parts) { sum += each.delta.ns; }
+  CHECK(sum == Approx(much.traced.ns - much.tracing.ns).epsilon(0.05));
+  auto const none = record(100);
+  CHECK(!none.tracing_taken);
+  CHECK(!none.tracing.distinguishable());
+}
+
 TEST_CASE("a record of one batch has no intervals") {
   auto const made = report::traced_record(test::traced_explanation(1), 0, 1);
   CHECK(made.confidence == 0);

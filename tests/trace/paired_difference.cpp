@@ -24,6 +24,7 @@ using assay::test::message_of;
 namespace {
 
 constexpr double copy_ns = 2'000;
+constexpr double allocation_ns = 3'000;
 constexpr int pairs = 12;
 constexpr int draws = 200;
 
@@ -32,10 +33,13 @@ struct recipe {
   int kernels = 6;
   int copies = 2;
   double scatter = 0.05;  ///< standard deviation of each time, as a share
+  int allocations = 0;    ///< while the device waits
+  double tracer = 0;      ///< adds this share to the allocations of a traced batch
+  bool measured = false;  ///< an untraced batch beside each
 };
 
 /// A batch in one stream: kernels, a pause of the host, then copies. `pace` scales all its times.
-model batch(recipe const& of, double pace, std::mt19937_64& random) {
+model batch(recipe const& of, double pace, std::mt19937_64& random, bool traced = true) {
   std::normal_distribution<double> normal{1, of.scatter};
   auto const about = [&](double ns) { return std::llround(ns * pace * normal(random)); };
   builder b;
@@ -50,6 +54,11 @@ model batch(recipe const& of, double pace, std::mt19937_64& random) {
     device += length;
   }
   at = device + about(900);  // the host is late
+  for (int i = 0; i < of.allocations; ++i) {
+    auto const length = about(allocation_ns * (traced ? 1 + of.tracer : 1));
+    b.call("cudaMalloc_v3020", {at, at + length});
+    at += length;
+  }
   device = at + 500;
   for (int i = 0; i < of.copies; ++i) {
     auto const length = about(copy_ns);
@@ -58,6 +67,13 @@ model batch(recipe const& of, double pace, std::mt19937_64& random) {
     device += length;
   }
   return b.trace;
+}
+
+/// Measures what tracing added, by an untraced batch.
+void add_tracing(run_breakdown& traced, recipe const& of, double pace, std::mt19937_64& random) {
+  if (!of.measured) { return; }
+  auto const beside = batch(of, pace, random, false);
+  traced.tracing_ns = traced.ns - static_cast<double>(run_extent(beside).length());
 }
 
 /// An explanation from pairs of batches. The pace drifts from pair to pair.
@@ -73,6 +89,8 @@ explanation explained(recipe const& control, recipe const& variant, int count,
     second.trace = batch(variant, pace, random);
     first.batches.push_back(breakdown_of({first.trace}));
     second.batches.push_back(breakdown_of({second.trace}));
+    add_tracing(first.batches.back(), control, pace, random);
+    add_tracing(second.batches.back(), variant, pace, random);
   }
   return explain_traces(std::move(first), std::move(second), time);
 }
@@ -143,6 +161,94 @@ TEST_CASE("parts sum up to the traced difference in each pair of batches") {
   CHECK(sum.estimate == Approx(found.traced.estimate).margin(1e-3));
   CHECK(sum.low == Approx(found.traced.low).margin(1e-3));
   CHECK(sum.high == Approx(found.traced.high).margin(1e-3));
+}
+
+TEST_CASE(
+    "what tracing added is taken off, and the intervals hold what the host takes without it") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  constexpr int calls = 4;
+  constexpr double truth = calls * allocation_ns;
+  for (double const tracer : {0.0, 0.05, 0.4}) {
+    INFO("a tracer adds " << tracer);
+    recipe const control{.scatter = 0.02, .measured = true};
+    recipe const variant{.scatter = 0.02, .allocations = calls, .tracer = tracer, .measured = true};
+    int held = 0, taken = 0, others = 0;
+    std::vector<double> errors;
+    for (int draw = 0; draw < draws; ++draw) {
+      auto const found = explained(control, variant, pairs, random, {truth}).changes;
+      REQUIRE(found.tracing_measured);
+      auto const kinds = by_kind(found);
+      auto const told = std::ranges::find_if(kinds, [](change const& each) {
+        return each.seen_by == perspective::host_waits && each.what == entry_kind::allocation;
+      });
+      REQUIRE(told != kinds.end());
+      held += told->delta.low <= truth && truth <= told->delta.high;
+      taken += found.tracing_taken();
+      others += std::ranges::any_of(found.changes, [](change const& each) {
+        return is_part(each) && each.what != entry_kind::allocation && each.distinguishable();
+      });
+      errors.push_back(told->delta.estimate / truth - 1);
+      auto const sum = found.traced_ns() - (found.tracing_taken() ? found.tracing_ns() : 0);
+      REQUIRE(found.explained_ns + found.unexplained_ns == Approx(sum));
+    }
+    std::ranges::sort(errors);
+    CHECK(held >= 0.9 * draws);
+    CHECK(others <= 0.1 * draws);
+    if (tracer == 0) { CHECK(taken <= 0.05 * draws); }
+    if (tracer == 0.4) { CHECK(taken >= 0.9 * draws); }
+    if (tracer != 0.05) { CHECK(std::abs(errors[draws / 2]) < 0.02); }
+  }
+}
+
+TEST_CASE("equal variants stay equal where tracing is measured beside them") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  recipe const same{.allocations = 2, .tracer = 0.4, .measured = true};
+  int named = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    auto const found = explained(same, same, pairs, random, {0}).changes;
+    named += std::ranges::any_of(
+        found.changes, [](change const& each) { return is_part(each) && each.distinguishable(); });
+  }
+  CHECK(named <= 0.08 * draws);
+}
+
+TEST_CASE("what tracing adds is told once, and parts without it sum up to the rest") {
+  std::mt19937_64 random{7};
+  auto const told = [&](double tracer) {
+    recipe const control{.scatter = 0.01, .measured = true};
+    recipe const variant{.scatter = 0.01, .allocations = 4, .tracer = tracer, .measured = true};
+    return explained(control, variant, pairs, random, {12'000, 11'500, 12'500, "the comparison"});
+  };
+  auto const much = told(0.5);
+  auto const lines = report::sentences(much);
+  INFO(joined(lines));
+  CHECK(lines.size() <= 12);
+  CHECK_THAT(lines[1], contains("differ by +1") && contains("; tracing itself adds +") &&
+                           contains(" taken off the times in which devices waited. The parts "
+                                    "without it, whose intervals hold together at 9"));
+  CHECK_THAT(joined(lines), !contains("What tracing itself adds"));
+  std::vector<change const*> parts;
+  for (auto const& each : much.changes.changes) {
+    if (is_part(each)) { parts.push_back(&each); }
+  }
+  auto const sum = sum_of(parts, much.changes);
+  CHECK(sum.estimate == Approx(much.changes.traced_ns() - much.changes.tracing_ns()).epsilon(0.02));
+  CHECK(sum.estimate == Approx(4 * allocation_ns).epsilon(0.05));
+  CHECK(report::to_json(much).at("tracing").at("taken") == true);
+
+  auto const none = told(0);
+  CHECK_THAT(
+      joined(report::sentences(none)),
+      contains("What tracing itself adds to the difference is not distinguishable from zero"));
+  auto const* calls = find(none.changes, entry_kind::allocation, "cudaMalloc");
+  REQUIRE(calls != nullptr);
+  auto const traced = stats::signed_rank_interval(calls->pairs, none.changes.critical_value);
+  CHECK(calls->delta.estimate == traced.estimate);
+  CHECK(calls->delta.half_width() > traced.half_width());
 }
 
 TEST_CASE("reasons name parts with intervals, and call the others not distinguishable from zero") {

@@ -36,6 +36,7 @@ struct explain_options {
   bool count = true;  ///< reads hardware counters of a batch of each, and of its kernels
   metric_set metrics = metric_sets::core();  ///< metrics of the batch; `deep` runs it several times
   recorder_options recording = {};
+  std::function<void()> after_pair = {};  ///< called after each pair of batches, with no tracer on
 };
 
 namespace detail {
@@ -68,19 +69,24 @@ class opened_variants {
   }
 
   /// Records warm batches of both, in pairs that begin with either variant in turn, so that a drift
-  /// favours neither. Each side gets the breakdowns of all its batches, and the trace of median
-  /// length.
+  /// favours neither. An untraced batch after each tells what tracing added. Each side gets the
+  /// breakdowns of all its batches, and the trace of median length.
   void record(std::array<variant_evidence*, 2> const& into) const {
     using entry = std::pair<std::int64_t, model>;
     std::array<std::vector<entry>, 2> all;
     for (int batch = 0; batch < chosen_.batches; ++batch) {
       for (int turn = 0; turn < 2; ++turn) {
         auto const i = static_cast<std::size_t>((batch + turn) % 2);
-        auto made = trace::record_warm(chosen_.recording, [&] { run_[i](); });
-        into[i]->batches.push_back(breakdown_of({made}));
+        double traced = 0;
+        auto made = trace::record_warm(chosen_.recording, [&] { traced = run_[i](); });
+        run_[i]();
+        auto const untraced = run_[i]();
+        auto& parts = into[i]->batches.emplace_back(breakdown_of({made}));
+        parts.tracing_ns = (traced - untraced) * 1e9;
         auto const length = run_extent(made).length();
         all[i].emplace_back(length, std::move(made));
       }
+      if (chosen_.after_pair) { chosen_.after_pair(); }
     }
     auto const median = [](std::vector<entry>& of) {
       auto const middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);

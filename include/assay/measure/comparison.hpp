@@ -155,13 +155,15 @@ struct traced_variant {
 };
 
 /// The difference between two variants as their traced batches show it. The parts sum up to
-/// `traced`, which is `untraced` and what tracing added.
+/// `traced`, which is `untraced` and what tracing added; to `traced` less `tracing` if that is
+/// taken off already.
 struct traced_difference {
   traced_variant control, variant;
   std::uint64_t pairs = 0;     ///< traced batches of each
   double confidence = 0;       ///< of the intervals of all parts together; 0: there are none
   double control_seconds = 0;  ///< a batch of the control, without a tracer
   traced_time untraced, traced, tracing;
+  bool tracing_taken = false;      ///< the parts are without what tracing added
   std::vector<traced_part> parts;  ///< the largest first
 };
 

@@ -65,7 +65,13 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
   auto const start = timed ? of.control_seconds * 1e9 : of.control.batch.ns;
   std::vector<waterfall_step> steps{{label_at(all, of.control.variant), {.ns = start}, true}};
   std::size_t others = 0, clear_others = 0;
-  double left = of.traced.ns;
+  // What tracing added is taken off already, or has a step of its own.
+  bool const own_step = timed && !of.tracing_taken;
+  double const sum = own_step           ? of.traced.ns
+                     : timed            ? of.untraced.ns
+                     : of.tracing_taken ? of.traced.ns - of.tracing.ns
+                                        : of.traced.ns;
+  double left = sum;
   for (auto const& each : of.parts) {
     bool const clear = each.delta.distinguishable() || of.confidence == 0;
     if (!clear || steps.size() > waterfall_parts) {
@@ -76,17 +82,18 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
     steps.push_back({part_name(each), each.delta});
     left -= each.delta.ns;
   }
-  if (others > 0 || std::abs(left) > 1e-9 * std::abs(of.traced.ns)) {
+  if (others > 0 || std::abs(left) > 1e-9 * std::abs(sum)) {
     auto const some =
         others == 0 ? ""
                     : count(others) + (others == 1 ? " other part, and " : " other parts, and ");
     steps.push_back(
-        {some + "what medians leave" +
+        {some +
+             (own_step || !timed ? "what medians leave" : "what medians and other batches leave") +
              (others > 0 && clear_others == 0 ? "; each part is not distinguishable from zero"
                                               : ""),
          {.ns = left}});
   }
-  if (timed) {
+  if (own_step) {
     auto const& added = of.tracing;
     steps.push_back(
         {"less what tracing added",
@@ -94,7 +101,7 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
          false,
          added.distinguishable()});
   }
-  auto const end = start + (timed ? of.untraced.ns : of.traced.ns);
+  auto const end = start + (timed ? of.untraced.ns : sum);
   steps.push_back({label_at(all, of.variant.variant), {.ns = end}, true});
   return steps;
 }

@@ -166,8 +166,10 @@ inline std::vector<std::string> part_lines(trace::explanation const& of, std::si
   return lines;
 }
 
-/// The time that tracing itself added to the difference, with the bounds that both intervals allow.
+/// The time that tracing itself added to the difference: as measured beside the traced batches,
+/// else with the bounds that both intervals allow.
 inline stats::interval tracing_added(trace::explanation const& of) {
+  if (of.changes.tracing_measured) { return of.changes.tracing; }
   auto const& traced = of.changes.traced;
   return {traced.low - of.time.high_ns, of.changes.tracing_ns(), traced.high - of.time.low_ns};
 }
@@ -180,8 +182,13 @@ inline std::vector<std::string> paired_lines(trace::explanation const& of, std::
       "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
       interval_time(found.traced) +
       (found.traced.excludes(0) ? "" : ", which" + std::string{none}) +
-      ". Its parts, whose intervals hold together at " + percent(found.confidence, 0) + ":"};
+      (found.tracing_taken()
+           ? "; tracing itself adds " + interval_time(found.tracing) +
+                 ", which is taken off the times in which devices waited. The parts without it"
+           : ". Its parts") +
+      ", whose intervals hold together at " + percent(found.confidence, 0) + ":"};
   for (auto& each : part_lines(of, most)) { lines.push_back(std::move(each)); }
+  if (found.tracing_taken()) { return lines; }
   auto const added = tracing_added(of);
   if (std::isnan(added.low) || std::isnan(added.high)) { return lines; }
   lines.push_back("What tracing itself adds to the difference" +

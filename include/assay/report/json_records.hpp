@@ -165,6 +165,7 @@ void members(Visitor& visit, measure::traced_difference& of) {
   visit("control", of.control, "variant", of.variant, "pairs", of.pairs, "confidence",
         of.confidence, "control_seconds", of.control_seconds, "untraced", of.untraced, "traced",
         of.traced, "tracing", of.tracing, "parts", of.parts);
+  visit.if_present(of.tracing_taken, "tracing_taken", of.tracing_taken);
 }
 
 /// The cells as a table with a row for each: objects would repeat nine names thousands of times.

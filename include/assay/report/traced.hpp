@@ -225,6 +225,7 @@ inline measure::traced_difference traced_record(trace::explanation const& of, st
   made.untraced = {of.time.ns, of.time.low_ns, of.time.high_ns};
   made.traced = detail::traced_time_of(found.traced);
   made.tracing = detail::traced_time_of(detail::tracing_added(of));
+  made.tracing_taken = found.tracing_taken();
   for (auto const& each : found.changes) {
     if (!trace::is_part(each)) { continue; }
     made.parts.push_back({std::string{to_string(each.what)}, each.name,

@@ -33,7 +33,8 @@ struct change {
   std::string name;
   breakdown_entry control, variant;  ///< medians over the runs of a side
   std::vector<double> pairs;         ///< ns of the variant less the control's, by pair of runs
-  stats::interval delta;             ///< of `pairs`; the ends are infinite for too few pairs
+  std::vector<double> tracing;       ///< what tracing added to `pairs`; empty: nothing
+  stats::interval delta;             ///< see `sum_of`; the ends are infinite for too few pairs
   double share = 0;                  ///< part of the difference; NaN where the difference is zero
 
   double delta_ns() const noexcept { return delta.estimate; }
@@ -66,24 +67,30 @@ inline bool is_part(change const& of) {
 inline constexpr std::size_t fewest_pairs = 8;
 
 /// The changes between two sides. `explained_ns + unexplained_ns` is the difference of the traced
-/// runs, which is `difference_ns + tracing_ns()`.
+/// runs, less what tracing added if `tracing_taken()`.
 struct trace_difference {
-  double difference_ns = 0;     ///< to be accounted for: variant less control
-  bool has_shares = true;       ///< false where that difference may be zero
-  double control_ns = 0;        ///< traced, one run: the median
-  double variant_ns = 0;        ///< traced, one run: the median
-  stats::interval traced;       ///< the variant's length less the control's, by pairs of runs
-  std::size_t pairs = 1;        ///< pairs of runs
-  int critical_value = -1;      ///< of the signed-rank intervals; -1: no intervals
-  double confidence = 0;        ///< of all intervals of parts together; 0: no intervals
-  std::vector<change> changes;  ///< by falling size
-  double device_ns = 0;         ///< explained by kernels, copies, sets, dependencies, the tracer
-  double host_ns = 0;           ///< explained by calls and locks that kept devices waiting
-  double explained_ns = 0;      ///< both
-  double unexplained_ns = 0;    ///< host code of its own, and causes not recorded
+  double difference_ns = 0;       ///< to be accounted for: variant less control
+  bool has_shares = true;         ///< false where that difference may be zero
+  double control_ns = 0;          ///< traced, one run: the median
+  double variant_ns = 0;          ///< traced, one run: the median
+  stats::interval traced;         ///< the variant's length less the control's, by pairs of runs
+  bool tracing_measured = false;  ///< each run had one beside it without a tracer
+  stats::interval tracing;        ///< what tracing added to the difference, if measured
+  std::size_t pairs = 1;          ///< pairs of runs
+  int critical_value = -1;        ///< of the signed-rank intervals; -1: no intervals
+  double confidence = 0;          ///< of all intervals of parts together; 0: no intervals
+  std::vector<change> changes;    ///< by falling size
+  double device_ns = 0;           ///< explained by kernels, copies, sets, dependencies, the tracer
+  double host_ns = 0;             ///< explained by calls and locks that kept devices waiting
+  double explained_ns = 0;        ///< both
+  double unexplained_ns = 0;      ///< host code of its own, and causes not recorded
   double traced_ns() const noexcept { return traced.estimate; }
   /// The part of the traced difference that the tracer added: it delays the host, mostly in calls.
-  double tracing_ns() const noexcept { return traced_ns() - difference_ns; }
+  double tracing_ns() const noexcept {
+    return tracing_measured ? tracing.estimate : traced_ns() - difference_ns;
+  }
+  /// True if changes are told without what tracing added: that is not zero.
+  bool tracing_taken() const noexcept { return tracing_measured && tracing.excludes(0); }
 };
 
 }  // namespace assay::trace

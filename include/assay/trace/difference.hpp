@@ -11,6 +11,7 @@
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/time_breakdown.hpp>
+#include <assay/trace/tracing_share.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
@@ -88,6 +89,8 @@ inline double length_per_run(traced_runs const& of) {
 struct run_breakdown {
   double ns = 0;                        ///< the length of the run
   std::array<time_breakdown, 4> parts;  ///< by `perspective`
+  /// How much longer the run took than one beside it without a tracer; NaN: not measured.
+  double tracing_ns = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Throws `std::invalid_argument` unless the trace shows at least part of a run.
@@ -96,7 +99,8 @@ inline run_breakdown breakdown_of(traced_runs const& of) {
     throw std::invalid_argument("a trace shows " + std::to_string(of.runs) +
                                 " runs; it has to show more than none");
   }
-  run_breakdown made{detail::length_per_run(of), {}};
+  run_breakdown made;
+  made.ns = detail::length_per_run(of);
   constexpr std::array makers{device_time_breakdown, host_wait_breakdown, host_time_breakdown,
                               detail::overlap_breakdown};
   for (std::size_t i = 0; i < makers.size(); ++i) {
@@ -146,21 +150,12 @@ inline std::vector<change> changes_of(std::vector<run_breakdown> const& control,
   return all;
 }
 
-/// The sum over changes, by pair of runs.
-inline std::vector<double> pair_sums(std::vector<change const*> const& of, std::size_t pairs) {
-  std::vector<double> sums(pairs, 0.0);
-  for (auto const* each : of) {
-    for (std::size_t i = 0; i < pairs; ++i) { sums[i] += each->pairs[i]; }
-  }
-  return sums;
-}
-
-/// Chooses the critical value at which all parts and three sums of them have intervals that hold
-/// together. If the pairs are too few for that level, intervals reach from the least to the largest
-/// pair, and `confidence` falls.
+/// Chooses the critical value at which all parts and four sums have intervals that hold together.
+/// If the pairs are too few for that level, intervals reach from the least to the largest pair, and
+/// `confidence` falls.
 inline void choose_level(trace_difference& of, double alpha) {
   if (of.pairs < fewest_pairs) { return; }
-  auto const parts = 3 + std::ranges::count_if(of.changes, is_part);
+  auto const parts = 4 + std::ranges::count_if(of.changes, is_part);
   auto const pairs = static_cast<int>(of.pairs);
   auto const level = alpha / static_cast<double>(parts);
   of.critical_value = std::max(0, stats::signed_rank_critical_value(pairs, level));
@@ -177,7 +172,8 @@ inline void choose_level(trace_difference& of, double alpha) {
 ///
 /// The change of a part is the Hodges-Lehmann estimate over the pairs, with the exact signed-rank
 /// interval where there are `fewest_pairs`. The intervals of all parts hold together at 1 - `alpha`
-/// (`confidence` has the level that was reached). Operations and waits of devices explain the
+/// (`confidence` has the level that was reached). If all runs have their `tracing_ns`, what tracing
+/// added is taken off as `sum_of` says. Operations and waits of devices explain the
 /// difference. Time in which devices waited for the host is explained by the calls and locks of the
 /// thread that launched late. Throws `std::invalid_argument` unless both sides have as many runs,
 /// and at least one.
@@ -194,21 +190,24 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
   result.pairs = control.size();
   result.changes = detail::changes_of(control, variant);
   detail::choose_level(result, alpha);
-  auto const interval_of = [&](std::vector<double> const& pairs) {
-    return stats::signed_rank_interval(pairs, result.critical_value);
-  };
-  std::vector<double> lengths;
+  std::vector<double> lengths, added;
   std::vector<breakdown_entry> first, second;
   for (std::size_t i = 0; i < control.size(); ++i) {
     first.push_back({.ns = control[i].ns});
     second.push_back({.ns = variant[i].ns});
     lengths.push_back(variant[i].ns - control[i].ns);
+    added.push_back(variant[i].tracing_ns - control[i].tracing_ns);
   }
   result.control_ns = detail::median_of(first).ns;
   result.variant_ns = detail::median_of(second).ns;
-  result.traced = interval_of(lengths);
+  result.traced = stats::signed_rank_interval(lengths, result.critical_value);
+  result.tracing_measured = std::ranges::all_of(added, [](double ns) { return std::isfinite(ns); });
+  if (result.tracing_measured) {
+    result.tracing = stats::signed_rank_interval(added, result.critical_value);
+    detail::share_tracing(result.changes, added);
+  }
   for (auto& each : result.changes) {
-    each.delta = interval_of(each.pairs);
+    each.delta = sum_of({&each}, result);
     auto const delta = each.delta_ns();
     each.share =
         difference_ns == 0 ? std::numeric_limits<double>::quiet_NaN() : delta / difference_ns;
@@ -219,7 +218,8 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
     }
   }
   result.explained_ns = result.device_ns + result.host_ns;
-  result.unexplained_ns = result.traced_ns() - result.explained_ns;
+  auto const taken = result.tracing_taken() ? result.tracing_ns() : 0.0;
+  result.unexplained_ns = result.traced_ns() - taken - result.explained_ns;
   detail::largest_first(result.changes);
   return result;
 }
@@ -228,11 +228,6 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
 inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
                                    double difference_ns) {
   return paired_difference({breakdown_of(control)}, {breakdown_of(variant)}, difference_ns);
-}
-
-/// The estimate and the interval of the sum of some changes of a difference.
-inline stats::interval sum_of(std::vector<change const*> const& some, trace_difference const& of) {
-  return stats::signed_rank_interval(detail::pair_sums(some, of.pairs), of.critical_value);
 }
 
 /// The changes summed by breakdown and kind, without names: the sums of allocations, of locks, of
@@ -246,6 +241,7 @@ inline std::vector<change> by_kind(trace_difference const& of) {
     sum.seen_by = key.first;
     sum.what = key.second;
     sum.pairs = detail::pair_sums(group, of.pairs);
+    sum.tracing = detail::pair_sums(group, of.pairs, &change::tracing);
     sum.delta = sum_of(group, of);
     for (auto const* each : group) {
       sum.share += each->share;

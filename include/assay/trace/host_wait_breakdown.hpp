@@ -277,12 +277,12 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
 
 /// The calls and locks of the host in the time in which devices waited for the host.
 ///
-/// Between operations a moment belongs to a lock if a thread waits for this lock that could launch
-/// without it: a thread that launches elsewhere, or calls CUDA and waits for a lock that launching
-/// threads take. Else the moment belongs to the innermost call of the thread that launches the next
-/// operation. The times before the first and after the last operation count as waits: there, no
-/// other thread could have launched sooner. The sum of `ns` is the time that
-/// `device_time_breakdown` has for these waits; `count` counts waits. O(n log n).
+/// Between operations a moment belongs to a lock if a thread waits for it that could launch without
+/// it. Such a thread launches elsewhere, or it calls CUDA and launching threads take the lock. Else
+/// the moment belongs to the innermost call of the thread that launches the next operation. The
+/// times before the first and after the last operation count as waits: there, no other thread could
+/// have launched sooner. The sum of `ns` is the time that `device_time_breakdown` has for these
+/// waits; `count` counts waits. O(n log n).
 inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
