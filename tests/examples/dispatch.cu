@@ -15,6 +15,7 @@
 
 using namespace assay;
 using namespace assay::examples;
+using dispatch::product_shape;
 
 namespace {
 

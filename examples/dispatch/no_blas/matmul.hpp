@@ -8,12 +8,10 @@
 
 namespace assay::examples {
 
-struct host_blas {
-  static std::string in_words() {
-    return "no BLAS with the C interface was found, and matmul is left out: install OpenBLAS and "
-           "build again";
-  }
-};
+inline std::string blas_in_words() {
+  return "no BLAS with the C interface was found, and matmul is left out: install OpenBLAS and "
+         "build again";
+}
 
 using matmul_tasks = std::tuple<>;
 

@@ -76,6 +76,13 @@ inline std::string device_in_words(on::device place) {
          std::to_string(properties.major) + "." + std::to_string(properties.minor);
 }
 
+/// The device that is current on this thread.
+inline on::device current_device() {
+  on::device place;
+  check(cudaGetDevice(&place.id));
+  return place;
+}
+
 /// Makes a device current on this thread for a scope, then restores the previous device.
 class device_guard {
  public:

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,6 +51,16 @@ struct facts {
 inline facts facts_of_size(std::size_t size) noexcept {
   facts known;
   known.amount.size = size;
+  return known;
+}
+
+/// The facts of a call with all arrays in one type of host memory.
+inline facts facts_in(memory_type memory, work amount, std::initializer_list<array_fact> arrays) {
+  facts known{.amount = amount};
+  for (auto each : arrays) {
+    each.memory = memory;
+    known.arrays[known.count++] = each;
+  }
   return known;
 }
 
