@@ -16,14 +16,14 @@ namespace nn = assay::nn;
 void train(nn::problem const& of, std::function<nn::token_batch(int)> const& tokens,
            double entropy) {
   nn::host_trainer<float> run{of, nn::adamw{.learning_rate = 1e-2}};
-  for (int i = 0; i <= 300; ++i) {
+  for (int i = 0; i <= 400; ++i) {
     auto const loss = run.step(tokens(i));
-    if (i % 50 == 0) { std::printf("step %3d  loss %.3f  entropy %.3f\n", i, loss, entropy); }
+    if (i % 100 == 0) { std::printf("step %3d  loss %.3f  entropy %.3f\n", i, loss, entropy); }
   }
 }
 
 int main(int argc, char** argv) try {
-  nn::problem of{{.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32}, 8, 32};
+  nn::problem of{{.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32}, 8, 16};
   if (argc > 1) {
     auto const text = nn::byte_text::read(argv[1]);
     of.model.vocabulary = nn::byte_text::vocabulary;
