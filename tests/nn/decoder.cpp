@@ -61,6 +61,23 @@ TEST_CASE("sizes have their exact numbers of parameters and tensors", "[nn]") {
   CHECK(nn::size_xl.head_size() == 64);
 }
 
+TEST_CASE("first weights: gains are one, matrices have the variance of Glorot", "[nn]") {
+  nn::decoder const model{.width = 512, .inner = 256, .layers = 1, .heads = 2, .vocabulary = 300};
+  auto const all = nn::initial_weights<float>(model, 7);
+  CHECK(all == nn::initial_weights<float>(model, 7));
+  CHECK(all != nn::initial_weights<float>(model, 8));
+  for (auto const& tensor : nn::weight_tensors(model)) {
+    INFO(tensor.name);
+    double squares = 0;
+    for (std::size_t i = tensor.offset; i < tensor.offset + tensor.size(); ++i) {
+      squares += static_cast<double>(all[i]) * static_cast<double>(all[i]);
+    }
+    auto const both = static_cast<double>(tensor.rows + tensor.columns);
+    auto const wanted = tensor.rows == 0 ? 1 : tensor.offset == 0 ? 1.0 / 3 : 2 / both;
+    CHECK(squares / static_cast<double>(tensor.size()) == Approx(wanted).epsilon(0.03));
+  }
+}
+
 TEST_CASE("products are counted in the formula and in what runs", "[nn]") {
   auto const small = nn::size_small;
   CHECK(small.forward_products(nn::projections::separate, false) == 109);

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <assay/core/random.hpp>
+#include <assay/host/parallel_for.hpp>
 #include <assay/nn/decoder.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -95,9 +97,14 @@ std::vector<Real> initial_weights(decoder const& model, std::uint64_t seed) {
     if (tensor.rows == 0) { continue; }
     auto const both = static_cast<double>(tensor.rows + tensor.columns);
     auto const bound = static_cast<float>(tensor.offset == 0 ? 1 : std::sqrt(6 / both));
-    for (std::size_t i = tensor.offset; i < tensor.offset + tensor.size(); ++i) {
-      all[i] = static_cast<Real>(random_value(uniform<float>{-bound, bound}, seed, i));
-    }
+    // A weight depends on the seed and its place alone, so the number of threads changes no bit.
+    auto const part = std::span{all}.subspan(tensor.offset, tensor.size());
+    host::parallel_for(host::all_threads(), std::ssize(part), 1 << 16, [&](auto begin, auto end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        auto const drawn = random_value(uniform<float>{-bound, bound}, seed, tensor.offset + i);
+        part[i] = static_cast<Real>(drawn);
+      }
+    });
   }
   return all;
 }
