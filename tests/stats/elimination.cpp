@@ -91,6 +91,21 @@ TEST_CASE("48 candidates need six epochs, as two do") {
   CHECK(race.slower(47) == 6);
 }
 
+TEST_CASE("each epoch adds one sign against the leader of the epochs before, and a tie adds none") {
+  elimination race{{0, 1, 2}, 0.05, 0.01};
+  race.add_epoch({0, -1, 2});  // the second is faster than the first, which led
+  CHECK(race.slower(0) == 1);
+  CHECK(race.faster(1) == 1);
+  CHECK(race.slower(2) == 1);
+  CHECK(race.leader() == 1);
+  race.add_epoch({5, 0, 0});  // the second leads now
+  CHECK(race.slower(0) == 2);
+  CHECK(race.faster(1) == 2);
+  CHECK(race.slower(2) == 1);
+  CHECK(race.faster(2) == 0);
+  CHECK(race.log_evidence(0) == Approx(log_sign_evidence(2, 0)));
+}
+
 TEST_CASE("candidates within the margin are bounded and stay") {
   std::vector<double> const times{0, 0.004, 0.2};
   elimination race{times, 0.05, 0.01};
