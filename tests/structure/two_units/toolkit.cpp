@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One of two units that include all that needs no nvcc.
+/// A unit that includes all that needs no nvcc.
 #include <assay/assay.hpp>
