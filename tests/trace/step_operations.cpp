@@ -43,7 +43,8 @@ TEST_CASE("each kernel of a step belongs to the operation that launched it", "[t
   add_step(made, 0);
   add_step(made, 1000);
   made.launch("warm up", {500, 501}, {600, 650});  // in no step
-  made.range("q", {12, 13}, main_thread, "");      // of another domain
+  auto& other = made.range("nn::step", {500, 600}, main_thread, "another domain");
+  other.category = static_cast<std::uint32_t>(category::gpu);
   auto const found = trace::step_operations(made.trace, "nn::step");
   REQUIRE(found.size() == 2);
   for (auto const& each : found) {
