@@ -206,7 +206,7 @@ TEMPLATE_TEST_CASE("null_cast takes its temporaries wherever its lane has them",
                    mr::managed, mr::pinned) {
   two_lanes<TestType> const lanes;
   workloads::null_cast<std::int64_t> const work{.rows = 4097};
-  test::check_runs(work, lanes.lane(0), lanes.lane(1));
+  test::check_null_cast_runs(work, lanes.lane(0), lanes.lane(1));
 }
 
 TEST_CASE("inputs of equal workloads are equal, and their addresses vary", "[workload][gpu]") {

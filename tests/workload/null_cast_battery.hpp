@@ -83,7 +83,7 @@ struct nasty_column {
 
 /// Runs `work` on two lanes: what was not run is caught, what was run is right, in either lane.
 template <class Work, class Lane>
-void check_runs(Work const& work, Lane first, Lane second) {
+void check_null_cast_runs(Work const& work, Lane first, Lane second) {
   INFO(work.describe());
   auto state = workloads::prepare(work, first, 2);
   if (work.count() > 0) {
@@ -114,13 +114,13 @@ void check_battery(Lane first, Lane second) {
       work.rows = rows;
       work.null_fraction = nulls;
       work.seed = seed;
-      check_runs(work, first, second);
+      check_null_cast_runs(work, first, second);
 
       nasty_column<typename Work::value_type> const mine{rows, nulls, seed};
       work.input = mine.view();
-      check_runs(work, first, second);
+      check_null_cast_runs(work, first, second);
       work.input->mask = nullptr;  // no nulls
-      check_runs(work, first, second);
+      check_null_cast_runs(work, first, second);
     }
   }
 }
