@@ -246,6 +246,14 @@ FIGURES = [
       for size, target, path in (("10^6", "<= 3 s, <= 1 GiB", []), ("10^7", "<= 20 s, <= 3 GiB", ["ten_times"]))),
     ("the difference of two traces of 10^7 kernels in memory (no GPU)", "<= 10 s", "trace_reports", ["difference"],
      "{seconds:.2f} s of one core"),
+    *((f"regret beside {beside}, arrays {where}", "<= 10 %", "dispatch_load", [kind, memory],
+       "{watched_after_600_ms[total]:.1%} with `load::watched` after 0.6 s; {ignored[total]:.1%} with `load::ignored`")
+      for kind, beside in (("busy_gpu", "a process that never leaves the GPU"),
+                           ("gpu_in_bursts", "a process on the GPU in bursts"),
+                           ("busy_cores", "a busy thread on every core"))
+      for memory, where in (("resident", "at home"), ("page_locked", "page-locked"))),
+    ("a watcher of the host and the GPU, on an idle machine", "<= 0.2 % of a core", "dispatch_load", ["alone"],
+     "{watcher_share_of_a_core:.2%}"),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
     ("the same with `load::own_queue` (no GPU)", "", "dispatch_choose", ["with_load"],
