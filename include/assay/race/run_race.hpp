@@ -60,8 +60,8 @@ inline race_result fresh_race(std::vector<variant> const& candidates, options co
 ///   taken out with its reason. One that takes more than twice as long as the fastest is cut off.
 /// - In each epoch, all candidates that are left are built anew and timed in rounds, in random
 ///   order. A candidate is dropped when the evidence suffices (`stats/elimination.hpp`).
-/// - The race ends when no other can be faster than the leader by more than `options::margin`. It
-///   ends after `max_epochs` epochs or `max_seconds` too. The last epoch verifies all that are left.
+/// - The race ends when no other can be faster than the leader by more than `options::margin`, or
+///   when `max_epochs` or `max_seconds` are over. The last epoch verifies all that are left.
 /// - `options::cancelled` ends the race too. Each result that is not decided can be resumed.
 ///
 /// `hidden_control`, `run_until_sign` and `profiled_batches` have no meaning here.
