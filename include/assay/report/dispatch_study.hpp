@@ -57,7 +57,7 @@ inline std::string in_words(dispatch::crossover_check const& of) {
 }
 
 /// A share as a number of hundredths, for columns whose heading has the percent sign.
-inline std::string hundredths(double share) { return fixed(100 * share, 1); }
+inline std::string in_hundredths(double share) { return fixed(100 * share, 1); }
 
 /// Median and 90 % quantile of values.
 struct spread {
@@ -138,8 +138,8 @@ inline void prediction_errors(std::ostream& out, measure::dispatch_study const& 
       if (errors.empty()) { continue; }
       auto const [of, is] = std::pair{detail::spread_of(errors), detail::spread_of(noise)};
       shown.add({kind.name, study.of.paths()[p].where.describe(), std::to_string(errors.size()),
-                 detail::hundredths(of.median), detail::hundredths(of.p90),
-                 detail::hundredths(is.median), detail::hundredths(is.p90)});
+                 detail::in_hundredths(of.median), detail::in_hundredths(of.p90),
+                 detail::in_hundredths(is.median), detail::in_hundredths(is.p90)});
     }
     std::map<std::string, std::vector<double>> by_stage;
     for (auto const& each : stage_pairs(study.of, kind.traced)) {
@@ -148,8 +148,8 @@ inline void prediction_errors(std::ostream& out, measure::dispatch_study const& 
     }
     for (auto const& [stage, errors] : by_stage) {
       auto const of = detail::spread_of(errors);
-      stages.add({stage, kind.name, std::to_string(errors.size()), detail::hundredths(of.median),
-                  detail::hundredths(of.p90)});
+      stages.add({stage, kind.name, std::to_string(errors.size()), detail::in_hundredths(of.median),
+                  detail::in_hundredths(of.p90)});
     }
   }
   if (!shown.empty()) { shown.print(out); }
@@ -168,8 +168,8 @@ inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> co
   table shown{head};
   auto const add = [&](std::string name, measure::regret_row const& row, auto const& total) {
     std::vector<std::string> cells{std::move(name)};
-    for (auto const& each : row.kinds) { cells.push_back(hundredths(total(each))); }
-    cells.push_back(hundredths(total(row.all)));
+    for (auto const& each : row.kinds) { cells.push_back(in_hundredths(total(each))); }
+    cells.push_back(in_hundredths(total(row.all)));
     return cells;
   };
   auto const label = [&](measure::regret_row const& row) {
@@ -178,8 +178,8 @@ inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> co
   };
   for (auto const& each : rows) {
     auto cells = add(label(each), each, [](auto const& of) { return of.total; });
-    cells.push_back(each.longer ? hundredths(each.longer->p95) : "-");
-    cells.push_back(each.longer ? hundredths(each.longer->max) : "-");
+    cells.push_back(each.longer ? in_hundredths(each.longer->p95) : "-");
+    cells.push_back(each.longer ? in_hundredths(each.longer->max) : "-");
     shown.add(std::move(cells));
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));
@@ -235,7 +235,8 @@ inline void totals(std::ostream& out, std::vector<measure::dispatch_study> const
     if (errors[i].empty()) { continue; }
     auto const of = detail::spread_of(errors[i]);
     out << "  errors of predictions, " << (i == 0 ? "host" : "device") << " paths: median "
-        << detail::hundredths(of.median) << " %, p90 " << detail::hundredths(of.p90) << " %\n";
+        << detail::in_hundredths(of.median) << " %, p90 " << detail::in_hundredths(of.p90)
+        << " %\n";
   }
   if (crossings + verdicts == 0) { return; }
   out << "  of " << crossings << " crossovers bisection found " << close << " within 5 %, and "
