@@ -20,9 +20,13 @@ TEST_CASE("the edge of a square product is its own, and a drawn shape is near th
   CHECK(product_shape{8, 2048, 2048}.edge() == Approx(thin.edge()));
   stats::random_source random{test::fresh_seed()};
   double least = 1, most = 1;
-  for (std::size_t const edge : {1U, 5U, 100U, 100U, 100U, 2048U}) {
+  for (std::size_t const edge : {1U, 5U, 2048U, 100U}) {
     auto const of = product_shape::drawn(edge, random);
     CHECK(of.edge() == Approx(static_cast<double>(edge)).epsilon(edge < 100 ? 1 : 0.03));
+  }
+  for (int i = 0; i < 40; ++i) {  // of six, none was far from the edge in 6 % of the runs
+    std::size_t const edge = 100;
+    auto const of = product_shape::drawn(edge, random);
     least = std::min(least, static_cast<double>(of.m) / static_cast<double>(edge));
     most = std::max(most, static_cast<double>(of.n) / static_cast<double>(edge));
     CHECK(of.m <= 4 * edge);
