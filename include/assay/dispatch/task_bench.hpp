@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/arrays/setup.hpp>
+#include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/path.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/host/parallel_for.hpp>
