@@ -180,34 +180,6 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
 }
 
-TEST_CASE("the first copy of each way takes longer, once in a call", "[dispatch]") {
-  auto all = test::saxpy_measurements();
-  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; }));
-  using dispatch::to;
-  all.machine.links = {
-      {"", to::device, memory_type::pageable, 1e-5, 1e10, 0.1, 0, 7e-6},
-      {"", to::device, memory_type::page_locked, 2e-6, 1e10, 0.1, 0, 5e-6},
-      {"", to::host, memory_type::page_locked, 3e-6, 1e10, 0.1, 0, 9e-6},
-  };
-  costs const of{all};
-  auto known = dispatch::facts_of_size(1 << 20);
-  double const alone = of.seconds(2, known);
-  auto const array = [](dispatch::direction way, memory_type memory) {
-    return dispatch::array_fact{.bytes = 0, .way = way, .memory = memory};
-  };
-  using way = dispatch::direction;
-  known.count = 3;
-  known.arrays[0] = array(way::in, memory_type::page_locked);
-  known.arrays[1] = array(way::in, memory_type::page_locked);
-  known.arrays[2] = array(way::out, memory_type::page_locked);
-  CHECK(of.seconds(2, known) == Approx(alone + 2 * 2e-6 + 5e-6 + 3e-6 + 9e-6));
-  known.arrays[1].memory = memory_type::pageable;  // the longer of both
-  CHECK(of.seconds(2, known) == Approx(alone + 2e-6 + 1e-5 + 7e-6 + 3e-6 + 9e-6));
-  known.arrays[2].memory = memory_type::device;
-  known.arrays[2].newest = 0;
-  CHECK(of.seconds(2, known) == Approx(alone + 2e-6 + 1e-5 + 7e-6));
-}
-
 TEST_CASE("bad work has one line with its value and what is allowed", "[dispatch]") {
   auto const refused = [](dispatch::work amount) {
     return message_of([&] { dispatch::require_work("saxpy", amount); });

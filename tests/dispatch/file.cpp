@@ -43,7 +43,7 @@ costs all_kinds() {
   all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
                        {"pinned", dispatch::to::host, memory_type::managed, 2e-5, 2e10, 0.2}};
   all.machine.links.push_back(
-      {"", dispatch::to::host, memory_type::device, 2e-5, 2e10, 0.2, 65536, 6e-6});
+      {"", dispatch::to::host, memory_type::device, 2e-5, 2e10, 0.2, 65536});
   all.machine.sync = {4e-6, 3e-6, 5e-6};
   all.device = "a GPU";
   all.driver = "580.1";
@@ -178,7 +178,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
-             contains("its format is 1, and this library reads 4"));
+             contains("its format is 1, and this library reads 3"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;

@@ -48,16 +48,6 @@ TEST_CASE("links go through all measured copies, and on beyond them", "[dispatch
   }
 }
 
-TEST_CASE("the first copy of a call takes longer through all pieces of a link", "[dispatch]") {
-  auto const made = dispatch::links_through("", to::device, memory_type::pageable,
-                                            {{1000, 2e-6}, {2000, 3e-6}, {4000, 7e-6}}, 5e-6);
-  for (double const bytes : {1000.0, 2000.0, 4000.0}) {
-    CHECK(copied(made, bytes) == Approx(5e-6 + (bytes == 1000   ? 2e-6
-                                                : bytes == 2000 ? 3e-6
-                                                                : 7e-6)));
-  }
-}
-
 TEST_CASE("noise makes no copy faster than a smaller one", "[dispatch]") {
   auto const made = dispatch::links_through(
       "", to::device, memory_type::pageable,

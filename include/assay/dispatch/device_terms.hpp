@@ -57,30 +57,6 @@ class task_link : public transfer::cuda_link {
 
 namespace detail {
 
-/// A kernel that does nothing. It is made from PTX, so that a host compiler suffices.
-class empty_kernel {
- public:
-  empty_kernel() {
-    constexpr auto ptx =
-        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
-    check(cudaLibraryLoadData(&library_, ptx, nullptr, nullptr, 0, nullptr, nullptr, 0));
-    auto const code = cudaLibraryGetKernel(&kernel_, library_, "nothing");
-    if (code != cudaSuccess) { cudaLibraryUnload(library_); }
-    check(code);
-  }
-  empty_kernel(empty_kernel const&) = delete;
-  empty_kernel& operator=(empty_kernel const&) = delete;
-  ~empty_kernel() { check_noexcept(cudaLibraryUnload(library_)); }
-
-  void launch(cudaStream_t stream) const {
-    check(cudaLaunchKernel(static_cast<void const*>(kernel_), 1, 1, nullptr, 0, stream));
-  }
-
- private:
-  cudaLibrary_t library_ = nullptr;
-  cudaKernel_t kernel_ = nullptr;
-};
-
 /// Times copies as a call sees them: by the host's clock, from the first submission to the end of a
 /// wait, less the time of the same call without copies.
 class link_meter {
@@ -110,25 +86,21 @@ class link_meter {
   void measure(std::vector<link>& into, std::string_view transfer, to end, memory_type memory) {
     bool const in = end == to::device;
     bool const staged = transfer == staged_transfer;
-    auto const more = [&](int copies, std::size_t bytes) {
-      return call(copies, bytes, memory, in, staged) - without_copies_;
-    };
-    double const one = median(15, [&] { return more(1, sizes[0]); });
-    double const two = median(15, [&] { return more(2, sizes[0]); });
-    double const first = std::max(0.0, 2 * one - two);
     std::vector<timed_copy> times;
     for (auto const bytes : sizes) {
       if (bytes > most_bytes_) { break; }
+      // Most calls that copy small arrays in copy two or more, and the second costs less.
       int const copies = in && bytes <= (std::size_t{2} << 20U) ? 2 : 1;
       std::vector<double> all;
-      (void)more(copies, bytes);
+      (void)call(copies, bytes, memory, in, staged);
       for (int i = 0; i < (bytes < (std::size_t{1} << 20U) ? 15 : 7); ++i) {
-        all.push_back(std::max((more(copies, bytes) - first) / copies, 1e-8));
+        double const more = call(copies, bytes, memory, in, staged) - without_copies_;
+        all.push_back(std::max(more / copies, 1e-8));
       }
       auto const found = summarised(bytes, std::move(all));
       times.push_back({found.size, found.seconds, std::exp2(found.spread) - 1});
     }
-    for (auto& each : links_through(transfer, end, memory, std::move(times), first)) {
+    for (auto& each : links_through(transfer, end, memory, std::move(times))) {
       into.push_back(std::move(each));
     }
   }
@@ -172,7 +144,7 @@ class link_meter {
     return summarised(1, std::move(all)).seconds;
   }
 
-  /// Seconds of one call with so many copies and a kernel that does nothing.
+  /// Seconds of one call with so many copies and the least work of a device.
   double call(int copies, std::size_t bytes, memory_type memory, bool in, bool staged) {
     auto* const host =
         memory == memory_type::pageable ? pageable_.get() : static_cast<std::byte*>(locked_.get());
@@ -182,7 +154,7 @@ class link_meter {
     std::span<moved_array const> const moved{all, static_cast<std::size_t>(copies)};
     double const begin = now();
     if (in) { copies_.move(stream_, moved, true, staged); }
-    kernel_.launch(stream_.get());
+    check(cudaMemsetAsync(device, 0, sizeof(int), stream_.get()));
     if (!in) { copies_.move(stream_, moved, false, staged); }
     stream_.synchronize();
     return now() - begin;
@@ -191,7 +163,6 @@ class link_meter {
   std::size_t most_bytes_;
   task_link link_;
   stream stream_;
-  empty_kernel kernel_;
   transfer::device_block device_;
   transfer::page_locked_block locked_;
   std::unique_ptr<std::byte[]> pageable_;

@@ -28,7 +28,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 4;
+inline constexpr int file_version = 3;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -155,7 +155,7 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.count("links", links);
   for (auto& each : links) {
     io.line("link", each.end, each.memory, each.latency_seconds, each.bytes_per_second, each.spread,
-            each.from_bytes, each.first_seconds, each.transfer);
+            each.from_bytes, each.transfer);
   }
   io.count("paths", of.paths);
   for (auto& each : of.paths) {

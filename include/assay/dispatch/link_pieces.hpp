@@ -23,11 +23,10 @@ struct timed_copy {
 };
 
 /// Links that go through all measured times and on with the last slope. Below the first size the
-/// time falls with the first slope. Times that noise made fall with the size are made equal.
-/// `first_seconds` is that of each link. Throws `std::invalid_argument` unless there are 2 sizes or
-/// more, rising, with positive times.
+/// time falls with the first slope. Times that noise made fall with the size are made equal. Throws
+/// `std::invalid_argument` unless there are 2 sizes or more, rising, with positive times.
 inline std::vector<link> links_through(std::string_view transfer, to end, memory_type memory,
-                                       std::vector<timed_copy> times, double first_seconds = 0) {
+                                       std::vector<timed_copy> times) {
   bool valid = times.size() >= 2;
   for (std::size_t i = 0; valid && i < times.size(); ++i) {
     valid = std::isfinite(times[i].seconds) && times[i].seconds > 0 &&
@@ -52,8 +51,7 @@ inline std::vector<link> links_through(std::string_view transfer, to end, memory
                     .latency_seconds = from.seconds,
                     .bytes_per_second = rate,
                     .spread = std::max(from.spread, next.spread),
-                    .from_bytes = from.bytes,
-                    .first_seconds = first_seconds});
+                    .from_bytes = from.bytes});
   }
   auto& first = made.front();
   first.latency_seconds =

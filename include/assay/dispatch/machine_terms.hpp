@@ -8,7 +8,6 @@
 #include <assay/dispatch/facts.hpp>
 #include <assay/dispatch/path.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -30,8 +29,6 @@ struct link {
   double bytes_per_second = 0;  ///< of further bytes
   double spread = 0;            ///< half of the interval of a copy's time, as a share
   double from_bytes = 0;        ///< the smallest copy for which this piece holds
-  /// More for the first of a call's copies: a kernel and a copy that wait for each other.
-  double first_seconds = 0;
   bool operator==(link const&) const = default;
 };
 
@@ -78,19 +75,15 @@ class path_links {
   /// impossible, as is a path over the memory of another device.
   copies of(facts const& known) const noexcept {
     copies total;
-    double first_in = 0;
-    double first_back = 0;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
       if (each.memory == memory_type::device && (on_host_ || each.newest != here_)) {
         total.before.seconds = std::numeric_limits<double>::infinity();
       } else if (goes_in(each)) {
-        add(total.before, first_in, each, on_host_ ? to::host : to::device);
+        add(total.before, each, on_host_ ? to::host : to::device);
       }
-      if (goes_back(each)) { add(total.after, first_back, each, to::host); }
+      if (goes_back(each)) { add(total.after, each, to::host); }
     }
-    total.before.seconds += first_in;
-    total.after.seconds += first_back;
     return total;
   }
 
@@ -116,13 +109,11 @@ class path_links {
     std::array<piece, most> pieces{};
     std::array<double, most> from_bytes;  // infinite for pieces that are not there
     std::size_t count = 0;
-    double first_seconds = 0;
 
     way() { from_bytes.fill(std::numeric_limits<double>::infinity()); }
     /// Pieces come in the order of their bytes; those beyond the most are left out.
     void add(link const& of) noexcept {
       if (count == most) { return; }
-      first_seconds = of.first_seconds;
       double const per_byte = 1 / of.bytes_per_second;
       pieces[count] = {of.latency_seconds - of.from_bytes * per_byte, per_byte, of.spread};
       from_bytes[count++] = of.from_bytes;
@@ -137,10 +128,9 @@ class path_links {
   way& ways(to end, memory_type memory) noexcept {
     return ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(memory)];
   }
-  void add(copies::time& sum, double& first, array_fact const& each, to end) const noexcept {
-    auto const& way = ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)];
-    auto const& by = way.at(each.bytes);
-    first = std::max(first, way.first_seconds);
+  void add(copies::time& sum, array_fact const& each, to end) const noexcept {
+    auto const& by =
+        ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)].at(each.bytes);
     double const seconds = by.seconds + each.bytes * by.seconds_per_byte;
     sum.seconds += seconds;
     sum.half += seconds * by.spread;

@@ -64,7 +64,6 @@ inline document to_json(measure::dispatch_study const& study) {
                     {"memory", in_words(each.memory)},
                     {"transfer", each.transfer},
                     {"from_bytes", number(each.from_bytes)},
-                    {"first_seconds", number(each.first_seconds)},
                     {"latency_seconds", number(each.latency_seconds)},
                     {"bytes_per_second", number(each.bytes_per_second)},
                     {"spread", number(each.spread)}};
