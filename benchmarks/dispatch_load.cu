@@ -7,6 +7,7 @@
 // machine. Predicts: the regret of `watched` is at most 10 %, that of `ignored` far above it, and
 // the watcher takes at most 0.2 % of a core.
 
+#include "support/bursts.hpp"
 #include "support/result.hpp"
 
 #include <assay/core/child_process.hpp>
@@ -28,7 +29,6 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -99,20 +99,11 @@ auto make_on(on::device place) {
   auto* const from = static_cast<std::uint32_t*>(memory.get());
   check(cudaMemsetAsync(from, 1, count * sizeof(std::uint32_t), on.get()));
   random_map const call{place, {from, count}, {from + count, count}};
-  std::mt19937_64 random{seed};
-  auto const milliseconds = [&](double most) {
-    return std::chrono::duration<double, std::milli>{
-        std::uniform_real_distribution<double>{1, most}(random)};
-  };
-  for (;;) {
-    auto const end = std::chrono::steady_clock::now() + milliseconds(50);
-    while (std::chrono::steady_clock::now() < end) {
-      // Several at once: the device never waits for the host.
-      for (int i = 0; i < 8; ++i) { call.run(on.get(), from, from + count); }
-      on.synchronize();
-    }
-    if (bursts) { std::this_thread::sleep_for(milliseconds(200)); }
-  }
+  benchmark::work_in_bursts(seed, bursts, [&] {
+    // Several at once: the device never waits for the host.
+    for (int i = 0; i < 8; ++i) { call.run(on.get(), from, from + count); }
+    on.synchronize();
+  });
 }
 [[noreturn]] void load_cores(int count) {
   host::parallel_for(count, count, 1, [](std::int64_t, std::int64_t) {

@@ -8,6 +8,7 @@
 // Predicts: at most 38 of 1,000 and no kind above 10 of 100, so that the rate is below 5 % at 95 %
 // confidence; UNPROVEN at most 3 %.
 
+#include "support/bursts.hpp"
 #include "support/calibration.cuh"
 #include "support/resumable_trials.hpp"
 #include "support/served_copy.cuh"
@@ -29,7 +30,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -199,28 +199,18 @@ trial_kind equal_processes(on::device const& place) {
           }};
 }
 
-/// This program as the load, `--load DEVICE SEED`: copies for 1 to 50 ms, then idles for 1 to 200
-/// ms, until it is killed.
+/// This program as the load, `--load DEVICE SEED`: copies in bursts.
 [[noreturn]] void load_in_bursts(int argc, char** argv) {
   if (argc < 4) { throw std::invalid_argument("--load takes DEVICE and SEED"); }
   on::device const place{std::stoi(argv[2])};
   check(cudaSetDevice(place.id));
-  std::mt19937_64 random{std::stoull(argv[3])};
   stream const where{place};
   auto own = own_arrays(place, where, 1);
   auto const copy = copy_of(place, vectors_moving(512 * mib))(own);
-  auto const milliseconds = [&](double most) {
-    return std::chrono::duration<double, std::milli>{
-        std::uniform_real_distribution<double>{1, most}(random)};
-  };
-  for (;;) {
-    auto const end = std::chrono::steady_clock::now() + milliseconds(50);
-    while (std::chrono::steady_clock::now() < end) {
-      copy(where.get());
-      where.synchronize();
-    }
-    std::this_thread::sleep_for(milliseconds(200));
-  }
+  work_in_bursts(std::stoull(argv[3]), true, [&] {
+    copy(where.get());
+    where.synchronize();
+  });
 }
 
 /// The load as a process, which is killed and reaped with this object.

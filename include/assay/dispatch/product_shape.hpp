@@ -44,18 +44,22 @@ struct product_shape {
     }
     return low;
   }
-  /// A shape of about this edge, with m and n up to 4 times smaller or larger.
+  /// A shape of about this edge, with m and n up to 4 times smaller or larger. Draws again where
+  /// the m x n elements alone cost more than the square product: there is no k for these.
   static product_shape drawn(std::size_t edge, stats::random_source& random) {
     auto const e = static_cast<double>(edge);
     auto const near = [&] {
       double const share = static_cast<double>(random.next() >> 11U) * 0x1p-53;
       return std::max(1.0, std::round(e * std::exp2(4 * share - 2)));
     };
-    double const m = near(), n = near();
-    double const fixed = work(m, n, 0);  // the rest grows with k
-    double const k = (work(e, e, e) - fixed) / (work(m, n, 1) - fixed);
-    auto const whole = [](double of) { return static_cast<std::size_t>(std::max(1.0, of)); };
-    return {whole(m), whole(n), whole(std::round(k))};
+    for (;;) {
+      double const m = near(), n = near();
+      double const fixed = work(m, n, 0);  // the rest grows with k
+      double const k = (work(e, e, e) - fixed) / (work(m, n, 1) - fixed);
+      if (k < 1) { continue; }
+      auto const whole = [](double of) { return static_cast<std::size_t>(std::round(of)); };
+      return {whole(m), whole(n), whole(k)};
+    }
   }
 
  private:

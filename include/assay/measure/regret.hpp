@@ -186,9 +186,9 @@ struct regret_row {
   std::optional<regret> longer{};  ///< none where there are no such calls
 };
 
-/// The regrets of the model and of its rivals: the tree if there are training calls, the history,
-/// the power law, the best threshold in hindsight, the rules of the study, and each path for all
-/// calls.
+/// The regrets of the model and of its rivals. These are the tree if there are training calls, the
+/// history, the power law, the best threshold in hindsight, the rules of the study, and each path
+/// for all calls.
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();

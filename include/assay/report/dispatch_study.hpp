@@ -268,11 +268,12 @@ inline std::string_view memory_of(dispatch::facts const& known) {
 
 }  // namespace detail
 
-/// One record per timed call: `set` is `training`, `held_out` or `traced`. Columns `before_*` are
-/// known before a call, columns `after_*` are measured: the medians of both halves of the
-/// repetitions on each path, in seconds, what a trace shows of a call on a device, with the unit in
-/// the name, and the path with the least sum of both halves. `chosen_by_model` and `chosen_by_tree`
-/// are the paths that choosers pick.
+/// One record per timed call: `set` is `training`, `held_out` or `traced`.
+///
+/// Columns `before_*` are known before a call. Columns `after_*` are measured. `after_first_*` and
+/// `after_second_*` are the medians of both halves of the repetitions, in seconds. `after_best` is
+/// the path with the least sum of both. The others are what a trace shows of a call on a device.
+/// `chosen_by_model` and `chosen_by_tree` are the paths that choosers pick.
 inline void timed_calls(std::ostream& out, measure::dispatch_study const& study) {
   auto const& paths = study.of.paths();
   out << "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"

@@ -74,8 +74,8 @@ class view {
     return all;
   }
 
-  /// What is computed from the rows once, however many reports ask for it: the `Index` that
-  /// `Index{view}` makes, which must not point to the view.
+  /// The index `Index{view}` of the rows. It is made once, however many reports ask for it, and
+  /// must not point to the view.
   template <class Index>
   Index const& index() const {
     auto& made = indices_[std::type_index{typeid(Index)}];
@@ -157,8 +157,8 @@ struct filter {
   std::optional<std::int32_t> device = {};
   std::optional<std::uint32_t> stream = {};
   std::string kernel = {};  ///< a glob of any part of the name; takes no copies and memsets
-  /// Takes the rows of all threads of the process in the time of the range, and not of the thread
-  /// that opened the range alone: a step of training launches its backward pass from another
+  /// Takes the rows of all threads of the process in the time of the range; else only those of the
+  /// thread that opened the range. A step of training launches its backward pass from another
   /// thread.
   bool any_thread = false;
 
