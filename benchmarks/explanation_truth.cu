@@ -118,7 +118,7 @@ report::document document_of(stats::interval const& of) {
 std::vector<trace::change const*> named(trace::explanation const& why) {
   std::vector<trace::change const*> found;
   for (auto const& each : why.changes.changes) {
-    if (trace::is_part(each) && each.distinguishable()) { found.push_back(&each); }
+    if (trace::is_named(each, why.changes)) { found.push_back(&each); }
   }
   return found;
 }

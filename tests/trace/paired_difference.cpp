@@ -271,6 +271,20 @@ TEST_CASE("reasons name parts with intervals, and call the others not distinguis
   CHECK(read.at("changes")[0].at("low_ns") == why.changes.changes[0].delta.low);
 }
 
+TEST_CASE("a part below a thousandth of the control is told in a sum, not by its name") {
+  std::mt19937_64 random{7};
+  auto why = explained({.scatter = 0.01}, {.copies = 5, .scatter = 0.01}, pairs, random,
+                       {6'000, 5'500, 6'500, "the comparison"});
+  auto const& copies = why.changes.changes[0];
+  CHECK(is_named(copies, why.changes));
+  why.changes.control_ns = 0.999 * copies.delta_ns() / smallest_named_share;
+  CHECK(is_named(copies, why.changes));
+  why.changes.control_ns = 1.001 * copies.delta_ns() / smallest_named_share;
+  CHECK_FALSE(is_named(copies, why.changes));
+  CHECK_THAT(joined(report::sentences(why)),
+             contains("1 smaller part, together +") && !contains("Devices: copies"));
+}
+
 TEST_CASE("no share is told of a difference that may be zero, nor one above the whole") {
   std::mt19937_64 random{7};
   auto const told = [&](time_difference const& time, int count) {

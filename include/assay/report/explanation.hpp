@@ -136,7 +136,7 @@ inline std::vector<std::string> part_lines(trace::explanation const& of, std::si
       unclear.push_back(&each);
       continue;
     }
-    if (lines.size() == most) {
+    if (lines.size() == most || !trace::is_named(each, found)) {
       smaller.push_back(&each);
       continue;
     }

@@ -8,6 +8,7 @@
 #include <assay/trace/time_breakdown.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -92,5 +93,15 @@ struct trace_difference {
   /// True if changes are told without what tracing added: that is not zero.
   bool tracing_taken() const noexcept { return tracing_measured && tracing.excludes(0); }
 };
+
+/// Parts below this share of the control's time are told as a sum: the same work built twice may
+/// differ by a constant that is this small (0.3 to 0.8 us of batches of 3 ms, H100).
+inline constexpr double smallest_named_share = 0.001;
+
+/// True for a part that reports name: distinguishable from zero and not too small.
+inline bool is_named(change const& part, trace_difference const& of) {
+  return is_part(part) && part.distinguishable() &&
+         std::abs(part.delta_ns()) >= smallest_named_share * of.control_ns;
+}
 
 }  // namespace assay::trace
