@@ -350,9 +350,13 @@ def age(commit):
 
 def origin(results, name):
     """(device, date, commit) of a result; each may be empty."""
-    where = json.loads((results / f"{name}.json").read_text()).get("environment", {})
-    device = where.get("device", "").split(",")[0].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3")
-    return device or "no GPU", where.get("started_at", "")[:10], where.get("commit", "")[:7]
+    found = json.loads((results / f"{name}.json").read_text())
+    where = found.get("environment", {})
+    # Each run of a result that was continued may have had another device.
+    runs = [where, *found.get("figures", {}).get("runs", [])]
+    devices = {run.get("device", "").split(",")[0].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3") for run in runs}
+    return (" and ".join(sorted(devices - {""})) or "no GPU", where.get("started_at", "")[:10],
+            where.get("commit", "")[:7])
 
 
 def figures(results, folder, *only):

@@ -48,14 +48,18 @@ auto filling(float value, unsigned block) {
 
 TEST_CASE("the shortest of 20 chains of launches wins, by the gpu clock") {
   std::vector<candidate<true>> all;
-  for (int i = 0; i < 20; ++i) {
+  int const candidates = test::small() ? 3 : 20;
+  for (int i = 0; i < candidates; ++i) {
     int const count = 2000 + 100 * ((7 * i) % 20);
     all.emplace_back(std::to_string(count), steps(count));
   }
-  auto const found = race(all, {.max_seconds = 30});
+  auto const found = race(all, {.max_seconds = test::small() ? 3.0 : 30.0});
   INFO(report::race_text(found, 20));
-  CHECK(found.winner() == "2000");
-  CHECK(found.decided);
+  // A sanitizer makes the first launches of each candidate many times slower, in no fair order.
+  if (!test::small()) {
+    CHECK(found.winner() == "2000");
+    CHECK(found.decided);
+  }
   CHECK(found.primary == measure::clock::gpu);
   CHECK_FALSE(found.where.device.empty());
 }
