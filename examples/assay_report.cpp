@@ -8,6 +8,7 @@
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/page/all_reduce_page.hpp>
 #include <assay/page/explanation_table.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/json.hpp>
@@ -49,6 +50,7 @@ constexpr auto examples =
     "  assay_report run.json --markdown pr.md           for a pull request\n"
     "  assay_report run.json --junit ci.xml --fail-if slower,unproven\n"
     "  assay_report new.json --baseline old.json --html page.html\n"
+    "  assay_report all_reduce.json --html page.html    what the benchmark all_reduce wrote\n"
     "Exit codes: 0 done; 2 bad input; 4 a file could not be written. With --fail-if also: 1 a "
     "wrong answer; 3 a condition holds; 5 a guard forbids a verdict.";
 
@@ -184,7 +186,26 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
   return report::printable(text, true);
 }
 
+/// Writes the page of the all-reduce if `of` names just its result; false if it names other files.
+bool report_all_reduce(request const& of) {
+  for (auto const& path : of.files) {
+    auto const from = read(path);
+    if (!report::is_all_reduce(from)) { continue; }
+    bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
+                        !of.baseline.empty() || !of.fail_if.empty();
+    if (of.files.size() > 1 || of.html.empty() || others) {
+      throw std::invalid_argument(
+          path + " is of the benchmark all_reduce: give it alone, with --html alone");
+    }
+    cli::require_output(of.html);
+    write_atomically(of.html, parsed(path, [&] { return report::all_reduce_page(from); }));
+    return true;
+  }
+  return false;
+}
+
 int report_all(request const& of) {
+  if (report_all_reduce(of)) { return cli::ok; }
   for (auto const& condition : of.fail_if) {
     cli::value_of("--fail-if",
                   [&] { return cli::choose("condition", condition, cli::gate_names()); });

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages of all committed comparisons in a headless Chromium, and looks at what it shows.
+"""Opens the pages of all committed comparisons and all-reduces in a headless Chromium, and looks at what it shows.
 
 page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--screenshots FOLDER] [FILE.json...]
 
@@ -20,6 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTHS = (360, 760, 1600)
+SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"')  # has a page
 
 # What is wrong with the page as it is shown, as a list of sentences.
 LOOK = r"""(() => {
@@ -279,7 +280,7 @@ def main():
         print("skipped: there is no Chromium (apt-get install chromium)")
         raise SystemExit(77)
     records = options.records or [each for each in sorted((ROOT / "benchmarks/results").glob("*.json"))
-                                  if '"schema": "assay.comparison"' in each.read_text(encoding="utf-8")[:200]]
+                                  if any(kind in each.read_text(encoding="utf-8")[:200] for kind in SHOWN)]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

@@ -45,12 +45,6 @@ inline constexpr std::size_t page_limit = 1'000'000;
 
 namespace detail {
 
-inline std::string paragraph(std::string const& text, std::string_view kind = "") {
-  return text.empty() ? "" : element("p", kind, escaped(text));
-}
-
-inline std::string title_of(std::string_view text) { return element("h2", "", escaped(text)); }
-
 /// The text with each number and its sign of per cent on one line.
 inline std::string unbroken(std::string text) {
   for (auto at = text.find(" %"); at != std::string::npos; at = text.find(" %", at)) {
@@ -318,11 +312,7 @@ inline std::string page(std::vector<page_part> const& parts) {
   auto const title =
       parts.size() == 1 ? parts.front().of.title : std::to_string(parts.size()) + " comparisons";
   auto const list = parts.size() == 1 ? "" : "<nav><ul>" + links + "</ul></nav>";
-  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta "
-         "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>" +
-         escaped(title.empty() ? "comparison" : title) + "</title><style>" +
-         std::string{chart_style} + std::string{page_style} + "</style></head>\n<body><main>" +
-         list + body + "</main><script>" + std::string{page_script} + "</script></body></html>\n";
+  return detail::whole_page(title.empty() ? "comparison" : title, list + body);
 }
 
 }  // namespace assay::report

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/chart.hpp>
+#include <assay/page/style.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/words.hpp>
 
@@ -42,6 +43,21 @@ class page_ids {
 inline std::string element(std::string_view name, std::string_view kind, std::string const& inner) {
   return "<" + std::string{name} + (kind.empty() ? "" : " class=\"" + std::string{kind} + "\"") +
          ">" + inner + "</" + std::string{name} + ">";
+}
+
+inline std::string paragraph(std::string const& text, std::string_view kind = "") {
+  return text.empty() ? "" : element("p", kind, escaped(text));
+}
+
+inline std::string title_of(std::string_view text) { return element("h2", "", escaped(text)); }
+
+/// A whole file of HTML, with the style and the script of all pages.
+inline std::string whole_page(std::string const& title, std::string const& body) {
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta "
+         "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>" +
+         escaped(title) + "</title><style>" + std::string{chart_style} + std::string{page_style} +
+         "</style></head>\n<body><main>" + body + "</main><script>" + std::string{page_script} +
+         "</script></body></html>\n";
 }
 
 /// A cell of a table: its text, and the number that it is sorted by.
