@@ -3,9 +3,9 @@
 /// The kernel of AdamW, in float32: one launch for all weights.
 #pragma once
 
+#include <assay/kernel/element_wise_shape.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/nn/adamw.hpp>
-#include <assay/nn/element_wise_shape.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -43,8 +43,8 @@ inline void enqueue(::cuda::stream_ref stream, adamw_update const& op,
   kernels::adamw_factors const by{
       narrow(s.beta1),   narrow(1 - s.beta1),  narrow(s.beta2),      narrow(1 - s.beta2),
       narrow(s.epsilon), narrow(of_step.keep), narrow(of_step.rate), narrow(of_step.root_factor)};
-  kernel::launch(kernels::adamw_elements<float>, element_wise_shape(op.count), 0, stream, op.count,
-                 by, gradient.data(), weights.data(), first.data(), second.data());
+  kernel::launch(kernels::adamw_elements<float>, kernel::element_wise_shape(op.count), 0, stream,
+                 op.count, by, gradient.data(), weights.data(), first.data(), second.data());
 }
 
 }  // namespace assay::nn

@@ -3,8 +3,8 @@
 /// The kernel of rotary position embedding, in float32.
 #pragma once
 
+#include <assay/kernel/element_wise_shape.cuh>
 #include <assay/kernel/grid_stride.cuh>
-#include <assay/nn/element_wise_shape.cuh>
 #include <assay/nn/rope.hpp>
 
 #include <cstddef>
@@ -33,7 +33,7 @@ inline void enqueue(::cuda::stream_ref stream, rope const& op, std::span<float c
                     std::span<float> x) {
   auto const pairs = op.elements() / 2;
   auto const head = static_cast<unsigned>(op.head_size / 2);
-  kernel::launch(kernels::rope_pairs<float2>, element_wise_shape(pairs), 0, stream, pairs,
+  kernel::launch(kernels::rope_pairs<float2>, kernel::element_wise_shape(pairs), 0, stream, pairs,
                  static_cast<unsigned>(op.context), head * static_cast<unsigned>(op.heads), head,
                  op.back, reinterpret_cast<float2 const*>(table.data()),
                  reinterpret_cast<float2*>(x.data()));

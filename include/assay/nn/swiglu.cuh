@@ -3,8 +3,8 @@
 /// Kernels of SwiGLU and its gradient, in float32.
 #pragma once
 
+#include <assay/kernel/element_wise_shape.cuh>
 #include <assay/kernel/grid_stride.cuh>
-#include <assay/nn/element_wise_shape.cuh>
 #include <assay/nn/swiglu.hpp>
 
 #include <cmath>
@@ -34,15 +34,15 @@ __global__ void swiglu_gradient_elements(std::size_t count, Real const* a, Real 
 
 inline void enqueue(::cuda::stream_ref stream, swiglu const& op, std::span<float const> a,
                     std::span<float const> b, std::span<float> out) {
-  kernel::launch(kernels::swiglu_elements<float>, element_wise_shape(op.count), 0, stream, op.count,
-                 a.data(), b.data(), out.data());
+  kernel::launch(kernels::swiglu_elements<float>, kernel::element_wise_shape(op.count), 0, stream,
+                 op.count, a.data(), b.data(), out.data());
 }
 
 inline void enqueue(::cuda::stream_ref stream, swiglu_gradient const& op, std::span<float const> a,
                     std::span<float const> b, std::span<float const> out_gradient,
                     std::span<float> a_gradient, std::span<float> b_gradient) {
-  kernel::launch(kernels::swiglu_gradient_elements<float>, element_wise_shape(op.count), 0, stream,
-                 op.count, a.data(), b.data(), out_gradient.data(), a_gradient.data(),
+  kernel::launch(kernels::swiglu_gradient_elements<float>, kernel::element_wise_shape(op.count), 0,
+                 stream, op.count, a.data(), b.data(), out_gradient.data(), a_gradient.data(),
                  b_gradient.data());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to nn. The launch of a kernel with one thread for each element.
+/// The launch of a kernel with one thread for each element.
 #pragma once
 
 #include <assay/kernel/launch.cuh>
@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace assay::nn {
+namespace assay::kernel {
 
 /// A thread for each element, up to the largest grid.
-inline kernel::launch_shape element_wise_shape(std::size_t count) {
+inline launch_shape element_wise_shape(std::size_t count) {
   constexpr std::size_t threads = 256, most = 0x7FFF'FFFF;
   auto const blocks = std::clamp<std::size_t>((count + threads - 1) / threads, 1, most);
   return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
 }
 
-}  // namespace assay::nn
+}  // namespace assay::kernel
