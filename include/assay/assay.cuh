@@ -42,6 +42,7 @@
 #include <assay/kernel/moments.cuh>
 #include <assay/kernel/shared_memory.cuh>
 #include <assay/kernel/stream_latch.cuh>
+#include <assay/kernel/warp_products.cuh>
 #include <assay/kernel/warp_tile.cuh>
 #include <assay/kernel/wgmma.cuh>
 #include <assay/machine/littles_law.cuh>

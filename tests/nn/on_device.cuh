@@ -58,8 +58,9 @@ class on_device {
     check(cudaMemsetAsync(to.data(), 0xFF, to.bytes(), stream_.get()));
     return to;
   }
-  std::vector<float> found(array<float> const& from) {
-    std::vector<float> to(from.size());
+  template <class T>
+  std::vector<T> found(array<T> const& from) {
+    std::vector<T> to(from.size());
     check(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDefault, stream_.get()));
     stream_.synchronize();
     return to;

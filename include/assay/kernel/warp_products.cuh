@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Products by one warp of bf16 matrices that lie in tiles of shared memory, or in its own sums.
+///
+/// A warp's sums are `float[Bands][Blocks][4]`: 16 rows a band, 8 columns a block. With g = lane /
+/// 4 and t = lane % 4 a lane has columns 2 t and 2 t + 1 of row g, then of row g + 8 (PTX ISA,
+/// "mma.m16n8k16"). Two blocks of sums are in the same lanes as 16 columns of a left operand. So
+/// sums of one product are the left operand of the next without leaving their registers.
+#pragma once
+
+#include <assay/core/bfloat16.hpp>
+#include <assay/kernel/mma.cuh>
+
+#include <cuda_pipeline_primitives.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::kernel {
+
+/// `Rows` rows of `Cols` elements of bf16, in chunks of 16 bytes.
+///
+/// Eight rows, from a multiple of eight on, have the same chunk in different banks. Rows of whole
+/// 128 bytes would all have it in one place, so their chunks are permuted by three bits of the row.
+/// Rows of 160 bytes have it in one place with the fourth row behind, so every other four rows
+/// exchange neighbouring chunks.
+template <int Rows, int Cols>
+struct row_tile {
+  static constexpr int rows = Rows;
+  static constexpr int cols = Cols;
+  static constexpr int in_chunk = 8;
+  static constexpr int chunks = Cols / in_chunk;
+  static constexpr int row_bytes = 2 * Cols;
+  static constexpr int bytes = Rows * row_bytes;
+  static_assert(Rows % 16 == 0 && (Cols % 64 == 0 || Cols % 32 == 16));
+
+  __host__ __device__ static constexpr int offset(int row, int chunk) {
+    int const moved = Cols % 64 == 0 ? chunk ^ (row & 7) : chunk ^ (row >> 2 & 1);
+    return row * row_bytes + moved * 16;
+  }
+};
+
+/// The lane of a thread in a block whose threads are numbered by x alone.
+__device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
+
+/// Starts asynchronous copies of a tile's rows by `Threads` threads. Rows are `stride` elements
+/// apart. From `rows` on they become zero.
+template <class Tile, int Threads>
+__device__ void start_rows(std::byte* tile, bfloat16 const* from, int stride, int rows) {
+  static_assert(Tile::rows * Tile::chunks % Threads == 0);
+#pragma unroll
+  for (int i = 0; i < Tile::rows * Tile::chunks / Threads; ++i) {
+    int const at = i * Threads + static_cast<int>(threadIdx.x);
+    int const row = at / Tile::chunks, chunk = at % Tile::chunks;
+    auto* const to = tile + Tile::offset(row, chunk);
+    if (row < rows) {
+      __pipeline_memcpy_async(to, from + (row * stride + chunk * Tile::in_chunk), 16);
+    } else {
+      *reinterpret_cast<uint4*>(to) = uint4{};
+    }
+  }
+}
+
+/// Rows of a tile from `first` on, as a left operand that is read again at each use.
+template <class Tile, int Bands>
+struct rows_in_shared {
+  std::byte const* tile;
+  int first;
+
+  /// 16 columns from 16 * step on.
+  __device__ void load(unsigned (&to)[Bands][4], int step) const {
+    int const lane = lane_of_warp();
+#pragma unroll
+    for (int band = 0; band < Bands; ++band) {
+      load_matrices(to[band],
+                    tile + Tile::offset(first + 16 * band + lane % 16, 2 * step + lane / 16));
+    }
+  }
+};
+
+/// The same, kept in registers.
+template <class Tile, int Bands>
+class rows_in_registers {
+ public:
+  __device__ rows_in_registers(std::byte const* tile, int first) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      rows_in_shared<Tile, Bands>{tile, first}.load(held_[step], step);
+    }
+  }
+  __device__ void load(unsigned (&to)[Bands][4], int step) const {
+#pragma unroll
+    for (int i = 0; i < 4 * Bands; ++i) { to[i / 4][i % 4] = held_[step][i / 4][i % 4]; }
+  }
+
+ private:
+  static constexpr int steps = Tile::cols / 16;
+  unsigned held_[steps][Bands][4];
+};
+
+template <int Bands, int Blocks>
+__device__ void clear(float (&sum)[Bands][Blocks][4]) {
+#pragma unroll
+  for (int i = 0; i < Bands * Blocks * 4; ++i) { sum[i / 4 / Blocks][i / 4 % Blocks][i % 4] = 0; }
+}
+
+/// Where one of a lane's sums stands: its indices, and its row and column in the warp's matrix.
+struct place_of_sum {
+  int band, half, block, side;
+  int row, column;
+};
+
+/// Calls `each(sum, place_of_sum)` for all sums of a lane.
+template <int Bands, int Blocks, class Each>
+__device__ void for_each_sum(float (&sum)[Bands][Blocks][4], Each const& each) {
+  int const lane = lane_of_warp();
+#pragma unroll
+  for (int i = 0; i < Bands * Blocks * 4; ++i) {
+    int const band = i / 4 / Blocks, block = i / 4 % Blocks, half = i % 4 / 2, side = i % 2;
+    each(sum[band][block][i % 4],
+         place_of_sum{band, half, block, side, 16 * band + 8 * half + lane / 4,
+                      8 * block + lane % 4 * 2 + side});
+  }
+}
+
+/// Combines the values of the four lanes that share rows of sums.
+template <class Combine>
+__device__ float over_quad(float value, Combine const& combine) {
+  value = combine(value, __shfl_xor_sync(0xFFFF'FFFFU, value, 1));
+  return combine(value, __shfl_xor_sync(0xFFFF'FFFFU, value, 2));
+}
+
+/// sum += left x tile^T: the columns of the sums are rows of the tile, from `first` on.
+template <class Tile, class Left, int Bands, int Blocks>
+__device__ void multiply_transposed(float (&sum)[Bands][Blocks][4], Left const& left,
+                                    std::byte const* tile, int first) {
+  int const lane = lane_of_warp();
+#pragma unroll
+  for (int step = 0; step < Tile::cols / 16; ++step) {
+    unsigned a[Bands][4];
+    left.load(a, step);
+#pragma unroll
+    for (int n = 0; n < Blocks; n += 2) {
+      unsigned b[4];  // of rows 0 to 7 and 8 to 15 the first 8 columns, then the other 8
+      load_matrices(b, tile + Tile::offset(first + 8 * n + lane % 16, 2 * step + lane / 16));
+#pragma unroll
+      for (int band = 0; band < Bands; ++band) {
+        mma_m16n8k16(sum[band][n], a[band], b[0], b[2]);
+        mma_m16n8k16(sum[band][n + 1], a[band], b[1], b[3]);
+      }
+    }
+  }
+}
+
+/// sum += left x tile, where `left` are sums, rounded to bf16. Their columns meet the rows of the
+/// tile from `first` on.
+template <class Tile, int Bands, int Blocks, int Inner>
+__device__ void multiply(float (&sum)[Bands][Blocks][4], float const (&left)[Bands][Inner][4],
+                         std::byte const* tile, int first) {
+  static_assert(Blocks == Tile::chunks);
+  int const lane = lane_of_warp();
+#pragma unroll
+  for (int k = 0; k < Inner; k += 2) {
+    unsigned a[Bands][4];
+#pragma unroll
+    for (int i = 0; i < 4 * Bands; ++i) {
+      auto const& from = left[i / 4][k + i % 4 / 2];
+      a[i / 4][i % 4] = as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+    }
+#pragma unroll
+    for (int n = 0; n < Blocks; n += 2) {
+      unsigned b[4];  // of 8 columns the first 8 rows and the others, then of the next 8
+      load_matrices_transposed(b, tile + Tile::offset(first + 8 * k + lane % 16, n + lane / 16));
+#pragma unroll
+      for (int band = 0; band < Bands; ++band) {
+        mma_m16n8k16(sum[band][n], a[band], b[0], b[1]);
+        mma_m16n8k16(sum[band][n + 1], a[band], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// Stores a warp's sums as bf16, `factor` times each row: rows below `rows` of an array whose rows
+/// are `stride` elements apart. They pass through the tile's rows from `first` on, which no other
+/// warp may use, so that each lane stores 16 bytes.
+template <class Tile, int Bands, int Blocks>
+__device__ void store_sums(bfloat16* to, int stride, int rows, std::byte* tile, int first,
+                           float const (&sum)[Bands][Blocks][4], float const (&factor)[Bands][2]) {
+  static_assert(Blocks == Tile::chunks);
+  int const lane = lane_of_warp();
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 2 * Bands; ++i) {
+    int const band = i / 2, half = i % 2;
+#pragma unroll
+    for (int n = 0; n < Blocks; ++n) {
+      auto* const at = tile + Tile::offset(first + 8 * i + lane / 4, n) + lane % 4 * 4;
+      auto const& from = sum[band][n];
+      *reinterpret_cast<unsigned*>(at) = as_bfloat16_pair(from[2 * half] * factor[band][half],
+                                                          from[2 * half + 1] * factor[band][half]);
+    }
+  }
+  __syncwarp();
+#pragma unroll
+  for (int at = lane; at < 16 * Bands * Tile::chunks; at += 32) {
+    int const row = first + at / Tile::chunks, chunk = at % Tile::chunks;
+    if (row >= rows) { continue; }
+    *reinterpret_cast<uint4*>(to + (row * stride + chunk * Tile::in_chunk)) =
+        *reinterpret_cast<uint4 const*>(tile + Tile::offset(row, chunk));
+  }
+}
+
+}  // namespace assay::kernel
