@@ -118,18 +118,22 @@ void launch_attention(void (*kernel)(Parameters...), int threads, std::size_t sh
 
 }  // namespace detail
 
-/// The tiles of the forward kernel: each of four warps has `Bands` times 16 queries, and 64 keys
-/// and values are on their way while as many are used.
-template <int HeadSize, int Bands>
+/// The tiles of the forward kernel: each warp has `Bands` times 16 queries, `Held` in registers or
+/// read again for each tile. 64 keys and values are on their way while as many are used. Registers
+/// allow `Blocks` blocks for each SM.
+template <int HeadSize, int Bands, int Warps = 4, bool Held = true, int Blocks = 1>
 struct forward_tiles {
   static constexpr int head_size = HeadSize;
   static constexpr int bands = Bands;
-  static constexpr int threads = 128;
+  static constexpr int threads = 32 * Warps;
+  static constexpr int blocks = Blocks;
   static constexpr int warp_queries = 16 * Bands;
   static constexpr int queries = threads / 32 * warp_queries;
   static constexpr int keys = 64;
   using query_tile = kernel::row_tile<queries, HeadSize>;
   using key_tile = kernel::row_tile<keys, HeadSize>;
+  using operand = std::conditional_t<Held, kernel::rows_in_registers<query_tile, Bands>,
+                                     kernel::rows_in_shared<query_tile, Bands>>;
   static constexpr int slot_bytes = 2 * key_tile::bytes;
   static constexpr int shared_bytes = query_tile::bytes + 2 * slot_bytes;
 };
@@ -139,7 +143,6 @@ struct forward_tiles {
 template <class Tiles>
 class forward_rows {
   static constexpr int bands = Tiles::bands;
-  using queries = kernel::rows_in_registers<typename Tiles::query_tile, bands>;
   using tile = typename Tiles::key_tile;
 
  public:
@@ -147,7 +150,7 @@ class forward_rows {
       : first_(static_cast<int>(threadIdx.x / 32) * Tiles::warp_queries),
         first_query_(first_query + first_),
         scale_(scale * detail::log2_of_e),
-        queries_(query_tile, first_) {
+        queries_{query_tile, first_} {
     kernel::clear(out_);
 #pragma unroll
     for (int i = 0; i < 2 * bands; ++i) {
@@ -221,7 +224,7 @@ class forward_rows {
   int first_;  ///< the warp's first row in the block
   int first_query_;
   float scale_;  ///< of scores that are exponents of 2
-  queries queries_;
+  typename Tiles::operand queries_;
   float out_[bands][Tiles::head_size / 8][4];
   float largest_[bands][2];
   float sum_[bands][2];  ///< each lane's part
@@ -231,7 +234,7 @@ namespace kernels {
 
 /// A block for each head and `Tiles::queries` positions; those with most keys begin first.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::threads)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     attention_forward(detail::attention_size size, head_rows<bfloat16 const> q,
                       head_rows<bfloat16 const> k, head_rows<bfloat16 const> v,
                       head_rows<bfloat16> o, float* logarithms) {

@@ -46,17 +46,20 @@ __device__ inline float dot_of_pairs(unsigned a, unsigned b) {
 
 }  // namespace detail
 
-/// The tiles of a backward kernel: each of four warps has `Bands` times 16 rows, of keys if
+/// The tiles of a backward kernel: each warp has `Bands` times 16 rows, of keys if
 /// `OfKeys` and else of queries. `Columns` of the others are on their way while as many are used,
-/// `Step` of them at once. `Held` keeps the rows in registers.
-template <int HeadSize, int Bands, int Columns, int Step, bool OfKeys, bool Held>
+/// `Step` of them at once. `Held` keeps the rows in registers, which allow `Blocks` blocks
+/// for each SM.
+template <int HeadSize, int Bands, int Columns, int Step, bool OfKeys, bool Held, int Warps = 4,
+          int Blocks = 1>
 struct backward_tiles {
   static constexpr int head_size = HeadSize;
   static constexpr int bands = Bands;
   static constexpr int columns = Columns;
   static constexpr int step = Step;
   static constexpr bool of_keys = OfKeys;
-  static constexpr int threads = 128;
+  static constexpr int threads = 32 * Warps;
+  static constexpr int blocks = Blocks;
   static constexpr int warp_rows = 16 * Bands;
   static constexpr int rows = threads / 32 * warp_rows;
   using row_tile = kernel::row_tile<rows, HeadSize>;
@@ -261,7 +264,7 @@ __global__ void attention_terms(detail::attention_size size, head_rows<bfloat16 
 
 /// A block for each head and `Tiles::rows` positions; those with most columns begin first.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::threads)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     attention_backward(detail::attention_size size, backward_arrays arrays,
                        detail::row_terms terms) {
   if constexpr (ptx::architecture >= 80) {
