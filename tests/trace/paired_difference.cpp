@@ -271,18 +271,27 @@ TEST_CASE("reasons name parts with intervals, and call the others not distinguis
   CHECK(read.at("changes")[0].at("low_ns") == why.changes.changes[0].delta.low);
 }
 
-TEST_CASE("a part below a thousandth of the control is told in a sum, not by its name") {
+TEST_CASE("a part that is small beside the control and the difference is told in a sum") {
   std::mt19937_64 random{7};
-  auto why = explained({.scatter = 0.01}, {.copies = 5, .scatter = 0.01}, pairs, random,
-                       {6'000, 5'500, 6'500, "the comparison"});
-  auto const& copies = why.changes.changes[0];
-  CHECK(is_named(copies, why.changes));
-  why.changes.control_ns = 0.999 * copies.delta_ns() / smallest_named_share;
-  CHECK(is_named(copies, why.changes));
-  why.changes.control_ns = 1.001 * copies.delta_ns() / smallest_named_share;
-  CHECK_FALSE(is_named(copies, why.changes));
-  CHECK_THAT(joined(report::sentences(why)),
+  auto const told = [&](time_difference const& time) {
+    return explained({.scatter = 0.01}, {.copies = 5, .scatter = 0.01}, pairs, random, time);
+  };
+  auto unsure = told({6'000, -500, 12'500, "the comparison"});
+  auto const& copies = unsure.changes.changes[0];
+  auto const of_control = copies.delta_ns() / named_share_of_control;
+  unsure.changes.control_ns = 0.999 * of_control;
+  CHECK(is_named(copies, unsure.changes));
+  unsure.changes.control_ns = 1.001 * of_control;
+  CHECK_FALSE(is_named(copies, unsure.changes));
+  CHECK_THAT(joined(report::sentences(unsure)),
              contains("1 smaller part, together +") && !contains("Devices: copies"));
+
+  auto sure = told({6'000, 5'500, 6'500, "the comparison"});
+  auto const& same = sure.changes.changes[0];
+  sure.changes.control_ns = 1e9;
+  CHECK(is_named(same, sure.changes));  // it is all of the difference
+  sure.changes.difference_ns = 1.001 * same.delta_ns() / named_share_of_difference;
+  CHECK_FALSE(is_named(same, sure.changes));
 }
 
 TEST_CASE("no share is told of a difference that may be zero, nor one above the whole") {

@@ -94,14 +94,20 @@ struct trace_difference {
   bool tracing_taken() const noexcept { return tracing_measured && tracing.excludes(0); }
 };
 
-/// Parts below this share of the control's time are told as a sum: the same work built twice may
-/// differ by a constant that is this small (0.3 to 0.8 us of batches of 3 ms, H100).
-inline constexpr double smallest_named_share = 0.001;
+/// A part is worth a name from this share of the control on, the margin of a comparison. The same
+/// work built twice differs for good by 0.2 to 2 us in batches of 0.2 to 0.9 ms (H100).
+inline constexpr double named_share_of_control = 0.01;
+/// A smaller part is worth a name from this share on of a difference that is not zero.
+inline constexpr double named_share_of_difference = 0.1;
 
-/// True for a part that reports name: distinguishable from zero and not too small.
+/// True for a part that reports name: distinguishable from zero, and not small. Others are told in
+/// a sum.
 inline bool is_named(change const& part, trace_difference const& of) {
-  return is_part(part) && part.distinguishable() &&
-         std::abs(part.delta_ns()) >= smallest_named_share * of.control_ns;
+  auto const ns = std::abs(part.delta_ns());
+  bool const large =
+      ns >= named_share_of_control * of.control_ns ||
+      (of.has_shares && ns >= named_share_of_difference * std::abs(of.difference_ns));
+  return is_part(part) && part.distinguishable() && large;
 }
 
 }  // namespace assay::trace
