@@ -34,7 +34,6 @@
 #include <assay/dispatch/device_load.cuh>
 #include <assay/kernel/block_sum.cuh>
 #include <assay/kernel/clock_probe.cuh>
-#include <assay/kernel/element_wise_shape.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/launch.cuh>

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -80,15 +81,19 @@ TEST_CASE("first weights: gains are one, matrices have the variance of Glorot", 
 
 TEST_CASE("products are counted in the formula and in what runs", "[nn]") {
   auto const small = nn::size_small;
-  CHECK(small.forward_products(nn::projections::separate, false) == 109);
-  CHECK(small.forward_products(nn::projections::separate, true) == 85);
-  CHECK(small.forward_products(nn::projections::packed, true) == 49);
+  CHECK(small.forward_products({}) == 109);
+  CHECK(small.forward_products({.keeps_scores = false}) == 85);
+  CHECK(small.forward_products({.packed = true, .keeps_scores = false}) == 49);
   for (auto const& model : {small, nn::size_2_7b}) {
-    nn::ledger const all{nn::problem{model}};
-    auto const count = model.forward_products(nn::projections::separate, false);
-    CHECK(products_of(all, nn::phase::forward) == count);
-    CHECK(products_of(all, nn::phase::backward) == 2 * count);
-    CHECK(products_of(all, nn::phase::loss) == 0);
+    auto const check = [&](auto const& how) {
+      nn::ledger const all{nn::problem{model}, how};
+      auto const count = model.forward_products(layout_of(how));
+      CHECK(products_of(all, nn::phase::forward) == count);
+      CHECK(products_of(all, nn::phase::backward) == 2 * count);
+      CHECK(products_of(all, nn::phase::loss) == 0);
+    };
+    check(nn::choices{});
+    check(nn::choices{nn::bf16{}, nn::attention::naive{}, nn::projections::packed{}});
   }
 }
 
@@ -119,17 +124,26 @@ TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {
 TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
   nn::problem const of{{.width = 6, .inner = 10, .layers = 2, .heads = 3, .vocabulary = 11}, 2, 5};
   nn::memory_plan const plan{of};
-  CHECK(plan.weights == 4 * static_cast<std::size_t>(of.model.parameters()));
+  auto const parameters = 4 * static_cast<std::size_t>(of.model.parameters());
+  CHECK(plan.weights == (parameters + 255) / 256 * 256);
   CHECK(plan.gradients == plan.weights);
   CHECK(plan.moments == 2 * plan.weights);
-  CHECK(plan.tokens == 2 * 10 * 4);
-  CHECK(plan.pointers == 5 * 3 * 2 * 3 * sizeof(void*));
-  // All parts are multiples of 256 bytes, or 64 elements: of 60, 10, 100 and 150 elements.
-  std::size_t const layer = 8 * 64 + 2 * 64 + 3 * 128 + 192;
-  std::size_t const tail = 9 * 64 + 2 * 64 + 3 * 128 + 192 + 128 + 64 + 64;
+  CHECK(plan.tokens == 256);  // of 4 (3 * 10 + 12) bytes
+  CHECK(plan.constants == 2 * 256);
+  CHECK(plan.weight_copy == 0);
+  // All parts are multiples of 256 bytes, or 64 elements: of 60, 10, 100, 150, 180, 200 elements.
+  std::size_t const layer = 5 * 64 + 2 * 64 + 192 + 256 + 128 + 192;
+  std::size_t const tail = 6 * 64 + 2 * 64 + 192 + 256 + 128 + 192 + 128 + 64;
   CHECK(plan.activations == 4 * (2 * layer + tail));
-  CHECK(plan.peak() == plan.weights * 4 + plan.activations + plan.tokens + plan.pointers +
-                           (std::size_t{32} << 20));
+  CHECK(plan.peak() == plan.weights * 4 + plan.activations + 3 * 256 + (std::size_t{32} << 20));
+  // Parts of 60 and 10 elements are 256 bytes in bfloat16 too, all others have half of their bytes.
+  nn::memory_plan const half{of, nn::choices{nn::bf16{}}};
+  CHECK(half.weight_copy ==
+        (2 * static_cast<std::size_t>(of.model.parameters()) + 255) / 256 * 256);
+  CHECK(half.weights == plan.weights);
+  std::size_t const half_layer = 7 * 256 + 512 + 512 + 256 + 512;
+  std::size_t const half_tail = 8 * 256 + 512 + 512 + 256 + 512 + 256 + 256 + 256;
+  CHECK(half.activations == 2 * half_layer + half_tail);
 }
 
 TEST_CASE("gradients of a tiny model", "[nn]") {
@@ -144,6 +158,14 @@ TEST_CASE("gradients of a tiny model", "[nn]") {
     auto const loss = model.loss_and_gradients(batch);
     CHECK(loss > 0);
     std::vector<double> const found{model.gradients().begin(), model.gradients().end()};
+    // Packed products are the same in another order of their sums.
+    nn::host_trainer<double> packed{of, {}, seed, {.packed = true}};
+    CHECK(std::abs(packed.loss_and_gradients(batch) - loss) <= 1e-12);
+    double apart = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      apart = std::max(apart, std::abs(packed.gradients()[i] - found[i]));
+    }
+    CHECK(apart <= 1e-12);
     // The arrays of the first pass do not leak into a second one.
     CHECK(model.loss_and_gradients(batch) == loss);
     CHECK(std::ranges::equal(model.gradients(), found));
@@ -162,13 +184,13 @@ TEST_CASE("a later token changes no earlier logit", "[nn]") {
   nn::problem const of{{.width = 4, .inner = 6, .layers = 2, .heads = 2, .vocabulary = 5}, 1, 6};
   auto all = nn::initial_weights<double>(of.model, 1);
   nn::weights<double> const w{of.model, all};
-  std::vector<double> held(nn::activations<double>{of}.elements);
-  nn::activations<double> const a{of, held};
+  std::vector<std::byte> held(nn::activations<double>{of}.bytes);
+  nn::activations<double> a{of, {}, held};
   auto const turns = nn::rope_table<double>(6, 2);
-  std::copy(turns.begin(), turns.end(), a.turns.begin());
+  a.turns = turns;
   nn::host_runner run;
   auto const logits = [&](std::vector<nn::token> const& tokens) {
-    nn::forward_pass(run, of, tokens, w, a);
+    nn::forward_pass(run, of, nn::attention::naive{}, tokens, w, a);
     return std::vector<double>{a.logits.begin(), a.logits.end()};
   };
   auto const one = logits({0, 1, 2, 3, 0, 1}), other = logits({0, 1, 2, 3, 0, 4});

@@ -4,6 +4,7 @@
 #pragma once
 #include "catch.hpp"
 
+#include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/async.hpp>
@@ -14,12 +15,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace assay::test {
 
 /// Half the distance from 1 to the next float: the relative error of one rounding.
 inline constexpr double rounding = 0x1p-24;
+/// The relative error of the one rounding of a result to its type, where that is not float.
+template <class T>
+inline constexpr double last_rounding = std::is_same_v<T, float> ? 0 : bfloat16_unit;
 
 inline std::vector<float> random_floats(std::size_t count, std::uint64_t seed, float scale = 1) {
   std::vector<float> made(count);
@@ -29,8 +34,20 @@ inline std::vector<float> random_floats(std::size_t count, std::uint64_t seed, f
   return made;
 }
 
-inline std::vector<double> wide(std::vector<float> const& from) {
-  return {from.begin(), from.end()};
+/// The same, rounded to a type.
+template <class T>
+std::vector<T> random_values(std::size_t count, std::uint64_t seed, float scale = 1) {
+  auto const from = random_floats(count, seed, scale);
+  std::vector<T> made;
+  for (auto const each : from) { made.push_back(static_cast<T>(each)); }
+  return made;
+}
+
+template <class T>
+std::vector<double> wide(std::vector<T> const& from) {
+  std::vector<double> made;
+  for (auto const each : from) { made.push_back(static_cast<double>(each)); }
+  return made;
 }
 
 inline std::vector<double> magnitudes(std::vector<double> from) {
@@ -53,8 +70,9 @@ class on_device {
     return to;
   }
   /// An output, full of NaN.
-  array<float> poisoned(std::size_t count) {
-    auto to = make_buffer<float>(count, stream_, memory_);
+  template <class T = float>
+  array<T> poisoned(std::size_t count) {
+    auto to = make_buffer<T>(count, stream_, memory_);
     check(cudaMemsetAsync(to.data(), 0xFF, to.bytes(), stream_.get()));
     return to;
   }
@@ -72,15 +90,19 @@ class on_device {
   mr::async_resource memory_ = mr::async{}.open(place_);
 };
 
-/// The first element that is further from the reference than allowed, or an empty text.
-inline std::string beyond(std::vector<float> const& found, std::vector<double> const& wanted,
-                          std::vector<double> const& allowed) {
+/// The first element that is further from the reference than allowed, or an empty text. One
+/// rounding to a type that is not float is always allowed.
+template <class T>
+std::string beyond(std::vector<T> const& found, std::vector<double> const& wanted,
+                   std::vector<double> const& allowed) {
   if (found.size() != wanted.size() || found.size() != allowed.size()) { return "sizes differ"; }
   for (std::size_t i = 0; i < found.size(); ++i) {
-    auto const error = std::abs(static_cast<double>(found[i]) - wanted[i]);
-    if (!(error <= allowed[i])) {
-      return "element " + std::to_string(i) + " is " + std::to_string(found[i]) + ", wanted is " +
-             std::to_string(wanted[i]) + ", the error " + std::to_string(error / allowed[i]) +
+    auto const value = static_cast<double>(found[i]);
+    auto const error = std::abs(value - wanted[i]);
+    auto const most = allowed[i] + last_rounding<T> * (std::abs(wanted[i]) + allowed[i]);
+    if (!(error <= most)) {
+      return "element " + std::to_string(i) + " is " + std::to_string(value) + ", wanted is " +
+             std::to_string(wanted[i]) + ", the error " + std::to_string(error / most) +
              " times of what is allowed";
     }
   }
@@ -88,8 +110,9 @@ inline std::string beyond(std::vector<float> const& found, std::vector<double> c
 }
 
 /// The same with an error of `share` of each magnitude.
-inline std::string beyond(std::vector<float> const& found, std::vector<double> const& wanted,
-                          std::vector<double> allowed, double share) {
+template <class T>
+std::string beyond(std::vector<T> const& found, std::vector<double> const& wanted,
+                   std::vector<double> allowed, double share) {
   for (auto& each : allowed) { each = std::abs(each) * share; }
   return beyond(found, wanted, allowed);
 }

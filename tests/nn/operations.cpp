@@ -54,11 +54,17 @@ TEST_CASE("the gradient of an embedding sums over equal tokens", "[nn]") {
   value();
   CHECK(out[3] == table[0]);
   CHECK(out[14] == table[8]);
-  nn::embedding_gradient{5, 3, 4}(tokens, weight, view{gradient});
+  std::vector<nn::token> order(5), begins(5);
+  nn::sort_positions(tokens, order, begins);
+  CHECK(order == std::vector<nn::token>{1, 0, 2, 4, 3});
+  CHECK(begins == std::vector<nn::token>{0, 1, 1, 4, 5});
+  nn::embedding_gradient{5, 3, 4}({order, begins}, weight, view{gradient});
   CHECK(derivative_error(value, table, gradient, seed + 2) <= allowed);
   CHECK(gradient[3] == 0);  // token 1 does not occur
   std::vector<nn::token> const beyond{2, 0, 4, 3, 2};
   CHECK_THAT(message_of([&] { op(beyond, table, view{out}); }),
+             contains("token 4 is not in the vocabulary, which has tokens 0 to 3"));
+  CHECK_THAT(message_of([&] { nn::sort_positions(beyond, order, begins); }),
              contains("token 4 is not in the vocabulary, which has tokens 0 to 3"));
   CHECK_THAT(message_of([&] { op(tokens, numbers(11), view{out}); }),
              contains("table has 11 elements, its shape has 12"));
@@ -221,12 +227,12 @@ TEST_CASE("swiglu", "[nn]") {
     auto const weight = random_numbers(n, seed + 2);
     auto out = poisoned(n), da = poisoned(n), db = poisoned(n);
     auto const value = [&] {
-      nn::swiglu{n}(a, b, view{out});
+      nn::swiglu{1, n}(a, b, view{out});
       return dot(weight, out);
     };
     value();
     CHECK(out[0] == Approx(a[0] * b[0] / (1 + std::exp(-a[0]))));
-    nn::swiglu_gradient{n}(a, b, weight, view{da}, view{db});
+    nn::swiglu_gradient{1, n}(a, b, weight, view{da}, view{db});
     CHECK(derivative_error(value, a, da, seed + 3) <= allowed);
     CHECK(derivative_error(value, b, db, seed + 4) <= allowed);
   }
@@ -293,7 +299,7 @@ TEST_CASE("costs of operations, counted by hand for 3 rows of 5", "[nn]") {
   };
   row const rows[] = {
       {nn::embedding{3, 5, 7}.cost(), 15 + 3, 15, 0},
-      {nn::embedding_gradient{3, 5, 7}.cost(), 15 + 3, 35, 15},
+      {nn::embedding_gradient{3, 5, 7}.cost(), 15 + 3 + 8, 35, 15},
       {nn::rms_norm{3, 5, false}.cost(), 15 + 5, 15 + 3, 60},
       {nn::rms_norm{3, 5}.cost(), 30 + 5, 30 + 3, 75},
       {nn::rms_norm_gradient{3, 5, false}.cost(), 30 + 5 + 3, 15 + 5, 150},
@@ -301,12 +307,21 @@ TEST_CASE("costs of operations, counted by hand for 3 rows of 5", "[nn]") {
       {nn::rope{2, 3, 4, 6}.cost(), 144 + 18, 144, 432},
       {nn::masked_softmax{2, 3}.cost(), 18, 18, 90},
       {nn::masked_softmax_gradient{2, 3}.cost(), 36, 18, 72},
-      {nn::swiglu{15}.cost(), 30, 15, 75},
-      {nn::swiglu_gradient{15}.cost(), 45, 30, 180},
+      {nn::swiglu{3, 5}.cost(), 30, 15, 75},
+      {nn::swiglu_gradient{3, 5}.cost(), 45, 30, 180},
       {nn::cross_entropy{3, 5}.cost(), 15 + 3, 15 + 3, 90},
       {nn::mean{15}.cost(), 15, 1, 15},
       {nn::adamw_update{{}, 15}.cost(), 60, 45, 210},
       {nn::linear{3, 5, 7}.input_gradient(true).cost(), 21 + 35 + 15, 15, 210},
+      // Activations of half the bytes.
+      {nn::rms_norm{3, 5}.cost(0.5), 15 + 7.5 + 5, 15 + 7.5 + 3, 75},
+      {nn::rms_norm_gradient{3, 5}.cost(0.5), 30 + 7.5 + 5 + 3, 15 + 5 + 7.5, 165},
+      {nn::rope{2, 3, 4, 6}.cost(0.5), 72 + 18, 72, 432},
+      {nn::masked_softmax_gradient{2, 3}.cost(0.5), 18, 9, 72},
+      {nn::swiglu_gradient{3, 5}.cost(0.5), 22.5, 15, 180},
+      {nn::cross_entropy{3, 5}.cost(0.5), 7.5 + 3, 7.5 + 3, 90},
+      {nn::adamw_update{{}, 15}.cost(0.5), 60, 45 + 7.5, 210},
+      {nn::linear{3, 5, 7}.weight_gradient().cost(0.5), 18, 35, 210},
   };
   for (auto const& each : rows) {
     INFO("row " << &each - rows);

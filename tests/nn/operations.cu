@@ -34,19 +34,29 @@ namespace {
 using numbers = std::vector<double>;
 using view = std::span<double>;
 
-/// Under a sanitizer without the last one.
+/// The last ones are long, and not for a sanitizer. Rows of 24 and 264 are aligned, others are not.
 std::span<std::size_t const> sizes() {
-  static constexpr std::size_t all[] = {1, 17, 129};
-  return std::span{all}.first(test::small() ? 2 : 3);
+  static constexpr std::size_t all[] = {1, 17, 24, 129, 264};
+  return std::span{all}.first(test::small() ? 3 : 5);
 }
-constexpr std::size_t head_sizes[] = {64, 80};
+constexpr std::size_t head_sizes[] = {6, 64, 80, 128};
+
+/// Calls `check` with a value of each type that activations have.
+void for_each_activation(auto const& check) {
+  check(float{});
+  check(bfloat16{});
+}
 
 }  // namespace
 
 TEST_CASE("a result beyond its bound is seen, and so is NaN", "[nn]") {
-  CHECK(beyond({1, 2}, {1, 2.5}, {0, 0.5}).empty());
-  CHECK(beyond({1, 2}, {1, 2.5}, {0, 0.49}).starts_with("element 1 is 2.0"));
-  CHECK(beyond({1, NAN}, {1, 2}, {1, 1}).starts_with("element 1 is nan"));
+  using found = std::vector<float>;
+  CHECK(beyond(found{1, 2}, {1, 2.5}, {0, 0.5}).empty());
+  CHECK(beyond(found{1, 2}, {1, 2.5}, {0, 0.49}).starts_with("element 1 is 2.0"));
+  CHECK(beyond(found{1, NAN}, {1, 2}, {1, 1}).starts_with("element 1 is nan"));
+  std::vector<bfloat16> const near{bfloat16{1.0078125F}};
+  CHECK(beyond(near, {1.004}, {0}).empty());
+  CHECK(beyond(near, {1.003}, {0}).starts_with("element 0 is 1.0078"));
 }
 
 TEST_CASE("embedding on a device", "[nn]") {
@@ -54,86 +64,115 @@ TEST_CASE("embedding on a device", "[nn]") {
   INFO("seed " << seed);
   on_device gpu;
   for (std::size_t const rows : sizes()) {
-    std::size_t const width = 80, vocabulary = 33;
-    std::vector<nn::token> tokens(rows);
-    for (std::size_t i = 0; i < rows; ++i) {
-      tokens[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
+    for (std::size_t const width : {std::size_t{7}, std::size_t{80}, std::size_t{1032}}) {
+      INFO("rows " << rows << " width " << width);
+      std::size_t const vocabulary = 33;
+      std::vector<nn::token> tokens(rows), order(rows), begins(vocabulary + 1);
+      for (std::size_t i = 0; i < rows; ++i) {
+        tokens[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
+      }
+      nn::sort_positions(tokens, order, begins);
+      auto const table = random_floats(vocabulary * width, seed + 1);
+      auto const gradient = random_floats(rows * width, seed + 2);
+      auto const at = gpu.copy(tokens), in_order = gpu.copy(order), from_place = gpu.copy(begins);
+      auto const from = gpu.copy(table), back = gpu.copy(gradient);
+      auto out = gpu.poisoned(rows * width), sums = gpu.poisoned(vocabulary * width);
+      nn::embedding const op{rows, width, vocabulary};
+      nn::embedding_gradient const gradient_op{rows, width, vocabulary};
+      enqueue(gpu.stream(), op, at.span(), from.span(), out.span());
+      enqueue(gpu.stream(), gradient_op, {in_order.span(), from_place.span()}, back.span(),
+              sums.span());
+      numbers wanted(rows * width), sum(vocabulary * width), magnitude(vocabulary * width);
+      op(tokens, wide(table), view{wanted});
+      CHECK(beyond(gpu.found(out), wanted, numbers(rows * width, 0)) == "");
+      gradient_op({order, begins}, wide(gradient), view{sum});
+      gradient_op({order, begins}, magnitudes(wide(gradient)), view{magnitude});
+      CHECK(beyond(gpu.found(sums), sum, magnitude, static_cast<double>(rows) * rounding) == "");
     }
-    auto const table = random_floats(vocabulary * width, seed + 1);
-    auto const gradient = random_floats(rows * width, seed + 2);
-    auto const at = gpu.copy(tokens);
-    auto const from = gpu.copy(table), back = gpu.copy(gradient);
-    auto out = gpu.poisoned(rows * width), sums = gpu.poisoned(vocabulary * width);
-    nn::embedding const op{rows, width, vocabulary};
-    nn::embedding_gradient const gradient_op{rows, width, vocabulary};
-    enqueue(gpu.stream(), op, at.span(), from.span(), out.span());
-    enqueue(gpu.stream(), gradient_op, at.span(), back.span(), sums.span());
-    numbers wanted(rows * width), sum(vocabulary * width), magnitude(vocabulary * width);
-    op(tokens, wide(table), view{wanted});
-    CHECK(beyond(gpu.found(out), wanted, numbers(rows * width, 0)) == "");
-    gradient_op(tokens, wide(gradient), view{sum});
-    gradient_op(tokens, magnitudes(wide(gradient)), view{magnitude});
-    CHECK(beyond(gpu.found(sums), sum, magnitude, static_cast<double>(rows) * rounding) == "");
   }
 }
+
+namespace {
+
+/// The gradient of what the device found, with and without a gradient to add to.
+template <class T>
+void check_norm_gradient(on_device& gpu, std::size_t rows, std::size_t width,
+                         std::vector<float> const& s, std::vector<float> const& inverse_found,
+                         std::vector<float> const& g, std::uint64_t seed) {
+  auto const n = rows * width;
+  auto const sum = gpu.copy(s), inverse = gpu.copy(inverse_found), gain = gpu.copy(g);
+  auto const dy = test::random_values<T>(n, seed);
+  auto const before = random_floats(n, seed + 1);
+  auto const out_gradient = gpu.copy(dy);
+  for (bool const accumulate : {false, true}) {
+    INFO("accumulate " << accumulate);
+    auto dx = accumulate ? gpu.copy(before) : gpu.poisoned(n);
+    auto copy = gpu.poisoned<T>(n);
+    auto dgain = gpu.poisoned(width), scratch = gpu.poisoned(8 * width);
+    nn::rms_norm_gradient const op{rows, width, accumulate};
+    enqueue(gpu.stream(), op, out_gradient.span(), sum.span(), gain.span(), inverse.span(),
+            dx.span(), dgain.span(), copy.span(), scratch.span());
+    auto wanted = wide(before);
+    numbers wanted_gain(width), gain_magnitude(width, 0), allowed(n);
+    op(wide(dy), wide(s), wide(g), wide(inverse_found), view{wanted}, view{wanted_gain});
+    for (std::size_t r = 0; r < rows; ++r) {
+      double const inv = inverse_found[r];
+      double dot = 0;
+      for (std::size_t c = 0; c < width; ++c) {
+        auto const at = r * width + c;
+        auto const d = static_cast<double>(dy[at]);
+        dot += std::abs(d * g[c] * s[at]);
+        gain_magnitude[c] += std::abs(d * s[at] * inv);
+      }
+      for (std::size_t c = 0; c < width; ++c) {
+        auto const at = r * width + c;
+        auto const along = dot * inv * inv / static_cast<double>(width);
+        auto const size = std::abs(static_cast<double>(dy[at]) * g[c]) + std::abs(s[at]) * along;
+        allowed[at] =
+            (inv * size * (static_cast<double>(width) + 12) + std::abs(wanted[at])) * rounding;
+      }
+    }
+    CHECK(beyond(gpu.found(dx), wanted, allowed) == "");
+    CHECK(beyond(gpu.found(copy), wanted, allowed) == "");
+    CHECK(beyond(gpu.found(dgain), wanted_gain, gain_magnitude,
+                 (static_cast<double>(rows) + 3) * rounding) == "");
+  }
+}
+
+template <class T>
+void check_norm(on_device& gpu, std::size_t rows, std::size_t width, std::uint64_t seed) {
+  auto const n = rows * width;
+  auto const x = random_floats(n, seed), g = random_floats(width, seed + 2);
+  auto const y = test::random_values<T>(n, seed + 1);
+  auto const residual = gpu.copy(x), gain = gpu.copy(g);
+  auto const branch = gpu.copy(y);
+  auto sum = gpu.poisoned(n), inverse = gpu.poisoned(rows);
+  auto out = gpu.poisoned<T>(n);
+  nn::rms_norm const op{rows, width};
+  enqueue(gpu.stream(), op, residual.span(), branch.span(), gain.span(), sum.span(), inverse.span(),
+          out.span());
+  numbers s(n), i(rows), o(n);
+  op(wide(x), wide(y), wide(g), view{s}, view{i}, view{o});
+  CHECK(beyond(gpu.found(sum), s, s, rounding) == "");
+  // Half the error of the sum of squares, whose terms have three roundings, and six more.
+  auto const share = (static_cast<double>(width) / 2 + 10) * rounding;
+  CHECK(beyond(gpu.found(inverse), i, i, share) == "");
+  CHECK(beyond(gpu.found(out), o, o, share + 3 * rounding) == "");
+  check_norm_gradient<T>(gpu, rows, width, gpu.found(sum), gpu.found(inverse), g, seed + 3);
+}
+
+}  // namespace
 
 TEST_CASE("rms_norm on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
   for (std::size_t const rows : sizes()) {
-    for (std::size_t const width : {std::size_t{1}, std::size_t{80}, std::size_t{771}}) {
-      INFO("rows " << rows << " width " << width);
-      auto const n = rows * width;
-      auto const x = random_floats(n, seed), y = random_floats(n, seed + 1);
-      auto const g = random_floats(width, seed + 2);
-      auto const residual = gpu.copy(x), branch = gpu.copy(y), gain = gpu.copy(g);
-      auto sum = gpu.poisoned(n), inverse = gpu.poisoned(rows), out = gpu.poisoned(n);
-      nn::rms_norm const op{rows, width};
-      enqueue(gpu.stream(), op, residual.span(), branch.span(), gain.span(), sum.span(),
-              inverse.span(), out.span());
-      numbers s(n), i(rows), o(n);
-      op(wide(x), wide(y), wide(g), view{s}, view{i}, view{o});
-      CHECK(beyond(gpu.found(sum), s, s, rounding) == "");
-      // Half the error of the sum of squares, whose terms have three roundings, and six more.
-      auto const share = (static_cast<double>(width) / 2 + 10) * rounding;
-      CHECK(beyond(gpu.found(inverse), i, i, share) == "");
-      CHECK(beyond(gpu.found(out), o, o, share + 3 * rounding) == "");
-
-      // The gradient of what the device found, with and without a gradient to add to.
-      auto const found_sum = gpu.found(sum), found_inverse = gpu.found(inverse);
-      auto const dy = random_floats(n, seed + 3), before = random_floats(n, seed + 4);
-      auto const out_gradient = gpu.copy(dy);
-      for (bool const accumulate : {false, true}) {
-        auto dx = accumulate ? gpu.copy(before) : gpu.poisoned(n);
-        auto dgain = gpu.poisoned(width);
-        nn::rms_norm_gradient const gradient{rows, width, accumulate};
-        enqueue(gpu.stream(), gradient, out_gradient.span(), sum.span(), gain.span(),
-                inverse.span(), dx.span(), dgain.span());
-        auto wanted = wide(before);
-        numbers wanted_gain(width), gain_magnitude(width, 0), allowed(n);
-        gradient(wide(dy), wide(found_sum), wide(g), wide(found_inverse), view{wanted},
-                 view{wanted_gain});
-        for (std::size_t r = 0; r < rows; ++r) {
-          double const inv = found_inverse[r];
-          double dot = 0;
-          for (std::size_t c = 0; c < width; ++c) {
-            auto const at = r * width + c;
-            dot += std::abs(1.0 * dy[at] * g[c] * found_sum[at]);
-            gain_magnitude[c] += std::abs(1.0 * dy[at] * found_sum[at] * inv);
-          }
-          for (std::size_t c = 0; c < width; ++c) {
-            auto const at = r * width + c;
-            auto const along = dot * inv * inv / static_cast<double>(width);
-            auto const size = std::abs(1.0 * dy[at] * g[c]) + std::abs(found_sum[at]) * along;
-            allowed[at] =
-                (inv * size * (static_cast<double>(width) + 12) + std::abs(wanted[at])) * rounding;
-          }
-        }
-        CHECK(beyond(gpu.found(dx), wanted, allowed) == "");
-        CHECK(beyond(gpu.found(dgain), wanted_gain, gain_magnitude,
-                     (static_cast<double>(rows) + 3) * rounding) == "");
-      }
+    for (std::size_t const width : {1, 80, 771, 1032}) {
+      for_each_activation([&](auto type) {
+        INFO("rows " << rows << " width " << width << " bytes " << sizeof(type));
+        check_norm<decltype(type)>(gpu, rows, width, seed);
+      });
     }
   }
 }
@@ -149,6 +188,27 @@ TEST_CASE("rms_norm without a branch may write its sum in place", "[nn]") {
   CHECK(gpu.found(stream) == x);
 }
 
+namespace {
+
+template <class T>
+void check_rope(on_device& gpu, nn::rope const& op, std::uint64_t seed) {
+  auto const x = test::random_values<T>(op.extent(), seed);
+  auto const turns = nn::rope_table<float>(op.context, op.head_size);
+  auto const table = gpu.copy(turns);
+  auto turned = gpu.copy(x);
+  enqueue(gpu.stream(), op, table.span(), turned.span());
+  auto wanted = wide(x);
+  op(wide(turns), view{wanted});
+  numbers allowed(op.extent());
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    auto const size = [&](std::size_t at) { return std::abs(static_cast<double>(x[at])); };
+    allowed[i] = 3 * rounding * (size(i & ~std::size_t{1}) + size(i | 1));
+  }
+  CHECK(beyond(gpu.found(turned), wanted, allowed) == "");
+}
+
+}  // namespace
+
 TEST_CASE("rope on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
@@ -156,20 +216,14 @@ TEST_CASE("rope on a device", "[nn]") {
   for (std::size_t const context : sizes()) {
     for (std::size_t const size : head_sizes) {
       for (bool const back : {false, true}) {
-        INFO("context " << context << " head size " << size << " back " << back);
-        nn::rope const op{2, context, 3, size, back};
-        auto const x = random_floats(op.elements(), seed);
-        auto const turns = nn::rope_table<float>(context, size);
-        auto const table = gpu.copy(turns);
-        auto turned = gpu.copy(x);
-        enqueue(gpu.stream(), op, table.span(), turned.span());
-        auto wanted = wide(x);
-        op(wide(turns), view{wanted});
-        numbers allowed(op.elements());
-        for (std::size_t i = 0; i < allowed.size(); ++i) {
-          allowed[i] = 3 * rounding * (std::abs(x[i & ~std::size_t{1}]) + std::abs(x[i | 1]));
+        for (std::size_t const stride : {3 * size, 5 * size}) {
+          INFO("context " << context << " head size " << size << " back " << back << " stride "
+                          << stride);
+          for_each_activation([&](auto type) {
+            INFO("bytes " << sizeof(type));
+            check_rope<decltype(type)>(gpu, {2, context, 3, size, back, stride}, seed);
+          });
         }
-        CHECK(beyond(gpu.found(turned), wanted, allowed) == "");
       }
     }
   }
@@ -177,23 +231,54 @@ TEST_CASE("rope on a device", "[nn]") {
 
 namespace {
 
-/// Runs one product on random arrays and compares it with the reference.
-void check_product(on_device& gpu, nn::product const& op, std::size_t a_size, std::size_t b_size,
-                   std::size_t c_size, std::uint64_t seed) {
-  auto const a = random_floats(a_size, seed), b = random_floats(b_size, seed + 1);
-  auto const c = random_floats(c_size, seed + 2);
+/// Elements of the arrays of a product.
+struct product_sizes {
+  std::size_t a, b, c;
+};
+
+/// Runs one product on random arrays and compares it with the reference. Elements of the result
+/// between its rows keep their values.
+template <class T, class C>
+void check_product(on_device& gpu, nn::product const& op, product_sizes const& sizes,
+                   std::uint64_t seed, bool tf32 = false) {
+  auto const a = test::random_values<T>(sizes.a, seed);
+  auto const b = test::random_values<T>(sizes.b, seed + 1);
+  auto const c = test::random_values<C>(sizes.c, seed + 2);
   auto workspace = gpu.copy(std::vector<std::byte>(8 << 20));
-  auto pointers = gpu.copy(std::vector<float*>(3 * op.batch()));
-  nn::cublas_products products{gpu.stream(), workspace.span(), pointers.span()};
+  nn::cublas_products products{workspace.span(), tf32};
   auto const left = gpu.copy(a), right = gpu.copy(b);
-  auto out = op.accumulate ? gpu.copy(c) : gpu.poisoned(c_size);
-  products.enqueue(op, left.span(), right.span(), out.span());
+  bool const is_full = op.batch() * op.rows * op.columns == sizes.c;
+  auto out = op.accumulate || !is_full ? gpu.copy(c) : gpu.poisoned<C>(sizes.c);
+  products.enqueue(gpu.stream(), op, left.span(), right.span(), out.span());
   auto wanted = wide(c), magnitude = magnitudes(wide(c));
   op(wide(a), wide(b), view{wanted});
   op(magnitudes(wide(a)), magnitudes(wide(b)), view{magnitude});
-  // Of tf32 the error would be some ten times as large as this bound.
-  CHECK(beyond(gpu.found(out), wanted, magnitude, (static_cast<double>(op.depth) + 4) * rounding) ==
-        "");
+  // Of tf32 the error would be some ten times as large as the bound of float32.
+  auto const of_sums = (static_cast<double>(op.depth) + 4) * rounding;
+  CHECK(beyond(gpu.found(out), wanted, magnitude, tf32 ? of_sums + 0x1p-9 : of_sums) == "");
+}
+
+template <class T>
+void check_linear(on_device& gpu, nn::linear const& op, std::uint64_t seed, bool tf32 = false) {
+  auto const x = op.rows * op.in, w = op.in * op.out, y = op.rows * op.out;
+  check_product<T, T>(gpu, op.forward(), {x, w, y}, seed, tf32);
+  check_product<T, T>(gpu, op.input_gradient(), {y, w, x}, seed + 3, tf32);
+  check_product<T, T>(gpu, op.input_gradient(true), {y, w, x}, seed + 6, tf32);
+  check_product<T, float>(gpu, op.weight_gradient(), {y, x, w}, seed + 9, tf32);
+}
+
+/// Queries, keys and values lie in one array, each `extent` elements.
+template <class T>
+void check_attention(on_device& gpu, nn::attention_products const& op, std::uint64_t seed) {
+  auto const width = op.heads * op.head_size;
+  auto const n = op.batch * op.context * width, scores = op.score_count();
+  auto const extent = (op.batch * op.context - 1) * op.stride + width;
+  check_product<T, T>(gpu, op.scores(), {extent, extent, scores}, seed);
+  check_product<T, T>(gpu, op.outputs(), {scores, extent, n}, seed + 3);
+  check_product<T, T>(gpu, op.probability_gradient(), {n, extent, scores}, seed + 6);
+  check_product<T, T>(gpu, op.value_gradient(), {scores, n, extent}, seed + 9);
+  check_product<T, T>(gpu, op.query_gradient(), {scores, extent, extent}, seed + 12);
+  check_product<T, T>(gpu, op.key_gradient(), {scores, extent, extent}, seed + 15);
 }
 
 }  // namespace
@@ -203,13 +288,16 @@ TEST_CASE("products of a linear layer on a device", "[nn]") {
   INFO("seed " << seed);
   on_device gpu;
   for (std::size_t const rows : sizes()) {
-    std::size_t const in = 80, out = 67;
-    INFO("rows " << rows);
-    nn::linear const op{rows, in, out};
-    check_product(gpu, op.forward(), rows * in, in * out, rows * out, seed);
-    check_product(gpu, op.input_gradient(), rows * out, in * out, rows * in, seed + 3);
-    check_product(gpu, op.input_gradient(true), rows * out, in * out, rows * in, seed + 6);
-    check_product(gpu, op.weight_gradient(), rows * out, rows * in, in * out, seed + 9);
+    for (std::size_t const out : {std::size_t{67}, std::size_t{96}}) {
+      INFO("rows " << rows << " out " << out);
+      nn::linear const op{rows, 80, out};
+      for_each_activation([&](auto type) {
+        INFO("bytes " << sizeof(type));
+        check_linear<decltype(type)>(gpu, op, seed);
+      });
+      INFO("tf32");
+      check_linear<float>(gpu, op, seed, true);
+    }
   }
 }
 
@@ -219,81 +307,151 @@ TEST_CASE("products of attention on a device", "[nn]") {
   on_device gpu;
   for (std::size_t const context : sizes()) {
     for (std::size_t const size : head_sizes) {
-      INFO("context " << context << " head size " << size);
-      nn::attention_products const op{2, context, 3, size};
-      auto const n = 2 * context * 3 * size, scores = op.score_count();
-      check_product(gpu, op.scores(), n, n, scores, seed);
-      check_product(gpu, op.outputs(), scores, n, n, seed + 3);
-      check_product(gpu, op.probability_gradient(), n, n, scores, seed + 6);
-      check_product(gpu, op.value_gradient(), scores, n, n, seed + 9);
-      check_product(gpu, op.query_gradient(), scores, n, n, seed + 12);
-      check_product(gpu, op.key_gradient(), scores, n, n, seed + 15);
+      for (std::size_t const stride : {3 * size, 9 * size}) {
+        INFO("context " << context << " head size " << size << " stride " << stride);
+        for_each_activation([&](auto type) {
+          INFO("bytes " << sizeof(type));
+          check_attention<decltype(type)>(gpu, {2, context, 3, size, stride}, seed);
+          check_attention<decltype(type)>(gpu, {4, 2, 3, size, stride}, seed);
+        });
+      }
     }
   }
 }
+
+namespace {
+
+template <class T>
+void check_softmax(on_device& gpu, std::size_t context, std::uint64_t seed) {
+  nn::masked_softmax const op{6, context};
+  nn::masked_softmax_gradient const gradient{6, context};
+  auto const n = op.elements();
+  auto const x = test::random_values<T>(n, seed, 4), d = test::random_values<T>(n, seed + 1);
+  auto p = gpu.copy(x), ds = gpu.copy(d);
+  enqueue(gpu.stream(), op, p.span());
+  auto wanted = wide(x);
+  op(view{wanted});
+  // The difference to the maximum is at most 8, so its rounding moves an exponential by 8
+  // roundings at most; expf itself has two, the sum one for each term.
+  auto const terms = static_cast<double>(context);
+  CHECK(beyond(gpu.found(p), wanted, wanted, (terms + 2 * (8 + 2) + 4) * rounding) == "");
+
+  auto const found = wide(gpu.found(p));
+  enqueue(gpu.stream(), gradient, p.span(), ds.span());
+  auto wanted_gradient = wide(d);
+  gradient(found, view{wanted_gradient});
+  numbers allowed(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const first = i / context * context;
+    double dot = 0;
+    for (std::size_t c = first; c < first + context; ++c) {
+      dot += std::abs(found[c] * static_cast<double>(d[c]));
+    }
+    allowed[i] = found[i] * (std::abs(static_cast<double>(d[i])) + dot) * (terms + 4) * rounding;
+  }
+  CHECK(beyond(gpu.found(ds), wanted_gradient, allowed) == "");
+}
+
+}  // namespace
 
 TEST_CASE("masked_softmax on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
   for (std::size_t const context : sizes()) {
-    INFO("context " << context);
-    nn::masked_softmax const op{6, context};
-    nn::masked_softmax_gradient const gradient{6, context};
-    auto const n = op.elements();
-    auto const x = random_floats(n, seed, 4), d = random_floats(n, seed + 1);
-    auto p = gpu.copy(x), ds = gpu.copy(d);
-    enqueue(gpu.stream(), op, p.span());
-    auto wanted = wide(x);
-    op(view{wanted});
-    // The difference to the maximum is at most 8, so its rounding moves an exponential by 8
-    // roundings at most; expf itself has two, the sum one for each term.
-    auto const terms = static_cast<double>(context);
-    CHECK(beyond(gpu.found(p), wanted, wanted, (terms + 2 * (8 + 2) + 4) * rounding) == "");
-
-    auto const found = gpu.found(p);
-    enqueue(gpu.stream(), gradient, p.span(), ds.span());
-    auto wanted_gradient = wide(d);
-    gradient(wide(found), view{wanted_gradient});
-    numbers allowed(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      auto const first = i / context * context;
-      double dot = 0;
-      for (std::size_t c = first; c < first + context; ++c) {
-        dot += std::abs(static_cast<double>(found[c]) * d[c]);
-      }
-      allowed[i] = found[i] * (std::abs(d[i]) + dot) * (terms + 4) * rounding;
-    }
-    CHECK(beyond(gpu.found(ds), wanted_gradient, allowed) == "");
+    for_each_activation([&](auto type) {
+      INFO("context " << context << " bytes " << sizeof(type));
+      check_softmax<decltype(type)>(gpu, context, seed);
+    });
   }
 }
+
+namespace {
+
+template <class T>
+void check_swiglu(on_device& gpu, nn::swiglu const& op, std::uint64_t seed) {
+  auto const n = op.rows * op.width, extent = op.extent();
+  auto const a = test::random_values<T>(extent, seed, 6),
+             b = test::random_values<T>(extent, seed + 1);
+  auto const d = test::random_values<T>(n, seed + 2);
+  auto const x = gpu.copy(a), y = gpu.copy(b), dout = gpu.copy(d);
+  auto out = gpu.poisoned<T>(n), dx = gpu.copy(a), dy = gpu.copy(b);
+  nn::swiglu_gradient const gradient{op.rows, op.width, op.stride};
+  enqueue(gpu.stream(), op, x.span(), y.span(), out.span());
+  enqueue(gpu.stream(), gradient, x.span(), y.span(), dout.span(), dx.span(), dy.span());
+  numbers wanted(n), allowed(extent, 0);
+  auto wanted_x = wide(a), wanted_y = wide(b);
+  op(wide(a), wide(b), view{wanted});
+  gradient(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
+  // expf: two roundings; the sum, the quotient and two products one each.
+  CHECK(beyond(gpu.found(out), wanted, wanted, 8 * rounding) == "");
+  CHECK(beyond(gpu.found(dy), wanted_y, wanted_y, 8 * rounding) == "");
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const at = i / op.width * op.stride + i % op.width;
+    auto const value = static_cast<double>(a[at]);
+    auto const s = 1 / (1 + std::exp(-value));
+    auto const outer = std::abs(static_cast<double>(d[i]) * s * static_cast<double>(b[at]));
+    allowed[at] = 8 * rounding * (std::abs(wanted_x[at]) + outer * (1 + std::abs(value)));
+  }
+  CHECK(beyond(gpu.found(dx), wanted_x, allowed) == "");
+}
+
+}  // namespace
 
 TEST_CASE("swiglu on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const n : {std::size_t{1}, std::size_t{17}, std::size_t{100'003}}) {
-    auto const a = random_floats(n, seed, 6), b = random_floats(n, seed + 1);
-    auto const d = random_floats(n, seed + 2);
-    auto const x = gpu.copy(a), y = gpu.copy(b), dout = gpu.copy(d);
-    auto out = gpu.poisoned(n), dx = gpu.poisoned(n), dy = gpu.poisoned(n);
-    enqueue(gpu.stream(), nn::swiglu{n}, x.span(), y.span(), out.span());
-    enqueue(gpu.stream(), nn::swiglu_gradient{n}, x.span(), y.span(), dout.span(), dx.span(),
-            dy.span());
-    numbers wanted(n), wanted_x(n), wanted_y(n), allowed(n);
-    nn::swiglu{n}(wide(a), wide(b), view{wanted});
-    nn::swiglu_gradient{n}(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
-    // expf: two roundings; the sum, the quotient and two products one each.
-    CHECK(beyond(gpu.found(out), wanted, wanted, 8 * rounding) == "");
-    CHECK(beyond(gpu.found(dy), wanted_y, wanted_y, 8 * rounding) == "");
-    for (std::size_t i = 0; i < n; ++i) {
-      auto const s = 1 / (1 + std::exp(-static_cast<double>(a[i])));
-      auto const outer = std::abs(d[i] * s * b[i]);
-      allowed[i] = 8 * rounding * (std::abs(wanted_x[i]) + outer * (1 + std::abs(a[i])));
+  for (auto const& [rows, width] :
+       {std::pair{1, 1}, std::pair{17, 24}, std::pair{129, 1031}, std::pair{24, 2048}}) {
+    for (int const times : {1, 2}) {
+      for_each_activation([&](auto type) {
+        INFO("rows " << rows << " width " << width << " times " << times << " bytes "
+                     << sizeof(type));
+        auto const size = [](int count) { return static_cast<std::size_t>(count); };
+        check_swiglu<decltype(type)>(gpu, {size(rows), size(width), size(times * width)}, seed);
+      });
     }
-    CHECK(beyond(gpu.found(dx), wanted_x, allowed) == "");
   }
 }
+
+namespace {
+
+template <class T>
+void check_cross_entropy(on_device& gpu, std::size_t rows, std::size_t vocabulary,
+                         std::uint64_t seed) {
+  std::vector<nn::token> targets(rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    targets[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
+  }
+  auto const x = test::random_values<T>(rows * vocabulary, seed + 1, 4);
+  auto const wanted_of = gpu.copy(targets);
+  auto logits = gpu.copy(x);
+  auto losses = gpu.poisoned(rows), mean = gpu.poisoned(1);
+  enqueue(gpu.stream(), nn::cross_entropy{rows, vocabulary}, wanted_of.span(), logits.span(),
+          losses.span());
+  enqueue(gpu.stream(), nn::mean{rows}, losses.span(), mean.span());
+  auto gradient = wide(x);
+  numbers loss(rows), wanted_mean(1), allowed(rows * vocabulary);
+  nn::cross_entropy{rows, vocabulary}(targets, view{gradient}, view{loss});
+  // As for the softmax; the logarithm has values up to 10 and two roundings, the maximum and
+  // the target are at most 4.
+  auto const share = (static_cast<double>(vocabulary) + 2 * (8 + 2) + 4) * rounding;
+  auto const allowed_loss = share + 40 * rounding;
+  CHECK(beyond(gpu.found(losses), loss, numbers(rows, allowed_loss)) == "");
+  auto const n = static_cast<double>(rows);
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    auto const is_target = static_cast<std::size_t>(targets[i / vocabulary]) == i % vocabulary;
+    auto const probability = gradient[i] * n + (is_target ? 1 : 0);
+    allowed[i] = (probability * share + 3 * rounding) / n;
+  }
+  CHECK(beyond(gpu.found(logits), gradient, allowed) == "");
+  nn::mean{rows}(loss, view{wanted_mean});
+  CHECK(beyond(gpu.found(mean), wanted_mean,
+               numbers{allowed_loss + (n + 1) * rounding * wanted_mean[0]}) == "");
+}
+
+}  // namespace
 
 TEST_CASE("cross_entropy on a device", "[nn]") {
   auto const seed = test::fresh_seed();
@@ -301,36 +459,10 @@ TEST_CASE("cross_entropy on a device", "[nn]") {
   on_device gpu;
   for (std::size_t const rows : sizes()) {
     for (std::size_t const vocabulary : {std::size_t{1}, std::size_t{37}, std::size_t{10'000}}) {
-      INFO("rows " << rows << " vocabulary " << vocabulary);
-      std::vector<nn::token> targets(rows);
-      for (std::size_t i = 0; i < rows; ++i) {
-        targets[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
-      }
-      auto const x = random_floats(rows * vocabulary, seed + 1, 4);
-      auto const wanted_of = gpu.copy(targets);
-      auto logits = gpu.copy(x);
-      auto losses = gpu.poisoned(rows), mean = gpu.poisoned(1);
-      enqueue(gpu.stream(), nn::cross_entropy{rows, vocabulary}, wanted_of.span(), logits.span(),
-              losses.span());
-      enqueue(gpu.stream(), nn::mean{rows}, losses.span(), mean.span());
-      auto gradient = wide(x);
-      numbers loss(rows), wanted_mean(1), allowed(rows * vocabulary);
-      nn::cross_entropy{rows, vocabulary}(targets, view{gradient}, view{loss});
-      // As for the softmax; the logarithm has values up to 10 and two roundings, the maximum and
-      // the target are at most 4.
-      auto const share = (static_cast<double>(vocabulary) + 2 * (8 + 2) + 4) * rounding;
-      auto const allowed_loss = share + 40 * rounding;
-      CHECK(beyond(gpu.found(losses), loss, numbers(rows, allowed_loss)) == "");
-      auto const n = static_cast<double>(rows);
-      for (std::size_t i = 0; i < allowed.size(); ++i) {
-        auto const is_target = static_cast<std::size_t>(targets[i / vocabulary]) == i % vocabulary;
-        auto const probability = gradient[i] * n + (is_target ? 1 : 0);
-        allowed[i] = (probability * share + 3 * rounding) / n;
-      }
-      CHECK(beyond(gpu.found(logits), gradient, allowed) == "");
-      nn::mean{rows}(loss, view{wanted_mean});
-      CHECK(beyond(gpu.found(mean), wanted_mean,
-                   {allowed_loss + (n + 1) * rounding * wanted_mean[0]}) == "");
+      for_each_activation([&](auto type) {
+        INFO("rows " << rows << " vocabulary " << vocabulary << " bytes " << sizeof(type));
+        check_cross_entropy<decltype(type)>(gpu, rows, vocabulary, seed);
+      });
     }
   }
 }
@@ -347,7 +479,10 @@ TEST_CASE("adamw on a device", "[nn]") {
   nn::adamw_update const op{{.learning_rate = 1e-2, .weight_decay = 0.1}, n, 7};
   auto const gradient = gpu.copy(g);
   auto weights = gpu.copy(w), first = gpu.copy(m), second = gpu.copy(v);
-  enqueue(gpu.stream(), op, gradient.span(), weights.span(), first.span(), second.span());
+  auto const factors = gpu.copy(std::vector{nn::adamw_factors{op}});
+  auto copy = gpu.poisoned<bfloat16>(n);
+  enqueue(gpu.stream(), op, gradient.span(), weights.span(), first.span(), second.span(),
+          copy.span(), factors.data());
   auto wanted = wide(w), wanted_first = wide(m), wanted_second = wide(v);
   op(wide(g), view{wanted}, view{wanted_first}, view{wanted_second});
   auto const [keep, rate, root_factor] = op.of_step();
@@ -361,5 +496,11 @@ TEST_CASE("adamw on a device", "[nn]") {
   }
   CHECK(beyond(gpu.found(first), wanted_first, allowed_first) == "");
   CHECK(beyond(gpu.found(second), wanted_second, wanted_second, 5 * rounding) == "");
-  CHECK(beyond(gpu.found(weights), wanted, allowed) == "");
+  auto const found = gpu.found(weights);
+  CHECK(beyond(found, wanted, allowed) == "");
+  CHECK(beyond(gpu.found(copy), wide(found), numbers(n, 0)) == "");
+  auto w2 = gpu.copy(w), m2 = gpu.copy(m), v2 = gpu.copy(v);
+  enqueue(gpu.stream(), op, gradient.span(), w2.span(), m2.span(), v2.span(), std::span<float>{},
+          factors.data());
+  CHECK(gpu.found(w2) == found);  // with activations in float32 there is no copy
 }

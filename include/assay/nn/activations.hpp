@@ -5,10 +5,12 @@
 
 #include <assay/nn/decoder.hpp>
 #include <assay/nn/operation.hpp>
+#include <assay/nn/policies.hpp>
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,21 +18,26 @@ namespace assay::nn {
 
 namespace detail {
 
-/// Cuts an array into parts that begin at multiples of 256 bytes. A cutter without an array counts.
-template <class Real>
+/// Cuts memory into parts that begin at multiples of 256 bytes. A cutter without memory counts.
 class cutter {
  public:
-  explicit cutter(std::span<Real> all = {}) : all_(all) {}
-  std::span<Real> take(std::size_t size) {
-    constexpr std::size_t step = 256 / sizeof(Real);
+  explicit cutter(std::span<std::byte> all = {}) : all_(all) {}
+  template <class T>
+  std::span<T> take(std::size_t size) {
+    constexpr std::size_t step = 256;
     auto const first = taken_;
-    taken_ += (size + step - 1) / step * step;
-    return all_.empty() ? std::span<Real>{} : all_.subspan(first, size);
+    taken_ += (size * sizeof(T) + step - 1) / step * step;
+    return all_.empty() ? std::span<T>{}
+                        : std::span{reinterpret_cast<T*>(all_.data() + first), size};
+  }
+  template <class T>
+  void take(std::span<T>& to, std::size_t size) {
+    to = take<T>(size);
   }
   std::size_t taken() const { return taken_; }
 
  private:
-  std::span<Real> all_;
+  std::span<std::byte> all_;
   std::size_t taken_ = 0;
 };
 
@@ -38,81 +45,115 @@ class cutter {
 
 /// The results of the forward pass of one layer that its backward pass reads. `x` and `middle` are
 /// the residual stream before attention and before SwiGLU.
-template <class Real>
+template <class Real, class Narrow>
 struct layer_activations {
-  std::span<Real> x, inverse1, normed1, q, k, v, probabilities, attended;
-  std::span<Real> middle, inverse2, normed2, a, b, gated;
+  std::span<Real> x, inverse1, middle, inverse2;
+  std::span<Narrow> normed1, qkv, attended, normed2, ab, gated;
+  std::span<Narrow> probabilities;  ///< of attention that keeps its scores
+  std::span<Real> log_sums;         ///< of other attention: batch x heads x context
 };
 
-/// The intermediate results of a step with naive attention, and the gradients on their way back.
-template <class Real>
+/// The intermediate results of a step, and the gradients on their way back. The residual stream
+/// and statistics are `Real`, all other activations `Narrow`.
+template <class Real, class Narrow = Real>
 struct activations {
-  std::vector<layer_activations<Real>> layers;
-  std::span<Real> x, inverse, normed;     ///< the residual stream behind all layers
-  std::span<Real> branch;                 ///< output of a block, before the next norm adds it
-  std::span<Real> logits, losses, loss;   ///< logits become their gradient
-  std::span<Real> dx, dnormed;            ///< gradients of the residual stream and of a norm
-  std::span<Real> dq, dk, dv, dattended;  ///< gradients of attention
-  std::span<Real> dscores;
-  std::span<Real> da, db, dgated;  ///< gradients of SwiGLU
-  std::span<Real> turns;           ///< `rope_table`
-  std::size_t elements = 0;        ///< of all parts together
+  nn::layout layout;
+  std::vector<layer_activations<Real, Narrow>> layers;
+  std::span<Real> x, inverse;        ///< the residual stream behind all layers
+  std::span<Narrow> normed, branch;  ///< branch: of a block, before the next norm adds it
+  std::span<Narrow> logits;          ///< they become their gradient
+  std::span<Real> losses, loss;
+  std::span<Real> dx;         ///< gradient of the residual stream
+  std::span<Narrow> dx_copy;  ///< empty if the types are the same
+  std::span<Narrow> dbranch;  ///< `dx_copy`, or `dx` itself
+  std::span<Narrow> dnormed, dqkv, dattended, dscores, dab, dgated;
+  std::span<Real const> turns;  ///< `rope_table`, of the owner
+  std::size_t bytes = 0;        ///< of all parts together
 
-  /// The parts of `all`; without an array only `elements` means something.
-  explicit activations(problem const& of, std::span<Real> all = {}) {
-    detail::cutter<Real> cut{all};
+  /// The parts of `all`; without memory only `bytes` means something.
+  explicit activations(problem const& of, nn::layout how = {}, std::span<std::byte> all = {})
+      : layout(how) {
+    detail::cutter cut{all};
     auto const size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
     auto const n = size(of.tokens()), nd = n * size(of.model.width);
-    auto const ni = n * size(of.model.inner), scores = size(of.scores());
+    auto const ni = n * size(of.model.inner);
+    auto const scores = how.keeps_scores ? size(of.scores()) : 0;
     for (std::int64_t l = 0; l < of.model.layers; ++l) {
       auto& to = layers.emplace_back();
-      for (auto* each :
-           {&to.x, &to.normed1, &to.q, &to.k, &to.v, &to.attended, &to.middle, &to.normed2}) {
-        *each = cut.take(nd);
-      }
-      for (auto* each : {&to.inverse1, &to.inverse2}) { *each = cut.take(n); }
-      for (auto* each : {&to.a, &to.b, &to.gated}) { *each = cut.take(ni); }
-      to.probabilities = cut.take(scores);
+      for (auto* each : {&to.x, &to.middle}) { cut.take(*each, nd); }
+      for (auto* each : {&to.inverse1, &to.inverse2}) { cut.take(*each, n); }
+      for (auto* each : {&to.normed1, &to.attended, &to.normed2}) { cut.take(*each, nd); }
+      cut.take(to.qkv, 3 * nd);
+      cut.take(to.ab, 2 * ni);
+      cut.take(to.gated, ni);
+      cut.take(to.probabilities, scores);
+      cut.take(to.log_sums, how.keeps_scores ? 0 : n * size(of.model.heads));
     }
-    for (auto* each : {&x, &normed, &branch, &dx, &dnormed, &dq, &dk, &dv, &dattended}) {
-      *each = cut.take(nd);
+    for (auto* each : {&x, &dx}) { cut.take(*each, nd); }
+    for (auto* each : {&inverse, &losses}) { cut.take(*each, n); }
+    for (auto* each : {&normed, &branch, &dnormed, &dattended}) { cut.take(*each, nd); }
+    cut.take(dqkv, 3 * nd);
+    cut.take(dab, 2 * ni);
+    cut.take(dgated, ni);
+    cut.take(dscores, scores);
+    cut.take(logits, n * size(of.model.vocabulary));
+    cut.take(loss, 1);
+    if constexpr (std::is_same_v<Real, Narrow>) {
+      dbranch = dx;
+    } else {
+      cut.take(dx_copy, nd);
+      dbranch = dx_copy;
     }
-    for (auto* each : {&inverse, &losses}) { *each = cut.take(n); }
-    for (auto* each : {&da, &db, &dgated}) { *each = cut.take(ni); }
-    dscores = cut.take(scores);
-    logits = cut.take(n * size(of.model.vocabulary));
-    loss = cut.take(1);
-    turns = cut.take(size(of.context * of.model.head_size()));
-    elements = cut.taken();
+    bytes = cut.taken();
   }
 };
 
-/// The bytes that a training step in float32 with naive attention holds, by purpose.
+/// The bytes that a training step holds, by purpose, each a multiple of 256. All of it is one
+/// piece of memory.
 struct memory_plan {
   std::size_t weights = 0;
   std::size_t gradients = 0;
-  std::size_t moments = 0;  ///< two of AdamW
+  std::size_t moments = 0;      ///< two of AdamW
+  std::size_t weight_copy = 0;  ///< in the type of activations, if that is not float32
+  std::size_t tokens = 0;       ///< inputs, targets, and the positions of inputs by word
+  std::size_t constants = 0;    ///< the table of RoPE, the factors of AdamW
+  std::size_t workspace = 0;    ///< of cuBLAS, and for sums in several parts
   std::size_t activations = 0;
-  std::size_t tokens = 0;            ///< inputs and targets
-  std::size_t pointers = 0;          ///< to heads, for batched products on a device
-  std::size_t workspace = 32 << 20;  ///< of cuBLAS
 
-  explicit memory_plan(problem const& of) {
-    auto const parameters = static_cast<std::size_t>(of.model.parameters()) * sizeof(float);
-    weights = gradients = parameters;
-    moments = 2 * parameters;
-    activations = nn::activations<float>{of}.elements * sizeof(float);
-    tokens = 2 * static_cast<std::size_t>(of.tokens()) * sizeof(token);
-    pointers = head_pointer_count(of) * sizeof(void*);
+  static constexpr std::size_t workspace_bytes = 32 << 20;
+
+  template <class Choices = choices<>>
+  explicit memory_plan(problem const& of, Choices const& how = {})
+      : memory_plan(
+            of, sizeof(typename Choices::activation),
+            nn::activations<float, typename Choices::activation>{of, layout_of(how)}.bytes) {}
+
+  /// The part that stays from step to step.
+  std::size_t kept() const {
+    return weights + gradients + moments + weight_copy + tokens + constants + workspace;
   }
-  /// A batched product finds the heads of an array by pointers: of five arrays in each layer, and
-  /// of their five gradients.
-  static std::size_t head_pointer_count(problem const& of) {
-    return 5 * static_cast<std::size_t>((of.model.layers + 1) * of.batch * of.model.heads);
+  std::size_t peak() const { return kept() + activations; }
+
+  /// Inputs, targets, the positions of inputs by word, and the begins of words in these.
+  static std::size_t token_count(problem const& of) {
+    return static_cast<std::size_t>(3 * of.tokens() + of.model.vocabulary + 1);
   }
-  std::size_t peak() const {
-    return weights + gradients + moments + activations + tokens + pointers + workspace;
+
+ private:
+  memory_plan(problem const& of, std::size_t narrow_bytes, std::size_t of_activations)
+      : activations(of_activations) {
+    auto const parameters = static_cast<std::size_t>(of.model.parameters());
+    weights = gradients = rounded(parameters * sizeof(float));
+    moments = 2 * weights;
+    weight_copy = narrow_bytes < sizeof(float) ? rounded(parameters * narrow_bytes) : 0;
+    tokens = rounded(token_count(of) * sizeof(token));
+    constants =
+        rounded(static_cast<std::size_t>(of.context * of.model.head_size()) * sizeof(float)) +
+        rounded(1);
+    workspace = workspace_bytes;
   }
+
+  static std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 };
 
 }  // namespace assay::nn

@@ -1,50 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The kernel of AdamW, in float32: one launch for all weights.
+/// The kernel of AdamW: one launch for all weights and their copy in the type of activations.
 #pragma once
 
-#include <assay/kernel/element_wise_shape.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/nn/adamw.hpp>
+#include <assay/nn/vectors.cuh>
 
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 namespace assay::nn {
-namespace kernels {
 
-/// The factors of a step, rounded once.
+/// The factors of a step, rounded once. They lie in device memory, so that a recorded graph can
+/// take another step each time.
 struct adamw_factors {
   float beta1, rest1, beta2, rest2, epsilon, keep, rate, root_factor;
+
+  explicit adamw_factors(adamw_update const& op) {
+    auto const& s = op.settings;
+    auto const of_step = op.of_step();
+    auto const narrow = [](double value) { return static_cast<float>(value); };
+    beta1 = narrow(s.beta1);
+    rest1 = narrow(1 - s.beta1);
+    beta2 = narrow(s.beta2);
+    rest2 = narrow(1 - s.beta2);
+    epsilon = narrow(s.epsilon);
+    keep = narrow(of_step.keep);
+    rate = narrow(of_step.rate);
+    root_factor = narrow(of_step.root_factor);
+  }
 };
 
-template <class Real>
-__global__ void adamw_elements(std::size_t count, adamw_factors const by, Real const* gradient,
-                               Real* weights, Real* first, Real* second) {
+namespace kernels {
+
+/// `Width` weights from number `at` on.
+template <int Width, class T>
+__device__ void update_weights(std::size_t at, adamw_factors const& by, float const* gradient,
+                               float* weights, float* first, float* second, T* copy) {
+  float g[Width], w[Width], m[Width], v[Width];
+  load(gradient + at, g);
+  load(weights + at, w);
+  load(first + at, m);
+  load(second + at, v);
+  for (int i = 0; i < Width; ++i) {
+    m[i] = by.beta1 * m[i] + by.rest1 * g[i];
+    v[i] = by.beta2 * v[i] + by.rest2 * g[i] * g[i];
+    w[i] = w[i] * by.keep - by.rate * m[i] / (sqrtf(v[i]) * by.root_factor + by.epsilon);
+  }
+  store(first + at, m);
+  store(second + at, v);
+  store(weights + at, w);
+  if constexpr (!std::is_same_v<T, float>) { store(copy + at, w); }
+}
+
+template <class T>
+__global__ void adamw_elements(std::size_t count, adamw_factors const* factors,
+                               float const* gradient, float* weights, float* first, float* second,
+                               T* copy) {
+  adamw_factors const by = *factors;
+  constexpr int width = 4;
+  for (auto const i : kernel::grid_stride(count / width)) {
+    update_weights<width>(width * i, by, gradient, weights, first, second, copy);
+  }
+  auto const rest = count % width;
+  if (blockIdx.x == 0 && threadIdx.x < rest) {
+    update_weights<1>(count - rest + threadIdx.x, by, gradient, weights, first, second, copy);
+  }
+}
+
+template <class T>
+__global__ void copy_elements(std::size_t count, float const* from, T* to) {
   for (auto const i : kernel::grid_stride(count)) {
-    Real const g = gradient[i];
-    Real const m = by.beta1 * first[i] + by.rest1 * g;
-    Real const v = by.beta2 * second[i] + by.rest2 * g * g;
-    first[i] = m;
-    second[i] = v;
-    weights[i] = weights[i] * by.keep - by.rate * m / (sqrtf(v) * by.root_factor + by.epsilon);
+    float one[1];
+    load(from + i, one);
+    store(to + i, one);
   }
 }
 
 }  // namespace kernels
 
-inline void enqueue(::cuda::stream_ref stream, adamw_update const& op,
-                    std::span<float const> gradient, std::span<float> weights,
-                    std::span<float> first, std::span<float> second) {
-  auto const& s = op.settings;
-  auto const of_step = op.of_step();
-  auto const narrow = [](double value) { return static_cast<float>(value); };
-  kernels::adamw_factors const by{
-      narrow(s.beta1),   narrow(1 - s.beta1),  narrow(s.beta2),      narrow(1 - s.beta2),
-      narrow(s.epsilon), narrow(of_step.keep), narrow(of_step.rate), narrow(of_step.root_factor)};
-  kernel::launch(kernels::adamw_elements<float>, kernel::element_wise_shape(op.count), 0, stream,
-                 op.count, by, gradient.data(), weights.data(), first.data(), second.data());
+namespace detail {
+
+/// A thread for each element, and at least one block.
+inline kernel::launch_shape element_shape(std::size_t count) {
+  constexpr std::size_t threads = 256, most = 0x7FFF'FFFF;
+  auto const blocks = std::clamp<std::size_t>((count + threads - 1) / threads, 1, most);
+  return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
+}
+
+}  // namespace detail
+
+/// Enqueues the operation. All arrays begin at multiples of 16 bytes. `copy` is empty where
+/// activations are float32.
+template <class T>
+void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradient,
+             std::span<float> weights, std::span<float> first, std::span<float> second,
+             std::span<T> copy, adamw_factors const* factors) {
+  kernel::launch(kernels::adamw_elements<T>, detail::element_shape(op.count / 4), 0, stream,
+                 op.count, factors, gradient.data(), weights.data(), first.data(), second.data(),
+                 copy.data());
+}
+
+/// Writes weights in the type of activations.
+template <class T>
+void enqueue_copy(::cuda::stream_ref stream, in<float> weights, std::span<T> copy) {
+  kernel::launch(kernels::copy_elements<T>, detail::element_shape(copy.size()), 0, stream,
+                 copy.size(), weights.data(), copy.data());
 }
 
 }  // namespace assay::nn

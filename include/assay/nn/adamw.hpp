@@ -44,9 +44,9 @@ struct adamw_update {
   std::size_t count = 1;
   int step = 1;
 
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = static_cast<double>(count);
-    return detail::elements(4 * n, 3 * n, 14 * n);
+    return detail::elements(4 * n, 3 * n + (narrow < 1 ? narrow * n : 0), 14 * n);
   }
 
   /// The factors of a step, computed in float64 once.
@@ -62,10 +62,12 @@ struct adamw_update {
             .root_factor = 1 / std::sqrt(1 - std::pow(s.beta2, step))};
   }
 
-  /// weights, first and second moment: read and written; zero moments before the first step.
+  /// weights, first and second moment: read and written; zero moments before the first step. A
+  /// copy of the weights in the type of activations is empty where that is the same type.
   template <class Real>
   void operator()(in<Real> gradient, std::span<Real> weights, std::span<Real> first,
-                  std::span<Real> second) const {
+                  std::span<Real> second, std::span<Real> copy = {}) const {
+    detail::require_size(name, "copy", copy, 0);
     for (auto const each : {gradient, in<Real>{weights}, in<Real>{first}, in<Real>{second}}) {
       detail::require_size(name, "an argument", each, count);
     }

@@ -17,10 +17,10 @@ struct cross_entropy {
   std::size_t rows = 1;
   std::size_t vocabulary = 1;
 
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = detail::product_of(rows, vocabulary);
     auto const r = static_cast<double>(rows);
-    return detail::elements(n + r, n + r, 6 * n);
+    return detail::elements(narrow * n + r, narrow * n + r, 6 * n);
   }
 
   template <class Real>
@@ -49,7 +49,7 @@ struct mean {
   static constexpr std::string_view name = "mean";
   std::size_t count = 1;
 
-  traffic cost() const {
+  traffic cost(double /*narrow*/ = 1) const {
     auto const n = static_cast<double>(count);
     return detail::elements(n, 1, n);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/nn/policies.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,6 @@ inline void require_range(char const* what, std::int64_t value, std::int64_t low
 
 }  // namespace detail
 
-/// The products of a layer for queries, keys and values, and in SwiGLU.
-enum class projections {
-  separate,  ///< one product for each matrix of weights
-  packed     ///< queries, keys and values in one, and both inputs of SwiGLU in one
-};
-
 /// A decoder with RMSNorm before each block, RoPE, causal attention, SwiGLU with three matrices, an
 /// output matrix of its own, no biases and no dropout.
 struct decoder {
@@ -53,9 +48,9 @@ struct decoder {
   }
 
   /// Products of matrices in one forward pass. Fused attention is no product.
-  constexpr std::int64_t forward_products(projections how, bool fused_attention) const {
-    auto const linear = how == projections::separate ? 7 : 4;
-    auto const attention = fused_attention ? 0 : 2;
+  constexpr std::int64_t forward_products(layout how) const {
+    auto const linear = how.packed ? 4 : 7;
+    auto const attention = how.keeps_scores ? 2 : 0;
     return layers * (linear + attention) + 1;
   }
 

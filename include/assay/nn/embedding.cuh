@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Kernels of the embedding and its gradient, in float32.
+/// Kernels of the embedding and its gradient.
 #pragma once
 
-#include <assay/kernel/launch.cuh>
 #include <assay/nn/embedding.hpp>
+#include <assay/nn/vectors.cuh>
 
 #include <cstddef>
 #include <span>
@@ -12,25 +12,28 @@
 namespace assay::nn {
 namespace kernels {
 
-/// One block for each token.
-template <int Threads>
+/// A block row for each token.
+template <int Width>
 __global__ void embedding_rows(int width, token const* tokens, float const* table, float* out) {
-  auto const from = static_cast<std::size_t>(tokens[blockIdx.x]) * width;
-  auto const to = static_cast<std::size_t>(blockIdx.x) * width;
-  for (int c = threadIdx.x; c < width; c += Threads) { out[to + c] = table[from + c]; }
+  int const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
+  if (c >= width) { return; }
+  float x[Width];
+  load(table + static_cast<std::size_t>(tokens[blockIdx.x]) * width + c, x);
+  store(out + static_cast<std::size_t>(blockIdx.x) * width + c, x);
 }
 
-/// One block for each word of the vocabulary: it adds the rows of its tokens in their order.
-template <int Threads>
-__global__ void embedding_gradient_rows(int rows, int width, token const* tokens,
+/// A block row for each word of the vocabulary: it adds the rows of its positions in their order.
+template <int Width>
+__global__ void embedding_gradient_rows(int width, token const* order, token const* begins,
                                         float const* out_gradient, float* table_gradient) {
-  auto* const row = table_gradient + static_cast<std::size_t>(blockIdx.x) * width;
-  for (int c = threadIdx.x; c < width; c += Threads) { row[c] = 0; }
-  for (int i = 0; i < rows; ++i) {
-    if (tokens[i] != static_cast<token>(blockIdx.x)) { continue; }
-    auto const from = static_cast<std::size_t>(i) * width;
-    for (int c = threadIdx.x; c < width; c += Threads) { row[c] += out_gradient[from + c]; }
+  int const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
+  if (c >= width) { return; }
+  float sum[Width] = {}, x[Width];
+  for (int i = begins[blockIdx.x]; i < begins[blockIdx.x + 1]; ++i) {
+    load(out_gradient + static_cast<std::size_t>(order[i]) * width + c, x);
+    for (int j = 0; j < Width; ++j) { sum[j] += x[j]; }
   }
+  store(table_gradient + static_cast<std::size_t>(blockIdx.x) * width + c, sum);
 }
 
 }  // namespace kernels
@@ -39,19 +42,24 @@ __global__ void embedding_gradient_rows(int rows, int width, token const* tokens
 /// refuses them on the host.
 inline void enqueue(::cuda::stream_ref stream, embedding const& op, std::span<token const> tokens,
                     std::span<float const> table, std::span<float> out) {
-  constexpr int threads = 256;
-  kernel::launch(kernels::embedding_rows<threads>, dim3(static_cast<unsigned>(op.rows)), threads, 0,
-                 stream, static_cast<int>(op.width), tokens.data(), table.data(), out.data());
+  constexpr int full = full_width<float>;
+  bool const wide = allows_width<full>({op.width}, {table.data(), out.data()});
+  row_shape const shape{op.rows, op.width / (wide ? full : 1)};
+  kernel::launch(wide ? kernels::embedding_rows<full> : kernels::embedding_rows<1>, shape.grid,
+                 shape.threads, 0, stream, static_cast<int>(op.width), tokens.data(), table.data(),
+                 out.data());
 }
 
 inline void enqueue(::cuda::stream_ref stream, embedding_gradient const& op,
-                    std::span<token const> tokens, std::span<float const> out_gradient,
+                    token_positions const& tokens, std::span<float const> out_gradient,
                     std::span<float> table_gradient) {
-  constexpr int threads = 256;
-  kernel::launch(kernels::embedding_gradient_rows<threads>,
-                 dim3(static_cast<unsigned>(op.vocabulary)), threads, 0, stream,
-                 static_cast<int>(op.rows), static_cast<int>(op.width), tokens.data(),
-                 out_gradient.data(), table_gradient.data());
+  constexpr int full = full_width<float>;
+  bool const wide = allows_width<full>({op.width}, {out_gradient.data(), table_gradient.data()});
+  row_shape const shape{op.vocabulary, op.width / (wide ? full : 1)};
+  kernel::launch(
+      wide ? kernels::embedding_gradient_rows<full> : kernels::embedding_gradient_rows<1>,
+      shape.grid, shape.threads, 0, stream, static_cast<int>(op.width), tokens.order.data(),
+      tokens.begins.data(), out_gradient.data(), table_gradient.data());
 }
 
 }  // namespace assay::nn

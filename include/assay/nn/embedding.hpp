@@ -6,8 +6,40 @@
 #include <assay/nn/operation.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace assay::nn {
+
+/// The positions of the tokens of a batch by word. The gradient of an embedding then adds the rows
+/// of a word in the order of their positions, without atomics.
+struct token_positions {
+  std::span<token const> order;   ///< all positions, those of word 0 first
+  std::span<token const> begins;  ///< the first one of each word in `order`, and the end
+
+  std::span<token const> of(std::size_t word) const {
+    auto const first = static_cast<std::size_t>(begins[word]);
+    return order.subspan(first, static_cast<std::size_t>(begins[word + 1]) - first);
+  }
+};
+
+/// Writes the positions of tokens by word: `order` has a place for each token, `begins` one for
+/// each word and one more. Throws `std::invalid_argument` for a token beyond the vocabulary.
+inline void sort_positions(std::span<token const> tokens, std::span<token> order,
+                           std::span<token> begins) {
+  detail::require_size("sort_positions", "order", order, tokens.size());
+  auto const vocabulary = begins.size() - 1;
+  std::fill(begins.begin(), begins.end(), 0);
+  for (auto const each : tokens) {
+    detail::require_token(each, vocabulary);
+    ++begins[static_cast<std::size_t>(each) + 1];
+  }
+  for (std::size_t word = 0; word < vocabulary; ++word) { begins[word + 1] += begins[word]; }
+  std::vector<token> next(begins.begin(), begins.end());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    auto& place = next[static_cast<std::size_t>(tokens[i])];
+    order[static_cast<std::size_t>(place++)] = static_cast<token>(i);
+  }
+}
 
 /// out[i] = table[tokens[i]].
 struct embedding {
@@ -16,7 +48,7 @@ struct embedding {
   std::size_t width = 1;
   std::size_t vocabulary = 1;
 
-  traffic cost() const {
+  traffic cost(double /*narrow*/ = 1) const {
     auto const n = detail::product_of(rows, width);
     return detail::elements(n + static_cast<double>(rows), n, 0);
   }
@@ -42,23 +74,26 @@ struct embedding_gradient {
   std::size_t width = 1;
   std::size_t vocabulary = 1;
 
-  traffic cost() const {
+  traffic cost(double /*narrow*/ = 1) const {
     auto const n = detail::product_of(rows, width);
-    return detail::elements(n + static_cast<double>(rows), detail::product_of(vocabulary, width),
-                            n);
+    auto const listed = static_cast<double>(rows + vocabulary + 1);
+    return detail::elements(n + listed, detail::product_of(vocabulary, width), n);
   }
 
   template <class Real>
-  void operator()(std::span<token const> tokens, in<Real> out_gradient,
+  void operator()(token_positions const& tokens, in<Real> out_gradient,
                   std::span<Real> table_gradient) const {
-    detail::require_size(name, "tokens", tokens, rows);
+    detail::require_size(name, "the order of positions", tokens.order, rows);
+    detail::require_size(name, "the list of begins", tokens.begins, vocabulary + 1);
     detail::require_size(name, "out_gradient", out_gradient, rows * width);
     detail::require_size(name, "table_gradient", table_gradient, vocabulary * width);
     std::fill(table_gradient.begin(), table_gradient.end(), Real{0});
-    for (std::size_t i = 0; i < rows; ++i) {
-      detail::require_token(tokens[i], vocabulary);
-      auto const row = table_gradient.subspan(static_cast<std::size_t>(tokens[i]) * width, width);
-      for (std::size_t c = 0; c < width; ++c) { row[c] += out_gradient[i * width + c]; }
+    for (std::size_t word = 0; word < vocabulary; ++word) {
+      auto const row = table_gradient.subspan(word * width, width);
+      for (auto const position : tokens.of(word)) {
+        auto const from = out_gradient.subspan(static_cast<std::size_t>(position) * width, width);
+        for (std::size_t c = 0; c < width; ++c) { row[c] += from[c]; }
+      }
     }
   }
 };

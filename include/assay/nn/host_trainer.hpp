@@ -38,18 +38,21 @@ template <class Real>
 class host_trainer {
  public:
   /// Throws `std::invalid_argument` for a problem or settings that are not possible.
-  explicit host_trainer(problem const& of, adamw const& settings = {}, std::uint64_t seed = 1)
+  explicit host_trainer(problem const& of, adamw const& settings = {}, std::uint64_t seed = 1,
+                        layout how = {})
       : of_((of.validate(), of)),
         settings_((settings.validate(), settings)),
         weights_(initial_weights<Real>(of.model, seed)),
         gradients_(weights_.size()),
         first_(weights_.size()),
         second_(weights_.size()),
-        held_(activations<Real>{of}.elements),
-        activations_(of, held_) {
-    auto const turns = rope_table<Real>(static_cast<std::size_t>(of.context),
-                                        static_cast<std::size_t>(of.model.head_size()));
-    std::copy(turns.begin(), turns.end(), activations_.turns.begin());
+        order_(static_cast<std::size_t>(of.tokens())),
+        begins_(static_cast<std::size_t>(of.model.vocabulary) + 1),
+        turns_(rope_table<Real>(static_cast<std::size_t>(of.context),
+                                static_cast<std::size_t>(of.model.head_size()))),
+        held_(activations<Real>{of, how}.bytes),
+        activations_(of, how, held_) {
+    activations_.turns = turns_;
   }
   host_trainer(host_trainer const&) = delete;
   host_trainer& operator=(host_trainer const&) = delete;
@@ -64,7 +67,7 @@ class host_trainer {
   Real loss(token_batch const& batch) {
     require_batch(of_, batch);
     nn::weights<Real> const w{of_.model, weights_};
-    forward_pass(run_, of_, batch.inputs, w, activations_);
+    forward_pass(run_, of_, attention::naive{}, batch.inputs, w, activations_);
     loss_pass(run_, of_, batch.targets, activations_);
     return activations_.loss[0];
   }
@@ -73,7 +76,9 @@ class host_trainer {
   Real loss_and_gradients(token_batch const& batch) {
     auto const found = loss(batch);
     nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
-    backward_pass(run_, of_, batch.inputs, w, dw, activations_);
+    sort_positions(batch.inputs, order_, begins_);
+    backward_pass(run_, of_, attention::naive{}, token_positions{order_, begins_}, w, dw,
+                  activations_);
     return found;
   }
 
@@ -82,8 +87,8 @@ class host_trainer {
     auto const found = loss_and_gradients(batch);
     if (!std::isfinite(found)) { throw loss_error(static_cast<double>(found), steps_ + 1); }
     ++steps_;
-    update_pass(run_, settings_, steps_, std::span{gradients_}, std::span{weights_},
-                std::span{first_}, std::span{second_});
+    update_pass(run_, adamw_update{settings_, weights_.size(), steps_}, std::span{gradients_},
+                std::span{weights_}, std::span{first_}, std::span{second_}, std::span<Real>{});
     return found;
   }
 
@@ -92,7 +97,9 @@ class host_trainer {
   adamw settings_;
   host_runner run_;
   std::vector<Real> weights_, gradients_, first_, second_;
-  std::vector<Real> held_;
+  std::vector<token> order_, begins_;
+  std::vector<Real> turns_;
+  std::vector<std::byte> held_;
   activations<Real> activations_;
   int steps_ = 0;
 };

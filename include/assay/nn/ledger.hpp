@@ -23,21 +23,24 @@ struct ledger_entry {
 /// The operations of one training step in their order. The passes themselves write the table.
 class ledger {
  public:
-  explicit ledger(problem const& of, adamw const& settings = {}) {
+  /// With the choices of the steps that it describes: an activation has the bytes of its type.
+  template <class Choices = choices<>>
+  explicit ledger(problem const& of, Choices const& how = {}, adamw const& settings = {})
+      : narrow_(static_cast<double>(sizeof(typename Choices::activation)) / sizeof(float)) {
     of.validate();
-    activations<float> const a{of};
+    activations<float> const a{of, layout_of(how)};
     // Nothing is computed, so the arrays have no elements.
     weights<float> const none{of.model};
-    forward_pass(*this, of, {}, none, a);
+    forward_pass(*this, of, how.attention, {}, none, a);
     loss_pass(*this, of, {}, a);
-    backward_pass(*this, of, {}, none, none, a);
+    backward_pass(*this, of, how.attention, {}, none, none, a);
     place_in_step const last{phase::optimiser, -1, "adamw"};
     (*this)(last, adamw_update{settings, static_cast<std::size_t>(of.model.parameters())});
   }
 
   template <class Operation, class... Arguments>
   void operator()(place_in_step const& where, Operation const& what, Arguments const&...) {
-    entries_.push_back({where, Operation::name, what.cost()});
+    entries_.push_back({where, Operation::name, what.cost(narrow_)});
   }
 
   std::vector<ledger_entry> const& entries() const& { return entries_; }
@@ -56,6 +59,7 @@ class ledger {
   }
 
  private:
+  double narrow_;  ///< bytes of an activation, as a share of float32
   std::vector<ledger_entry> entries_;
 };
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Kernels of the softmax of causal attention and of its gradient, in float32.
+/// Kernels of the softmax of causal attention and of its gradient.
 #pragma once
 
-#include <assay/kernel/launch.cuh>
 #include <assay/nn/masked_softmax.hpp>
-
-#include <cub/block/block_reduce.cuh>
-#include <cuda/functional>
+#include <assay/nn/vectors.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -16,65 +13,90 @@
 namespace assay::nn {
 namespace kernels {
 
-/// One block for each row. It reads the elements that the mask keeps, and writes all.
-template <int Threads>
-__global__ void masked_softmax_rows(int context, float* scores) {
-  using reduce = cub::BlockReduce<float, Threads>;
-  __shared__ typename reduce::TempStorage held;
-  __shared__ float largest, sum;
-  auto* const row = scores + static_cast<std::size_t>(blockIdx.x) * context;
-  int const seen = static_cast<int>(blockIdx.x % static_cast<unsigned>(context)) + 1;
-  float mine = -INFINITY;
-  for (int c = threadIdx.x; c < seen; c += Threads) { mine = fmaxf(mine, row[c]); }
-  mine = reduce{held}.Reduce(mine, ::cuda::maximum<float>{});
-  if (threadIdx.x == 0) { largest = mine; }
-  __syncthreads();
-  mine = 0;
-  for (int c = threadIdx.x; c < seen; c += Threads) {
-    row[c] = expf(row[c] - largest);
-    mine += row[c];
+/// A warp for each row. It reads the elements that the mask keeps, and writes all.
+template <int Width, class T>
+__global__ void masked_softmax_rows(std::size_t rows, int context, T* scores) {
+  auto const number = static_cast<std::size_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  if (number >= rows) { return; }
+  auto* const row = scores + number * context;
+  int const seen = static_cast<int>(number % context) + 1;
+  int const begin = static_cast<int>(threadIdx.x % 32) * Width;
+  float x[Width], largest = -INFINITY, sum = 0;
+  for (int c = begin; c < seen; c += 32 * Width) {
+    load(row + c, x);
+    for (int i = 0; i < Width; ++i) { largest = c + i < seen ? fmaxf(largest, x[i]) : largest; }
   }
-  mine = reduce{held}.Sum(mine);
-  if (threadIdx.x == 0) { sum = mine; }
-  __syncthreads();
-  for (int c = threadIdx.x; c < context; c += Threads) { row[c] = c < seen ? row[c] / sum : 0; }
+  largest = warp_maximum(largest);
+  for (int c = begin; c < seen; c += 32 * Width) {
+    load(row + c, x);
+    for (int i = 0; i < Width; ++i) { sum += c + i < seen ? expf(x[i] - largest) : 0; }
+  }
+  sum = warp_sum(sum);
+  for (int c = begin; c < context; c += 32 * Width) {
+    load(row + c, x);
+    for (int i = 0; i < Width; ++i) { x[i] = c + i < seen ? expf(x[i] - largest) / sum : 0; }
+    store(row + c, x);
+  }
 }
 
-/// One block for each row.
-template <int Threads>
-__global__ void masked_softmax_gradient_rows(int context, float const* probabilities,
-                                             float* gradient) {
-  using reduce = cub::BlockReduce<float, Threads>;
-  __shared__ typename reduce::TempStorage held;
-  __shared__ float dot;
-  auto const first = static_cast<std::size_t>(blockIdx.x) * context;
-  auto const* const p = probabilities + first;
-  auto* const d = gradient + first;
-  int const seen = static_cast<int>(blockIdx.x % static_cast<unsigned>(context)) + 1;
-  float mine = 0;
-  for (int c = threadIdx.x; c < seen; c += Threads) { mine += p[c] * d[c]; }
-  mine = reduce{held}.Sum(mine);
-  if (threadIdx.x == 0) { dot = mine; }
-  __syncthreads();
-  for (int c = threadIdx.x; c < context; c += Threads) {
-    d[c] = c < seen ? p[c] * (d[c] - dot) : 0;
+/// A warp for each row.
+template <int Width, class T>
+__global__ void masked_softmax_gradient_rows(std::size_t rows, int context, T const* probabilities,
+                                             T* gradient) {
+  auto const number = static_cast<std::size_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  if (number >= rows) { return; }
+  auto const* const of_row = probabilities + number * context;
+  auto* const row = gradient + number * context;
+  int const seen = static_cast<int>(number % context) + 1;
+  int const begin = static_cast<int>(threadIdx.x % 32) * Width;
+  float p[Width], d[Width], dot = 0;
+  for (int c = begin; c < seen; c += 32 * Width) {
+    load(of_row + c, p);
+    load(row + c, d);
+    for (int i = 0; i < Width; ++i) { dot += c + i < seen ? p[i] * d[i] : 0; }
+  }
+  dot = warp_sum(dot);
+  for (int c = begin; c < context; c += 32 * Width) {
+    load(of_row + c, p);
+    load(row + c, d);
+    for (int i = 0; i < Width; ++i) { d[i] = c + i < seen ? p[i] * (d[i] - dot) : 0; }
+    store(row + c, d);
   }
 }
 
 }  // namespace kernels
 
-inline void enqueue(::cuda::stream_ref stream, masked_softmax const& op, std::span<float> scores) {
-  constexpr int threads = 128;
-  kernel::launch(kernels::masked_softmax_rows<threads>,
-                 dim3(static_cast<unsigned>(op.count * op.context)), threads, 0, stream,
+namespace detail {
+
+inline constexpr unsigned softmax_threads = 128;
+
+inline dim3 softmax_grid(std::size_t rows) {
+  constexpr std::size_t warps = softmax_threads / 32;
+  return {static_cast<unsigned>((rows + warps - 1) / warps)};
+}
+
+}  // namespace detail
+
+template <class T>
+void enqueue(::cuda::stream_ref stream, masked_softmax const& op, std::span<T> scores) {
+  constexpr int full = full_width<T>;
+  auto const rows = op.count * op.context;
+  kernel::launch(allows_width<full>({op.context}, {scores.data()})
+                     ? kernels::masked_softmax_rows<full, T>
+                     : kernels::masked_softmax_rows<1, T>,
+                 detail::softmax_grid(rows), detail::softmax_threads, 0, stream, rows,
                  static_cast<int>(op.context), scores.data());
 }
 
-inline void enqueue(::cuda::stream_ref stream, masked_softmax_gradient const& op,
-                    std::span<float const> probabilities, std::span<float> gradient) {
-  constexpr int threads = 128;
-  kernel::launch(kernels::masked_softmax_gradient_rows<threads>,
-                 dim3(static_cast<unsigned>(op.count * op.context)), threads, 0, stream,
+template <class T>
+void enqueue(::cuda::stream_ref stream, masked_softmax_gradient const& op, in<T> probabilities,
+             std::span<T> gradient) {
+  constexpr int full = full_width<T>;
+  auto const rows = op.count * op.context;
+  kernel::launch(allows_width<full>({op.context}, {probabilities.data(), gradient.data()})
+                     ? kernels::masked_softmax_gradient_rows<full, T>
+                     : kernels::masked_softmax_gradient_rows<1, T>,
+                 detail::softmax_grid(rows), detail::softmax_threads, 0, stream, rows,
                  static_cast<int>(op.context), probabilities.data(), gradient.data());
 }
 

@@ -20,9 +20,9 @@ struct masked_softmax {
   std::size_t elements() const { return count * context * context; }
   /// Five operations for each element (maximum, difference, exponential, sum, quotient), and all
   /// elements counted, also those that the mask leaves out.
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = static_cast<double>(elements());
-    return detail::elements(n, n, 5 * n);
+    return detail::elements(narrow * n, narrow * n, 5 * n);
   }
 
   template <class Real>
@@ -51,9 +51,9 @@ struct masked_softmax_gradient {
   std::size_t context = 1;
 
   std::size_t elements() const { return count * context * context; }
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = static_cast<double>(elements());
-    return detail::elements(2 * n, n, 4 * n);
+    return detail::elements(2 * narrow * n, narrow * n, 4 * n);
   }
 
   template <class Real>

@@ -2,8 +2,9 @@
 /// @file
 /// Internal to nn. Types of the arguments of operations, and the check of sizes.
 ///
-/// An operation is a value that knows its shape. `cost()` is its traffic in float32. A call of the
-/// value computes the operation on the host, in float64 as the reference, or in float32.
+/// An operation is a value that knows its shape. `cost(narrow)` is its traffic: activations have
+/// `narrow` times the bytes of float32, all else is float32. A call of the value computes the
+/// operation on the host, in float64 as the reference, or in float32.
 #pragma once
 
 #include <assay/workload/concepts.hpp>

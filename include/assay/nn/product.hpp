@@ -31,19 +31,21 @@ struct product {
   matrices c{};
   double scale = 1;
   bool accumulate = false;
+  bool of_weights = false;  ///< the result is the gradient of weights, in float32
   std::size_t outer_batch = 1;
   std::size_t inner_batch = 1;
   bool operator==(product const&) const = default;
 
   std::size_t batch() const { return outer_batch * inner_batch; }
   /// The cost counts all scores, also masked ones.
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const count = static_cast<double>(batch());
-    auto const written = count * detail::product_of(rows, columns);
+    auto const results = count * detail::product_of(rows, columns);
+    auto const written = of_weights ? results : narrow * results;
     auto const read =
-        count * (detail::product_of(rows, depth) + detail::product_of(depth, columns));
+        narrow * count * (detail::product_of(rows, depth) + detail::product_of(depth, columns));
     return detail::elements(accumulate ? read + written : read, written,
-                            2 * written * static_cast<double>(depth));
+                            2 * results * static_cast<double>(depth));
   }
 
   template <class Real>
@@ -99,17 +101,25 @@ struct linear {
   }
   /// Arguments: gradient of y, x. The result is the gradient of W.
   product weight_gradient() const {
-    return {.rows = out, .columns = in, .depth = rows, .a = {out, true}, .b = {in}, .c = {in}};
+    return {.rows = out,
+            .columns = in,
+            .depth = rows,
+            .a = {out, true},
+            .b = {in},
+            .c = {in},
+            .of_weights = true};
   }
 };
 
 /// The products of attention. Queries, keys, values and outputs are batch x context x heads x
-/// head_size; scores are batch x heads x context x context.
+/// head_size; scores are batch x heads x context x context. Positions of queries, keys, values and
+/// their gradients are `stride` elements apart.
 struct attention_products {
   std::size_t batch = 1;
   std::size_t context = 1;
   std::size_t heads = 1;
   std::size_t head_size = 2;
+  std::size_t stride = heads * head_size;
 
   std::size_t score_count() const { return batch * heads * context * context; }
 
@@ -118,14 +128,14 @@ struct attention_products {
     return make(context, head_size, rows(), rows(true), squares(), scale());
   }
   /// Arguments: probabilities, values.
-  product outputs() const { return make(head_size, context, squares(), rows(), rows(), 1); }
+  product outputs() const { return make(head_size, context, squares(), rows(), outs(), 1); }
   /// Arguments: gradient of the outputs, values.
   product probability_gradient() const {
-    return make(context, head_size, rows(), rows(true), squares(), 1);
+    return make(context, head_size, outs(), rows(true), squares(), 1);
   }
   /// Arguments: probabilities, gradient of the outputs.
   product value_gradient() const {
-    return make(head_size, context, squares(true), rows(), rows(), 1);
+    return make(head_size, context, squares(true), outs(), rows(), 1);
   }
   /// Arguments: gradient of the scores, keys.
   product query_gradient() const {
@@ -139,8 +149,10 @@ struct attention_products {
  private:
   double scale() const { return 1 / std::sqrt(static_cast<double>(head_size)); }
   matrices rows(bool transposed = false) const {
-    auto const width = heads * head_size;
-    return {width, transposed, context * width, head_size};
+    return {stride, transposed, context * stride, head_size};
+  }
+  matrices outs() const {
+    return {heads * head_size, false, context * heads * head_size, head_size};
   }
   matrices squares(bool transposed = false) const {
     auto const one = context * context;

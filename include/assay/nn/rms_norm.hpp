@@ -20,12 +20,12 @@ struct rms_norm {
   std::size_t width = 1;
   bool has_branch = true;
 
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = detail::product_of(rows, width);
     auto const gain = static_cast<double>(width);
-    auto const inverse = static_cast<double>(rows);
-    return has_branch ? detail::elements(2 * n + gain, 2 * n + inverse, 5 * n)
-                      : detail::elements(n + gain, n + inverse, 4 * n);
+    auto const inverse = static_cast<double>(rows), both = n + narrow * n;
+    return has_branch ? detail::elements(both + gain, both + inverse, 5 * n)
+                      : detail::elements(n + gain, narrow * n + inverse, 4 * n);
   }
 
   /// residual, branch, sum, out: rows x width; gain: width; inverse: rows.
@@ -55,29 +55,35 @@ struct rms_norm {
 };
 
 /// The gradients of `sum` and of `gain`. `residual` and `branch` have the gradient of `sum`.
-/// `accumulate` adds to the gradient that later layers give `sum`.
+/// `accumulate` adds to the gradient that later layers give `sum`. A copy of that, in the type of
+/// activations, is for the products that read it.
 struct rms_norm_gradient {
   static constexpr std::string_view name = "rms_norm_gradient";
   std::size_t rows = 1;
   std::size_t width = 1;
   bool accumulate = true;
 
-  traffic cost() const {
+  traffic cost(double narrow = 1) const {
     auto const n = detail::product_of(rows, width);
     auto const gain = static_cast<double>(width);
-    return detail::elements((accumulate ? 3 : 2) * n + gain + static_cast<double>(rows), n + gain,
-                            (accumulate ? 11 : 10) * n);
+    auto const copied = narrow < 1 ? narrow * n : 0;
+    return detail::elements(
+        (accumulate ? 2 : 1) * n + narrow * n + gain + static_cast<double>(rows), n + gain + copied,
+        (accumulate ? 11 : 10) * n);
   }
 
+  /// `copy` is empty where activations have the type of `sum_gradient`.
   template <class Real>
   void operator()(in<Real> out_gradient, in<Real> sum, in<Real> gain, in<Real> inverse,
-                  std::span<Real> sum_gradient, std::span<Real> gain_gradient) const {
+                  std::span<Real> sum_gradient, std::span<Real> gain_gradient,
+                  std::span<Real> copy = {}) const {
     for (auto const each : {out_gradient, sum, in<Real>{sum_gradient}}) {
       detail::require_size(name, "out_gradient, sum or sum_gradient", each, rows * width);
     }
     detail::require_size(name, "gain", gain, width);
     detail::require_size(name, "inverse", inverse, rows);
     detail::require_size(name, "gain_gradient", gain_gradient, width);
+    detail::require_size(name, "copy", copy, 0);
     for (auto& each : gain_gradient) { each = 0; }
     for (std::size_t r = 0; r < rows; ++r) {
       auto const first = r * width;

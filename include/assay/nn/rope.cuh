@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The kernel of rotary position embedding, in float32.
+/// The kernel of rotary position embedding.
 #pragma once
 
-#include <assay/kernel/element_wise_shape.cuh>
-#include <assay/kernel/grid_stride.cuh>
 #include <assay/nn/rope.hpp>
+#include <assay/nn/vectors.cuh>
 
 #include <cstddef>
 #include <span>
@@ -13,30 +12,37 @@
 namespace assay::nn {
 namespace kernels {
 
-/// One thread for each pair. `row` is the pairs of one position, `head` the pairs of one head.
-template <class Pair>
-__global__ void rope_pairs(std::size_t count, unsigned context, unsigned row, unsigned head,
-                           bool back, Pair const* table, Pair* x) {
-  for (auto const at : kernel::grid_stride(count)) {
-    auto const position = static_cast<unsigned>(at / row % context);
-    Pair const turn = table[position * head + static_cast<unsigned>(at % head)];
-    Pair const from = x[at];
-    float const sine = back ? -turn.y : turn.y;
-    x[at] = {from.x * turn.x - from.y * sine, from.x * sine + from.y * turn.x};
+/// A block row for each position of a sequence, of `columns` elements.
+template <int Width, class T>
+__global__ void rope_rows(unsigned context, unsigned columns, unsigned head_size,
+                          std::size_t stride, bool back, float const* table, T* x) {
+  unsigned const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
+  if (c >= columns) { return; }
+  float turn[Width], from[Width];
+  auto* const at = x + blockIdx.x * stride + c;
+  load(table + (blockIdx.x % context) * head_size + c % head_size, turn);
+  load(at, from);
+  for (int i = 0; i < Width; i += 2) {
+    float const cosine = turn[i], sine = back ? -turn[i + 1] : turn[i + 1];
+    float const first = from[i], second = from[i + 1];
+    from[i] = first * cosine - second * sine;
+    from[i + 1] = first * sine + second * cosine;
   }
+  store(at, from);
 }
 
 }  // namespace kernels
 
-/// Enqueues the operation. Both arrays are aligned to 8 bytes.
-inline void enqueue(::cuda::stream_ref stream, rope const& op, std::span<float const> table,
-                    std::span<float> x) {
-  auto const pairs = op.elements() / 2;
-  auto const head = static_cast<unsigned>(op.head_size / 2);
-  kernel::launch(kernels::rope_pairs<float2>, kernel::element_wise_shape(pairs), 0, stream, pairs,
-                 static_cast<unsigned>(op.context), head * static_cast<unsigned>(op.heads), head,
-                 op.back, reinterpret_cast<float2 const*>(table.data()),
-                 reinterpret_cast<float2*>(x.data()));
+template <class T>
+void enqueue(::cuda::stream_ref stream, rope const& op, in<float> table, std::span<T> x) {
+  constexpr int full = full_width<T>;
+  auto const columns = op.heads * op.head_size;
+  bool const wide = allows_width<full>({op.head_size, op.stride}, {table.data(), x.data()});
+  row_shape const shape{op.rows(), columns / (wide ? full : 2)};
+  auto const narrow = [](std::size_t size) { return static_cast<unsigned>(size); };
+  kernel::launch(wide ? kernels::rope_rows<full, T> : kernels::rope_rows<2, T>, shape.grid,
+                 shape.threads, 0, stream, narrow(op.context), narrow(columns),
+                 narrow(op.head_size), op.stride, op.back, table.data(), x.data());
 }
 
 }  // namespace assay::nn

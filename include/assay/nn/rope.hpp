@@ -39,26 +39,33 @@ struct rope {
   std::size_t heads = 1;
   std::size_t head_size = 2;
   bool back = false;
+  std::size_t stride = heads * head_size;  ///< elements from a position to the next
 
-  std::size_t elements() const { return batch * context * heads * head_size; }
-  traffic cost() const {
+  std::size_t rows() const { return batch * context; }
+  std::size_t elements() const { return rows() * heads * head_size; }
+  /// Elements from the first to the last one.
+  std::size_t extent() const { return (rows() - 1) * stride + heads * head_size; }
+  traffic cost(double narrow = 1) const {
     auto const n = static_cast<double>(elements());
-    return detail::elements(n + detail::product_of(context, head_size), n, 3 * n);
+    return detail::elements(narrow * n + detail::product_of(context, head_size), narrow * n, 3 * n);
   }
 
-  /// table: `rope_table`; x: batch x context x heads x head_size.
+  /// table: `rope_table`; x: batch x context x heads x head_size, positions `stride` apart.
   template <class Real>
   void operator()(in<Real> table, std::span<Real> x) const {
     detail::require_size(name, "table", table, context * head_size);
-    detail::require_size(name, "x", x, elements());
-    for (std::size_t at = 0; at < x.size(); at += 2) {
-      auto const position = at / (heads * head_size) % context;
-      auto const entry = position * head_size + at % head_size;
-      auto const cosine = table[entry];
-      auto const sine = back ? -table[entry + 1] : table[entry + 1];
-      auto const first = x[at], second = x[at + 1];
-      x[at] = first * cosine - second * sine;
-      x[at + 1] = first * sine + second * cosine;
+    detail::require_size(name, "x", x, extent());
+    for (std::size_t row = 0; row < rows(); ++row) {
+      for (std::size_t c = 0; c < heads * head_size; c += 2) {
+        auto const entry = row % context * head_size + c % head_size;
+        auto const cosine = table[entry];
+        auto const sine = back ? -table[entry + 1] : table[entry + 1];
+        auto& to = x[row * stride + c];
+        auto& next = x[row * stride + c + 1];
+        auto const first = to, second = next;
+        to = first * cosine - second * sine;
+        next = first * sine + second * cosine;
+      }
     }
   }
 };

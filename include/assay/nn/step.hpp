@@ -11,6 +11,7 @@
 #include <assay/nn/cross_entropy.hpp>
 #include <assay/nn/embedding.hpp>
 #include <assay/nn/masked_softmax.hpp>
+#include <assay/nn/policies.hpp>
 #include <assay/nn/product.hpp>
 #include <assay/nn/rms_norm.hpp>
 #include <assay/nn/rope.hpp>
@@ -33,111 +34,199 @@ struct place_in_step {
   bool operator==(place_in_step const&) const = default;
 };
 
+/// Arrays of the attention of one layer, or their gradients. Queries, keys and values are batch x
+/// context x heads x head_size, with positions `attention_products::stride` elements apart. Outputs
+/// are the same without gaps.
+template <class Real, class Narrow>
+struct attention_arrays {
+  std::span<Narrow> q, k, v, out;
+  std::span<Narrow> scores;  ///< of attention that keeps them: probabilities
+  std::span<Real> log_sums;  ///< of other attention: batch x heads x context
+};
+
+/// From queries, keys and values to outputs, and to what the backward pass reads. A policy of
+/// attention has this function and the next. `at(part)` is the place of an operation.
+template <class Run, class At, class Real, class Narrow>
+void attend(attention::naive, Run& run, At const& at, attention_products const& op,
+            attention_arrays<Real, Narrow> const& a) {
+  run(at("scores"), op.scores(), a.q, a.k, a.scores);
+  run(at("softmax"), masked_softmax{op.batch * op.heads, op.context}, a.scores);
+  run(at("values"), op.outputs(), a.scores, a.v, a.out);
+}
+
+/// From the gradient of the outputs, `d.out`, to those of queries, keys and values.
+template <class Run, class At, class Real, class Narrow>
+void attend_back(attention::naive, Run& run, At const& at, attention_products const& op,
+                 attention_arrays<Real, Narrow> const& a, attention_arrays<Real, Narrow> const& d) {
+  masked_softmax_gradient const softmax{op.batch * op.heads, op.context};
+  run(at("probabilities"), op.probability_gradient(), d.out, a.v, d.scores);
+  run(at("values"), op.value_gradient(), a.scores, d.out, d.v);
+  run(at("softmax"), softmax, a.scores, d.scores);
+  run(at("scores q"), op.query_gradient(), d.scores, a.k, d.q);
+  run(at("scores k"), op.key_gradient(), d.scores, a.q, d.k);
+}
+
 /// The operations of a problem, by their shapes.
 struct operations {
-  explicit operations(problem const& of)
-      : rows(static_cast<std::size_t>(of.tokens())),
+  operations(problem const& of, nn::layout how)
+      : layout(how),
+        rows(static_cast<std::size_t>(of.tokens())),
         width(static_cast<std::size_t>(of.model.width)),
         inner(static_cast<std::size_t>(of.model.inner)),
         vocabulary(static_cast<std::size_t>(of.model.vocabulary)),
         attention{static_cast<std::size_t>(of.batch), static_cast<std::size_t>(of.context),
                   static_cast<std::size_t>(of.model.heads),
-                  static_cast<std::size_t>(of.model.head_size())} {}
+                  static_cast<std::size_t>(of.model.head_size()), how.packed ? 3 * width : width} {}
 
+  nn::layout layout;
   std::size_t rows, width, inner, vocabulary;
   attention_products attention;
   linear square{rows, width, width};
   linear into{rows, width, inner};
+  linear qkv{rows, width, 3 * width};
+  linear w13{rows, width, 2 * inner};
   linear out_of{rows, inner, width};
   linear head{rows, width, vocabulary};
-  masked_softmax softmax{attention.batch * attention.heads, attention.context};
+  /// Of queries and keys at once: they follow each other in memory, whole or row by row.
   rope turn(bool back) const {
-    return {attention.batch, attention.context, attention.heads, attention.head_size, back};
+    auto const n = attention.batch, h = attention.heads;
+    return {layout.packed ? n : 2 * n,
+            attention.context,
+            layout.packed ? 2 * h : h,
+            attention.head_size,
+            back,
+            attention.stride};
+  }
+  swiglu gate() const { return {rows, inner, layout.packed ? 2 * inner : inner}; }
+
+  /// Array `which` of those that lie side by side in `all`, if packed, or behind each other.
+  template <class T>
+  std::span<T> part(std::span<T> all, std::size_t columns, std::size_t which) const {
+    if (all.empty()) { return all; }
+    auto const stride = all.size() / rows;
+    return layout.packed ? all.subspan(which * columns, (rows - 1) * stride + columns)
+                         : all.subspan(which * rows * columns, rows * columns);
+  }
+  /// Queries and keys, as `turn` takes them.
+  template <class T>
+  std::span<T> queries_and_keys(std::span<T> qkv_of) const {
+    return qkv_of.empty() ? qkv_of : qkv_of.first(turn(false).extent());
+  }
+  template <class Real, class Narrow>
+  attention_arrays<Real, Narrow> arrays(std::span<Narrow> qkv_of, std::span<Narrow> out,
+                                        std::span<Narrow> scores, std::span<Real> log_sums) const {
+    return {part(qkv_of, width, 0),
+            part(qkv_of, width, 1),
+            part(qkv_of, width, 2),
+            out,
+            scores,
+            log_sums};
   }
 };
 
 namespace detail {
 
-template <class Run, class Real>
-void attention_forward(Run& run, operations const& op, int layer, layer_weights<Real> const& w,
-                       layer_activations<Real> const& a, activations<Real> const& all) {
+template <class Run, class Attention, class Real, class Narrow>
+void attention_forward(Run& run, operations const& op, Attention const& how, int layer,
+                       layer_weights<Real, Narrow> const& w,
+                       layer_activations<Real, Narrow> const& a,
+                       activations<Real, Narrow> const& all) {
   auto const at = [&](std::string_view part) { return place_in_step{phase::forward, layer, part}; };
-  run(at("q"), op.square.forward(), a.normed1, w.q, a.q);
-  run(at("k"), op.square.forward(), a.normed1, w.k, a.k);
-  run(at("v"), op.square.forward(), a.normed1, w.v, a.v);
-  run(at("rope q"), op.turn(false), all.turns, a.q);
-  run(at("rope k"), op.turn(false), all.turns, a.k);
-  run(at("scores"), op.attention.scores(), a.q, a.k, a.probabilities);
-  run(at("softmax"), op.softmax, a.probabilities);
-  run(at("values"), op.attention.outputs(), a.probabilities, a.v, a.attended);
+  auto const arrays = op.arrays(a.qkv, a.attended, a.probabilities, a.log_sums);
+  if (op.layout.packed) {
+    run(at("qkv"), op.qkv.forward(), a.normed1, w.qkv, a.qkv);
+  } else {
+    run(at("q"), op.square.forward(), a.normed1, w.q, arrays.q);
+    run(at("k"), op.square.forward(), a.normed1, w.k, arrays.k);
+    run(at("v"), op.square.forward(), a.normed1, w.v, arrays.v);
+  }
+  run(at("rope"), op.turn(false), all.turns, op.queries_and_keys(a.qkv));
+  attend(how, run, at, op.attention, arrays);
   run(at("output"), op.square.forward(), a.attended, w.output, all.branch);
 }
 
-/// From the gradient of the block's output, `all.dx`, to the gradient of its input, `all.dnormed`.
-template <class Run, class Real>
-void attention_backward(Run& run, operations const& op, int layer, layer_weights<Real> const& w,
-                        layer_weights<Real> const& dw, layer_activations<Real> const& a,
-                        activations<Real> const& all) {
+/// From the gradient of the block's output, `all.dbranch`, to that of its input, `all.dnormed`.
+template <class Run, class Attention, class Real, class Narrow>
+void attention_backward(Run& run, operations const& op, Attention const& how, int layer,
+                        layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,
+                        layer_activations<Real, Narrow> const& a,
+                        activations<Real, Narrow> const& all) {
   auto const at = [&](std::string_view part) {
     return place_in_step{phase::backward, layer, part};
   };
-  run(at("output"), op.square.input_gradient(), all.dx, w.output, all.dattended);
-  run(at("output weight"), op.square.weight_gradient(), all.dx, a.attended, dw.output);
-  run(at("probabilities"), op.attention.probability_gradient(), all.dattended, a.v, all.dscores);
-  run(at("values"), op.attention.value_gradient(), a.probabilities, all.dattended, all.dv);
-  run(at("softmax"), masked_softmax_gradient{op.softmax.count, op.softmax.context}, a.probabilities,
-      all.dscores);
-  run(at("scores q"), op.attention.query_gradient(), all.dscores, a.k, all.dq);
-  run(at("scores k"), op.attention.key_gradient(), all.dscores, a.q, all.dk);
-  run(at("rope q"), op.turn(true), all.turns, all.dq);
-  run(at("rope k"), op.turn(true), all.turns, all.dk);
-  run(at("q"), op.square.input_gradient(), all.dq, w.q, all.dnormed);
-  run(at("k"), op.square.input_gradient(true), all.dk, w.k, all.dnormed);
-  run(at("v"), op.square.input_gradient(true), all.dv, w.v, all.dnormed);
-  run(at("q weight"), op.square.weight_gradient(), all.dq, a.normed1, dw.q);
-  run(at("k weight"), op.square.weight_gradient(), all.dk, a.normed1, dw.k);
-  run(at("v weight"), op.square.weight_gradient(), all.dv, a.normed1, dw.v);
+  auto const arrays = op.arrays(a.qkv, a.attended, a.probabilities, a.log_sums);
+  auto const d = op.arrays(all.dqkv, all.dattended, all.dscores, std::span<Real>{});
+  run(at("output"), op.square.input_gradient(), all.dbranch, w.output, all.dattended);
+  run(at("output weight"), op.square.weight_gradient(), all.dbranch, a.attended, dw.output);
+  attend_back(how, run, at, op.attention, arrays, d);
+  run(at("rope"), op.turn(true), all.turns, op.queries_and_keys(all.dqkv));
+  if (op.layout.packed) {
+    run(at("qkv"), op.qkv.input_gradient(), all.dqkv, w.qkv, all.dnormed);
+    run(at("qkv weight"), op.qkv.weight_gradient(), all.dqkv, a.normed1, dw.qkv);
+    return;
+  }
+  run(at("q"), op.square.input_gradient(), d.q, w.q, all.dnormed);
+  run(at("k"), op.square.input_gradient(true), d.k, w.k, all.dnormed);
+  run(at("v"), op.square.input_gradient(true), d.v, w.v, all.dnormed);
+  run(at("q weight"), op.square.weight_gradient(), d.q, a.normed1, dw.q);
+  run(at("k weight"), op.square.weight_gradient(), d.k, a.normed1, dw.k);
+  run(at("v weight"), op.square.weight_gradient(), d.v, a.normed1, dw.v);
 }
 
-template <class Run, class Real>
-void swiglu_forward(Run& run, operations const& op, int layer, layer_weights<Real> const& w,
-                    layer_activations<Real> const& a, activations<Real> const& all) {
+template <class Run, class Real, class Narrow>
+void swiglu_forward(Run& run, operations const& op, int layer, layer_weights<Real, Narrow> const& w,
+                    layer_activations<Real, Narrow> const& a,
+                    activations<Real, Narrow> const& all) {
   auto const at = [&](std::string_view part) { return place_in_step{phase::forward, layer, part}; };
-  run(at("w1"), op.into.forward(), a.normed2, w.w1, a.a);
-  run(at("w3"), op.into.forward(), a.normed2, w.w3, a.b);
-  run(at("swiglu"), swiglu{op.rows * op.inner}, a.a, a.b, a.gated);
+  auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
+  if (op.layout.packed) {
+    run(at("w1, w3"), op.w13.forward(), a.normed2, w.w13, a.ab);
+  } else {
+    run(at("w1"), op.into.forward(), a.normed2, w.w1, first);
+    run(at("w3"), op.into.forward(), a.normed2, w.w3, second);
+  }
+  run(at("swiglu"), op.gate(), first, second, a.gated);
   run(at("w2"), op.out_of.forward(), a.gated, w.w2, all.branch);
 }
 
 /// As `attention_backward`.
-template <class Run, class Real>
-void swiglu_backward(Run& run, operations const& op, int layer, layer_weights<Real> const& w,
-                     layer_weights<Real> const& dw, layer_activations<Real> const& a,
-                     activations<Real> const& all) {
+template <class Run, class Real, class Narrow>
+void swiglu_backward(Run& run, operations const& op, int layer,
+                     layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,
+                     layer_activations<Real, Narrow> const& a,
+                     activations<Real, Narrow> const& all) {
   auto const at = [&](std::string_view part) {
     return place_in_step{phase::backward, layer, part};
   };
-  run(at("w2"), op.out_of.input_gradient(), all.dx, w.w2, all.dgated);
-  run(at("w2 weight"), op.out_of.weight_gradient(), all.dx, a.gated, dw.w2);
-  run(at("swiglu"), swiglu_gradient{op.rows * op.inner}, a.a, a.b, all.dgated, all.da, all.db);
-  run(at("w1"), op.into.input_gradient(), all.da, w.w1, all.dnormed);
-  run(at("w3"), op.into.input_gradient(true), all.db, w.w3, all.dnormed);
-  run(at("w1 weight"), op.into.weight_gradient(), all.da, a.normed2, dw.w1);
-  run(at("w3 weight"), op.into.weight_gradient(), all.db, a.normed2, dw.w3);
+  auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
+  auto const da = op.part(all.dab, op.inner, 0), db = op.part(all.dab, op.inner, 1);
+  run(at("w2"), op.out_of.input_gradient(), all.dbranch, w.w2, all.dgated);
+  run(at("w2 weight"), op.out_of.weight_gradient(), all.dbranch, a.gated, dw.w2);
+  run(at("swiglu"), swiglu_gradient{op.rows, op.inner, op.gate().stride}, first, second, all.dgated,
+      da, db);
+  if (op.layout.packed) {
+    run(at("w1, w3"), op.w13.input_gradient(), all.dab, w.w13, all.dnormed);
+    run(at("w1, w3 weight"), op.w13.weight_gradient(), all.dab, a.normed2, dw.w13);
+    return;
+  }
+  run(at("w1"), op.into.input_gradient(), da, w.w1, all.dnormed);
+  run(at("w3"), op.into.input_gradient(true), db, w.w3, all.dnormed);
+  run(at("w1 weight"), op.into.weight_gradient(), da, a.normed2, dw.w1);
+  run(at("w3 weight"), op.into.weight_gradient(), db, a.normed2, dw.w3);
 }
 
 }  // namespace detail
 
 /// From tokens to logits: x = embedding; x += attention(norm(x)) and x += swiglu(norm(x)) for each
 /// layer; logits = norm(x) head^T. Each sum is a part of the norm behind it.
-template <class Run, class Real>
-void forward_pass(Run& run, problem const& of, std::span<token const> tokens,
-                  weights<Real> const& w, activations<Real> const& a) {
-  operations const op{of};
+template <class Run, class Attention, class Real, class Narrow>
+void forward_pass(Run& run, problem const& of, Attention const& how, std::span<token const> tokens,
+                  weights<Real, Narrow> const& w, activations<Real, Narrow> const& a) {
+  operations const op{of, a.layout};
   auto const at = [](int layer, std::string_view part) {
     return place_in_step{phase::forward, layer, part};
   };
-  std::span<Real> const none;
+  std::span<Narrow> const none;
   run(at(-1, "embedding"), embedding{op.rows, op.width, op.vocabulary}, tokens, w.embedding,
       a.layers[0].x);
   auto stream = a.layers[0].x;
@@ -146,7 +235,7 @@ void forward_pass(Run& run, problem const& of, std::span<token const> tokens,
     auto const number = static_cast<int>(l);
     run(at(number, "norm1"), rms_norm{op.rows, op.width, l > 0}, stream, l > 0 ? a.branch : none,
         w.layers[l].norm1, layer.x, layer.inverse1, layer.normed1);
-    detail::attention_forward(run, op, number, w.layers[l], layer, a);
+    detail::attention_forward(run, op, how, number, w.layers[l], layer, a);
     run(at(number, "norm2"), rms_norm{op.rows, op.width}, layer.x, a.branch, w.layers[l].norm2,
         layer.middle, layer.inverse2, layer.normed2);
     detail::swiglu_forward(run, op, number, w.layers[l], layer, a);
@@ -158,20 +247,21 @@ void forward_pass(Run& run, problem const& of, std::span<token const> tokens,
 }
 
 /// The mean loss; logits become their gradient.
-template <class Run, class Real>
+template <class Run, class Real, class Narrow>
 void loss_pass(Run& run, problem const& of, std::span<token const> targets,
-               activations<Real> const& a) {
-  operations const op{of};
+               activations<Real, Narrow> const& a) {
+  operations const op{of, a.layout};
   run(place_in_step{phase::loss, -1, "cross-entropy"}, cross_entropy{op.rows, op.vocabulary},
       targets, a.logits, a.losses);
   run(place_in_step{phase::loss, -1, "mean"}, mean{op.rows}, a.losses, a.loss);
 }
 
 /// From the gradient of the logits to all gradients of the weights, `dw`, which it overwrites.
-template <class Run, class Real>
-void backward_pass(Run& run, problem const& of, std::span<token const> tokens,
-                   weights<Real> const& w, weights<Real> const& dw, activations<Real> const& a) {
-  operations const op{of};
+template <class Run, class Attention, class Real, class Narrow>
+void backward_pass(Run& run, problem const& of, Attention const& how, token_positions const& tokens,
+                   weights<Real, Narrow> const& w, weights<Real> const& dw,
+                   activations<Real, Narrow> const& a) {
+  operations const op{of, a.layout};
   auto const at = [](int layer, std::string_view part) {
     return place_in_step{phase::backward, layer, part};
   };
@@ -179,7 +269,7 @@ void backward_pass(Run& run, problem const& of, std::span<token const> tokens,
   run(at(-1, "head"), op.head.input_gradient(), a.logits, w.head, a.dnormed);
   run(at(-1, "head weight"), op.head.weight_gradient(), a.logits, a.normed, dw.head);
   run(at(-1, "norm"), rms_norm_gradient{op.rows, op.width, false}, a.dnormed, a.x, w.final_norm,
-      a.inverse, a.dx, dw.final_norm);
+      a.inverse, a.dx, dw.final_norm, a.dx_copy);
   for (std::size_t l = a.layers.size(); l-- > 0;) {
     auto const& layer = a.layers[l];
     auto const& from = w.layers[l];
@@ -187,20 +277,20 @@ void backward_pass(Run& run, problem const& of, std::span<token const> tokens,
     auto const number = static_cast<int>(l);
     detail::swiglu_backward(run, op, number, from, to, layer, a);
     run(at(number, "norm2"), norm, a.dnormed, layer.middle, from.norm2, layer.inverse2, a.dx,
-        to.norm2);
-    detail::attention_backward(run, op, number, from, to, layer, a);
-    run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx, to.norm1);
+        to.norm2, a.dx_copy);
+    detail::attention_backward(run, op, how, number, from, to, layer, a);
+    run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx, to.norm1,
+        a.dx_copy);
   }
   run(at(-1, "embedding"), embedding_gradient{op.rows, op.width, op.vocabulary}, tokens, a.dx,
       dw.embedding);
 }
 
-/// One step of AdamW over all weights.
-template <class Run, class Real>
-void update_pass(Run& run, adamw const& settings, int step, std::span<Real> gradients,
-                 std::span<Real> all, std::span<Real> first, std::span<Real> second) {
-  run(place_in_step{phase::optimiser, -1, "adamw"}, adamw_update{settings, all.size(), step},
-      gradients, all, first, second);
+/// One step of AdamW over all weights, which also writes their copy, if there is one.
+template <class Run, class Real, class Narrow>
+void update_pass(Run& run, adamw_update const& op, std::span<Real> gradients, std::span<Real> all,
+                 std::span<Real> first, std::span<Real> second, std::span<Narrow> copy) {
+  run(place_in_step{phase::optimiser, -1, "adamw"}, op, gradients, all, first, second, copy);
 }
 
 }  // namespace assay::nn

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Kernels of SwiGLU and its gradient, in float32.
+/// Kernels of SwiGLU and its gradient.
 #pragma once
 
-#include <assay/kernel/element_wise_shape.cuh>
-#include <assay/kernel/grid_stride.cuh>
 #include <assay/nn/swiglu.hpp>
+#include <assay/nn/vectors.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -14,36 +13,61 @@
 namespace assay::nn {
 namespace kernels {
 
-template <class Real>
-__global__ void swiglu_elements(std::size_t count, Real const* a, Real const* b, Real* out) {
-  for (auto const i : kernel::grid_stride(count)) { out[i] = a[i] / (1 + expf(-a[i])) * b[i]; }
+template <int Width, class T>
+__global__ void swiglu_rows(int width, std::size_t stride, T const* a, T const* b, T* out) {
+  int const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
+  if (c >= width) { return; }
+  auto const at = blockIdx.x * stride + c;
+  float x[Width], y[Width];
+  load(a + at, x);
+  load(b + at, y);
+  for (int i = 0; i < Width; ++i) { x[i] = x[i] / (1 + expf(-x[i])) * y[i]; }
+  store(out + static_cast<std::size_t>(blockIdx.x) * width + c, x);
 }
 
-template <class Real>
-__global__ void swiglu_gradient_elements(std::size_t count, Real const* a, Real const* b,
-                                         Real const* out_gradient, Real* a_gradient,
-                                         Real* b_gradient) {
-  for (auto const i : kernel::grid_stride(count)) {
-    Real const s = 1 / (1 + expf(-a[i]));
-    a_gradient[i] = out_gradient[i] * b[i] * s * (1 + a[i] * (1 - s));
-    b_gradient[i] = out_gradient[i] * a[i] * s;
+template <int Width, class T>
+__global__ void swiglu_gradient_rows(int width, std::size_t stride, T const* a, T const* b,
+                                     T const* out_gradient, T* a_gradient, T* b_gradient) {
+  int const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
+  if (c >= width) { return; }
+  auto const at = blockIdx.x * stride + c;
+  float x[Width], y[Width], d[Width];
+  load(a + at, x);
+  load(b + at, y);
+  load(out_gradient + static_cast<std::size_t>(blockIdx.x) * width + c, d);
+  for (int i = 0; i < Width; ++i) {
+    float const s = 1 / (1 + expf(-x[i])), of_b = d[i] * x[i] * s;
+    x[i] = d[i] * y[i] * s * (1 + x[i] * (1 - s));
+    y[i] = of_b;
   }
+  store(a_gradient + at, x);
+  store(b_gradient + at, y);
 }
 
 }  // namespace kernels
 
-inline void enqueue(::cuda::stream_ref stream, swiglu const& op, std::span<float const> a,
-                    std::span<float const> b, std::span<float> out) {
-  kernel::launch(kernels::swiglu_elements<float>, kernel::element_wise_shape(op.count), 0, stream,
-                 op.count, a.data(), b.data(), out.data());
+template <class T>
+void enqueue(::cuda::stream_ref stream, swiglu const& op, in<T> a, in<T> b, std::span<T> out) {
+  constexpr int full = full_width<T>;
+  bool const wide = allows_width<full>({op.width, op.stride}, {a.data(), b.data(), out.data()});
+  row_shape const shape{op.rows, op.width / (wide ? full : 1)};
+  kernel::launch(wide ? kernels::swiglu_rows<full, T> : kernels::swiglu_rows<1, T>, shape.grid,
+                 shape.threads, 0, stream, static_cast<int>(op.width), op.stride, a.data(),
+                 b.data(), out.data());
 }
 
-inline void enqueue(::cuda::stream_ref stream, swiglu_gradient const& op, std::span<float const> a,
-                    std::span<float const> b, std::span<float const> out_gradient,
-                    std::span<float> a_gradient, std::span<float> b_gradient) {
-  kernel::launch(kernels::swiglu_gradient_elements<float>, kernel::element_wise_shape(op.count), 0,
-                 stream, op.count, a.data(), b.data(), out_gradient.data(), a_gradient.data(),
-                 b_gradient.data());
+template <class T>
+void enqueue(::cuda::stream_ref stream, swiglu_gradient const& op, in<T> a, in<T> b,
+             in<T> out_gradient, std::span<T> a_gradient, std::span<T> b_gradient) {
+  constexpr int full = full_width<T>;
+  bool const wide = allows_width<full>(
+      {op.width, op.stride},
+      {a.data(), b.data(), out_gradient.data(), a_gradient.data(), b_gradient.data()});
+  row_shape const shape{op.rows, op.width / (wide ? full : 1)};
+  kernel::launch(
+      wide ? kernels::swiglu_gradient_rows<full, T> : kernels::swiglu_gradient_rows<1, T>,
+      shape.grid, shape.threads, 0, stream, static_cast<int>(op.width), op.stride, a.data(),
+      b.data(), out_gradient.data(), a_gradient.data(), b_gradient.data());
 }
 
 }  // namespace assay::nn

@@ -53,38 +53,47 @@ inline std::vector<weight_tensor> weight_tensors(decoder const& model) {
   return all;
 }
 
-/// The weights of one layer, or their gradients.
-template <class Real>
+/// The weights of one layer, or their gradients. The matrices of queries, keys and values follow
+/// each other, and so do both of SwiGLU's inputs: `qkv` and `w13` are them together.
+template <class Real, class Narrow = Real>
 struct layer_weights {
-  std::span<Real> norm1, q, k, v, output, norm2, w1, w3, w2;
+  std::span<Real> norm1, norm2;
+  std::span<Narrow> q, k, v, qkv, output, w1, w3, w13, w2;
 };
 
-/// The weights of a decoder, or their gradients.
-template <class Real>
+/// The weights of a decoder, or their gradients. Matrices of products are `Narrow`.
+template <class Real, class Narrow = Real>
 struct weights {
   std::span<Real> embedding;
-  std::vector<layer_weights<Real>> layers;
+  std::vector<layer_weights<Real, Narrow>> layers;
   std::span<Real> final_norm;
-  std::span<Real> head;
+  std::span<Narrow> head;
 
   /// The parts of `all`, which has `model.parameters()` elements; or empty parts.
-  explicit weights(decoder const& model, std::span<Real> all = {}) {
+  explicit weights(decoder const& model, std::span<Real> all = {}) : weights(model, all, all) {}
+  /// The same with matrices of `copy`, which has as many elements.
+  weights(decoder const& model, std::span<Real> all, std::span<Narrow> copy) {
     auto const tensors = weight_tensors(model);
     std::size_t next = 0;
-    auto const take = [&] {
+    auto const take = [&](auto& to, auto from) {
       auto const& each = tensors[next++];
-      return all.empty() ? all : all.subspan(each.offset, each.size());
+      if (!from.empty()) { to = from.subspan(each.offset, each.size()); }
     };
-    embedding = take();
+    auto const together = [](std::span<Narrow> first, std::size_t matrices) {
+      return std::span<Narrow>{first.data(), matrices * first.size()};
+    };
+    take(embedding, all);
     for (std::int64_t l = 0; l < model.layers; ++l) {
       auto& to = layers.emplace_back();
-      for (auto* each :
-           {&to.norm1, &to.q, &to.k, &to.v, &to.output, &to.norm2, &to.w1, &to.w3, &to.w2}) {
-        *each = take();
-      }
+      take(to.norm1, all);
+      for (auto* each : {&to.q, &to.k, &to.v, &to.output}) { take(*each, copy); }
+      take(to.norm2, all);
+      for (auto* each : {&to.w1, &to.w3, &to.w2}) { take(*each, copy); }
+      to.qkv = together(to.q, 3);
+      to.w13 = together(to.w1, 2);
     }
-    final_norm = take();
-    head = take();
+    take(final_norm, all);
+    take(head, copy);
   }
 };
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The passes of a decoder on a device, in memory of the caller; needs cuBLAS.
+#pragma once
+
+#include <assay/core/nvtx_range.hpp>
+#include <assay/core/stream.hpp>
+#include <assay/nn/adamw.cuh>
+#include <assay/nn/cross_entropy.cuh>
+#include <assay/nn/cublas_products.hpp>
+#include <assay/nn/embedding.cuh>
+#include <assay/nn/masked_softmax.cuh>
+#include <assay/nn/rms_norm.cuh>
+#include <assay/nn/rope.cuh>
+#include <assay/nn/step.hpp>
+#include <assay/nn/swiglu.cuh>
+#include <assay/nn/tokens.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace assay::nn {
+
+/// Enqueues each operation when it is called with it, in a range with the name of its part.
+///
+/// The payload of the range is the number of the operation in the `ledger` of the problem, so that
+/// a trace finds the operation of each kernel.
+class device_runner {
+ public:
+  /// The workspace of the products also holds sums in several parts: all is on one stream.
+  device_runner(::cuda::stream_ref stream, cublas_products& products,
+                std::span<std::byte> workspace, adamw_factors const* factors,
+                std::uint64_t first_number)
+      : stream_(stream),
+        products_(products),
+        scratch_(reinterpret_cast<float*>(workspace.data()), workspace.size() / sizeof(float)),
+        factors_(factors),
+        number_(first_number) {}
+
+  template <class Operation, class... Arguments>
+  void operator()(place_in_step const& where, Operation const& what,
+                  Arguments const&... arguments) {
+    nvtx_range const range{where.part.data(), category::gpu, number_++};
+    if constexpr (std::same_as<Operation, product>) {
+      products_.enqueue(stream_, what, arguments...);
+    } else if constexpr (std::same_as<Operation, rms_norm_gradient>) {
+      enqueue(stream_, what, arguments..., scratch_);
+    } else if constexpr (std::same_as<Operation, adamw_update>) {
+      enqueue(stream_, what, arguments..., factors_);
+    } else {
+      enqueue(stream_, what, arguments...);
+    }
+  }
+  std::uint64_t number() const { return number_; }
+
+ private:
+  ::cuda::stream_ref stream_;
+  cublas_products& products_;
+  std::span<float> scratch_;
+  adamw_factors const* factors_;
+  std::uint64_t number_;
+};
+
+/// The weights of a decoder on a device with all that a step keeps, and the passes. Nothing is
+/// allocated here. A pass only enqueues kernels, so a stream capture can hold it.
+template <class Choices = choices<>>
+class device_model {
+ public:
+  using narrow = typename Choices::activation;
+  using activation_arrays = activations<float, narrow>;
+
+  /// `kept` has `memory_plan::kept()` bytes and begins at a multiple of 256. Throws
+  /// `std::invalid_argument` for a problem that is not possible. Weights are undefined at first.
+  device_model(problem const& of, Choices const& how, ::cuda::stream_ref stream,
+               std::span<std::byte> kept)
+      : of_((of.validate(), of)), how_(how), cut_(kept), products_(workspace_of(), is_tf32) {
+    auto const count = static_cast<std::size_t>(of.model.parameters());
+    for (auto* each : {&weights_, &gradients_, &first_, &second_}) { cut_.take(*each, count); }
+    if constexpr (std::same_as<narrow, float>) {
+      matrices_ = weights_;
+    } else {
+      cut_.take(copy_, count);
+      matrices_ = copy_;
+    }
+    cut_.take(tokens_, memory_plan::token_count(of));
+    cut_.take(turns_, static_cast<std::size_t>(of.context * of.model.head_size()));
+    cut_.take(factors_, 1);
+    check(cudaMemsetAsync(first_.data(), 0, first_.size_bytes(), stream.get()));
+    check(cudaMemsetAsync(second_.data(), 0, second_.size_bytes(), stream.get()));
+    copy_in(stream, turns_,
+            rope_table<float>(static_cast<std::size_t>(of.context),
+                              static_cast<std::size_t>(of.model.head_size())));
+  }
+  device_model(device_model const&) = delete;
+  device_model& operator=(device_model const&) = delete;
+
+  problem const& of() const { return of_; }
+  std::span<float> weights() const { return weights_; }
+  std::span<float> gradients() const { return gradients_; }
+
+  /// The arrays of a step in `memory`, which has `memory_plan::activations` bytes.
+  activation_arrays arrays(std::span<std::byte> memory) const {
+    activation_arrays made{of_, layout_of(how_), memory};
+    made.turns = turns_;
+    return made;
+  }
+
+  void set_weights(::cuda::stream_ref stream, std::vector<float> const& all) {
+    detail::require_size("set_weights", "the argument", std::span{all}, weights_.size());
+    copy_in(stream, weights_, all);
+    if constexpr (!std::same_as<narrow, float>) { enqueue_copy(stream, weights_, copy_); }
+  }
+  /// The tokens of the next passes.
+  void set_batch(::cuda::stream_ref stream, token_batch const& batch) {
+    require_batch(of_, batch);
+    std::vector<token> all;
+    all.reserve(tokens_.size());
+    all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
+    all.insert(all.end(), batch.targets.begin(), batch.targets.end());
+    all.resize(tokens_.size());
+    auto const listed = std::span{all}.subspan(2 * batch.inputs.size());
+    sort_positions(batch.inputs, listed.first(batch.inputs.size()),
+                   listed.subspan(batch.inputs.size()));
+    copy_in(stream, tokens_, all);
+  }
+  /// The settings and the number of the next step of AdamW.
+  void set_update(::cuda::stream_ref stream, adamw_update const& op) {
+    copy_in(stream, factors_, std::vector{adamw_factors{op}});
+  }
+
+  void enqueue_forward(::cuda::stream_ref stream, activation_arrays const& a) {
+    number_ = 0;
+    run(stream, [&](auto& each) {
+      forward_pass(each, of_, how_.attention, std::span<token const>{inputs()}, matrices(), a);
+    });
+  }
+  void enqueue_loss(::cuda::stream_ref stream, activation_arrays const& a) {
+    enqueue_forward(stream, a);
+    run(stream, [&](auto& each) { loss_pass(each, of_, std::span<token const>{targets()}, a); });
+  }
+  /// After `enqueue_loss`.
+  void enqueue_gradients(::cuda::stream_ref stream, activation_arrays const& a) {
+    auto const listed = tokens_.subspan(2 * inputs().size());
+    token_positions const positions{listed.first(inputs().size()), listed.subspan(inputs().size())};
+    nn::weights<float> const to{of_.model, gradients_};
+    run(stream, [&](auto& each) {
+      backward_pass(each, of_, how_.attention, positions, matrices(), to, a);
+    });
+  }
+  /// After `enqueue_gradients`.
+  void enqueue_update(::cuda::stream_ref stream) {
+    run(stream, [&](auto& each) {
+      update_pass(each, adamw_update{{}, weights_.size()}, gradients_, weights_, first_, second_,
+                  copy_);
+    });
+  }
+
+ private:
+  static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
+
+  /// Cuts the workspace, which comes first.
+  std::span<std::byte> workspace_of() {
+    cut_.take(workspace_, memory_plan::workspace_bytes);
+    return workspace_;
+  }
+  nn::weights<float, narrow> matrices() const { return {of_.model, weights_, matrices_}; }
+  std::span<token> inputs() const { return tokens_.first(static_cast<std::size_t>(of_.tokens())); }
+  std::span<token> targets() const { return tokens_.subspan(inputs().size(), inputs().size()); }
+
+  template <class Pass>
+  void run(::cuda::stream_ref stream, Pass const& pass) {
+    device_runner each{stream, products_, workspace_, factors_.data(), number_};
+    pass(each);
+    number_ = each.number();
+  }
+  template <class T>
+  static void copy_in(::cuda::stream_ref stream, std::span<T> to, std::vector<T> const& from) {
+    check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyHostToDevice,
+                          stream.get()));
+  }
+
+  problem of_;
+  Choices how_;
+  detail::cutter cut_;
+  std::span<std::byte> workspace_;
+  cublas_products products_;
+  std::span<float> weights_, gradients_, first_, second_, turns_;
+  std::span<narrow> copy_;      ///< empty if activations are float32
+  std::span<narrow> matrices_;  ///< the copy, or the weights themselves
+  std::span<token> tokens_;     ///< inputs, targets, positions by word and their begins
+  std::span<adamw_factors> factors_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace assay::nn

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The choices on the axes of a transformer: precision, attention, projections.
+#pragma once
+
+#include <assay/core/bfloat16.hpp>
+#include <assay/core/policy.hpp>
+
+#include <string_view>
+
+namespace assay::nn {
+
+/// Activations and products in float32, without tf32.
+struct fp32 {
+  static constexpr std::string_view axis = "precision";
+  static constexpr std::string_view name = "fp32";
+  using activation = float;
+  bool operator==(fp32 const&) const = default;
+};
+
+/// Activations in float32, factors of products rounded to 11 significant bits.
+struct tf32 {
+  static constexpr std::string_view axis = "precision";
+  static constexpr std::string_view name = "tf32";
+  using activation = float;
+  bool operator==(tf32 const&) const = default;
+};
+
+/// Activations and factors of products in bfloat16. Weights, their gradients, the residual stream,
+/// statistics and all sums are float32.
+struct bf16 {
+  static constexpr std::string_view axis = "precision";
+  static constexpr std::string_view name = "bf16";
+  using activation = bfloat16;
+  bool operator==(bf16 const&) const = default;
+};
+
+namespace attention {
+
+/// Attention as products of matrices and a softmax, with all scores in memory.
+struct naive {
+  static constexpr std::string_view axis = "attention";
+  static constexpr std::string_view name = "naive";
+  static constexpr bool keeps_scores = true;
+  bool operator==(naive const&) const = default;
+};
+
+}  // namespace attention
+
+/// How the inputs of attention and of SwiGLU are multiplied by their weights.
+namespace projections {
+
+/// One product for each matrix of weights.
+struct separate {
+  static constexpr std::string_view axis = "projections";
+  static constexpr std::string_view name = "separate";
+  static constexpr bool is_packed = false;
+  bool operator==(separate const&) const = default;
+};
+
+/// Queries, keys and values in one product, and both inputs of SwiGLU in one. The weights lie in
+/// memory as for `separate`.
+struct packed {
+  static constexpr std::string_view axis = "projections";
+  static constexpr std::string_view name = "packed";
+  static constexpr bool is_packed = true;
+  bool operator==(packed const&) const = default;
+};
+
+}  // namespace projections
+
+/// A choice on each axis.
+template <class Precision = fp32, class Attention = attention::naive,
+          class Projections = projections::separate>
+struct choices {
+  using activation = typename Precision::activation;
+  Precision precision{};
+  Attention attention{};
+  Projections projections{};
+  bool operator==(choices const&) const = default;
+};
+
+/// What the arrays of a step depend on.
+struct layout {
+  bool packed = false;       ///< projections
+  bool keeps_scores = true;  ///< attention: else the logarithms of its sums
+  bool operator==(layout const&) const = default;
+};
+
+template <class Precision, class Attention, class Projections>
+constexpr layout layout_of(choices<Precision, Attention, Projections> const&) {
+  return {Projections::is_packed, Attention::keeps_scores};
+}
+
+static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);
+static_assert(policy<projections::separate> && policy<projections::packed>);
+
+}  // namespace assay::nn

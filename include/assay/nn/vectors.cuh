@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to nn. Neighbouring elements of an activation as floats, in accesses of 16 bytes.
+#pragma once
+
+#include <assay/core/bfloat16.hpp>
+#include <assay/kernel/launch.cuh>
+
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace assay::nn {
+
+/// Elements of one access. Kernels take as many at once, or 1 (RoPE: 2) where arrays do not allow.
+template <class T>
+inline constexpr int full_width = 16 / static_cast<int>(sizeof(T));
+
+/// True if `Width` elements from the beginning of each row are aligned: `sizes` are the elements of
+/// a row and those between rows, `arrays` the first rows.
+template <int Width>
+bool allows_width(std::initializer_list<std::size_t> sizes,
+                  std::initializer_list<void const*> arrays) {
+  return std::ranges::all_of(sizes, [](auto size) { return size % Width == 0; }) &&
+         std::ranges::all_of(
+             arrays, [](auto* array) { return std::bit_cast<std::uintptr_t>(array) % 16 == 0; });
+}
+
+/// A block for each row, and more where a row has more groups of elements than threads.
+struct row_shape {
+  static constexpr unsigned threads = 128;
+  dim3 grid;
+  row_shape(std::size_t rows, std::size_t groups)
+      : grid(static_cast<unsigned>(rows),
+             static_cast<unsigned>(std::max<std::size_t>(1, (groups + threads - 1) / threads))) {}
+};
+
+namespace kernels {
+
+template <int Width>
+__device__ void load(float const* from, float (&to)[Width]) {
+  if constexpr (Width % 4 == 0) {
+    for (int i = 0; i < Width; i += 4) {
+      float4 const four = *reinterpret_cast<float4 const*>(from + i);
+      to[i] = four.x;
+      to[i + 1] = four.y;
+      to[i + 2] = four.z;
+      to[i + 3] = four.w;
+    }
+  } else {
+    for (int i = 0; i < Width; ++i) { to[i] = from[i]; }
+  }
+}
+
+template <int Width>
+__device__ void store(float* to, float const (&from)[Width]) {
+  if constexpr (Width % 4 == 0) {
+    for (int i = 0; i < Width; i += 4) {
+      *reinterpret_cast<float4*>(to + i) = {from[i], from[i + 1], from[i + 2], from[i + 3]};
+    }
+  } else {
+    for (int i = 0; i < Width; ++i) { to[i] = from[i]; }
+  }
+}
+
+/// Words of two elements, as many as one access has.
+template <int Width>
+struct alignas(2 * Width) pair_words {
+  unsigned at[Width / 2];
+};
+
+template <int Width>
+__device__ void load(bfloat16 const* from, float (&to)[Width]) {
+  if constexpr (Width == 4 || Width == 8) {
+    auto const words = *reinterpret_cast<pair_words<Width> const*>(from);
+    for (int i = 0; i < Width / 2; ++i) {
+      to[2 * i] = __uint_as_float(words.at[i] << 16);
+      to[2 * i + 1] = __uint_as_float(words.at[i] & 0xFFFF'0000U);
+    }
+  } else {
+    for (int i = 0; i < Width; ++i) { to[i] = __uint_as_float(unsigned{from[i].bits} << 16); }
+  }
+}
+
+/// Rounds to nearest, ties to even.
+template <int Width>
+__device__ void store(bfloat16* to, float const (&from)[Width]) {
+  auto const bits = [&](int i) { return __bfloat16_as_ushort(__float2bfloat16_rn(from[i])); };
+  if constexpr (Width == 4 || Width == 8) {
+    pair_words<Width> words;
+    for (int i = 0; i < Width / 2; ++i) {
+      words.at[i] = unsigned{bits(2 * i)} | unsigned{bits(2 * i + 1)} << 16;
+    }
+    *reinterpret_cast<pair_words<Width>*>(to) = words;
+  } else {
+    for (int i = 0; i < Width; ++i) { to[i].bits = bits(i); }
+  }
+}
+
+/// The sum over a warp, in each of its threads, always in the same order.
+template <class T>
+__device__ T warp_sum(T mine) {
+  for (int apart = 16; apart > 0; apart /= 2) { mine += __shfl_xor_sync(~0U, mine, apart); }
+  return mine;
+}
+template <class T>
+__device__ T warp_maximum(T mine) {
+  for (int apart = 16; apart > 0; apart /= 2) {
+    mine = fmaxf(mine, __shfl_xor_sync(~0U, mine, apart));
+  }
+  return mine;
+}
+
+}  // namespace kernels
+}  // namespace assay::nn
