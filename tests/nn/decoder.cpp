@@ -158,14 +158,19 @@ TEST_CASE("gradients of a tiny model", "[nn]") {
     auto const loss = model.loss_and_gradients(batch);
     CHECK(loss > 0);
     std::vector<double> const found{model.gradients().begin(), model.gradients().end()};
-    // Packed products are the same in another order of their sums.
-    nn::host_trainer<double> packed{of, {}, seed, {.packed = true}};
-    CHECK(std::abs(packed.loss_and_gradients(batch) - loss) <= 1e-12);
-    double apart = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      apart = std::max(apart, std::abs(packed.gradients()[i] - found[i]));
-    }
-    CHECK(apart <= 1e-12);
+    auto const require_same = [&](auto&& other) {
+      CHECK(std::abs(other.loss_and_gradients(batch) - loss) <= 1e-12);
+      double apart = 0;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        apart = std::max(apart, std::abs(other.gradients()[i] - found[i]));
+      }
+      CHECK(apart <= 1e-12);
+    };
+    // Packed products and fused attention are the same in another order of their sums.
+    using fused = nn::host_trainer<double, nn::attention::fused>;
+    require_same(nn::host_trainer<double>{of, {}, seed, {.packed = true}});
+    require_same(fused{of, {}, seed});
+    require_same(fused{of, {}, seed, {.packed = true, .keeps_scores = false}});
     // The arrays of the first pass do not leak into a second one.
     CHECK(model.loss_and_gradients(batch) == loss);
     CHECK(std::ranges::equal(model.gradients(), found));

@@ -79,10 +79,11 @@ struct wanted_step {
   }
 };
 
-template <class Precision, class Projections>
+template <class Precision, class Projections, class Attention = nn::attention::naive>
 void check_step(stream const& where, wanted_step const& wanted) {
-  INFO("precision " << Precision::name << ", projections " << Projections::name);
-  using how = nn::choices<Precision, nn::attention::naive, Projections>;
+  INFO("precision " << Precision::name << ", projections " << Projections::name << ", attention "
+                    << Attention::name);
+  using how = nn::choices<Precision, Attention, Projections>;
   auto const allowed = loss_error_of<Precision>();
   nn::device_trainer found{wanted.of, where, open_memory(), {}, wanted.seed, how{}};
   CHECK(std::abs(found.loss(wanted.batch) / wanted.loss - 1) <= allowed);
@@ -118,6 +119,8 @@ TEST_CASE("loss and gradients are those of the float64 reference", "[nn]") {
       check_step<nn::tf32, nn::projections::packed>(where, wanted);
       check_step<nn::bf16, nn::projections::separate>(where, wanted);
       check_step<nn::bf16, nn::projections::packed>(where, wanted);
+      check_step<nn::bf16, nn::projections::separate, nn::attention::fused>(where, wanted);
+      check_step<nn::bf16, nn::projections::packed, nn::attention::fused>(where, wanted);
     }
   }
 }
@@ -196,6 +199,7 @@ void check_plan(How const& how) {
   CHECK(memory.stats().live_bytes == 0);
 }
 
+using fused_bf16 = nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed>;
 using packed_bf16 = nn::choices<nn::bf16, nn::attention::naive, nn::projections::packed>;
 
 }  // namespace
@@ -203,11 +207,13 @@ using packed_bf16 = nn::choices<nn::bf16, nn::attention::naive, nn::projections:
 TEST_CASE("equal seeds give equal bits on a device, also by a graph", "[nn]") {
   check_equal_bits(nn::choices{});
   check_equal_bits(packed_bf16{});
+  check_equal_bits(fused_bf16{});
 }
 
 TEST_CASE("the plan of memory is what a step takes, at once", "[nn]") {
   check_plan(nn::choices{});
   check_plan(packed_bf16{});
+  check_plan(fused_bf16{});
 }
 
 TEST_CASE("a forward pass alone changes nothing", "[nn]") {

@@ -84,7 +84,7 @@ struct fused_attention {
   attention_shape shape{};
 
   /// In bf16, with the scores that the mask keeps: two products and five operations for each.
-  traffic cost() const {
+  traffic cost(double = 1) const {
     auto const n = static_cast<double>(shape.elements());
     return {.bytes_read = 2 * 3 * n,
             .bytes_written = 2 * n + detail::float_bytes * static_cast<double>(shape.rows()),
@@ -122,7 +122,7 @@ struct fused_attention_gradient {
 
   /// As for `fused_attention`, with the five products that have to be: the scores again, and a
   /// gradient of each input and of the probabilities.
-  traffic cost() const {
+  traffic cost(double = 1) const {
     auto const n = static_cast<double>(shape.elements());
     return {.bytes_read = 2 * 5 * n + detail::float_bytes * static_cast<double>(shape.rows()),
             .bytes_written = 2 * 3 * n,

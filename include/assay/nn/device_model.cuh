@@ -9,6 +9,7 @@
 #include <assay/nn/cross_entropy.cuh>
 #include <assay/nn/cublas_products.hpp>
 #include <assay/nn/embedding.cuh>
+#include <assay/nn/fused_attention_backward.cuh>
 #include <assay/nn/masked_softmax.cuh>
 #include <assay/nn/rms_norm.cuh>
 #include <assay/nn/rope.cuh>
@@ -21,10 +22,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 namespace assay::nn {
+
+inline void enqueue(::cuda::stream_ref stream, fused_attention const& op,
+                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
+                    head_rows<bfloat16 const> v, head_rows<bfloat16> o,
+                    std::span<float> logarithms) {
+  detail::require_size(op.name, "logarithms", logarithms, op.shape.rows());
+  fused_attention_forward(stream, op.shape, q, k, v, o, logarithms.data());
+}
+inline void enqueue(::cuda::stream_ref stream, fused_attention_gradient const& op,
+                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
+                    head_rows<bfloat16 const> v, head_rows<bfloat16 const> o,
+                    std::span<float const> logarithms, head_rows<bfloat16 const> d_o,
+                    head_rows<bfloat16> d_q, head_rows<bfloat16> d_k, head_rows<bfloat16> d_v,
+                    std::span<float> scratch) {
+  detail::require_size(op.name, "logarithms", logarithms, op.shape.rows());
+  auto const needed = fused_attention_scratch_bytes(op.shape);
+  if (scratch.size_bytes() < needed) {
+    throw std::invalid_argument("fused attention needs " + std::to_string(needed) +
+                                " bytes of workspace, and has " +
+                                std::to_string(scratch.size_bytes()) + ": lower the batch");
+  }
+  fused_attention_backward(stream, op.shape, q, k, v, o, logarithms.data(), d_o,
+                           std::as_writable_bytes(scratch).first(needed), d_q, d_k, d_v);
+}
 
 /// Enqueues each operation when it is called with it, in a range with the name of its part.
 ///
@@ -48,7 +75,8 @@ class device_runner {
     nvtx_range const range{where.part.data(), category::gpu, number_++};
     if constexpr (std::same_as<Operation, product>) {
       products_.enqueue(stream_, what, arguments...);
-    } else if constexpr (std::same_as<Operation, rms_norm_gradient>) {
+    } else if constexpr (std::same_as<Operation, rms_norm_gradient> ||
+                         std::same_as<Operation, fused_attention_gradient>) {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
@@ -72,6 +100,8 @@ template <class Choices = choices<>>
 class device_model {
  public:
   using narrow = typename Choices::activation;
+  static_assert(Choices::keeps_scores || std::same_as<narrow, bfloat16>,
+                "nn::attention::fused needs nn::bf16");
   using activation_arrays = activations<float, narrow>;
 
   /// `kept` has `memory_plan::kept()` bytes and begins at a multiple of 256. Throws

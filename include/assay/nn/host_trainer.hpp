@@ -34,12 +34,12 @@ struct host_runner {
 
 /// Weights, gradients and the state of AdamW on the host. For small models: products are plain
 /// loops of one thread. Equal seeds and batches give equal bits.
-template <class Real>
+template <class Real, class Attention = attention::naive>
 class host_trainer {
  public:
   /// Throws `std::invalid_argument` for a problem or settings that are not possible.
   explicit host_trainer(problem const& of, adamw const& settings = {}, std::uint64_t seed = 1,
-                        layout how = {})
+                        layout how = {.keeps_scores = Attention::keeps_scores})
       : of_((of.validate(), of)),
         settings_((settings.validate(), settings)),
         weights_(initial_weights<Real>(of.model, seed)),
@@ -67,7 +67,7 @@ class host_trainer {
   Real loss(token_batch const& batch) {
     require_batch(of_, batch);
     nn::weights<Real> const w{of_.model, weights_};
-    forward_pass(run_, of_, attention::naive{}, batch.inputs, w, activations_);
+    forward_pass(run_, of_, Attention{}, batch.inputs, w, activations_);
     loss_pass(run_, of_, batch.targets, activations_);
     return activations_.loss[0];
   }
@@ -77,8 +77,7 @@ class host_trainer {
     auto const found = loss(batch);
     nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
     sort_positions(batch.inputs, order_, begins_);
-    backward_pass(run_, of_, attention::naive{}, token_positions{order_, begins_}, w, dw,
-                  activations_);
+    backward_pass(run_, of_, Attention{}, token_positions{order_, begins_}, w, dw, activations_);
     return found;
   }
 

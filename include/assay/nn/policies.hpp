@@ -45,6 +45,15 @@ struct naive {
   bool operator==(naive const&) const = default;
 };
 
+/// Attention as one operation that keeps no scores: kernels of our own. In bf16 alone, on compute
+/// capability 8.0 and up, with heads of 64, 80 or 128 elements.
+struct fused {
+  static constexpr std::string_view axis = "attention";
+  static constexpr std::string_view name = "fused";
+  static constexpr bool keeps_scores = false;
+  bool operator==(fused const&) const = default;
+};
+
 }  // namespace attention
 
 /// How the inputs of attention and of SwiGLU are multiplied by their weights.
@@ -74,6 +83,7 @@ template <class Precision = fp32, class Attention = attention::naive,
           class Projections = projections::separate>
 struct choices {
   using activation = typename Precision::activation;
+  static constexpr bool keeps_scores = Attention::keeps_scores;
   Precision precision{};
   Attention attention{};
   Projections projections{};
@@ -93,6 +103,7 @@ constexpr layout layout_of(choices<Precision, Attention, Projections> const&) {
 }
 
 static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);
+static_assert(policy<attention::fused>);
 static_assert(policy<projections::separate> && policy<projections::packed>);
 
 }  // namespace assay::nn

@@ -8,6 +8,7 @@
 
 #include <assay/nn/activations.hpp>
 #include <assay/nn/adamw.hpp>
+#include <assay/nn/attention.hpp>
 #include <assay/nn/cross_entropy.hpp>
 #include <assay/nn/embedding.hpp>
 #include <assay/nn/masked_softmax.hpp>
@@ -64,6 +65,43 @@ void attend_back(attention::naive, Run& run, At const& at, attention_products co
   run(at("softmax"), softmax, a.scores, d.scores);
   run(at("scores q"), op.query_gradient(), d.scores, a.k, d.q);
   run(at("scores k"), op.key_gradient(), d.scores, a.q, d.k);
+}
+
+namespace detail {
+
+inline attention_shape shape_of(attention_products const& op) {
+  return {op.batch, op.context, op.heads, op.head_size};
+}
+
+/// Queries, keys, values and outputs, or their gradients.
+template <class Narrow>
+struct attention_rows {
+  head_rows<Narrow> q, k, v, out;
+
+  template <class Real>
+  attention_rows(attention_products const& op, attention_arrays<Real, Narrow> const& a)
+      : q{a.q.data(), op.stride},
+        k{a.k.data(), op.stride},
+        v{a.v.data(), op.stride},
+        out{a.out.data(), op.heads * op.head_size} {}
+};
+
+}  // namespace detail
+
+template <class Run, class At, class Real, class Narrow>
+void attend(attention::fused, Run& run, At const& at, attention_products const& op,
+            attention_arrays<Real, Narrow> const& a) {
+  detail::attention_rows<Narrow> const rows{op, a};
+  run(at("attention"), fused_attention{detail::shape_of(op)}, rows.q, rows.k, rows.v, rows.out,
+      a.log_sums);
+}
+
+template <class Run, class At, class Real, class Narrow>
+void attend_back(attention::fused, Run& run, At const& at, attention_products const& op,
+                 attention_arrays<Real, Narrow> const& a, attention_arrays<Real, Narrow> const& d) {
+  detail::attention_rows<Narrow> const rows{op, a}, to{op, d};
+  run(at("attention"), fused_attention_gradient{detail::shape_of(op)}, rows.q, rows.k, rows.v,
+      rows.out, a.log_sums, to.out, to.q, to.k, to.v);
 }
 
 /// The operations of a problem, by their shapes.
