@@ -91,14 +91,15 @@ void check_step(stream const& where, wanted_step const& wanted) {
   auto const gradients = found.gradients();
   auto const [apart, whole] = difference(gradients, wanted.gradients);
   CHECK(apart <= 2 * allowed * whole);
-  // A part of the gradients may have more of the error, in bfloat16.
+  // A part of the gradients may have more of the error, in bfloat16. One that is zero, as those of
+  // queries with a context of 1, has the rounding of the terms that cancel.
   auto const of_part = std::is_same_v<Precision, nn::fp32> ? 2 * allowed : 5 * allowed;
   for (auto const& tensor : nn::weight_tensors(wanted.of.model)) {
     INFO(tensor.name);
     auto const [error, size] =
         difference(std::span{gradients}.subspan(tensor.offset, tensor.size()),
                    std::span{wanted.gradients}.subspan(tensor.offset, tensor.size()));
-    CHECK(error <= of_part * size);
+    CHECK(error <= of_part * size + 1e-6 * whole);
   }
 }
 
