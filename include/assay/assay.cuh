@@ -11,7 +11,6 @@
 #include <assay/comm/all_reduce_fifo.cuh>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/all_reduce_lamport.cuh>
-#include <assay/comm/all_reduce_norm.cuh>
 #include <assay/comm/exact_inputs.cuh>
 #include <assay/comm/fifo_reducer.cuh>
 #include <assay/comm/fifo_sender.cuh>

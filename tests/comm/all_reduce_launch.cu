@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
-#include <vector>
 
 using namespace assay;
 
@@ -58,40 +57,5 @@ TEST_CASE("an operation of a kind that was enqueued before allocates nothing on 
     CHECK(allocations_of([&] { all.enqueue(at, count, comm::reduction::sum); }) == 0);
     all.synchronize();
     CHECK(all.wrong(at, count, comm::reduction::sum) == "");
-  }
-}
-
-TEST_CASE("neither does one with residual and RMSNorm", "[comm]") {
-  constexpr std::size_t tokens = 2;
-  constexpr std::size_t hidden = 64;
-  comm::all_reduce engine{test::peers_of(2), test::checked_options()};
-  engine.prepare<float>();
-  test::rank_blocks const blocks{test::peers_of(2), 5 * tokens * hidden * sizeof(float)};
-  comm::norm_buffers<float> at;
-  std::vector<stream> streams;
-  for (int rank = 0; rank < 2; ++rank) {
-    auto const r = static_cast<std::size_t>(rank);
-    streams.emplace_back(engine.device(rank));
-    auto* const first = reinterpret_cast<float*>(blocks.at(rank));
-    at.in[r] = first;
-    at.residual[r] = first + tokens * hidden;
-    at.gamma[r] = first + 2 * tokens * hidden;
-    at.out[r] = first + 3 * tokens * hidden;
-    at.residual_out[r] = first + 4 * tokens * hidden;
-  }
-  auto const enqueue = [&] {
-    if (test::small()) {
-      engine.enqueue_rms_norm_together(streams[0], at, tokens, hidden, 1e-5F);
-      return;
-    }
-    for (int rank = 0; rank < 2; ++rank) {
-      engine.enqueue_rms_norm(rank, streams[static_cast<std::size_t>(rank)], at, tokens, hidden,
-                              1e-5F);
-    }
-  };
-  enqueue();
-  CHECK(allocations_of(enqueue) == 0);
-  for (int rank = 0; rank < 2; ++rank) {
-    engine.synchronize(rank, streams[static_cast<std::size_t>(rank)]);
   }
 }

@@ -19,7 +19,6 @@ void compile(void const* volatile& used) {
     for (int i = 1; i < comm::algorithms; ++i) {
       used = reinterpret_cast<void const*>(kernels::of(static_cast<comm::algorithm>(i), ranks));
     }
-    used = reinterpret_cast<void const*>(kernels::rms_norm(ranks));
   }
 }
 

@@ -8,8 +8,8 @@ import sys
 import tempfile
 
 ARCHITECTURES = (80, 90, 100, 120)
-# Three numbers of ranks with six kernels for each of two types, and two more copy strategies.
-LEAST_KERNELS = 36
+# Three numbers of ranks with four kernels for each of two types, and two more copy strategies.
+LEAST_KERNELS = 30
 PROPERTIES = re.compile(r"Function properties for (\S+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, "
                         r"(\d+) bytes spill loads")
 

@@ -36,7 +36,7 @@ TEST_CASE("code without rings has another algorithm for every size", "[comm]") {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
       problem const what{bytes, ranks, false, false};
-      REQUIRE_FALSE(is_fifo(choose(what, default_scratch_bytes(ranks, 132))));
+      REQUIRE_FALSE(is_fifo(choose(what, default_scratch_bytes(ranks))));
     }
   }
 }
@@ -45,7 +45,7 @@ TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]
   auto const enough = [](auto const& rows, int ranks) {
     for (auto const& row : rows) {
       if (row.how == algorithm::lamport_push) {
-        CHECK(row.up_to_bytes <= capacity_bytes(row.how, default_scratch_bytes(ranks, 1)));
+        CHECK(row.up_to_bytes <= capacity_bytes(row.how, default_scratch_bytes(ranks)));
       }
     }
   };
@@ -68,7 +68,7 @@ TEST_CASE("small messages are all in scratch at once, and large ones are not", "
 TEST_CASE("between two, more is pushed through scratch in place than from one buffer to another",
           "[comm]") {
   auto const at = [](std::size_t bytes, bool in_place) {
-    return choose({bytes, 2, in_place}, default_scratch_bytes(2, 132));
+    return choose({bytes, 2, in_place}, default_scratch_bytes(2));
   };
   CHECK(at(4 * mib, false) == algorithm::fifo_one_shot);
   CHECK(at(4 * mib, true) == algorithm::lamport_push);

@@ -75,11 +75,11 @@ struct all_reduce_options {
   /// Blocks for each rank; 0: as many as the size needs. The number of resident blocks is the upper
   /// limit. FIFO algorithms use at least two.
   unsigned blocks = 0;
-  /// Threads per block of `lamport_push` and of the fused form: whole warps, up to 512; 0: as many
-  /// as the size needs. The other algorithms have fixed numbers.
+  /// Threads per block of `lamport_push`: whole warps, up to 512; 0: as many as the size needs. The
+  /// other algorithms have fixed numbers.
   unsigned threads = 0;
   /// The largest message of `lamport_push` in bytes; 0: `default_scratch_bytes` of
-  /// comm/tuning.hpp. Each block of the fused form needs room for one row in its share.
+  /// comm/tuning.hpp.
   std::size_t scratch_bytes = 0;
   /// Programmatic dependent launch: the next kernel of the stream may start while this one ends.
   /// Off where ranks share a device, since an early kernel could keep another rank from starting,

@@ -67,9 +67,7 @@ class basic_all_reduce {
     probe_peers(peers_);
     // An SM holds at least one block of each kernel, which are compiled for `most_push_threads`.
     min_resident_blocks_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
-    if (options_.scratch_bytes == 0) {
-      options_.scratch_bytes = default_scratch_bytes(ranks(), min_resident_blocks_);
-    }
+    if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes(ranks()); }
     layout_ = engine_layout(options_, ranks(), min_resident_blocks_, has_fifo_);
     for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
   }
@@ -103,26 +101,6 @@ class basic_all_reduce {
     launch(plan(buffers, count, what), device(0), 0, ranks(), stream);
   }
 
-  /// Enqueues an all-reduce of `tokens` rows of `hidden` elements, the addition of a residual and
-  /// an RMSNorm as one kernel, as decoding needs it after a matmul.
-  ///
-  /// The sum of residual and inputs is rounded to `T` and stored in `residual_out`. Then
-  /// `out = rounded / sqrt(mean(rounded^2) + epsilon) * gamma`. The message must fit into scratch.
-  template <element T>
-  void enqueue_rms_norm(int rank, ::cuda::stream_ref stream, norm_buffers<T> const& buffers,
-                        std::size_t tokens, std::size_t hidden, float epsilon) {
-    nvtx_range const here{"all_reduce rms_norm", category::gpu, tokens * hidden * sizeof(T)};
-    launch(plan_norm(buffers, tokens, hidden, epsilon), device(rank), rank, 1, stream);
-  }
-  template <element T>
-  void enqueue_rms_norm_together(::cuda::stream_ref stream, norm_buffers<T> const& buffers,
-                                 std::size_t tokens, std::size_t hidden, float epsilon) {
-    nvtx_range const here{"all_reduce rms_norm together", category::gpu,
-                          tokens * hidden * sizeof(T)};
-    detail::require_one_device(peers_);
-    launch(plan_norm(buffers, tokens, hidden, epsilon), device(0), 0, ranks(), stream);
-  }
-
   /// Loads the kernels for `T` on all devices. Call `prepare` before a graph is recorded, and
   /// before work is enqueued that the loading may have to wait for; otherwise the first launch
   /// loads them.
@@ -137,7 +115,6 @@ class basic_all_reduce {
         (void)kernel::kernel_attributes(kernel, place);
         kernel::set_max_dynamic_shared_memory(kernel, place, tiled(how).shared_bytes);
       }
-      (void)kernel::kernel_attributes(kernels<T>::rms_norm(ranks()), place);
     }
   }
 
@@ -180,10 +157,10 @@ class basic_all_reduce {
   using kernels = all_reduce_kernels<T, Copy, Threads>;
 
   /// A launch of any rank; 0 blocks: nothing to do.
-  template <class Call>
+  template <class T>
   struct planned_launch {
-    Call call{};
-    void (*kernel)(Call) = nullptr;
+    all_reduce_call<T> call{};
+    typename kernels<T>::kernel kernel = nullptr;
     unsigned blocks = 0;
     unsigned threads = 0;
     std::size_t shared_bytes = 0;
@@ -197,13 +174,12 @@ class basic_all_reduce {
   }
 
   template <class T>
-  planned_launch<all_reduce_call<T>> plan(rank_buffers<T> const& buffers, std::size_t count,
-                                          reduction what) {
+  planned_launch<T> plan(rank_buffers<T> const& buffers, std::size_t count, reduction what) {
     failures_.require_none(options_.timeout());
     if (count == 0) { return {}; }
     detail::require_buffers(peers_, buffers, count, options_.checked);
     auto const how = chosen(buffers, count);
-    planned_launch<all_reduce_call<T>> to;
+    planned_launch<T> to;
     auto& call = to.call;
     fill(call);
     std::copy(buffers.in.begin(), buffers.in.end(), call.in);
@@ -247,48 +223,9 @@ class basic_all_reduce {
     return to;
   }
 
-  template <class T>
-  planned_launch<norm_call<T>> plan_norm(norm_buffers<T> const& buffers, std::size_t tokens,
-                                         std::size_t hidden, float epsilon) {
-    failures_.require_none(options_.timeout());
-    if (tokens == 0 || hidden == 0) { return {}; }
-    buffers.for_each(tokens, hidden, ranks(), [this](buffer_span const& each) {
-      detail::require_buffer(peers_, each, options_.checked);
-    });
-    planned_launch<norm_call<T>> to;
-    auto& call = to.call;
-    fill(call);
-    auto const own_out = buffers.with_residual_out();
-    std::copy(buffers.in.begin(), buffers.in.end(), call.in);
-    std::copy(buffers.out.begin(), buffers.out.end(), call.out);
-    std::copy(buffers.residual.begin(), buffers.residual.end(), call.residual);
-    std::copy(buffers.gamma.begin(), buffers.gamma.end(), call.gamma);
-    std::copy(own_out.begin(), own_out.end(), call.residual_out);
-    call.epsilon = epsilon;
-    call.grid = {.count = hidden};  // of one row
-    call.hidden = static_cast<unsigned>(hidden);
-    call.tokens = static_cast<unsigned>(tokens);
-    constexpr auto per_vec = vec16_bytes / sizeof(T);
-    call.row_vecs = static_cast<unsigned>(ceil_div(hidden, per_vec));
-    call.wide = hidden % per_vec == 0 && detail::all_aligned(buffers, ranks());
-    to.threads = norm_threads(call.row_vecs, options_.threads);
-    to.kernel = kernels<T>::rms_norm(ranks());
-    auto const most = most_blocks(to.kernel, to.threads, 0);
-    auto const wanted =
-        std::min(options_.blocks != 0 ? options_.blocks : min_resident_blocks_, most);
-    to.blocks = static_cast<unsigned>(std::min<std::uint64_t>(wanted, tokens));
-    auto const rows = static_cast<unsigned>(ceil_div(tokens, to.blocks));
-    call.block_vecs = rows * call.row_vecs;
-    detail::require_norm(call.block_vecs, layout_.slot_vecs, call.row_vecs, tokens, hidden,
-                         most_row_vecs);
-    call.signature = detail::signature(to.kernel, tokens, hidden, epsilon, buffers.in,
-                                       buffers.residual, buffers.gamma, buffers.out, own_out);
-    return to;
-  }
-
   /// Sets the arguments that are the same for all operations.
-  template <class Call>
-  void fill(Call& call) const {
+  template <class T>
+  void fill(all_reduce_call<T>& call) const {
     for (std::size_t rank = 0; rank < workspaces_.size(); ++rank) {
       call.workspaces[rank] = workspaces_[rank].base();
     }
@@ -314,8 +251,8 @@ class basic_all_reduce {
   }
 
   /// Launches `count` ranks from `first` on.
-  template <class Call>
-  void launch(planned_launch<Call> planned, on::device place, int first, int count,
+  template <class T>
+  void launch(planned_launch<T> planned, on::device place, int first, int count,
               ::cuda::stream_ref stream) {
     if (planned.blocks == 0) { return; }
     planned.call.first_rank = first;

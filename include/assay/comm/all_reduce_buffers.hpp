@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The buffers of an all-reduce with residual and RMSNorm, the grid of vec16s over all ranks'
-/// buffers, and the hash of the arguments of an operation.
+/// The grid of vec16s over all ranks' buffers, and the hash of the arguments of an operation.
 #pragma once
 
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/slicing.hpp>
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,43 +19,6 @@ struct buffer_span {
   void const* data = nullptr;
   std::size_t bytes = 0;
   std::size_t element_bytes = 1;
-};
-
-/// The rows of all ranks. `in` is summed over the ranks. Each rank has its own other buffers, which
-/// must hold equal values for equal results. `gamma` is one row. `residual_out` may be null: then
-/// new residuals overwrite `residual`. `out` may be `in`. No other buffers overlap.
-template <class T>
-struct norm_buffers {
-  std::array<T const*, max_ranks> in{};
-  std::array<T const*, max_ranks> residual{};
-  std::array<T const*, max_ranks> gamma{};
-  std::array<T*, max_ranks> out{};
-  std::array<T*, max_ranks> residual_out{};
-
-  /// The arrays of the new residuals: `residual` where `residual_out` is null.
-  std::array<T*, max_ranks> with_residual_out() const {
-    auto all = residual_out;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all[rank] == nullptr) { all[rank] = const_cast<T*>(residual[rank]); }
-    }
-    return all;
-  }
-
-  /// Calls `look(buffer_span)` for each buffer of each rank, without a null `residual_out`.
-  template <class Look>
-  void for_each(std::size_t tokens, std::size_t hidden, int ranks, Look look) const {
-    auto const bytes = tokens * hidden * sizeof(T);
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const r = static_cast<std::size_t>(rank);
-      look(buffer_span{rank, "input", in[r], bytes, sizeof(T)});
-      look(buffer_span{rank, "residual", residual[r], bytes, sizeof(T)});
-      look(buffer_span{rank, "gamma", gamma[r], hidden * sizeof(T), sizeof(T)});
-      look(buffer_span{rank, "output", out[r], bytes, sizeof(T)});
-      if (residual_out[r] != nullptr) {
-        look(buffer_span{rank, "new residual", residual_out[r], bytes, sizeof(T)});
-      }
-    }
-  }
 };
 
 namespace detail {
@@ -82,20 +43,8 @@ vec16_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks)
   return make_vec16_grid(sizeof(T), count, {addresses.data(), known});
 }
 
-template <class T>
-bool all_aligned(norm_buffers<T> const& buffers, int ranks) {
-  bool all = true;
-  buffers.for_each(1, 1, ranks, [&](buffer_span const& each) {
-    all = all && reinterpret_cast<std::uintptr_t>(each.data) % vec16_bytes == 0;
-  });
-  return all;
-}
-
 /// Adds a part to a hash (FNV-1a over words).
 inline void mix(std::uint64_t& hash, std::uint64_t part) { hash = (hash ^ part) * 0x100000001B3U; }
-inline void mix(std::uint64_t& hash, float part) {
-  mix(hash, std::uint64_t{std::bit_cast<std::uint32_t>(part)});
-}
 inline void mix(std::uint64_t& hash, reduction part) {
   mix(hash, static_cast<std::uint64_t>(part));
 }

@@ -202,20 +202,4 @@ void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size
   }
 }
 
-inline void require_norm(unsigned block_vecs, unsigned most, unsigned row_vecs, std::size_t tokens,
-                         std::size_t hidden, unsigned most_row_vecs) {
-  if (row_vecs > most_row_vecs) {
-    throw std::invalid_argument(
-        "all_reduce with RMSNorm: rows of " + std::to_string(hidden) + " elements; a block holds " +
-        std::to_string(std::size_t{most_row_vecs} * vec16_bytes) + " bytes of a row at most");
-  }
-  if (block_vecs > most) {
-    throw std::invalid_argument(
-        "all_reduce with RMSNorm: " + std::to_string(tokens) + " tokens of " +
-        std::to_string(hidden) +
-        " elements do not fit into the scratch; raise scratch_bytes, or "
-        "reduce and normalise one after the other, which is no slower at such sizes");
-  }
-}
-
 }  // namespace assay::comm::detail

@@ -7,7 +7,6 @@
 #include <assay/comm/all_reduce_direct.cuh>
 #include <assay/comm/all_reduce_fifo.cuh>
 #include <assay/comm/all_reduce_lamport.cuh>
-#include <assay/comm/all_reduce_norm.cuh>
 #include <assay/kernel/launch.cuh>
 
 #include <cstddef>
@@ -33,7 +32,6 @@ decltype(auto) with_ranks(int ranks, Use const& use) {
 template <class T, class Copy, int Threads>
 struct all_reduce_kernels {
   using kernel = void (*)(all_reduce_call<T>);
-  using norm_kernel = void (*)(norm_call<T>);
 
   static kernel of(algorithm how, int ranks) {
     return detail::with_ranks(ranks, [how](auto most) -> kernel {
@@ -48,12 +46,6 @@ struct all_reduce_kernels {
         default:
           return all_reduce_direct<T, Ranks, Copy, Threads>;
       }
-    });
-  }
-
-  static norm_kernel rms_norm(int ranks) {
-    return detail::with_ranks(ranks, [](auto most) -> norm_kernel {
-      return all_reduce_rms_norm<T, decltype(most)::value>;
     });
   }
 };

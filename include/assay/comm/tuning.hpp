@@ -41,19 +41,13 @@ inline constexpr tuning_row tuning_four_ranks[] = {
 inline constexpr tuning_row tuning_many_ranks[] = {
     {std::size_t{96} << 10U, algorithm::lamport_push}, {SIZE_MAX, algorithm::two_shot}};
 
-/// Threads per block of `lamport_push` and of the fused form at most, which bounds their registers.
+/// Threads per block of `lamport_push` at most, which bounds its registers.
 inline constexpr unsigned most_push_threads = 512;
-/// Vec16s of a row in the registers of each thread of the fused form. The longest row has 32 KiB.
-inline constexpr unsigned norm_vecs = 4;
-inline constexpr unsigned most_row_vecs = norm_vecs * most_push_threads;
-
-/// The default scratch. It holds the largest `lamport_push` of the table for this number of ranks,
-/// and one longest row of the fused form for each resident block.
-constexpr std::size_t default_scratch_bytes(int ranks, unsigned resident_blocks) noexcept {
-  auto const table = ranks <= 2   ? tuning_two_ranks_in_place[0].up_to_bytes
-                     : ranks <= 4 ? tuning_four_ranks[0].up_to_bytes
-                                  : tuning_many_ranks[0].up_to_bytes;
-  return std::max(table, std::size_t{resident_blocks} * most_row_vecs * vec16_bytes);
+/// The default scratch: it holds the largest `lamport_push` of the table for this number of ranks.
+constexpr std::size_t default_scratch_bytes(int ranks) noexcept {
+  return ranks <= 2   ? tuning_two_ranks_in_place[0].up_to_bytes
+         : ranks <= 4 ? tuning_four_ranks[0].up_to_bytes
+                      : tuning_many_ranks[0].up_to_bytes;
 }
 
 /// Blocks that a rank's `lamport_push` has scratch for: its kernel for two ranks is compiled for
