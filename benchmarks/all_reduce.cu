@@ -53,8 +53,8 @@ class bench {
       : peers_(std::move(peers)),
         team_(peers_.devices()),
         quick_(quick),
-        arrays_(
-            std::make_shared<comm::rank_arrays<float>>(team_, most_bytes / sizeof(float), seed)),
+        arrays_(std::make_shared<examples::rank_arrays<float>>(team_, most_bytes / sizeof(float),
+                                                               seed)),
         engine_(std::make_shared<engine_type>(peers_)) {
     engine_->prepare<float>();
     all_.push_back(examples::make_contender<float>("ours", engine_, arrays_));
@@ -239,7 +239,7 @@ class bench {
   comm::peers peers_;
   comm::rank_threads team_;
   bool quick_;
-  std::shared_ptr<comm::rank_arrays<float>> arrays_;
+  std::shared_ptr<examples::rank_arrays<float>> arrays_;
   std::shared_ptr<engine_type> engine_;
   std::vector<contender<float>> all_;
   std::vector<std::string> modes_;

@@ -4,11 +4,11 @@
 // and timed in graphs of 20 operations back to back, for each size; the best come first. On all
 // GPUs, up to 4; ASSAY_RANKS=N takes the first N.
 
+#include "../examples/all_reduce/rank_arrays.cuh"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_threads.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
@@ -98,7 +98,7 @@ class sweep {
   comm::rank_threads team_;
   bool quick_;
   std::size_t largest_;
-  comm::rank_arrays<float> arrays_;
+  examples::rank_arrays<float> arrays_;
   std::vector<result> results_;
 };
 

@@ -96,7 +96,7 @@ class self_comparison {
   /// An engine behind up to 64 MiB of other memory, which lives as long as the engine.
   engine_type engine_somewhere() {
     auto const before =
-        std::make_shared<comm::rank_memory>(team_.places(), 1 + random_() % (64U << 20U));
+        std::make_shared<examples::rank_memory>(team_.places(), 1 + random_() % (64U << 20U));
     return [before, here = engine()](auto&&... operation) {
       here(std::forward<decltype(operation)>(operation)...);
     };

@@ -7,7 +7,6 @@ assay_use_toolkit(assay::assay)
 assay_add_cupti(assay::assay)
 include(${CMAKE_CURRENT_LIST_DIR}/AssaySqlite.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/AssayCli.cmake)
-include(${CMAKE_CURRENT_LIST_DIR}/AssayNccl.cmake)
 
 # What needs an optional package is a component: find_package(assay REQUIRED COMPONENTS sqlite).
 foreach(component IN LISTS assay_FIND_COMPONENTS)

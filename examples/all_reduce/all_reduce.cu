@@ -117,7 +117,7 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
   auto const engine = std::make_shared<comm::all_reduce>(peers, options);
   engine->template prepare<T>();
   std::vector<contender<T>> all{make_contender<T>(
-      engine->describe(), engine, std::make_shared<comm::rank_arrays<T>>(team, count, seed))};
+      engine->describe(), engine, std::make_shared<rank_arrays<T>>(team, count, seed))};
   if (!given.nccl) { return all; }
   if (!has_nccl && given.windows) {
     throw std::invalid_argument(
@@ -184,7 +184,7 @@ measure::comparison compare_at(std::size_t bytes, std::vector<staged_strategy> c
 }
 
 auto arrays_of(comm::rank_threads& team, std::size_t bytes, std::uint64_t seed) {
-  return std::make_shared<comm::rank_arrays<float>>(team, bytes / sizeof(float), seed);
+  return std::make_shared<rank_arrays<float>>(team, bytes / sizeof(float), seed);
 }
 
 /// One operation, for a team to run.

@@ -3,8 +3,9 @@
 /// A row source of an all-reduce table: an engine of any kind with its buffers.
 #pragma once
 
+#include "rank_arrays.cuh"
+
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_threads.cuh>
 
 #include <cstddef>
@@ -26,7 +27,7 @@ using enqueue_function = std::function<void(int, ::cuda::stream_ref, comm::rank_
 template <class T>
 struct contender {
   std::string name;
-  std::shared_ptr<comm::rank_arrays<T>> arrays;
+  std::shared_ptr<rank_arrays<T>> arrays;
   enqueue_function<T> enqueue;
   /// Waits for a rank's stream, and throws what the engine has failed with.
   std::function<void(int, ::cuda::stream_ref)> synchronize = [](int, ::cuda::stream_ref on) {
@@ -59,7 +60,7 @@ enqueue_function<T> enqueue_of(std::shared_ptr<Engine> engine) {
 /// A contender of such an engine.
 template <class T, class Engine>
 contender<T> make_contender(std::string name, std::shared_ptr<Engine> engine,
-                            std::shared_ptr<comm::rank_arrays<T>> arrays) {
+                            std::shared_ptr<rank_arrays<T>> arrays) {
   return {std::move(name), std::move(arrays), enqueue_of<T>(engine),
           [engine](int rank, ::cuda::stream_ref on) { engine->synchronize(rank, on); }};
 }

@@ -78,7 +78,7 @@ inline measure::environment_watch watch_of(comm::peers const& peers) {
 /// The arrays of an epoch in two buffer sets, which all its variants share.
 class epoch_arrays {
  public:
-  using arrays = comm::rank_arrays<float>;
+  using arrays = rank_arrays<float>;
 
   /// `count` elements each way for each rank of `team`, which must live longer.
   epoch_arrays(comm::rank_threads& team, std::size_t count) : team_(team), count_(count) {}
@@ -93,7 +93,7 @@ class epoch_arrays {
  private:
   /// Memory of ranks from some bytes on.
   struct padded_memory {
-    comm::rank_memory all;
+    rank_memory all;
     std::size_t padding_bytes;
     void* data(int rank) const { return static_cast<std::byte*>(all.data(rank)) + padding_bytes; }
   };

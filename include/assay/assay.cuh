@@ -11,12 +11,10 @@
 #include <assay/comm/all_reduce_fifo.cuh>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/all_reduce_lamport.cuh>
-#include <assay/comm/exact_inputs.cuh>
 #include <assay/comm/fifo_reducer.cuh>
 #include <assay/comm/fifo_sender.cuh>
 #include <assay/comm/flow_control.cuh>
 #include <assay/comm/peer_probe.cuh>
-#include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_threads.cuh>
 #include <assay/comm/system_access.cuh>
 #include <assay/comm/vec16.cuh>

@@ -8,8 +8,6 @@
 #include <assay/arrays/setup.hpp>
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_error.hpp>
-#include <assay/comm/environment.hpp>
-#include <assay/comm/process_rank.hpp>
 #include <assay/comm/protocol.hpp>
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/tuning.hpp>

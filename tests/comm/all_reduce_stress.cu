@@ -6,9 +6,9 @@
 /// into graphs, numbers that stand for long are renewed, and every element of every operation is
 /// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
+#include "all_reduce/exact_inputs.cuh"
 #include "comm/numbers.cuh"
 
-#include <assay/comm/exact_inputs.cuh>
 #include <assay/comm/rank_threads.cuh>
 
 #include <cuda_bf16.h>
@@ -211,9 +211,9 @@ class stress {
     if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
-    auto const inputs = comm::make_exact_inputs<T>(what.seed, team_.ranks());
-    comm::fill_exact_inputs(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
-                            rank);
+    auto const inputs = examples::make_exact_inputs<T>(what.seed, team_.ranks());
+    examples::fill_exact_inputs(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
+                                rank);
     if (reduce) {
       for (unsigned i = 0; rank == what.late && i < what.late_by; ++i) { be_busy(rank, on); }
       engines_[static_cast<std::size_t>(what.engine)].enqueue(rank, on, at, what.count, what.what);
@@ -223,15 +223,15 @@ class stress {
       }
     }
     auto* const counter = reinterpret_cast<unsigned long long*>(wrong_.at(rank));
-    comm::count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]), what.count, inputs,
-                      what.what, counter);
+    examples::count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]), what.count,
+                          inputs, what.what, counter);
   }
 
   /// Runs other kernels on the same device.
   void disturb(int rank) { be_busy(rank, beside_[static_cast<std::size_t>(rank)]); }
   void be_busy(int rank, ::cuda::stream_ref on) {
-    comm::fill_exact_inputs(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
-                            other_bytes / 4, comm::exact_inputs{.seed = 1}, rank);
+    examples::fill_exact_inputs(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
+                                other_bytes / 4, examples::exact_inputs{.seed = 1}, rank);
   }
 
   comm::rank_threads team_;

@@ -19,7 +19,7 @@ TEST_CASE("the number of ranks is refused with what is allowed", "[comm]") {
   CHECK_THROWS_WITH(comm::peers{std::vector<on::device>{}},
                     contains("comm::peers of 0 ranks: there are 1 to 8"));
   CHECK_THROWS_WITH(comm::peers::first(9), contains("comm::peers of 9 ranks"));
-  CHECK_THROWS_WITH(comm::peers::first(9), contains("comm::nccl"));
+  CHECK_THROWS_WITH(comm::peers::first(9), contains("NCCL"));
   CHECK_THROWS_WITH(comm::peers::on_one(on::device{0}, -1), contains("of 0 ranks"));
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("a device that is not there is refused by its number", "[comm]") {
 TEST_CASE("a pair without peer access is named, with what to do", "[comm]") {
   std::string const text = comm::peer_error{{1}, {3}, "no access"}.what();
   CHECK_THAT(text, contains("device 1 does not reach the memory of device 3: no access"));
-  CHECK_THAT(text, contains("comm::nccl"));
+  CHECK_THAT(text, contains("NCCL"));
 }
 
 TEST_CASE("a failure names its rank, peer, block and epoch", "[comm]") {

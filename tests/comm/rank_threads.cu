@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks share a device here, so that it runs on machines with one GPU.
+#include "all_reduce/rank_arrays.cuh"
 #include "catch.hpp"
 
-#include <assay/comm/rank_arrays.cuh>
 #include <assay/comm/rank_threads.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/stream_latch.cuh>
@@ -67,10 +67,11 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
   INFO("count " << count << ", ranks " << ranks << ", " << comm::to_string(what) << ", seed "
                 << seed);
   comm::rank_threads team{places(1)};
-  auto memory = std::make_shared<comm::rank_memory>(places(1), comm::rank_arrays<T>::bytes(count));
-  comm::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
+  auto memory =
+      std::make_shared<examples::rank_memory>(places(1), examples::rank_arrays<T>::bytes(count));
+  examples::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
   auto* const out = arrays.out_of_place().out[0];
-  auto const inputs = comm::make_exact_inputs<T>(seed, ranks);
+  auto const inputs = examples::make_exact_inputs<T>(seed, ranks);
 
   std::vector<T> host(count);
   check(cudaMemcpy(host.data(), arrays.out_of_place().in[0], count * sizeof(T), cudaMemcpyDefault));
@@ -239,7 +240,7 @@ TEST_CASE("wrong elements are counted, and only they", "[comm]") {
 }
 
 TEST_CASE("averages may be rounded where the number of ranks has no exact reciprocal", "[comm]") {
-  using comm::exact_inputs;
+  using examples::exact_inputs;
   CHECK(exact_inputs{.ranks = 4}.tolerance<float>(comm::reduction::average) == 0);
   CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::sum) == 0);
   CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::average) == 5 * 0x1p-24);
@@ -248,13 +249,13 @@ TEST_CASE("averages may be rounded where the number of ranks has no exact recipr
 }
 
 TEST_CASE("sums over all ranks stay what the type has, or the check is refused", "[comm]") {
-  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 8).most == 31);
-  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 9).most == 15);
-  CHECK(comm::make_exact_inputs<__nv_bfloat16>(7, 128).most == 1);
-  CHECK(comm::make_exact_inputs<__half>(7, 128).most == 15);
-  CHECK(comm::make_exact_inputs<float>(7, 4096).most == 31);
+  CHECK(examples::make_exact_inputs<__nv_bfloat16>(7, 8).most == 31);
+  CHECK(examples::make_exact_inputs<__nv_bfloat16>(7, 9).most == 15);
+  CHECK(examples::make_exact_inputs<__nv_bfloat16>(7, 128).most == 1);
+  CHECK(examples::make_exact_inputs<__half>(7, 128).most == 15);
+  CHECK(examples::make_exact_inputs<float>(7, 4096).most == 31);
   for (int const ranks : {8, 9, 16, 33, 128}) {
-    auto const inputs = comm::make_exact_inputs<__nv_bfloat16>(7, ranks);
+    auto const inputs = examples::make_exact_inputs<__nv_bfloat16>(7, ranks);
     for (std::uint64_t i = 0; i < 1000; ++i) {
       for (auto const what : {comm::reduction::sum, comm::reduction::average}) {
         if (inputs.tolerance<__nv_bfloat16>(what) > 0) { continue; }
@@ -263,13 +264,13 @@ TEST_CASE("sums over all ranks stay what the type has, or the check is refused",
       }
     }
   }
-  CHECK_THAT(message_of([] { (void)comm::make_exact_inputs<__nv_bfloat16>(7, 129); }),
+  CHECK_THAT(message_of([] { (void)examples::make_exact_inputs<__nv_bfloat16>(7, 129); }),
              contains("sums over 129 ranks") && contains("go to 256") && contains("with float"));
 }
 
 TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   comm::rank_threads team{places(2)};
-  comm::rank_arrays<float> arrays{team, 1000, 3};
+  examples::rank_arrays<float> arrays{team, 1000, 3};
   auto const apart = arrays.out_of_place();
   auto const same = arrays.in_place();
   CHECK(apart.in[0] != apart.in[1]);
@@ -278,7 +279,7 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   arrays.fill_outputs();
   float seen = -1;
   check(cudaMemcpy(&seen, same.in[1] + 999, sizeof seen, cudaMemcpyDefault));
-  CHECK(seen == comm::make_exact_inputs<float>(3, 2).input(1, 999));
+  CHECK(seen == examples::make_exact_inputs<float>(3, 2).input(1, 999));
 }
 
 TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "../contender.cuh"
-
-#include <assay/comm/nccl.hpp>
+#include "nccl_ranks.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +25,19 @@ template <class T>
 std::optional<contender<T>> nccl_contender(comm::rank_threads& team, std::size_t count,
                                            std::uint64_t seed, nccl_buffers how) {
   bool const windows = how == nccl_buffers::windows;
-  comm::nccl_options options;
-  options.symmetric = windows;
-  auto const engine = std::make_shared<comm::nccl>(team.places(), options);
-  auto const bytes = comm::rank_arrays<T>::bytes(count);
+  auto const engine = std::make_shared<nccl_ranks>(team.places());
+  auto const bytes = rank_arrays<T>::bytes(count);
   auto const arrays_in = [&](auto memory) {
-    return std::make_shared<comm::rank_arrays<T>>(team, count, seed, engine->ranks(), 0, memory);
+    return std::make_shared<rank_arrays<T>>(team, count, seed, engine->ranks(), 0, memory);
   };
-  int const version = comm::nccl_version();
+  int version = 0;  // 22803 is 2.28.3
+  check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   auto const name = "NCCL " + std::to_string(version / 10000) + '.' +
                     std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100);
-  return make_contender<T>(
-      name + (windows ? " symmetric windows" : " default"), engine,
-      windows ? arrays_in(std::make_shared<comm::nccl_memory>(engine->allocate(bytes)))
-              : arrays_in(std::make_shared<comm::rank_memory>(team.places(), bytes)));
+  return make_contender<T>(name + (windows ? " symmetric windows" : " default"), engine,
+                           windows
+                               ? arrays_in(std::make_shared<nccl_windows>(engine, bytes))
+                               : arrays_in(std::make_shared<rank_memory>(team.places(), bytes)));
 }
 
 }  // namespace assay::examples

@@ -24,7 +24,7 @@ class peer_error : public std::runtime_error {
   peer_error(on::device from, on::device to, std::string const& why)
       : std::runtime_error("device " + std::to_string(from.id) + " does not reach the memory of " +
                            "device " + std::to_string(to.id) + ": " + why +
-                           "; leave one of them out, or reduce with comm::nccl, which needs no "
+                           "; leave one of them out, or reduce with NCCL, which needs no "
                            "peer access"),
         from_(from),
         to_(to) {}
@@ -125,7 +125,7 @@ class peers {
     if (devices.empty() || devices.size() > static_cast<std::size_t>(max_ranks)) {
       throw std::invalid_argument("comm::peers of " + std::to_string(devices.size()) +
                                   " ranks: there are 1 to " + std::to_string(max_ranks) +
-                                  "; comm::nccl reduces over more, and over machines");
+                                  "; NCCL reduces over more, and over machines");
     }
     for (std::size_t rank = 0; how == sharing::forbidden && rank < devices.size(); ++rank) {
       auto const first = std::find(devices.begin(), devices.end(), devices[rank]);

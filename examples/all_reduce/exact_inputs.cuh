@@ -17,11 +17,11 @@
 #include <stdexcept>
 #include <string>
 
-namespace assay::comm {
+namespace assay::examples {
 
 /// Half the distance from 1 to the next number of `T`: 2^-24 of float, 2^-11 of half, 2^-8 of
 /// bfloat16.
-template <element T>
+template <comm::element T>
 constexpr double unit_roundoff() {
   if (sizeof(T) == 4) { return 0x1p-24; }
   return static_cast<float>(static_cast<T>(1.0F + 0x1p-10F)) != 1.0F ? 0x1p-11 : 0x1p-8;
@@ -45,29 +45,29 @@ struct exact_inputs {
 
   /// The value of an element after the all-reduce; exact, except an average over a number of ranks
   /// that is not a power of two.
-  __host__ __device__ float output(reduction what, std::uint64_t index) const {
+  __host__ __device__ float output(comm::reduction what, std::uint64_t index) const {
     float result = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       float const each = input(rank, index);
-      result = what == reduction::max ? fmaxf(result, each) : result + each;
+      result = what == comm::reduction::max ? fmaxf(result, each) : result + each;
     }
-    return what == reduction::average ? result / static_cast<float>(ranks) : result;
+    return what == comm::reduction::average ? result / static_cast<float>(ranks) : result;
   }
 
   /// The largest relative error of a correct element of `T`. It is 0, except for averages over a
   /// number of ranks that is not a power of two. There the reciprocal, each product and each
   /// partial sum may be rounded, and all terms are positive.
-  template <element T>
-  double tolerance(reduction what) const {
+  template <comm::element T>
+  double tolerance(comm::reduction what) const {
     bool const exact = (ranks & (ranks - 1)) == 0;
-    return what != reduction::average || exact ? 0 : (ranks + 2) * unit_roundoff<T>();
+    return what != comm::reduction::average || exact ? 0 : (ranks + 2) * unit_roundoff<T>();
   }
 };
 
 /// Inputs of elements of `T`: up to 31 where the sums are exact, as for 8 ranks of bfloat16, whose
 /// whole numbers go to 256. Throws `std::invalid_argument` where not even sums of 0 and 1 are
 /// exact.
-template <element T>
+template <comm::element T>
 exact_inputs make_exact_inputs(std::uint64_t seed, int ranks) {
   auto const whole_numbers = static_cast<unsigned>(1 / unit_roundoff<T>());
   auto const range = std::bit_floor(whole_numbers / static_cast<unsigned>(std::max(ranks, 1)));
@@ -79,19 +79,19 @@ exact_inputs make_exact_inputs(std::uint64_t seed, int ranks) {
   return {seed, ranks, std::min(range - 1, 31U)};
 }
 
-}  // namespace assay::comm
+}  // namespace assay::examples
 
 namespace assay::kernel {
 
 /// Fills a rank's input.
 template <class T>
-__global__ void fill_exact_inputs(T* to, std::size_t count, comm::exact_inputs what, int rank) {
+__global__ void fill_exact_inputs(T* to, std::size_t count, examples::exact_inputs what, int rank) {
   for (auto const i : grid_stride(count)) { to[i] = static_cast<T>(what.input(rank, i)); }
 }
 
 /// Adds the number of wrong elements to `*wrong`; a NaN is wrong.
 template <class T>
-__global__ void count_wrong(T const* of, std::size_t count, comm::exact_inputs inputs,
+__global__ void count_wrong(T const* of, std::size_t count, examples::exact_inputs inputs,
                             comm::reduction what, float tolerance, unsigned long long* wrong) {
   unsigned long long mine = 0;
   for (auto const i : grid_stride(count)) {
@@ -104,10 +104,10 @@ __global__ void count_wrong(T const* of, std::size_t count, comm::exact_inputs i
 
 }  // namespace assay::kernel
 
-namespace assay::comm {
+namespace assay::examples {
 
 /// Enqueues the filling of a rank's input; the stream's device, `place`, must be current.
-template <element T>
+template <comm::element T>
 void fill_exact_inputs(on::device place, ::cuda::stream_ref stream, T* to, std::size_t count,
                        exact_inputs const& what, int rank) {
   if (count == 0) { return; }
@@ -117,9 +117,9 @@ void fill_exact_inputs(on::device place, ::cuda::stream_ref stream, T* to, std::
 }
 
 /// Enqueues the counting of the wrong elements of an output, added to `*wrong` on the device.
-template <element T>
+template <comm::element T>
 void count_wrong(on::device place, ::cuda::stream_ref stream, T const* of, std::size_t count,
-                 exact_inputs const& inputs, reduction what, unsigned long long* wrong) {
+                 exact_inputs const& inputs, comm::reduction what, unsigned long long* wrong) {
   if (count == 0) { return; }
   auto const entry = kernel::count_wrong<T>;
   auto const tolerance = static_cast<float>(inputs.tolerance<T>(what));
@@ -127,4 +127,4 @@ void count_wrong(on::device place, ::cuda::stream_ref stream, T const* of, std::
                  inputs, what, tolerance, wrong);
 }
 
-}  // namespace assay::comm
+}  // namespace assay::examples

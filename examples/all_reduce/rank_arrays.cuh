@@ -3,8 +3,9 @@
 /// `rank_arrays`: inputs and outputs of all ranks with exact sums, and their check.
 #pragma once
 
+#include "exact_inputs.cuh"
+
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/exact_inputs.cuh>
 #include <assay/comm/rank_threads.cuh>
 #include <assay/core/device.hpp>
 #include <assay/core/nvtx_range.hpp>
@@ -17,53 +18,49 @@
 #include <utility>
 #include <vector>
 
-namespace assay::comm {
+namespace assay::examples {
 
 /// Memory of `cudaMalloc` on each rank's device, which peers reach. No kernel may use the memory
 /// when it is freed.
-template <class Byte = std::byte>
-class basic_rank_memory {
+class rank_memory {
  public:
   /// One block for each place, the first of which is rank `first`.
-  basic_rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
+  rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
       : first_(first) {
     nvtx_range const scope{"rank memory", category::allocation, bytes};
     for (auto const at : places) {
       device_guard const guard{at};
       void* block = nullptr;
       check(cudaMalloc(&block, bytes));
-      blocks_.emplace_back(static_cast<Byte*>(block));
+      blocks_.emplace_back(static_cast<std::byte*>(block));
     }
   }
   void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank - first_)).get(); }
 
  private:
   struct release {
-    void operator()(Byte* block) const noexcept { check_noexcept(cudaFree(block)); }
+    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
   };
   int first_;
-  std::vector<std::unique_ptr<Byte, release>> blocks_;
+  std::vector<std::unique_ptr<std::byte, release>> blocks_;
 };
-
-/// The memory of ranks as bytes.
-using rank_memory = basic_rank_memory<>;
 
 /// An input and an output for each rank of this process, in memory with shared ownership.
 ///
 /// The inputs are `exact_inputs`, and `wrong` counts the wrong elements of outputs. All members use
 /// the streams of a team, and block.
-template <element T, class Team = rank_threads>
+template <comm::element T>
 class rank_arrays {
  public:
   /// `count` elements each way in memory of `cudaMalloc`.
-  rank_arrays(Team& team, std::size_t count, std::uint64_t seed)
+  rank_arrays(comm::rank_threads& team, std::size_t count, std::uint64_t seed)
       : rank_arrays(team, count, seed, team.ranks(), 0,
                     std::make_shared<rank_memory>(team.places(), 2 * stride(count))) {}
 
   /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes for each rank from `first` on.
   /// This process has `team.ranks()` of all `ranks`.
   template <class Memory>
-  rank_arrays(Team& team, std::size_t count, std::uint64_t seed, int ranks, int first,
+  rank_arrays(comm::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks, int first,
               std::shared_ptr<Memory> memory)
       : team_(&team),
         count_(count),
@@ -84,15 +81,15 @@ class rank_arrays {
   std::size_t count() const noexcept { return count_; }
 
   /// The first of each rank's arrays is its input, the second its output.
-  rank_buffers<T> out_of_place() const {
-    rank_buffers<T> made;
+  comm::rank_buffers<T> out_of_place() const {
+    comm::rank_buffers<T> made;
     for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = in_[i]; }
     made.out = out_;
     return made;
   }
   /// Both are the rank's output.
-  rank_buffers<T> in_place() const {
-    rank_buffers<T> made;
+  comm::rank_buffers<T> in_place() const {
+    comm::rank_buffers<T> made;
     for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = out_[i]; }
     made.out = out_;
     return made;
@@ -113,7 +110,7 @@ class rank_arrays {
   }
 
   /// The number of wrong elements among the first `count` of all outputs.
-  std::uint64_t wrong(std::size_t count, reduction what) {
+  std::uint64_t wrong(std::size_t count, comm::reduction what) {
     nvtx_range const scope{"check", category::measurement, count * sizeof(T)};
     rank_memory const counters{team_->places(), sizeof(unsigned long long)};
     std::vector<unsigned long long> found(static_cast<std::size_t>(team_->ranks()), 0);
@@ -138,7 +135,7 @@ class rank_arrays {
     return (count * sizeof(T) + page - 1) / page * page;
   }
 
-  void fill(std::array<T*, max_ranks> const& to) {
+  void fill(std::array<T*, comm::max_ranks> const& to) {
     team_->run([&](int rank, ::cuda::stream_ref on) {
       fill_exact_inputs(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
                         first_ + rank);
@@ -146,12 +143,12 @@ class rank_arrays {
     team_->synchronize();
   }
 
-  Team* team_;
+  comm::rank_threads* team_;
   std::size_t count_;
   exact_inputs inputs_;
   int first_;
   std::shared_ptr<void> memory_;
-  std::array<T*, max_ranks> in_{}, out_{};
+  std::array<T*, comm::max_ranks> in_{}, out_{};
 };
 
-}  // namespace assay::comm
+}  // namespace assay::examples
