@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a launch cost when 1 to 16 threads submit at once, each to a stream of its own: freely,
-// under one mutex, through one submitter thread, or as graphs of one launch? And does
-// kernel::launch cost more than the bare call?
-// Predicts: free launches gain from threads up to 4 (1.2 us over all), so that there a mutex and a
-// queue, both at one thread's 2.6 us, cost twice as much; kernel::launch is within 2 % of the call.
+// under one mutex, or as graphs of one launch? And does kernel::launch cost more than the bare
+// call? Predicts: free launches gain from threads up to 4 (1.2 us over all), so that there a mutex,
+// at one thread's 2.6 us, costs twice as much; kernel::launch is within 2 % of the call.
 
 #include "support/result.hpp"
 
@@ -11,7 +10,6 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
 
 #include <algorithm>
@@ -126,7 +124,6 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     std::vector<contender> all;
     all.push_back(make(submit::concurrent{.threads = threads, .items = items}, lanes));
     all.push_back(make(submit::serialized{.threads = threads, .items = items}, lanes));
-    all.push_back(make(submit::queued{.threads = threads, .items = items}, lanes));
     all.push_back(make(submit::graph{.threads = threads, .items = items}, lanes));
     for (int i = 0; i < repetitions; ++i) {
       for (auto& one : all) {

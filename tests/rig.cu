@@ -3,10 +3,10 @@
 /// Rigs on a device: null_cast is right with every allocator under every mode, and stays so.
 
 #include "catch.hpp"
+#include "memory/poisoned_cuda.hpp"
 
 #include <assay/assay.cuh>
 #include <assay/submit/graph.hpp>
-#include <assay/submit/queued.hpp>
 
 #include <string>
 
@@ -44,7 +44,6 @@ void require_right_under_every_mode(Pipeline const& control) {
   require_right(control.with(submit::sequential{.items = items(3)}));
   require_right(control.with(submit::concurrent{.threads = threads(4), .items = items(5)}));
   require_right(control.with(submit::serialized{.threads = threads(4), .items = items(5)}));
-  require_right(control.with(submit::queued{.threads = threads(4), .items = items(5)}));
   require_right(
       control.with(submit::concurrent{.threads = 2, .items = items(3), .sync_per_item = true}));
 }
@@ -57,7 +56,7 @@ TEST_CASE("null_cast is right with every allocator under every mode", "[rig]") {
   require_right_under_every_mode(control.with(mr::cuda_malloc{}));
   require_right_under_every_mode(control.with(mr::async{}));
   require_right_under_every_mode(control.with(pool(64_MiB)));
-  require_right_under_every_mode(control.with(mr::poisoned{pool(0)}));
+  require_right_under_every_mode(control.with(test::poisoned{pool(0)}));
   require_right(
       control.with(mr::async{}).with(submit::graph{.threads = threads(3), .items = items(4)}));
   require_right(

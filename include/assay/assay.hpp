@@ -32,7 +32,6 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/cccl_3_0.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/pool/mapped_range.hpp>

@@ -21,7 +21,6 @@
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/memory_type.hpp>
-#include <assay/core/mpsc_queue.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/place.hpp>
@@ -90,12 +89,8 @@
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/fill.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/logged.hpp>
-#include <assay/memory/per_thread.hpp>
-#include <assay/memory/poisoned.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>
@@ -137,7 +132,6 @@
 #include <assay/submit/batch.hpp>
 #include <assay/submit/concepts.hpp>
 #include <assay/submit/lane.hpp>
-#include <assay/submit/queued.hpp>
 #include <assay/submit/thread_team.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/transfer/concepts.hpp>

@@ -14,7 +14,6 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/workload/vector_add.cuh>
@@ -194,7 +193,6 @@ TEST_CASE("Kernels, copies, sets and calls are counted exactly, for all submissi
   exact(submit::sequential{.items = items + 15}, data);
   exact(submit::concurrent{.threads = 4, .items = items}, data);
   exact(submit::serialized{.threads = 4, .items = items}, data);
-  exact(submit::queued{.threads = 4, .items = items}, data);
   exact(submit::graph{.threads = 4, .items = items}, data);
   check(cudaFree(data));
 }
@@ -341,8 +339,8 @@ TEST_CASE("Whatever the library launches, allocates, sets and copies lies in a r
   workloads::vector_add<float> const work{.elements = assay::test::small() ? 2'000 : 100'000};
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::concurrent{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::graph{.threads = 2, .items = 3}});
-  all_of(
-      pipeline{work, on::device{0}, mr::cuda_malloc{}, submit::queued{.threads = 2, .items = 3}});
+  all_of(pipeline{work, on::device{0}, mr::cuda_malloc{},
+                  submit::serialized{.threads = 2, .items = 3}});
   all_of(pipeline{work, on::device{0}, mr::async{}, submit::sequential{.items = 3},
                   transfer::pinned{}});
 }

@@ -9,10 +9,7 @@
 #include <assay/measure/axes.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/logged.hpp>
-#include <assay/memory/poisoned.hpp>
 #include <assay/pipeline.hpp>
-#include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/iterated_map.hpp>
 #include <assay/workload/matmul.hpp>
@@ -69,7 +66,6 @@ TEST_CASE("describe() shows each field of a submission mode", "[axes]") {
   require_each_field_told<2>(submit::sequential{});
   require_each_field_told<3>(submit::serialized{});
   require_each_field_told<3>(submit::concurrent{});
-  require_each_field_told<4>(submit::queued{});
 }
 
 TEST_CASE("describe() shows each field of a place", "[axes]") {
@@ -80,8 +76,6 @@ TEST_CASE("describe() shows each field of a place", "[axes]") {
 TEST_CASE("describe() shows each field of a memory adaptor", "[axes]") {
   require_each_field_told<1>(mr::counted{loud{}});
   require_each_field_told<3>(mr::limited{loud{}});
-  require_each_field_told<2>(mr::logged{loud{}, "a.csv"});
-  require_each_field_told<1>(mr::poisoned{loud{}});
   CHECK(describe(mr::counted<mr::heap>{}) == "mr::counted{mr::heap}");
 }
 

@@ -2,21 +2,17 @@
 // Adaptors, the heap and the buffer, with no CUDA toolkit.
 #include "catch.hpp"
 #include "memory/contract.hpp"
+#include "memory/poisoned.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/memory/limited.hpp>
-#include <assay/memory/logged.hpp>
-#include <assay/memory/poisoned.hpp>
+#include <assay/memory/thread_identity.hpp>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <map>
-#include <sstream>
 #include <thread>
 
 using namespace assay;
@@ -28,21 +24,6 @@ constexpr host_stream here{};
 
 void touch(void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); }
 
-/// A path that nothing has, removed at the end.
-struct temporary_file {
-  std::string path = (std::filesystem::temp_directory_path() /
-                      ("assay_log_" + std::to_string(test::fresh_seed()) + ".csv"))
-                         .string();
-  ~temporary_file() { std::filesystem::remove(path); }
-};
-
-std::vector<std::string> split(std::string const& line, char at) {
-  std::vector<std::string> parts;
-  std::istringstream stream{line};
-  for (std::string part; std::getline(stream, part, at);) { parts.push_back(part); }
-  return parts;
-}
-
 }  // namespace
 
 TEST_CASE("every host resource keeps the contract") {
@@ -50,11 +31,9 @@ TEST_CASE("every host resource keeps the contract") {
   test::check_contract(mr::heap{}, place, here, touch);
   test::check_contract(mr::counted{mr::heap{}}, place, here, touch);
   test::check_contract(mr::limited{mr::heap{}, 1_GiB}, place, here, touch);
-  test::check_contract(mr::poisoned{mr::heap{}}, place, here, touch);
+  test::check_contract(test::poisoned{mr::heap{}}, place, here, touch);
   test::check_contract(mr::borrowed<mr::heap_resource>{{}}, place, here, touch);
-  temporary_file const file;
-  test::check_contract(mr::logged{mr::heap{}, file.path}, place, here, touch);
-  test::check_contract(mr::counted{mr::limited{mr::poisoned{mr::heap{}}, 1_GiB}}, place, here,
+  test::check_contract(mr::counted{mr::limited{test::poisoned{mr::heap{}}, 1_GiB}}, place, here,
                        touch);
 }
 
@@ -63,8 +42,7 @@ TEST_CASE("policies compare by what they choose and say it") {
   CHECK(mr::limited{mr::heap{}, 5} != mr::limited{mr::heap{}, 6});
   CHECK(describe(mr::counted{mr::limited{mr::heap{}, 1_MiB, 3}}) ==
         "mr::counted{mr::limited{mr::heap, 1 MiB, fail_at=3}}");
-  CHECK(describe(mr::poisoned{mr::heap{}}) == "mr::poisoned{mr::heap}");
-  CHECK(describe(mr::logged{mr::heap{}, "a.csv"}) == "mr::logged{mr::heap, a.csv}");
+  CHECK(describe(test::poisoned{mr::heap{}}) == "test::poisoned{mr::heap}");
 }
 
 TEST_CASE("byte counts read well and lose nothing") {
@@ -219,77 +197,9 @@ TEST_CASE("limited: the budget, the n-th call, and the words") {
 }
 
 TEST_CASE("poisoned: a fresh block reads as NaN") {
-  auto resource = mr::poisoned{mr::heap{}}.open(on::host{});
+  auto resource = test::poisoned{mr::heap{}}.open(on::host{});
   auto const numbers = make_buffer<double>(100, here, resource);
   for (double const each : numbers.span()) { CHECK(each != each); }
-}
-
-TEST_CASE("logged: RMM's columns and ours, in the order of time, whole or not at all") {
-  temporary_file const file;
-  {
-    auto resource = mr::logged{mr::limited{mr::heap{}, 100'000}, file.path}.open(on::host{});
-    CHECK(!std::filesystem::exists(file.path));
-    CHECK_THROWS_AS(resource.allocate(here, 100'001), mr::out_of_memory);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 3; ++i) {
-      threads.emplace_back([resource]() mutable {
-        for (int k = 0; k < 50; ++k) {
-          void* const block = resource.allocate(here, 1000, 64);
-          resource.deallocate(here, block, 1000, 64);
-        }
-      });
-    }
-    for (auto& each : threads) { each.join(); }
-    // One thread's block, freed by another between two calls of the first.
-    void* const first = resource.allocate(here, 1000, 64);
-    std::thread{[&] { resource.deallocate(here, first, 1000, 64); }}.join();
-    resource.deallocate(here, resource.allocate(here, 1000, 64), 1000, 64);
-    CHECK(!std::filesystem::exists(file.path));
-  }
-  std::ifstream read{file.path};
-  std::string line;
-  REQUIRE(std::getline(read, line));
-  CHECK(line == "Thread,Time,Action,Pointer,Size,Stream,Nanoseconds,Duration,Alignment,Device");
-  std::map<std::string, int> actions;
-  std::map<std::string, std::string> owner;  // by address, while it is live
-  std::set<std::string> threads;
-  long long last = -1;
-  while (std::getline(read, line)) {
-    auto const cells = split(line, ',');
-    REQUIRE(cells.size() == 10);
-    ++actions[cells[2]];
-    threads.insert(cells[0]);
-    CHECK(cells[1].size() == 15);
-    CHECK(cells[1][8] == '.');
-    CHECK(cells[3].substr(0, 2) == "0x");
-    CHECK(cells[5] == "0x0");
-    CHECK(std::stoll(cells[6]) >= last);
-    last = std::stoll(cells[6]);
-    CHECK(std::stoll(cells[7]) >= 0);
-    CHECK(cells[9] == "-1");
-    if (cells[2] == "allocate") {
-      CHECK(cells[4] == "1000");
-      CHECK(cells[8] == "64");
-      CHECK(owner.emplace(cells[3], cells[0]).second);  // nobody has it
-    } else if (cells[2] == "free") {
-      CHECK(owner.erase(cells[3]) == 1);
-    } else {
-      CHECK(cells[4] == "100001");
-    }
-  }
-  CHECK(actions ==
-        std::map<std::string, int>{{"allocate", 152}, {"allocate failure", 1}, {"free", 152}});
-  CHECK(threads.size() >= 2);
-  CHECK(owner.empty());
-  for (auto const& each :
-       std::filesystem::directory_iterator(std::filesystem::path{file.path}.parent_path())) {
-    CHECK(each.path().string().find(file.path + ".") == std::string::npos);
-  }
-}
-
-TEST_CASE("logged: a path that cannot be written is refused when it is opened") {
-  CHECK(test::message_of([] { mr::logged{mr::heap{}, "/nowhere/at/all.csv"}.open(on::host{}); }) ==
-        "cannot write /nowhere/at/all.csv: its folder /nowhere/at: No such file or directory");
 }
 
 TEST_CASE("a buffer gives back what it took, once") {
@@ -317,11 +227,12 @@ TEST_CASE("a buffer gives back what it took, once") {
 }
 
 TEST_CASE("threads that follow each other share an index, never a token") {
+  auto const mine = mr::this_thread();
   mr::thread_identity first{}, second{};
   std::thread{[&] { first = mr::this_thread(); }}.join();
   std::thread{[&] { second = mr::this_thread(); }}.join();
   CHECK(first.index == second.index);
   CHECK(first.token != second.token);
-  CHECK(mr::this_thread().index != first.index);
-  CHECK(mr::this_thread().token == mr::this_thread().token);
+  CHECK(mine.index != first.index);
+  CHECK(mine.token == mr::this_thread().token);
 }

@@ -3,17 +3,16 @@
 // Device resources on a GPU: the contract of all, and what each adds to it.
 #include "catch.hpp"
 #include "memory/contract.hpp"
+#include "memory/poisoned_cuda.hpp"
 #include "pool/tags.cuh"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/fill_cuda.hpp>
 #include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/memory/poisoned.hpp>
 #include <assay/pool/pool.hpp>
 
 #include <cstring>
@@ -60,7 +59,7 @@ TEST_CASE("every device resource keeps the contract") {
                        [](void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); });
   test::check_contract(mr::counted{mr::pool{}}, place, where, touch);
   test::check_contract(mr::limited{mr::async{}, 1_GiB}, place, where, touch);
-  test::check_contract(mr::poisoned{mr::pool{}}, place, where, touch);
+  test::check_contract(test::poisoned{mr::pool{}}, place, where, touch);
   check(cudaDeviceSynchronize());
 }
 
@@ -84,7 +83,7 @@ TEST_CASE("what the card cannot hold is refused with both sizes") {
 
 TEST_CASE("poisoned device memory reads as NaN") {
   stream const lane{place};
-  auto pool = mr::poisoned{readable({})}.open(place);
+  auto pool = test::poisoned{readable({})}.open(place);
   auto const numbers = make_buffer<double>(1000, ::cuda::stream_ref{lane}, pool);
   std::vector<double> seen(1000);
   check(

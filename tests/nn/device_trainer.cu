@@ -3,12 +3,11 @@
 /// @file
 /// A decoder on a device against the float64 reference: loss, gradients, steps, bits, memory.
 #include "catch.hpp"
+#include "memory/poisoned_cuda.hpp"
 
 #include <assay/core/stream.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/fill_cuda.hpp>
-#include <assay/memory/poisoned.hpp>
 #include <assay/nn/device_trainer.cuh>
 #include <assay/nn/ledger.hpp>
 #include <assay/trace/ranges.hpp>
@@ -31,7 +30,7 @@ namespace {
 constexpr on::device place{0};
 
 /// Device memory that begins as NaN and is counted.
-auto open_memory() { return mr::counted{mr::poisoned{mr::async{}}}.open(place); }
+auto open_memory() { return mr::counted{test::poisoned{mr::async{}}}.open(place); }
 
 nn::problem sized(std::int64_t head_size, std::int64_t context) {
   return {

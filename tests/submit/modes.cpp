@@ -3,7 +3,6 @@
 #include "catch.hpp"
 #include "submit/host_lanes.hpp"
 
-#include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
 
 #include <algorithm>
@@ -77,15 +76,11 @@ template <>
 submit::serialized small() {
   return {.threads = 3, .items = 8};
 }
-template <>
-submit::queued small() {
-  return {.threads = 3, .items = 8, .capacity = 2};
-}
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("a batch submits every item once, in order on its lane", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   static_assert(submits_to<TestType, host_test_lane>);
   auto const mode = small<TestType>();
   auto runner = mode.open(host_lanes(mode.lanes()));
@@ -104,7 +99,7 @@ TEMPLATE_TEST_CASE("a batch submits every item once, in order on its lane", "[su
 }
 
 TEMPLATE_TEST_CASE("batches follow each other without losing or repeating items", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   TestType mode = small<TestType>();
   mode.items = 2;
   auto runner = mode.open(host_lanes(mode.lanes()));
@@ -121,7 +116,7 @@ TEMPLATE_TEST_CASE("batches follow each other without losing or repeating items"
 }
 
 TEMPLATE_TEST_CASE("the lock keeps items apart, and without it they overlap", "[submit]",
-                   submit::concurrent, submit::serialized, submit::queued) {
+                   submit::concurrent, submit::serialized) {
   TestType const mode{.threads = 2, .items = 4};
   auto runner = mode.open(host_lanes(2));
   std::atomic<int> inside = 0;
@@ -142,7 +137,7 @@ TEMPLATE_TEST_CASE("the lock keeps items apart, and without it they overlap", "[
 }
 
 TEMPLATE_TEST_CASE("a probe is told of each lane and item, on the right thread", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   auto const mode = small<TestType>();
   auto runner = mode.open(host_lanes(mode.lanes()));
   std::vector<std::vector<std::thread::id>> ran(static_cast<std::size_t>(mode.lanes()));
@@ -171,7 +166,7 @@ TEMPLATE_TEST_CASE("a probe is told of each lane and item, on the right thread",
       CHECK(notes.times[k].lock_wait >= 0);
       CHECK(notes.times[k].lock_wait <= notes.times[k].total);
     }
-    CHECK((notes.asked[0] == threads.at(0)) == !std::same_as<TestType, submit::queued>);
+    CHECK(notes.asked[0] == threads.at(0));
     CHECK(std::count(askers.begin(), askers.end(), notes.asked[0]) == 0);
     askers.push_back(notes.asked[0]);
   }
@@ -205,26 +200,8 @@ TEST_CASE("waiting for the mutex is in an item's time, and told apart", "[submit
   CHECK(times.submit_per_item * 10e9 >= 0.999 * total);
 }
 
-TEST_CASE("waiting for the submitter is in an item's time, and told apart", "[submit]") {
-  submit::queued const mode{.threads = 1, .items = 12, .capacity = 2};
-  auto runner = mode.open(host_lanes(1));
-  test::noting_probe probe{1};
-  auto const batch =
-      runner.run([](host_test_lane&, int) { std::this_thread::sleep_for(2ms); }, 0, probe);
-  auto const& times = probe.notes[0].times;
-  REQUIRE(times.size() == 12);
-  for (auto const& item : times) { CHECK(item.total - item.lock_wait >= 2e6); }
-  for (std::size_t i = 3; i < 12; ++i) {
-    // Asked for when there was room for it, behind one under way and one or two in the queue.
-    CHECK(times[i].lock_wait >= 2e6);
-  }
-  // The asking thread is held up for all but the last few.
-  CHECK(batch.submit_per_item * 12 >= 8 * 2e-3);
-  CHECK(batch.wall >= 12 * 2e-3);
-}
-
 TEMPLATE_TEST_CASE("the first failure stops the batch and names its item", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   auto const mode = small<TestType>();
   auto runner = mode.open(host_lanes(mode.lanes()));
   for (int const bad : {0, 1, 11, mode.batch_items() - 1}) {
@@ -274,7 +251,7 @@ TEMPLATE_TEST_CASE("no item is begun after another thread has failed", "[submit]
 }
 
 TEMPLATE_TEST_CASE("several failures at once give one error", "[submit]", submit::concurrent,
-                   submit::serialized, submit::queued) {
+                   submit::serialized) {
   TestType const mode{.threads = 4, .items = 3};
   auto runner = mode.open(host_lanes(4));
   for (int round = 0; round < 200; ++round) {
@@ -308,7 +285,7 @@ TEST_CASE("what is thrown need not be a std::exception", "[submit]") {
 }
 
 TEMPLATE_TEST_CASE("a probe that throws fails the batch as an item does", "[submit]",
-                   submit::concurrent, submit::queued) {
+                   submit::concurrent) {
   struct throwing_probe : submit::no_probe {
     void lane_begin(host_test_lane& lane) const {
       if (lane.index == 1) { throw std::runtime_error("probe"); }
@@ -324,7 +301,7 @@ TEMPLATE_TEST_CASE("a probe that throws fails the batch as an item does", "[subm
 }
 
 TEMPLATE_TEST_CASE("a runner can be moved between batches", "[submit]", submit::sequential,
-                   submit::concurrent, submit::serialized, submit::queued) {
+                   submit::concurrent, submit::serialized) {
   auto const mode = small<TestType>();
   auto first = mode.open(host_lanes(mode.lanes()));
   visits seen{mode.batch_items()};
@@ -338,7 +315,7 @@ TEMPLATE_TEST_CASE("a runner can be moved between batches", "[submit]", submit::
 }
 
 TEMPLATE_TEST_CASE("counts below one are refused with their value", "[submit]", submit::concurrent,
-                   submit::serialized, submit::queued) {
+                   submit::serialized) {
   auto const refusal = [](TestType const& mode, int lanes) -> std::string {
     try {
       mode.open(host_lanes(lanes));
@@ -360,7 +337,6 @@ TEMPLATE_TEST_CASE("counts below one are refused with their value", "[submit]", 
 TEST_CASE("a mode's own fields are checked too", "[submit]") {
   CHECK_THROWS_AS(submit::sequential{.items = 0}.open(host_lanes(1)), std::invalid_argument);
   CHECK_THROWS_AS(submit::sequential{}.open(host_lanes(2)), std::invalid_argument);
-  CHECK_THROWS_AS(submit::queued{.capacity = 0}.open(host_lanes(4)), std::invalid_argument);
 }
 
 TEST_CASE("a mode tells its parameters", "[submit]") {

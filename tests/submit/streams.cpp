@@ -3,7 +3,6 @@
 #include "catch.hpp"
 #include "submit/host_lanes.hpp"
 
-#include <assay/submit/queued.hpp>
 #include <assay/submit/threaded.hpp>
 
 #include <algorithm>
@@ -93,12 +92,12 @@ void enqueue(logged_lane& where, int) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("each thread is bound once, and each lane is drained once a batch", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   TestType mode;
   mode.items = 7;
   logged_lanes made{mode.lanes()};
   auto runner = mode.open(made.lanes);
-  int const threads = mode.lanes() + (std::same_as<TestType, submit::queued> ? 1 : 0);
+  int const threads = mode.lanes();
   for (int batch = 1; batch <= 3; ++batch) {
     runner.run(enqueue);
     for (auto const& log : made.logs) {
@@ -115,7 +114,7 @@ TEMPLATE_TEST_CASE("each thread is bound once, and each lane is drained once a b
 }
 
 TEMPLATE_TEST_CASE("sync_per_item drains the lane after each item", "[submit]", submit::sequential,
-                   submit::concurrent, submit::serialized, submit::queued) {
+                   submit::concurrent, submit::serialized) {
   TestType mode;
   mode.items = 7;
   mode.sync_per_item = true;
@@ -151,7 +150,7 @@ TEST_CASE("a serialized item that synchronises still holds the mutex", "[submit]
 }
 
 TEMPLATE_TEST_CASE("all lanes are drained after a failure", "[submit]", submit::sequential,
-                   submit::concurrent, submit::serialized, submit::queued) {
+                   submit::concurrent, submit::serialized) {
   TestType mode;
   mode.items = 5;
   logged_lanes made{mode.lanes()};
@@ -168,7 +167,7 @@ TEMPLATE_TEST_CASE("all lanes are drained after a failure", "[submit]", submit::
 }
 
 TEMPLATE_TEST_CASE("work that fails on the device is reported when its lane is drained", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   TestType mode;
   mode.items = 5;
   logged_lanes made{mode.lanes()};
@@ -190,7 +189,7 @@ TEMPLATE_TEST_CASE("work that fails on the device is reported when its lane is d
 }
 
 TEMPLATE_TEST_CASE("a place that refuses a thread fails the opening", "[submit]",
-                   submit::sequential, submit::concurrent, submit::serialized, submit::queued) {
+                   submit::sequential, submit::concurrent, submit::serialized) {
   TestType const mode;
   logged_lanes made{mode.lanes()};
   made.place.refuses = true;

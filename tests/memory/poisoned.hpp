@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::poisoned`: fills new blocks with a pattern, so that tests see a read before the first
-/// write.
+/// `poisoned`: fills new blocks with a pattern, so that tests see a read before the first write.
 #pragma once
 
-#include <assay/memory/fill.hpp>
+#include <assay/core/place.hpp>
 #include <assay/memory/request.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
-namespace assay::mr {
+namespace assay::test {
 
-/// Fills each new block in the order of its stream: NaN as a float, -1 as an integer. For CUDA
-/// streams include `assay/memory/fill_cuda.hpp`.
+/// Sets bytes in the order of a stream. `poisoned_cuda.hpp` has an overload for CUDA.
+inline void fill(host_stream, void* block, unsigned char value, std::size_t bytes) {
+  std::memset(block, value, bytes);
+}
+
+/// Fills each new block in the order of its stream: NaN as a float, -1 as an integer.
 template <class R>
-class poisoned_resource : public adaptor_calls<poisoned_resource<R>, R> {
+class poisoned_resource : public mr::adaptor_calls<poisoned_resource<R>, R> {
  public:
   static constexpr unsigned char pattern = 0xFF;
 
   explicit poisoned_resource(R upstream) : upstream_(std::move(upstream)) {}
 
   template <class Stream>
-  void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = default_alignment) {
+  void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = mr::default_alignment) {
     void* const block = upstream_.allocate(stream, bytes, alignment);
     if (bytes == 0) { return block; }
     try {
-      fill<Stream>{}(stream, block, pattern, bytes);
+      fill(stream, block, pattern, bytes);
     } catch (...) {
       upstream_.deallocate(stream, block, bytes, alignment);
       throw;
@@ -35,7 +39,7 @@ class poisoned_resource : public adaptor_calls<poisoned_resource<R>, R> {
   }
   template <class Stream>
   void deallocate(Stream stream, void* block, std::size_t bytes,
-                  std::size_t alignment = default_alignment) noexcept {
+                  std::size_t alignment = mr::default_alignment) noexcept {
     upstream_.deallocate(stream, block, bytes, alignment);
   }
 
@@ -58,7 +62,7 @@ template <class Policy>
 struct poisoned {
   Policy upstream{};
 
-  static constexpr std::string_view name = "mr::poisoned";
+  static constexpr std::string_view name = "test::poisoned";
   std::string describe() const {
     return parameter_list{}.show(assay::describe(upstream)).after(name);
   }
@@ -72,4 +76,4 @@ struct poisoned {
 template <class Policy>
 poisoned(Policy) -> poisoned<Policy>;
 
-}  // namespace assay::mr
+}  // namespace assay::test
