@@ -10,6 +10,7 @@
 // kernels of 100 us and more: each run adds or takes a microsecond. DRAM bytes are judged of
 // kernels that move more than 16 MiB.
 
+#include "support/counters_json.hpp"
 #include "support/kernel_timing.cuh"
 #include "support/known_kernels.cuh"
 #include "support/ncu.hpp"
@@ -18,8 +19,7 @@
 #include <assay/cupti/counters.hpp>
 #include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
-#include <assay/report/counters.hpp>
-#include <assay/report/counters_json.hpp>
+#include <assay/report/explanation.hpp>
 
 #include <chrono>
 #include <cmath>

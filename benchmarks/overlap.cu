@@ -8,6 +8,7 @@
 // 1 GiB. Staged transfers reach 90 % of the host's own copies, 2.5x pageable to the device and 1.3x
 // to the host.
 
+#include "support/link_json.hpp"
 #include "support/multi_stream.hpp"
 #include "support/result.hpp"
 
@@ -15,7 +16,6 @@
 #include <assay/machine/link_ceilings.hpp>
 #include <assay/machine/transfer_trial.hpp>
 #include <assay/pool/pool.hpp>
-#include <assay/report/link_json.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>

@@ -19,7 +19,6 @@
 #include <assay/nsys/reports_timeline.hpp>
 #include <assay/nsys/reports_trace.hpp>
 #include <assay/nsys/schema.hpp>
-#include <assay/report/counters.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "support/counters_json.hpp"
 
-#include <assay/report/counters.hpp>
-#include <assay/report/counters_json.hpp>
-
-#include <sstream>
+#include <assay/report/explanation.hpp>
 
 using namespace assay;
 using assay::test::contains;
@@ -34,12 +32,6 @@ trace::counter_values sample() {
   return all;
 }
 
-std::string printed(auto const& what) {
-  std::ostringstream out;
-  report::print(out, what);
-  return out.str();
-}
-
 /// A copy as the counters see it.
 trace::roofline copied() {
   trace::counter_range range{"copy", {}};
@@ -59,29 +51,6 @@ trace::roofline copied() {
 
 }  // namespace
 
-TEST_CASE("counters are a table of metrics and ranges, in units that people read") {
-  CHECK(printed(sample()) ==
-        "Hardware counters (GH100, device 0, 1 pass)\n"
-        "  metric                                                  copy      half\n"
-        "  gpu__time_duration.sum                              1.500 ms  750.0 us\n"
-        "  sm__warps_active.avg.pct_of_peak_sustained_active    50.00 %   25.00 %\n"
-        "  dram__throughput.avg.pct_of_peak_sustained_elapsed   88.25 %   44.12 %\n"
-        "  dram__bytes_read.sum                                1.00 GiB   512 MiB\n"
-        "  sm__cycles_elapsed.avg.per_second                   1.98 GHz   990 MHz\n"
-        "  smsp__inst_executed.sum                               123456     61728\n"
-        "  not counted: sm__bogus.sum: GH100 has no metric sm__bogus\n");
-}
-
-TEST_CASE("where nothing could be counted there is one line, with the remedy") {
-  trace::counter_values none;
-  none.status = {trace::counter_status::state::busy, 26, "the counters are in use", "wait"};
-  CHECK(printed(none) == "No hardware counters: the counters are in use: wait\n");
-  trace::counter_values lost;
-  lost.passes = 2;
-  lost.ranges_lost = 3;
-  CHECK_THAT(printed(lost), contains("2 passes") && contains("3 kernels lost"));
-}
-
 TEST_CASE("a bound is a sentence with its numbers") {
   CHECK(report::bound_sentence(copied()) ==
         "memory bound: DRAM is busy nearly all the time (DRAM throughput 88.2 %, at least 80.0 %)");
@@ -90,20 +59,6 @@ TEST_CASE("a bound is a sentence with its numbers") {
   auto small = trace::roofline_of({}, {.seconds = 4.5e-6});
   CHECK_THAT(report::bound_sentence(small),
              contains("launch bound") && contains("(time in launch costs 1.5, at most 2.0)"));
-}
-
-TEST_CASE("what is known of the work is listed, and nothing else") {
-  auto const text = printed(copied());
-  for (auto const* const line :
-       {"DRAM                      3.82 GiB, 4.10 TB/s, 88.2 % of its limit\n",
-        "DRAM over what must move  102.5 %\n",
-        "L2                        3.73 GiB, 4.00 TB/s, 50.0 % hits\n",
-        "instructions a cycle      0.50 of 4\n", "warps waiting: barrier    1.00\n"}) {
-    CHECK_THAT(text, contains(line));
-  }
-  for (auto const* const absent : {"L1", "FLOP", "tensor", "roof", "nan"}) {
-    CHECK(text.find(absent) == std::string::npos);
-  }
 }
 
 TEST_CASE("JSON has every number, null for those that nobody counted") {

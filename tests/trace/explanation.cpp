@@ -5,7 +5,6 @@
 #include "report/sample.hpp"
 
 #include <assay/report/explanation.hpp>
-#include <assay/report/explanation_json.hpp>
 
 #include <sstream>
 #include <string>
@@ -121,7 +120,6 @@ TEST_CASE("without CUDA in the traces, why is said in a line and the host's spli
         "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
         "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
         "1.000 us (+0 s, 0 %).\n");
-  CHECK(report::to_json(why).at("untraced") == "another tool traces: Nsight");
 }
 
 TEST_CASE("a difference that may be none is said to be so") {
@@ -180,22 +178,19 @@ TEST_CASE("counters give each side a bound and metrics") {
   CHECK_THAT(out.str(), contains("80.0 %") && contains("-10.0 points") && contains("1.00 KiB"));
 }
 
-TEST_CASE("the JSON holds all changes and figures, and is JSON") {
-  auto control = free_variant();
-  control.label = "a \"name\"\xff";
-  auto const text = report::json(explain_traces(control, locked_variant(), {900, 850, 950, "x"}));
-  auto const read = report::document::parse(text);
-  CHECK(read.at("schema") == "assay.explanation");
-  CHECK(read.at("explained_ns") == 900);
-  CHECK(read.at("changes").size() == 5);
-  CHECK(read.at("changes")[0].at("kind") == "idle");
-  CHECK(read.at("changes")[0].at("low_ns").is_null());  // of one batch
-  CHECK(read.at("confidence") == 0);
-  CHECK(read.at("changes")[1].at("seen_by") == "late host");
-  CHECK(read.at("changes")[1].at("share").get<double>() == Approx(2 / 3.0));
-  CHECK(read.at("untraced").is_null());
-  CHECK(read.at("figures")[0].at("control") == 3.1e-6);
-  CHECK(read.at("difference").at("high_ns") == 950);
+TEST_CASE("one batch of each side has changes with shares, and no intervals") {
+  auto const why = explain_traces(free_variant(), locked_variant(), {900, 850, 950, "x"});
+  auto const& found = why.changes;
+  CHECK(found.explained_ns == 900);
+  CHECK(found.confidence == 0);
+  REQUIRE(found.changes.size() == 5);
+  CHECK(found.changes[0].what == entry_kind::idle);
+  CHECK(std::isinf(found.changes[0].delta.low));
+  CHECK(found.changes[1].seen_by == perspective::host_waits);
+  CHECK(found.changes[1].share == Approx(2 / 3.0));
+  CHECK(why.untraced.empty());
+  CHECK(why.metrics.at(0).control == 3.1e-6);
+  CHECK(why.time.high_ns == 950);
 }
 
 TEST_CASE("the difference is that of the contrast between just these two, either way round") {

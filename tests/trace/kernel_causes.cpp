@@ -5,7 +5,6 @@
 #include "golden.hpp"
 
 #include <assay/report/explanation.hpp>
-#include <assay/report/explanation_json.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/kernel_causes.hpp>
 
@@ -271,9 +270,8 @@ TEST_CASE("an explanation tells counters below their kernel, and adds them to no
       all, contains("Devices: kernel k: +1.000 us (100 % of the difference).\n"
                     "Of that, by counters: L2 misses 50.0 % -> 70.7 % +500.0 ns (50 %), occupancy "
                     "50.0 % -> 25.0 % +500.0 ns (50 %), left +0 s (0 %).\n"));
-  auto const read = report::document::parse(report::json(why)).at("kernels").at(0);
-  CHECK(read.at("name") == "k");
-  CHECK(read.at("causes").size() == 2);
-  CHECK(read.at("causes")[0].at("ns").get<double>() == Approx(500));
-  CHECK(read.at("needs_most") == "memory");
+  REQUIRE(why.kernels.size() == 1);
+  CHECK(why.kernels[0].causes.size() == 2);
+  CHECK(why.kernels[0].causes[0].ns == Approx(500));
+  CHECK(why.kernels[0].by_memory);
 }

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/report/counters.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/roofline.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -19,6 +19,29 @@
 #include <vector>
 
 namespace assay::report {
+
+namespace detail {
+
+inline std::string quantity_text(trace::quantity of, double value) {
+  return of == trace::quantity::time_per_launch_cost ? fixed(value, 1) : percent(value, 1);
+}
+
+}  // namespace detail
+
+/// Gives the bound, its reason and the deciding numbers in one sentence.
+inline std::string bound_sentence(trace::roofline const& of) {
+  auto const unclear = of.limit == trace::bound::unclear;
+  auto text = unclear ? "no clear bound" : std::string{to_string(of.limit)} + " bound";
+  text += ": " + of.reason;
+  std::string numbers;
+  for (auto const& each : of.because) {
+    numbers += std::string{numbers.empty() ? "" : "; "} + std::string{to_string(each.asked.of)} +
+               " " + detail::quantity_text(each.asked.of, each.value) +
+               (each.asked.at_least ? ", at least " : ", at most ") +
+               detail::quantity_text(each.asked.of, each.asked.threshold);
+  }
+  return numbers.empty() ? text : text + " (" + numbers + ")";
+}
 
 namespace detail {
 
