@@ -79,7 +79,7 @@ inline std::vector<interim_analysis> alpha_schedule(int max_epochs, double alpha
     int const critical = signed_rank_critical_value(when[k], unspent);
     if (critical < 0) { continue; }
     all.push_back({when[k], unspent, critical});
-    auto const law = signed_rank_distribution(when[k]);
+    auto const& law = signed_rank_distribution(when[k]);
     unspent -= 2 * law[static_cast<std::size_t>(critical)];
   }
   if (all.empty()) {

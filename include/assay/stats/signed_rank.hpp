@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::stats {
@@ -19,12 +21,15 @@ namespace assay::stats {
 /// values with random signs.
 ///
 /// Each rank is in the sum or not, so the law is the convolution of n two-point laws. Halving is
-/// exact in binary, so there is no rounding up to n = 53, and negligible rounding above.
-inline std::vector<double> signed_rank_distribution(int n) {
+/// exact in binary, so there is no rounding up to n = 53, and negligible rounding above. A thread
+/// computes the law of each n once and keeps it until the thread ends.
+inline std::vector<double> const& signed_rank_distribution(int n) {
   if (n < 0) {
     throw std::invalid_argument("a signed-rank sample has 0 or more values, not " +
                                 std::to_string(n));
   }
+  thread_local std::map<int, std::vector<double>> laws;
+  if (auto const known = laws.find(n); known != laws.end()) { return known->second; }
   auto const size = static_cast<std::size_t>(n) * (static_cast<std::size_t>(n) + 1) / 2 + 1;
   std::vector<double> law(size, 0.0);
   law[0] = 1;
@@ -36,7 +41,7 @@ inline std::vector<double> signed_rank_distribution(int n) {
     }
   }
   for (std::size_t t = 1; t < size; ++t) { law[t] += law[t - 1]; }
-  return law;
+  return laws.emplace(n, std::move(law)).first->second;
 }
 
 /// The largest c with P(T+ <= c) <= alpha / 2, or -1 where even P(T+ = 0) is above alpha / 2.
@@ -45,7 +50,7 @@ inline int signed_rank_critical_value(int n, double alpha) {
   if (!(alpha > 0 && alpha < 1)) {
     throw std::invalid_argument("a level lies between 0 and 1, not " + number_text(alpha));
   }
-  auto const law = signed_rank_distribution(n);
+  auto const& law = signed_rank_distribution(n);
   auto const above = std::upper_bound(law.begin(), law.end(), alpha / 2);
   return static_cast<int>(above - law.begin()) - 1;
 }

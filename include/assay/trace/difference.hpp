@@ -159,7 +159,7 @@ inline void choose_level(trace_difference& of, double alpha) {
   auto const pairs = static_cast<int>(of.pairs);
   auto const level = alpha / static_cast<double>(parts);
   of.critical_value = std::max(0, stats::signed_rank_critical_value(pairs, level));
-  auto const law = stats::signed_rank_distribution(pairs);
+  auto const& law = stats::signed_rank_distribution(pairs);
   auto const missed = 2 * law[static_cast<std::size_t>(of.critical_value)];
   of.confidence = std::max(0.0, 1 - static_cast<double>(parts) * missed);
 }
