@@ -43,7 +43,7 @@ constexpr std::uint64_t seed = 20261121;
 /// A contender at one size: its graphs, right results, and its times.
 struct entrant {
   std::string name;
-  comm::rank_graphs graphs;
+  examples::rank_graphs graphs;
   std::vector<double> seconds;  ///< per operation, one for each repetition
 };
 
@@ -237,7 +237,7 @@ class bench {
   }
 
   comm::peers peers_;
-  comm::rank_threads team_;
+  examples::rank_threads team_;
   bool quick_;
   std::shared_ptr<examples::rank_arrays<float>> arrays_;
   std::shared_ptr<engine_type> engine_;

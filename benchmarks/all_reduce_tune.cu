@@ -5,11 +5,11 @@
 // GPUs, up to 4; ASSAY_RANKS=N takes the first N.
 
 #include "../examples/all_reduce/rank_arrays.cuh"
+#include "../examples/all_reduce/rank_threads.cuh"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/comm/rank_threads.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 
@@ -83,7 +83,7 @@ class sweep {
 
  private:
   /// Seconds of one operation: the least of a few samples of some milliseconds each.
-  double seconds_of(comm::rank_graphs const& graphs, std::size_t bytes) {
+  double seconds_of(examples::rank_graphs const& graphs, std::size_t bytes) {
     double const guess = 5e-6 + static_cast<double>(bytes) / 250e9;
     int const launches = std::clamp(static_cast<int>(4e-3 / (guess * operations)), 1, 20);
     double best = std::numeric_limits<double>::infinity();
@@ -95,7 +95,7 @@ class sweep {
   }
 
   comm::peers peers_;
-  comm::rank_threads team_;
+  examples::rank_threads team_;
   bool quick_;
   std::size_t largest_;
   examples::rank_arrays<float> arrays_;

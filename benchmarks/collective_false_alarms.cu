@@ -76,7 +76,7 @@ class self_comparison {
       if (engines == lifetime::kept) {
         engine_of_epoch = [one = engine_somewhere()] { return one; };
       }
-      variants.push_back(measure::collective_variant(
+      variants.push_back(examples::collective_variant(
           label, {{"engine", label}},
           [this, count, &arrays, engine_of_epoch](measure::epoch const& now) {
             return examples::work_of(engine_of_epoch(), peers_, what_.operations, count,
@@ -105,7 +105,7 @@ class self_comparison {
   comm::peers const& peers_;
   reduction_case what_;
   comm::all_reduce_options options_;
-  comm::rank_threads team_;
+  examples::rank_threads team_;
   measure::environment_watch watch_;
   std::mt19937_64 random_;
 };

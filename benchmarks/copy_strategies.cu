@@ -11,11 +11,11 @@
 // loads: beside it, under caps, strategies that have as many, and half as many. With as many
 // cp_async<4> sums 1.6 times as fast; rows come fastest by regular<16, 8>, or bulk from 1 KiB on.
 
+#include "../examples/copy_strategies/littles_law.cuh"
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
 #include <assay/machine/device_array.hpp>
-#include <assay/machine/littles_law.cuh>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/concepts.hpp>
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
   return benchmark::run(
       argc, argv, "copy_strategies", [](auto const& chosen, report::document& figures) {
         auto const place = chosen.place;
-        auto const terms = machine::little_terms_of(place);
+        auto const terms = examples::little_terms_of(place);
         figures["latency_seconds"] = terms.latency_seconds;
         figures["random_latency_seconds"] = terms.random_latency_seconds;
         figures["read_bytes_per_second"] = terms.read_bytes_per_second;

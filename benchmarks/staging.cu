@@ -6,12 +6,12 @@
 // bypass the caches pay where buffers do not fit; plain stores pay where the device reads from the
 // cache.
 
+#include "../examples/overlap/link_ceilings.hpp"
+#include "../examples/overlap/transfer_trial.hpp"
 #include "support/result.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/host/parallel_for.hpp>
-#include <assay/machine/link_ceilings.hpp>
-#include <assay/machine/transfer_trial.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/transfer/pageable.hpp>
@@ -27,7 +27,7 @@ namespace {
 
 using namespace assay;
 using namespace assay::literals;
-using machine::probe_memory;
+using examples::probe_memory;
 
 /// Nothing to compute: the job is its copies.
 struct nothing {
@@ -39,7 +39,7 @@ struct bench {
   std::size_t bytes;
   probe_memory pageable{probe_memory::kind::pageable, bytes};
   probe_memory locked{probe_memory::kind::page_locked, bytes};
-  machine::transfer_trial trial{place, bytes + 1_MiB};
+  examples::transfer_trial trial{place, bytes + 1_MiB};
   mr::pool_resource memory = mr::pool{bytes + 64_MiB}.open(place);
 
   transfer::job<nothing> job(probe_memory const& of, bool to_device) const {
@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
         auto const* const from = to_device ? with.pageable.get() : with.locked.get();
         std::vector<double> copies;
         for (int i = 0; i < repetitions; ++i) {
-          copies.push_back(machine::host_seconds(
-              [&] { machine::parallel_copy(threads, to, from, with.bytes); }));
+          copies.push_back(examples::host_seconds(
+              [&] { examples::parallel_copy(threads, to, from, with.bytes); }));
         }
         auto const host = static_cast<double>(with.bytes) / stats::summarise(copies).median;
         for (std::size_t const buffer : {256_KiB, 1_MiB, 4_MiB}) {

@@ -3,8 +3,9 @@
 /// The rate at which ranks push to each other and do nothing else: the limit of an all-reduce.
 #pragma once
 
+#include "../../examples/all_reduce/rank_threads.cuh"
+
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/rank_threads.cuh>
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/system_access.cuh>
 #include <assay/core/device.hpp>
@@ -98,7 +99,7 @@ enum class push_pattern { to_all, to_next };
 /// Pushes of all ranks at once, which overwrite `room[rank]` of each.
 class link_pushes {
  public:
-  link_pushes(comm::rank_threads& team, std::array<void*, comm::max_ranks> room)
+  link_pushes(examples::rank_threads& team, std::array<void*, comm::max_ranks> room)
       : team_(team), room_(room) {}
 
   /// The ways that the devices support; the fastest way at a size shows the link's limit.
@@ -109,8 +110,8 @@ class link_pushes {
   }
 
   /// Graphs of so many pushes of an all-reduce of `bytes`; what one replay leaves is checked.
-  comm::rank_graphs record(push_way const& how, push_pattern pattern, std::size_t bytes,
-                           int operations) {
+  examples::rank_graphs record(push_way const& how, push_pattern pattern, std::size_t bytes,
+                               int operations) {
     auto const n = team_.ranks();
     auto const slice_vecs = bytes / static_cast<unsigned>(n) / sizeof(uint4);
     auto const word = ++recorded_ * 16;
@@ -159,7 +160,7 @@ class link_pushes {
                              std::to_string(rank) + " did not arrive as it was sent");
   }
 
-  comm::rank_threads& team_;
+  examples::rank_threads& team_;
   std::array<void*, comm::max_ranks> room_;
   unsigned recorded_ = 0;
 };

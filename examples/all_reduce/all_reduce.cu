@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "all_reduce.hpp"
+#include "collective_subject.cuh"
 #include "strategy_variants.cuh"
 
 #include <nccl_contender.cuh>
 
-#include <assay/measure/collective_subject.cuh>
 #include <assay/measure/procedure.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
@@ -31,7 +31,7 @@ comm::reduction reduction_of(std::string const& name) {
 template <class T>
 class table_bench {
  public:
-  table_bench(all_reduce_parameters const& given, comm::rank_threads& team)
+  table_bench(all_reduce_parameters const& given, examples::rank_threads& team)
       : given_(given),
         team_(team),
         what_(reduction_of(given.operation)),
@@ -97,7 +97,7 @@ class table_bench {
   }
 
   all_reduce_parameters const& given_;
-  comm::rank_threads& team_;
+  examples::rank_threads& team_;
   comm::reduction what_;
   std::vector<submit::host_clock::time_point> ended_;
 };
@@ -105,7 +105,7 @@ class table_bench {
 /// Ours, and NCCL's modes where there is NCCL, each with buffers for the largest size.
 template <class T>
 std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::peers const& peers,
-                                     comm::rank_threads& team, std::uint64_t seed) {
+                                     examples::rank_threads& team, std::uint64_t seed) {
   auto const most_bytes = given.sizes.back();
   auto const count = std::max<std::size_t>(1, most_bytes / sizeof(T));
   comm::all_reduce_options options;
@@ -133,7 +133,7 @@ std::vector<contender<T>> contenders(all_reduce_parameters const& given, comm::p
 template <class T>
 std::vector<all_reduce_table> tables_of(all_reduce_parameters const& given,
                                         comm::peers const& peers, cli::options const& chosen) {
-  comm::rank_threads team{peers.devices()};
+  examples::rank_threads team{peers.devices()};
   auto all = contenders<T>(given, peers, team, chosen.seed);
   table_bench<T> bench{given, team};
   std::vector<all_reduce_table> tables;
@@ -152,7 +152,7 @@ std::vector<all_reduce_table> tables_of(all_reduce_parameters const& given,
 int operations_at(std::size_t bytes) { return bytes >= std::size_t{8} << 20U ? 5 : 20; }
 
 measure::comparison compare_at(std::size_t bytes, std::vector<staged_strategy> const& strategies,
-                               comm::peers const& peers, comm::rank_threads& team,
+                               comm::peers const& peers, examples::rank_threads& team,
                                measure::options const& measuring) {
   auto const count = bytes / sizeof(float);
   epoch_arrays arrays{team, count};
@@ -161,7 +161,7 @@ measure::comparison compare_at(std::size_t bytes, std::vector<staged_strategy> c
   for (std::size_t i = 0; i < strategies.size(); ++i) {
     auto const& each = strategies[i];
     auto const stages = each.stages + (each.stages == "1" ? " stage, " : " stages, ");
-    variants.push_back(measure::collective_variant(
+    variants.push_back(examples::collective_variant(
         stages + each.strategy, {{"stages", each.stages}, {"strategy", each.strategy}},
         [&, bytes, count](measure::epoch const& now) {
           return work_of(each.make_engine(0), peers, operations_at(bytes), count, arrays.of(now));
@@ -183,7 +183,7 @@ measure::comparison compare_at(std::size_t bytes, std::vector<staged_strategy> c
   return found;
 }
 
-auto arrays_of(comm::rank_threads& team, std::size_t bytes, std::uint64_t seed) {
+auto arrays_of(examples::rank_threads& team, std::size_t bytes, std::uint64_t seed) {
   return std::make_shared<rank_arrays<float>>(team, bytes / sizeof(float), seed);
 }
 
@@ -194,8 +194,8 @@ auto one_of(contender<float> const& of, std::size_t bytes) {
   };
 }
 
-block_row block_row_of(staged_strategy const& of, contender<float>& run, comm::rank_threads& team,
-                       std::size_t bytes, bool quick) {
+block_row block_row_of(staged_strategy const& of, contender<float>& run,
+                       examples::rank_threads& team, std::size_t bytes, bool quick) {
   if (auto const wrong = run.check(team, bytes / sizeof(float), comm::reduction::sum, false)) {
     throw std::runtime_error(of.strategy + ": " + std::to_string(wrong) + " elements are wrong");
   }
@@ -238,7 +238,7 @@ std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters cons
                                                       comm::peers const& peers,
                                                       cli::options const& chosen,
                                                       measure::clock clock) {
-  comm::rank_threads team{peers.devices()};
+  examples::rank_threads team{peers.devices()};
   auto const strategies = staged_strategies(peers);
   auto measuring = chosen.measuring();
   measuring.clock = clock;
@@ -253,7 +253,7 @@ std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters cons
 
 std::vector<block_row> sweep_blocks(all_reduce_parameters const& given, comm::peers const& peers,
                                     cli::options const& chosen) {
-  comm::rank_threads team{peers.devices()};
+  examples::rank_threads team{peers.devices()};
   auto const arrays = arrays_of(team, given.sweep, chosen.seed);
   // Each block has an SM of its own, also where ranks share a device.
   auto const most =
@@ -280,7 +280,7 @@ std::vector<block_row> sweep_blocks(all_reduce_parameters const& given, comm::pe
 std::vector<named_trace> trace_strategies(all_reduce_parameters const& given,
                                           comm::peers const& peers, cli::options const& chosen,
                                           cli::tracing const& by) {
-  comm::rank_threads team{peers.devices()};
+  examples::rank_threads team{peers.devices()};
   auto const bytes = given.compared.front();
   auto const arrays = arrays_of(team, bytes, chosen.seed);
   std::vector<contender<float>> all;

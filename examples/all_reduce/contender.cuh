@@ -4,9 +4,9 @@
 #pragma once
 
 #include "rank_arrays.cuh"
+#include "rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/rank_threads.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct contender {
   };
 
   /// Runs one operation over poisoned outputs, and says how many elements came out wrong.
-  std::uint64_t check(comm::rank_threads& team, std::size_t count, comm::reduction what,
+  std::uint64_t check(examples::rank_threads& team, std::size_t count, comm::reduction what,
                       bool in_place) {
     if (in_place) { arrays->fill_outputs(); }
     if (!in_place) { arrays->poison(); }

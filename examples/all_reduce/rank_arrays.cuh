@@ -4,9 +4,9 @@
 #pragma once
 
 #include "exact_inputs.cuh"
+#include "rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
-#include <assay/comm/rank_threads.cuh>
 #include <assay/core/device.hpp>
 #include <assay/core/nvtx_range.hpp>
 
@@ -53,15 +53,15 @@ template <comm::element T>
 class rank_arrays {
  public:
   /// `count` elements each way in memory of `cudaMalloc`.
-  rank_arrays(comm::rank_threads& team, std::size_t count, std::uint64_t seed)
+  rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed)
       : rank_arrays(team, count, seed, team.ranks(), 0,
                     std::make_shared<rank_memory>(team.places(), 2 * stride(count))) {}
 
   /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes for each rank from `first` on.
   /// This process has `team.ranks()` of all `ranks`.
   template <class Memory>
-  rank_arrays(comm::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks, int first,
-              std::shared_ptr<Memory> memory)
+  rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
+              int first, std::shared_ptr<Memory> memory)
       : team_(&team),
         count_(count),
         inputs_(make_exact_inputs<T>(seed, ranks)),
@@ -143,7 +143,7 @@ class rank_arrays {
     team_->synchronize();
   }
 
-  comm::rank_threads* team_;
+  examples::rank_threads* team_;
   std::size_t count_;
   exact_inputs inputs_;
   int first_;

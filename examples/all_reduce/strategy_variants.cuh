@@ -4,10 +4,10 @@
 #pragma once
 
 #include "../compared_strategies.cuh"
+#include "collective_subject.cuh"
 #include "contender.cuh"
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/measure/collective_subject.cuh>
 #include <assay/measure/environment_watch.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
@@ -81,7 +81,7 @@ class epoch_arrays {
   using arrays = rank_arrays<float>;
 
   /// `count` elements each way for each rank of `team`, which must live longer.
-  epoch_arrays(comm::rank_threads& team, std::size_t count) : team_(team), count_(count) {}
+  epoch_arrays(examples::rank_threads& team, std::size_t count) : team_(team), count_(count) {}
 
   std::shared_ptr<buffer_sets<arrays>> of(measure::epoch const& now) {
     return cache_.get(now, [&] {
@@ -106,19 +106,19 @@ class epoch_arrays {
     return {team_, count_, seed, team_.ranks(), 0, std::move(memory)};
   }
 
-  comm::rank_threads& team_;
+  examples::rank_threads& team_;
   std::size_t count_;
   measure::buffer_set_cache<arrays> cache_;
 };
 
 /// Sums of `count` elements over the arrays of an epoch.
-inline measure::collective_work work_of(
+inline examples::collective_work work_of(
     enqueue_function<float> engine, comm::peers const& peers, int operations, std::size_t count,
     std::shared_ptr<buffer_sets<epoch_arrays::arrays>> const& in) {
   auto const at = [in](int buffer_set) -> epoch_arrays::arrays& {
     return (*in)[static_cast<std::size_t>(buffer_set)];
   };
-  measure::collective_work work;
+  examples::collective_work work;
   work.places = peers.devices();
   work.operations = operations;
   work.enqueue = [engine = std::move(engine), at, count](int rank, ::cuda::stream_ref on,

@@ -2,12 +2,12 @@
 #include "../compared_strategies.cuh"
 #include "block_use.cuh"
 #include "copy_strategies.hpp"
+#include "littles_law.cuh"
 #include "report.hpp"
 
 #include <assay/core/device.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/machine/device_ceilings.hpp>
-#include <assay/machine/littles_law.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/memory/async.hpp>
@@ -47,7 +47,7 @@ class bench {
         chosen_(chosen),
         copy_limit_(machine::device_copy_ceiling(place).per_second) {
     found_.device_sms = attribute(place, cudaDevAttrMultiProcessorCount);
-    found_.terms = machine::little_terms_of(place);
+    found_.terms = examples::little_terms_of(place);
   }
 
   copy_results take() { return std::move(found_); }
@@ -107,7 +107,7 @@ class bench {
     row.capped = what.work.max_sms != 0;
     row.sms = row.capped ? what.work.max_sms : found_.device_sms;
     auto const use = use_of<Strategy>(what.work);
-    row.in_flight = machine::bytes_in_flight(
+    row.in_flight = examples::bytes_in_flight(
         row.sms, row.capped ? 1 : resident_blocks(use, what.work.threads), 1, use.in_flight);
     auto const mix = traffic.bytes() / traffic.bytes_read;  // the traffic has writes too
     row.limit = mix < 1.001 ? found_.terms.read_bytes_per_second : copy_limit_;

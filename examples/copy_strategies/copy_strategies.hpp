@@ -3,9 +3,10 @@
 /// The parameters and results of the copy-strategy experiment, and its half on a GPU.
 #pragma once
 
+#include "littles_law.hpp"
+
 #include <assay/cli/options.hpp>
 #include <assay/cli/variants.hpp>
-#include <assay/machine/littles_law.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,18 +31,18 @@ struct copy_row {
   bool capped = true;    ///< one block on each SM; false: as many as are resident
   double in_flight = 0;  ///< bytes on the whole device, at most
   double predicted = 0;  ///< bytes per second, read and written, at most
-  machine::little_bound bound = machine::little_bound::latency;  ///< of `predicted`
+  examples::little_bound bound = examples::little_bound::latency;  ///< of `predicted`
   double measured = 0;
   double limit = 0;  ///< the memory's rate for this mix of reads and writes
 };
 
 /// Predicts the rate of a row from its bytes in flight and its limit. For each byte read, `mix`
 /// bytes are moved, since writes come beside. `random`: the row reads at random addresses.
-inline void predict(copy_row& row, machine::little_terms const& terms, double mix, bool random) {
+inline void predict(copy_row& row, examples::little_terms const& terms, double mix, bool random) {
   auto const read = random ? terms.predicted_random(row.in_flight, row.sms)
                            : terms.predicted(row.in_flight, row.sms);
   row.predicted = std::min(row.limit, read.bytes_per_second * mix);
-  row.bound = row.predicted < row.limit ? read.by : machine::little_bound::memory;
+  row.bound = row.predicted < row.limit ? read.by : examples::little_bound::memory;
 }
 
 /// One workload on some SMs, with the strategies that are compared.
@@ -53,7 +54,7 @@ struct copy_cell {
 /// The results of the half on a GPU.
 struct copy_results {
   int device_sms = 0;
-  machine::little_terms terms;
+  examples::little_terms terms;
   std::vector<copy_row> rows;
   std::vector<copy_cell> cells;
   std::vector<std::string> left_out;  ///< strategies that could not run, with the reason

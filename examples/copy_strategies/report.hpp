@@ -59,7 +59,7 @@ inline std::vector<std::string> summary_lines(std::vector<cli::named_comparison>
 }
 
 /// The demands of the machine's memory, in words.
-inline std::vector<std::string> little_lines(machine::little_terms const& terms, int sms) {
+inline std::vector<std::string> little_lines(examples::little_terms const& terms, int sms) {
   auto const rate = report::rate(terms.read_bytes_per_second, "B");
   auto const sm_rate = report::rate(terms.sm_bytes_per_second, "B");
   return {"A load from DRAM takes " + report::duration(terms.latency_seconds) +

@@ -11,13 +11,13 @@
 // --epochs 8
 
 #include "../tracing/tracing.hpp"
+#include "link_ceilings.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
 #include <assay/cli/run.hpp>
-#include <assay/machine/link_ceilings.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -32,15 +32,15 @@ using namespace assay;
 
 namespace {
 
-machine::link_ceilings ceilings_of(on::device place, examples::overlap_parameters const& given,
-                                   cli::options const& chosen) {
-  machine::link_options link;
+examples::link_ceilings ceilings_of(on::device place, examples::overlap_parameters const& given,
+                                    cli::options const& chosen) {
+  examples::link_options link;
   link.bytes = std::min(link.bytes, given.max_bytes);
   link.repetitions = given.repetitions;
   link.progress = [&](std::string_view what) {
     chosen.say(0, 1, "ceilings: " + std::string{what});
   };
-  return machine::link_ceilings_of(place, link);
+  return examples::link_ceilings_of(place, link);
 }
 
 /// Each variant against the one before.

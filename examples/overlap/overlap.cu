@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "overlap.hpp"
 #include "report.hpp"
+#include "transfer_trial.hpp"
 
 #include <assay/core/device.hpp>
-#include <assay/machine/transfer_trial.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/pool/pool.hpp>
 #include <assay/report/format.hpp>
@@ -42,12 +42,12 @@ class bench {
   std::vector<overlap_row> rows(std::size_t bytes) {
     std::vector<contender> all;
     each_transfer([&](auto const& how) { all.push_back(make(how, bytes)); });
-    std::vector<machine::transfer_bound> bounds;
+    std::vector<examples::transfer_bound> bounds;
     for (int i = 0; i < given_.repetitions; ++i) {
       for (auto& each : all) { each.seconds.push_back(each.run()); }
       bounds.push_back(trial_.bound(job(bytes, transfer::host_memory::page_locked)));
     }
-    auto const bound = machine::median_of(bounds);
+    auto const bound = examples::median_of(bounds);
     std::vector<overlap_row> rows;
     for (auto& each : all) {
       auto row = each.row();
@@ -130,7 +130,7 @@ class bench {
   on::device place_;
   cli::tracing by_;
   host_arrays locked_, pageable_;
-  machine::transfer_trial trial_;
+  examples::transfer_trial trial_;
   mr::pool_resource memory_;
   double chunk_seconds_;
 };

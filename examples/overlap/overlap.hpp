@@ -3,10 +3,11 @@
 /// The parameters and results of the overlap experiment, and its half on a GPU.
 #pragma once
 
+#include "link_ceilings.hpp"
+
 #include <assay/cli/options.hpp>
 #include <assay/cli/tracing.hpp>
 #include <assay/cli/variants.hpp>
-#include <assay/machine/link_ceilings.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>

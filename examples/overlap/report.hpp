@@ -3,9 +3,9 @@
 /// The findings of the overlap experiment: overlap, limits, break-even sizes, and tables.
 #pragma once
 
+#include "link_ceilings.hpp"
 #include "overlap.hpp"
 
-#include <assay/machine/link_ceilings.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
@@ -119,7 +119,7 @@ inline double uses_to_pay(overlap_row const& row, overlap_row const& fast,
 
 /// Sentences on the sizes from which each way of using pageable memory pays.
 inline std::vector<std::string> break_even_lines(std::vector<overlap_row> const& rows,
-                                                 machine::link_ceilings const& ceilings) {
+                                                 examples::link_ceilings const& ceilings) {
   std::vector<std::string> lines;
   auto const from = [&](std::string_view a, std::string_view b) {
     auto const size = break_even(rows, a, b);
@@ -158,7 +158,7 @@ inline std::vector<std::string> break_even_lines(std::vector<overlap_row> const&
 
 /// The findings in the rows, as answers of the report.
 inline std::vector<measure::answer> overlap_answers(std::vector<overlap_row> const& rows,
-                                                    machine::link_ceilings const& ceilings) {
+                                                    examples::link_ceilings const& ceilings) {
   measure::answer shares{"How near does transfer::overlapped come to the bound?", {}};
   measure::answer picks{"How many chunks and streams were picked, and why?", {}};
   for (auto const& row : rows) {
@@ -189,7 +189,7 @@ inline void print_rows(std::ostream& out, std::vector<overlap_row> const& rows) 
   table.print(out, 140);
 }
 
-inline void print_ceilings(std::ostream& out, machine::link_ceilings const& of) {
+inline void print_ceilings(std::ostream& out, examples::link_ceilings const& of) {
   auto const rate = [](double value) { return report::rate(value, "B"); };
   report::table table{{"Ceilings of this machine", "to device", "to host", "both"}};
   table.add({"pinned, one way", rate(of.to_device), rate(of.to_host), ""});

@@ -15,7 +15,6 @@
 #include <assay/comm/fifo_sender.cuh>
 #include <assay/comm/flow_control.cuh>
 #include <assay/comm/peer_probe.cuh>
-#include <assay/comm/rank_threads.cuh>
 #include <assay/comm/system_access.cuh>
 #include <assay/comm/vec16.cuh>
 #include <assay/compare.cuh>
@@ -41,8 +40,6 @@
 #include <assay/kernel/warp_products.cuh>
 #include <assay/kernel/warp_tile.cuh>
 #include <assay/kernel/wgmma.cuh>
-#include <assay/machine/littles_law.cuh>
-#include <assay/measure/collective_subject.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/launch_subject.cuh>

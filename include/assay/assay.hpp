@@ -24,10 +24,7 @@
 #include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
-#include <assay/machine/link_ceilings.hpp>
-#include <assay/machine/link_probe.hpp>
 #include <assay/machine/memory_scrub.hpp>
-#include <assay/machine/transfer_trial.hpp>
 #include <assay/measure/device_watch.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/cccl_3_0.hpp>

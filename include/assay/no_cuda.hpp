@@ -61,7 +61,6 @@
 #include <assay/machine/environment.hpp>
 #include <assay/machine/host_ceilings.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/machine/littles_law.hpp>
 #include <assay/machine/nvml_watch.hpp>
 #include <assay/measure/axes.hpp>
 #include <assay/measure/calibrate.hpp>

@@ -7,9 +7,8 @@
 /// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
 #include "all_reduce/exact_inputs.cuh"
+#include "all_reduce/rank_threads.cuh"
 #include "comm/numbers.cuh"
-
-#include <assay/comm/rank_threads.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -234,7 +233,7 @@ class stress {
                                 other_bytes / 4, examples::exact_inputs{.seed = 1}, rank);
   }
 
-  comm::rank_threads team_;
+  examples::rank_threads team_;
   test::rank_blocks in_, out_, other_, wrong_;
   std::vector<stream> beside_;
   std::deque<comm::all_reduce> engines_;

@@ -57,7 +57,7 @@ TEST_CASE("what wins, loses, and does not differ is said with its size", "[examp
 }
 
 TEST_CASE("rows are printed with their prediction", "[examples]") {
-  using machine::little_bound;
+  using examples::little_bound;
   std::vector<copy_row> const rows{
       {"sum", "copy::bulk<4>", 8, true, 8 * 65'536.0, 1.0e12, little_bound::sm, 0.9e12, 4.5e12},
       {"sum", "copy::bulk<4>", 132, false, 132 * 196'608.0, 4.5e12, little_bound::memory, 4.4e12,
@@ -70,7 +70,7 @@ TEST_CASE("rows are printed with their prediction", "[examples]") {
   CHECK_THAT(out.str(), contains("all SMs full"));
   CHECK_THAT(out.str(), contains("<= 192 KiB"));
   CHECK_THAT(out.str(), contains("20.0 %"));
-  machine::little_terms const terms{500e-9, 1e-6, 4.5e12, 1e11};
+  examples::little_terms const terms{500e-9, 1e-6, 4.5e12, 1e11};
   auto const lines = joined(little_lines(terms, 132));
   CHECK_THAT(lines, contains("reaches 4.50 TB/s, one of a few SMs 100 GB/s"));
   CHECK_THAT(lines, contains("at least 2.15 MiB must be in flight, 16.6 KiB on each of 132 SMs"));
@@ -78,7 +78,7 @@ TEST_CASE("rows are printed with their prediction", "[examples]") {
 }
 
 TEST_CASE("a row is predicted by the least of latency, SMs and memory", "[examples]") {
-  machine::little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
+  examples::little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
   auto const predicted = [&](int sms, double in_flight, double limit, double mix, bool random) {
     copy_row row;
     row.sms = sms;

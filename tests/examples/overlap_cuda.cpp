@@ -95,7 +95,7 @@ TEST_CASE("page-locking once pays after as many uses as its cost takes to come b
   CHECK(uses_to_pay(fast, slow, 0.4) == 0);
   std::vector<overlap_row> const rows{row("transfer::overlapped", mib, 0.05),
                                       row("transfer::pageable", mib, 0.0507)};
-  machine::link_ceilings ceilings;
+  examples::link_ceilings ceilings;
   ceilings.register_seconds_per_gib = 0.05;
   ceilings.unregister_seconds_per_gib = 0.01;
   ceilings.allocate_seconds_per_gib = 0.3;

@@ -22,7 +22,7 @@ enum class nccl_buffers { plain, windows };
 
 /// NCCL over the devices of a team, with buffers of its own.
 template <class T>
-std::optional<contender<T>> nccl_contender(comm::rank_threads& team, std::size_t count,
+std::optional<contender<T>> nccl_contender(examples::rank_threads& team, std::size_t count,
                                            std::uint64_t seed, nccl_buffers how) {
   bool const windows = how == nccl_buffers::windows;
   auto const engine = std::make_shared<nccl_ranks>(team.places());

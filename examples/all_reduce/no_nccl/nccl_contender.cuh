@@ -16,7 +16,7 @@ inline constexpr bool has_nccl = false;
 enum class nccl_buffers { plain, windows };
 
 template <class T>
-std::optional<contender<T>> nccl_contender(comm::rank_threads&, std::size_t, std::uint64_t,
+std::optional<contender<T>> nccl_contender(examples::rank_threads&, std::size_t, std::uint64_t,
                                            nccl_buffers) {
   return std::nullopt;
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-
-#include <assay/machine/link_ceilings.hpp>
+#include "overlap/link_ceilings.hpp"
 
 using namespace assay;
 
 TEST_CASE("a link's ceilings are plausible and in the expected order", "[machine]") {
-  machine::link_options chosen;
+  examples::link_options chosen;
   chosen.bytes = std::size_t{32} << 20U;
   chosen.repetitions = 3;
   chosen.max_threads = 4;
   std::vector<std::string> steps;
   chosen.progress = [&](std::string_view what) { steps.emplace_back(what); };
-  auto const found = machine::link_ceilings_of(on::device{0}, chosen);
+  auto const found = examples::link_ceilings_of(on::device{0}, chosen);
   CHECK(steps.size() == 5);
   for (double const rate : {found.to_device, found.to_host, found.to_device_duplex,
                             found.to_host_duplex, found.pageable_to_device, found.pageable_to_host,
@@ -48,13 +47,13 @@ TEST_CASE("a link's ceilings are plausible and in the expected order", "[machine
 
 TEST_CASE("a link probe times copies one way and both ways", "[machine]") {
   constexpr std::size_t large = std::size_t{64} << 20U;
-  using machine::probe_memory;
+  using examples::probe_memory;
   probe_memory const device{probe_memory::kind::device, 2 * large};
   probe_memory const host{probe_memory::kind::page_locked, 2 * large};
-  machine::link_probe probe{on::device{0}};
-  machine::link_probe::copy const in{device.get(), host.get(), large};
-  machine::link_probe::copy const out{host.get() + large, device.get() + large, large};
-  machine::link_probe::copy const small_out{host.get() + large, device.get() + large, large / 16};
+  examples::link_probe probe{on::device{0}};
+  examples::link_probe::copy const in{device.get(), host.get(), large};
+  examples::link_probe::copy const out{host.get() + large, device.get() + large, large};
+  examples::link_probe::copy const small_out{host.get() + large, device.get() + large, large / 16};
   (void)probe.one_way(in);
   auto const one = probe.one_way(in);
   auto const part = probe.one_way({device.get(), host.get(), large / 8});

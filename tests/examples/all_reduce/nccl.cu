@@ -3,9 +3,8 @@
 // On one GPU a communicator of one rank, else one of up to four.
 #include "all_reduce/nccl/nccl_ranks.hpp"
 #include "all_reduce/rank_arrays.cuh"
+#include "all_reduce/rank_threads.cuh"
 #include "catch.hpp"
-
-#include <assay/comm/rank_threads.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -31,7 +30,7 @@ std::vector<on::device> all_places() {
 
 /// Reduces once eagerly and, of the same operation, by a graph; how many elements came out wrong.
 template <class T>
-std::uint64_t reduce(examples::nccl_ranks& engine, comm::rank_threads& team,
+std::uint64_t reduce(examples::nccl_ranks& engine, examples::rank_threads& team,
                      examples::rank_arrays<T>& arrays, std::size_t count, comm::reduction what,
                      bool in_place) {
   auto const buffers = in_place ? arrays.in_place() : arrays.out_of_place();
@@ -51,7 +50,7 @@ std::uint64_t reduce(examples::nccl_ranks& engine, comm::rank_threads& team,
 }
 
 template <class T>
-void check_all(examples::nccl_ranks& engine, comm::rank_threads& team, std::uint64_t seed) {
+void check_all(examples::nccl_ranks& engine, examples::rank_threads& team, std::uint64_t seed) {
   std::size_t const most = test::small() ? 4099 : 1'000'003;
   examples::rank_arrays<T> arrays{team, most, seed};
   for (auto const what : {comm::reduction::sum, comm::reduction::max, comm::reduction::average}) {
@@ -70,7 +69,7 @@ void check_all(examples::nccl_ranks& engine, comm::rank_threads& team, std::uint
 TEST_CASE("NCCL reduces every type, operation, count and placement", "[comm]") {
   auto const seed = test::fresh_seed();
   examples::nccl_ranks engine{all_places()};
-  comm::rank_threads team{all_places()};
+  examples::rank_threads team{all_places()};
   CHECK(engine.ranks() == team.ranks());
   CHECK(engine.device(engine.ranks() - 1) == all_places().back());
   check_all<float>(engine, team, seed);
@@ -81,7 +80,7 @@ TEST_CASE("NCCL reduces every type, operation, count and placement", "[comm]") {
 TEST_CASE("NCCL reduces in symmetric windows", "[comm]") {
   auto const seed = test::fresh_seed();
   auto const engine = std::make_shared<examples::nccl_ranks>(all_places());
-  comm::rank_threads team{all_places()};
+  examples::rank_threads team{all_places()};
   constexpr std::size_t count = 100'003;
   for (int round = 0; round < 2; ++round) {  // windows come and go with the memory
     auto memory = std::make_shared<examples::nccl_windows>(

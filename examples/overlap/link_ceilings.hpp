@@ -3,11 +3,12 @@
 /// The rates of the link between host and device, and the costs of pinning and staging on the host.
 #pragma once
 
+#include "link_probe.hpp"
+
 #include <assay/core/nvml.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/device_environment.hpp>
-#include <assay/machine/link_probe.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay::machine {
+namespace assay::examples {
 
 /// The measured rates of a link, in bytes per second where no other unit is given. Each is the
 /// median of the repetitions.
@@ -158,4 +159,4 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   return found;
 }
 
-}  // namespace assay::machine
+}  // namespace assay::examples

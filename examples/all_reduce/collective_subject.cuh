@@ -3,7 +3,8 @@
 /// Collective work of several ranks as a subject of measurements.
 #pragma once
 
-#include <assay/comm/rank_threads.cuh>
+#include "rank_threads.cuh"
+
 #include <assay/core/nvtx_range.hpp>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/measure/subject.hpp>
@@ -16,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::measure {
+namespace assay::examples {
 
 /// Work of several ranks.
 ///
@@ -40,10 +41,7 @@ struct collective_work {
 /// `rank_threads::time`), after the wash-out of `warm`, which blocks. Each clock is the slowest
 /// rank's: `gpu` between its events, `wall` from the opening of the gate until all streams have
 /// drained, `submit` of its thread. The SM clock is that of rank 0.
-template <class Team = comm::rank_threads>
-class collective_subject final : public subject {
-  using graphs = typename Team::graphs;
-
+class collective_subject final : public measure::subject {
  public:
   explicit collective_subject(collective_work work)
       : work_(checked(std::move(work))), team_(work_.places), clock_(work_.places.front()) {
@@ -65,7 +63,7 @@ class collective_subject final : public subject {
     team_.synchronize();
   }
 
-  cell time(int buffer_set, int launches) override {
+  measure::cell time(int buffer_set, int launches) override {
     if (launches < 1) {
       throw std::invalid_argument("a cell of " + std::to_string(launches) +
                                   " launches, but it must have at least 1");
@@ -74,10 +72,10 @@ class collective_subject final : public subject {
     clock_.begin(team_.on(0));
     auto const sum = team_.time(of(buffer_set), launches, work_.operations);
     clock_.end(team_.on(0));
-    cell mean;
-    mean[clock::gpu] = sum.gpu / launches;
-    mean[clock::wall] = sum.wall / launches;
-    mean[clock::submit] = sum.submit / launches;
+    measure::cell mean;
+    mean[measure::clock::gpu] = sum.gpu / launches;
+    mean[measure::clock::wall] = sum.wall / launches;
+    mean[measure::clock::submit] = sum.submit / launches;
     mean.sm_hertz = clock_.hertz();
     return mean;
   }
@@ -114,27 +112,30 @@ class collective_subject final : public subject {
     team_.synchronize();
   }
 
-  graphs const& of(int buffer_set) const { return graphs_[static_cast<std::size_t>(buffer_set)]; }
+  rank_graphs const& of(int buffer_set) const {
+    return graphs_[static_cast<std::size_t>(buffer_set)];
+  }
 
   collective_work work_;
-  Team team_;
+  rank_threads team_;
   kernel::sm_clock_probe clock_;
-  std::vector<graphs> graphs_;
+  std::vector<rank_graphs> graphs_;
 };
 
 /// A variant that measures what `make` returns for each epoch: with an engine of its own, where
 /// labels have such. Two engines of the same code in different memory differed by 1 to 2 % on an
 /// H200; kept through all epochs that is a difference between labels.
-template <class Team = comm::rank_threads>
-variant collective_variant(std::string label, std::vector<std::pair<std::string, std::string>> axes,
-                           std::function<collective_work(epoch const&)> make) {
-  variant made;
+inline measure::variant collective_variant(
+    std::string label, std::vector<std::pair<std::string, std::string>> axes,
+    std::function<collective_work(measure::epoch const&)> make) {
+  measure::variant made;
   made.label = std::move(label);
   made.axes = std::move(axes);
-  made.build = [make = std::move(make)](epoch const& now) -> std::unique_ptr<subject> {
-    return std::make_unique<collective_subject<Team>>(make(now));
+  made.build =
+      [make = std::move(make)](measure::epoch const& now) -> std::unique_ptr<measure::subject> {
+    return std::make_unique<collective_subject>(make(now));
   };
   return made;
 }
 
-}  // namespace assay::measure
+}  // namespace assay::examples

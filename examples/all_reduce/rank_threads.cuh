@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::comm {
+namespace assay::examples {
 
 /// The times of the slowest rank in seconds.
 struct rank_times {
@@ -25,16 +25,15 @@ struct rank_times {
 };
 
 /// Graphs of the same operations, one for each rank.
-template <class Executable = cudaGraphExec_t>
-class basic_rank_graphs {
+class rank_graphs {
  public:
-  explicit basic_rank_graphs(int ranks) : runs_(static_cast<std::size_t>(ranks)) {}
-  basic_rank_graphs(basic_rank_graphs&& other) noexcept : runs_(std::exchange(other.runs_, {})) {}
-  basic_rank_graphs& operator=(basic_rank_graphs&& other) noexcept {
+  explicit rank_graphs(int ranks) : runs_(static_cast<std::size_t>(ranks)) {}
+  rank_graphs(rank_graphs&& other) noexcept : runs_(std::exchange(other.runs_, {})) {}
+  rank_graphs& operator=(rank_graphs&& other) noexcept {
     std::swap(runs_, other.runs_);
     return *this;
   }
-  ~basic_rank_graphs() {
+  ~rank_graphs() {
     for (auto const run : runs_) {
       if (run != nullptr) { check_noexcept(cudaGraphExecDestroy(run)); }
     }
@@ -53,11 +52,8 @@ class basic_rank_graphs {
   }
 
  private:
-  std::vector<Executable> runs_;
+  std::vector<cudaGraphExec_t> runs_;
 };
-
-/// The graphs that a `rank_threads` records.
-using rank_graphs = basic_rank_graphs<>;
 
 /// One host thread and one stream for each rank, on the rank's device; ranks may share a device.
 ///
@@ -65,14 +61,9 @@ using rank_graphs = basic_rank_graphs<>;
 /// rank, and a graph of its own: the launch of a graph of several devices may block on kernels that
 /// wait for kernels of the same launch. An exception of a rank ends the call when all ranks have
 /// returned.
-///
-/// `Crew` are threads that a call sets off together and waits for, as `submit::thread_team`.
-template <class Crew = submit::thread_team>
-class basic_rank_threads {
+class rank_threads {
  public:
-  using graphs = rank_graphs;
-
-  explicit basic_rank_threads(std::vector<on::device> places)
+  explicit rank_threads(std::vector<on::device> places)
       : places_(std::move(places)), threads_(static_cast<int>(places_.size()), [this](int rank) {
           check(cudaSetDevice(place(rank).id));
         }) {
@@ -187,14 +178,11 @@ class basic_rank_threads {
 
  private:
   std::vector<on::device> places_;
-  Crew threads_;
+  submit::thread_team threads_;
   std::vector<stream> streams_;
   std::vector<event> begin_, end_;
   std::vector<double> enqueued_;
   kernel::stream_latch<> latch_;
 };
 
-/// The team with the threads that batches have, too.
-using rank_threads = basic_rank_threads<>;
-
-}  // namespace assay::comm
+}  // namespace assay::examples

@@ -3,13 +3,14 @@
 /// The latency and the read rate of a device's memory and of an SM, measured once a process.
 #pragma once
 
+#include "littles_law.hpp"
+
 #include <assay/copy/cp_async.cuh>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/device_array.hpp>
-#include <assay/machine/littles_law.hpp>
 #include <assay/workload/capped_grid.cuh>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ __global__ __launch_bounds__(Threads) void read_tiles(uint4 const* from, std::in
 
 }  // namespace kernel
 
-namespace machine {
+namespace examples {
 
 namespace detail {
 
@@ -97,8 +98,8 @@ namespace detail {
 template <class Index>
 double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index> const& next) {
   auto const nodes = static_cast<std::int64_t>(next.size());
-  device_array<std::byte> chain(static_cast<std::size_t>(nodes * stride));
-  device_array<Index> links(next.size() + 1);
+  machine::device_array<std::byte> chain(static_cast<std::size_t>(nodes * stride));
+  machine::device_array<Index> links(next.size() + 1);
   check(cudaMemcpy(links.get(), next.data(), next.size() * sizeof(Index), cudaMemcpyDefault));
   Index* const end = links.get() + nodes;
   check(cudaMemset(end, 0, sizeof(Index)));
@@ -109,7 +110,7 @@ double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index
                  stride, links.get(), nodes);
   // The nodes are so few bytes that all of them would still be in the L2 cache.
   auto const flushed = static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 4;
-  device_array<std::byte> const others(flushed);
+  machine::device_array<std::byte> const others(flushed);
   check(cudaMemsetAsync(others.get(), 0, flushed, where.get()));
   event begin{event::kind::timed};
   event stop{event::kind::timed};
@@ -227,8 +228,8 @@ little_terms measure_little_terms(Place place) {
   found.random_latency_seconds = detail::seconds_per_step(
       place, std::max<std::int64_t>(apart, 4096), detail::chain_at_random(nodes));
   auto const bytes = std::min(std::size_t{1} << 30U, most) / 16 * 16;
-  device_array<uint4> const array(bytes / 16);
-  device_array<unsigned> const never(1);
+  machine::device_array<uint4> const array(bytes / 16);
+  machine::device_array<unsigned> const never(1);
   check(cudaMemset(array.get(), 0x5A, bytes));
   check(cudaDeviceSynchronize());
   detail::read_array const all{place, array.get(), static_cast<std::int64_t>(bytes / 16),
@@ -251,5 +252,5 @@ little_terms little_terms_of(Place place) {
   return known.emplace(place.id, measure_little_terms(place)).first->second;
 }
 
-}  // namespace machine
+}  // namespace examples
 }  // namespace assay

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace assay::machine {
+namespace assay::examples {
 
 /// The term that is the least, and so bounds a rate.
 enum class little_bound { latency, sm, memory };
@@ -79,4 +79,4 @@ constexpr double bytes_in_flight(int sms, int blocks, int stages, double tile_by
   return static_cast<double>(sms) * blocks * stages * tile_bytes;
 }
 
-}  // namespace assay::machine
+}  // namespace assay::examples

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "overlap/transfer_trial.hpp"
 
-#include <assay/machine/transfer_trial.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/workload/iterated_map.cuh>
@@ -42,15 +42,15 @@ struct setting {
 
 TEST_CASE("a trial times a job beside its bound", "[machine]") {
   setting with;
-  machine::transfer_trial trial{place, with.bytes()};
+  examples::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
   workloads::poison_elements(with.out.get(), with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
-  std::vector<machine::transfer_bound> bounds;
+  std::vector<examples::transfer_bound> bounds;
   for (int i = 0; i < (test::small() ? 1 : 3); ++i) { bounds.push_back(trial.bound(with.job())); }
-  auto const bound = machine::median_of(bounds);
+  auto const bound = examples::median_of(bounds);
   CHECK(seen.gpu > 0);
   CHECK(seen.wall > 0);
   CHECK(bound.kernel_seconds > 0);
@@ -62,17 +62,17 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
     CHECK(bound.link_seconds < bound.to_device_seconds + bound.to_host_seconds);
   }
   setting const other;
-  machine::transfer_trial small{place, 1024};
+  examples::transfer_trial small{place, 1024};
   CHECK_THROWS_AS(small.bound(other.job()), std::invalid_argument);
 }
 
 TEST_CASE("the median of bounds is taken part by part", "[machine]") {
-  auto const middle = machine::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
+  auto const middle = examples::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
   CHECK(middle.to_device_seconds == 2);
   CHECK(middle.kernel_seconds == 20);
   CHECK(middle.to_host_seconds == 2);
   CHECK(middle.link_seconds == 5);
   CHECK(middle.seconds() == 20);
   CHECK(middle.serial_seconds() == 24);
-  CHECK_THROWS_AS(machine::median_of({}), std::invalid_argument);
+  CHECK_THROWS_AS(examples::median_of({}), std::invalid_argument);
 }

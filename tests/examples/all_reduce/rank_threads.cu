@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks share a device here, so that it runs on machines with one GPU.
+#include "all_reduce/collective_subject.cuh"
 #include "all_reduce/rank_arrays.cuh"
+#include "all_reduce/rank_threads.cuh"
 #include "catch.hpp"
 
-#include <assay/comm/rank_threads.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/stream_latch.cuh>
-#include <assay/measure/collective_subject.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -66,7 +66,7 @@ template <class T>
 void check_counting(std::size_t count, int ranks, comm::reduction what, std::uint64_t seed) {
   INFO("count " << count << ", ranks " << ranks << ", " << comm::to_string(what) << ", seed "
                 << seed);
-  comm::rank_threads team{places(1)};
+  examples::rank_threads team{places(1)};
   auto memory =
       std::make_shared<examples::rank_memory>(places(1), examples::rank_arrays<T>::bytes(count));
   examples::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
@@ -148,7 +148,7 @@ TEST_CASE("a latch that stays closed gives way, and says so once", "[kernel]") {
 }
 
 TEST_CASE("a team runs each rank on a thread of its own, and tells what one throws", "[comm]") {
-  comm::rank_threads team{places(3)};
+  examples::rank_threads team{places(3)};
   CHECK(team.ranks() == 3);
   counters count;
   std::vector<std::thread::id> threads(3);
@@ -172,7 +172,7 @@ TEST_CASE("a team runs each rank on a thread of its own, and tells what one thro
 }
 
 TEST_CASE("graphs replay what each rank recorded", "[comm]") {
-  comm::rank_threads team{places(2)};
+  examples::rank_threads team{places(2)};
   counters count;
   auto const graphs =
       team.record(5, [&](int rank, ::cuda::stream_ref on, int) { count.add(rank, on); });
@@ -200,7 +200,7 @@ TEST_CASE("graphs replay what each rank recorded", "[comm]") {
 }
 
 TEST_CASE("what the host needs to enqueue is not in the devices' time", "[comm]") {
-  comm::rank_threads team{places(2)};
+  examples::rank_threads team{places(2)};
   counters count;
   team.run([&](int rank, ::cuda::stream_ref on) { count.add(rank, on); });  // loads the kernel
   team.synchronize();
@@ -216,7 +216,7 @@ TEST_CASE("what the host needs to enqueue is not in the devices' time", "[comm]"
 }
 
 TEST_CASE("a team that throws while it is timed can be used again", "[comm]") {
-  comm::rank_threads team{places(2)};
+  examples::rank_threads team{places(2)};
   counters count;
   CHECK_THROWS_AS(team.time([](int rank, ::cuda::stream_ref) {
     if (rank == 0) { throw std::runtime_error("no"); }
@@ -269,7 +269,7 @@ TEST_CASE("sums over all ranks stay what the type has, or the check is refused",
 }
 
 TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
-  comm::rank_threads team{places(2)};
+  examples::rank_threads team{places(2)};
   examples::rank_arrays<float> arrays{team, 1000, 3};
   auto const apart = arrays.out_of_place();
   auto const same = arrays.in_place();
@@ -285,13 +285,13 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
 TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",
           "[measure]") {
   counters count;
-  measure::collective_work work;
+  examples::collective_work work;
   work.places = places(2);
   work.operations = 3;
   work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
     count.add(2 * buffer_set + rank, on);
   };
-  measure::collective_subject<> subject{work};
+  examples::collective_subject subject{work};
   CHECK(count[0] == 1);  // once, before it is recorded
   CHECK(count[3] == 1);
   subject.warm(0, 2);
@@ -312,23 +312,23 @@ TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies 
     if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
     return "counted " + std::to_string(count[2 * buffer_set]);
   };
-  auto const made = measure::collective_variant("counting", {{"work", "counting"}},
-                                                [&](measure::epoch const&) { return work; });
+  auto const made = examples::collective_variant("counting", {{"work", "counting"}},
+                                                 [&](measure::epoch const&) { return work; });
   CHECK_FALSE(made.build({})->verify(1));
   work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
     count.add(2 * buffer_set + rank, on);
     count.add(2 * buffer_set + rank, on);
   };
-  CHECK(measure::collective_subject<>{work}.verify(0) == "counted 2");
+  CHECK(examples::collective_subject{work}.verify(0) == "counted 2");
 }
 
 TEST_CASE("what a collective variant measures is made anew for each epoch", "[measure]") {
   counters count;
   std::vector<measure::epoch> made_for;
-  auto const variant = measure::collective_variant(
+  auto const variant = examples::collective_variant(
       "counting", {{"work", "counting"}}, [&](measure::epoch const& now) {
         made_for.push_back(now);
-        measure::collective_work work;
+        examples::collective_work work;
         work.places = places(1);
         work.operations = 1;
         work.enqueue = [&count, which = now.number](int, ::cuda::stream_ref on, int) {
@@ -348,17 +348,16 @@ TEST_CASE("what a collective variant measures is made anew for each epoch", "[me
 }
 
 TEST_CASE("a collective subject refuses what it cannot measure", "[measure]") {
-  measure::collective_work work;
-  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }), contains("places is empty"));
+  examples::collective_work work;
+  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("places is empty"));
   work.places = places(1);
-  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }),
-             contains("enqueue is empty"));
+  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("enqueue is empty"));
   work.enqueue = [](int, ::cuda::stream_ref, int) {};
   work.operations = 0;
-  CHECK_THAT(message_of([&] { measure::collective_subject<>{work}; }), contains("operations is 0"));
+  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("operations is 0"));
   work.operations = 1;
   counters count;
   work.enqueue = [&](int, ::cuda::stream_ref on, int) { count.add(0, on); };
-  measure::collective_subject<> subject{work};
+  examples::collective_subject subject{work};
   CHECK_THROWS_AS(subject.time(0, 0), std::invalid_argument);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "copy_strategies/littles_law.hpp"
 #include "catch.hpp"
-
-#include <assay/machine/littles_law.hpp>
 
 #include <string>
 
-using namespace assay::machine;
+using namespace assay::examples;
 
 namespace {
 

@@ -3,9 +3,10 @@
 /// Timing jobs that cross the link, beside the least time that any transfer of them takes.
 #pragma once
 
+#include "link_probe.hpp"
+
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/machine/link_probe.hpp>
 #include <assay/transfer/concepts.hpp>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace assay::machine {
+namespace assay::examples {
 
 /// Seconds of each part of a job alone, with page-locked arrays.
 struct transfer_bound {
@@ -138,4 +139,4 @@ inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
           middle(&transfer_bound::to_host_seconds), middle(&transfer_bound::link_seconds)};
 }
 
-}  // namespace assay::machine
+}  // namespace assay::examples

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::machine {
+namespace assay::examples {
 
 /// Host or device memory for measurements, with every page touched.
 class probe_memory {
@@ -204,4 +204,4 @@ class link_probe {
   std::vector<event> begin_, ends_;
 };
 
-}  // namespace assay::machine
+}  // namespace assay::examples
