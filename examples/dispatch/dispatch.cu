@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "moments.cuh"
 #include "tasks.hpp"
 
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/device.hpp>
-#include <assay/kernel/moments.cuh>
 #include <assay/workload/matmul.cuh>
 #include <assay/workload/vector_add.cuh>
 
@@ -21,16 +21,15 @@ void vector_add::run(cudaStream_t stream, float const* a, float const* b, float*
 
 template <>
 void reduction<reducer::one_pass>::run(cudaStream_t stream, float const* from, moments* to) const {
-  kernel::launch_moments(current_device(), stream, from, std::ssize(x), to);
+  launch_moments(current_device(), stream, from, std::ssize(x), to);
 }
 
 template <>
 void reduction<reducer::cub>::run(cudaStream_t stream, float const* from, moments* to) const {
-  auto bytes = kernel::moments_workspace::bytes;
-  auto* const memory = kernel::moments_workspace::of(current_device(), stream).memory.get();
-  check(cub::DeviceReduce::TransformReduce(memory, bytes, from, to, std::ssize(x),
-                                           kernel::add_moments{}, kernel::to_moments{}, moments{},
-                                           stream));
+  auto bytes = moments_workspace::bytes;
+  auto* const memory = moments_workspace::of(current_device(), stream).memory.get();
+  check(cub::DeviceReduce::TransformReduce(memory, bytes, from, to, std::ssize(x), add_moments{},
+                                           to_moments{}, moments{}, stream));
 }
 
 void multiply_by_tiles(cudaStream_t stream, dispatch::product_shape of, float const* a,

@@ -3,10 +3,11 @@
 /// Tasks of the dispatch experiment that only move data. Their device halves are in dispatch.cu.
 #pragma once
 
+#include "moments.hpp"
+
 #include <assay/arrays/setup.hpp>
 #include <assay/dispatch/product_shape.hpp>
 #include <assay/dispatch/task.hpp>
-#include <assay/host/moments.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/workload/vector_add.hpp>
 
@@ -21,8 +22,6 @@
 #include <tuple>
 
 namespace assay::examples {
-
-using stats::moments;
 
 /// out = x + y. Results need no tolerance: see `workloads::vector_add`.
 struct vector_add {
@@ -76,16 +75,16 @@ struct reduction {
     constexpr std::int32_t steps = 1 << 17;
     auto const x = arrays.random_multiples<float>(n, {-steps, steps - 1}, 0x1p-17F);
     auto const out = arrays.output<moments>(1);
-    auto const wanted = host::moments_by_parts(host::all_threads(), static_cast<std::int64_t>(n),
-                                               [&](std::int64_t begin, std::int64_t end) {
-                                                 moments all;
-                                                 for (auto i = begin; i < end; ++i) {
-                                                   auto const each =
-                                                       x.seeded(static_cast<std::size_t>(i));
-                                                   all = all + moments{each, each, each};
-                                                 }
-                                                 return all;
-                                               });
+    auto const wanted = moments_by_parts(host::all_threads(), static_cast<std::int64_t>(n),
+                                         [&](std::int64_t begin, std::int64_t end) {
+                                           moments all;
+                                           for (auto i = begin; i < end; ++i) {
+                                             auto const each =
+                                                 x.seeded(static_cast<std::size_t>(i));
+                                             all = all + moments{each, each, each};
+                                           }
+                                           return all;
+                                         });
     arrays.expect_that(out, [wanted](std::span<moments const> got) -> std::optional<std::string> {
       if (got[0] == wanted) { return {}; }
       return "got " + got[0].describe() + ", expected " + wanted.describe();
@@ -95,7 +94,7 @@ struct reduction {
   dispatch::work work() const { return facts_at(x.size(), memory_type::pageable).amount; }
   auto arrays() const { return std::tuple{dispatch::in(x), dispatch::out(out)}; }
   void run(on::host place, float const* from, moments* to) const {
-    *to = host::moments_of(place.threads, from, std::ssize(x));
+    *to = moments_of(place.threads, from, std::ssize(x));
   }
   void run(cudaStream_t stream, float const* from, moments* to) const;
 };

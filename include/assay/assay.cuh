@@ -34,7 +34,6 @@
 #include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/mma.cuh>
-#include <assay/kernel/moments.cuh>
 #include <assay/kernel/shared_memory.cuh>
 #include <assay/kernel/stream_latch.cuh>
 #include <assay/kernel/warp_products.cuh>

@@ -51,8 +51,6 @@
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/timed_calls.hpp>
 #include <assay/dispatch/tree.hpp>
-#include <assay/host/blas.hpp>
-#include <assay/host/moments.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/periodic_thread.hpp>
 #include <assay/host/streaming_copy.hpp>
@@ -122,7 +120,6 @@
 #include <assay/stats/classify.hpp>
 #include <assay/stats/elimination.hpp>
 #include <assay/stats/group_sequential.hpp>
-#include <assay/stats/moments.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>

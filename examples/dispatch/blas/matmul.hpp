@@ -4,9 +4,9 @@
 #pragma once
 
 #include "../tasks.hpp"
+#include "blas.hpp"
+#include "cublas.hpp"
 
-#include <assay/host/blas.hpp>
-#include <assay/kernel/cublas.hpp>
 #include <assay/workload/matmul.hpp>
 
 #include <cblas.h>
@@ -18,7 +18,7 @@ namespace assay::examples {
 
 using dispatch::product_shape;
 
-inline std::string blas_in_words() { return host::blas::in_words(); }
+inline std::string blas_in_words() { return blas::in_words(); }
 
 /// The implementations of the product on a device: cuBLAS, or the tiles of `workloads::matmul`.
 enum class multiplier { cublas, tiles };
@@ -36,7 +36,7 @@ struct matmul {
   static constexpr std::size_t largest = 2048, largest_quick = 256;
 
   static bool serves(on::host place) {
-    return place.threads == 1 || host::blas::here().set_threads != nullptr;
+    return place.threads == 1 || blas::here().set_threads != nullptr;
   }
   static dispatch::facts facts_at(std::size_t n, memory_type memory) {
     return facts_of_shape({n, n, n}, memory);
@@ -61,7 +61,7 @@ struct matmul {
   auto arrays() const { return std::tuple{dispatch::in(a), dispatch::in(b), dispatch::out(c)}; }
 
   void run(on::host place, float const* left, float const* right, float* to) const {
-    if (auto* const set = host::blas::here().set_threads) { set(place.threads); }
+    if (auto* const set = blas::here().set_threads) { set(place.threads); }
     auto const [m, n, k, k_pitch, n_pitch] = dimensions();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, left, k_pitch, right,
                 n_pitch, 0, to, n_pitch);
@@ -71,7 +71,7 @@ struct matmul {
       multiply_by_tiles(stream, shape, left, right, to);
     } else {
       auto const [m, n, k, k_pitch, n_pitch] = dimensions();
-      kernel::cublas_product(stream, m, n, k, left, k_pitch, right, n_pitch, to);
+      cublas_product(stream, m, n, k, left, k_pitch, right, n_pitch, to);
     }
   }
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace assay::kernel {
+namespace assay::examples {
 
 namespace detail {
 
@@ -49,4 +49,4 @@ inline void cublas_product(cudaStream_t stream, int m, int n, int k, float const
                             &zero, c, n_pitch));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::examples

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <string>
 
-namespace assay::host {
+namespace assay::examples {
 
 /// The CBLAS of this program. The whole process has one number of threads for it.
 struct blas {
@@ -43,4 +43,4 @@ struct blas {
   }
 };
 
-}  // namespace assay::host
+}  // namespace assay::examples

@@ -3,10 +3,11 @@
 /// `launch_moments`: the sum, the least and the largest of elements, in one kernel.
 #pragma once
 
+#include "moments.hpp"
+
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
 #include <assay/kernel/launch.cuh>
-#include <assay/stats/moments.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,15 +16,15 @@
 #include <type_traits>
 #include <utility>
 
-namespace assay::kernel {
+namespace assay::examples {
 
 /// The moments of one element.
 struct to_moments {
-  __device__ stats::moments operator()(float each) const { return {each, each, each}; }
+  __device__ moments operator()(float each) const { return {each, each, each}; }
 };
 /// The moments of both.
 struct add_moments {
-  __device__ stats::moments operator()(stats::moments const& a, stats::moments const& b) const {
+  __device__ moments operator()(moments const& a, moments const& b) const {
     return {a.sum + b.sum, fminf(a.least, b.least), fmaxf(a.most, b.most)};
   }
 };
@@ -35,7 +36,7 @@ inline constexpr int reduce_threads = 256;
 inline constexpr int vectors_at_once = 4;  // of a thread: 64 bytes in flight
 
 /// The moments of a block, in thread 0. Two calls need a `__syncthreads` between them.
-__device__ inline stats::moments of_block(stats::moments mine) {
+__device__ inline moments of_block(moments mine) {
   constexpr int warps = reduce_threads / 32;
   __shared__ double sums[warps];
   __shared__ float least[warps], most[warps];
@@ -56,8 +57,8 @@ __device__ inline stats::moments of_block(stats::moments mine) {
 }
 
 /// The last block to arrive adds up what all left.
-__device__ inline void combine_blocks(stats::moments mine, stats::moments* blocks,
-                                      unsigned* arrived, stats::moments* out) {
+__device__ inline void combine_blocks(moments mine, moments* blocks, unsigned* arrived,
+                                      moments* out) {
   __shared__ bool is_last;
   if (threadIdx.x == 0) {
     blocks[blockIdx.x] = mine;
@@ -67,7 +68,7 @@ __device__ inline void combine_blocks(stats::moments mine, stats::moments* block
   __syncthreads();
   if (!is_last) { return; }
   __threadfence();
-  stats::moments all;
+  moments all;
   for (auto b = threadIdx.x; b < gridDim.x; b += reduce_threads) {
     all = add_moments{}(
         all, {__ldcg(&blocks[b].sum), __ldcg(&blocks[b].least), __ldcg(&blocks[b].most)});
@@ -81,14 +82,13 @@ __device__ inline void combine_blocks(stats::moments mine, stats::moments* block
 template <int Width>
 __global__ __launch_bounds__(reduce_threads) void reduce_elements(float const* x,
                                                                   std::int64_t count, int rest,
-                                                                  stats::moments* blocks,
-                                                                  unsigned* arrived,
-                                                                  stats::moments* out) {
+                                                                  moments* blocks,
+                                                                  unsigned* arrived, moments* out) {
   struct alignas(4 * Width) vector {
     float at[Width];
   };
   auto const* const vectors = reinterpret_cast<vector const*>(x);
-  stats::moments mine;
+  moments mine;
   auto const step = std::int64_t{gridDim.x} * reduce_threads * vectors_at_once;
   for (auto first = std::int64_t{blockIdx.x} * reduce_threads * vectors_at_once + threadIdx.x;
        first < count; first += step) {
@@ -144,16 +144,16 @@ struct moments_workspace {
 /// Enqueues one kernel that reduces `count` elements to `*out`. Floats add up 16 elements before a
 /// double takes them. The first call for a stream of a thread allocates memory. Throws as `check`.
 inline void launch_moments(on::device place, cudaStream_t stream, float const* x,
-                           std::int64_t count, stats::moments* out) {
+                           std::int64_t count, moments* out) {
   auto& space = moments_workspace::of(place, stream);
   auto const by = [&]<int Width>(std::integral_constant<int, Width>) {
     auto const run = detail::reduce_elements<Width>;
     auto const vectors = count / Width;
-    auto const shape =
-        stride_shape(run, place, static_cast<std::uint64_t>(vectors / detail::vectors_at_once + 1),
-                     detail::reduce_threads);
+    auto const shape = kernel::stride_shape(
+        run, place, static_cast<std::uint64_t>(vectors / detail::vectors_at_once + 1),
+        detail::reduce_threads);
     kernel::launch(run, shape, 0, stream, x, vectors, static_cast<int>(count % Width),
-                   static_cast<stats::moments*>(space.memory.get()),
+                   static_cast<moments*>(space.memory.get()),
                    static_cast<unsigned*>(space.arrived.get()), out);
   };
   if (reinterpret_cast<std::uintptr_t>(x) % 16 == 0) {
@@ -163,4 +163,4 @@ inline void launch_moments(on::device place, cudaStream_t stream, float const* x
   }
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::examples
