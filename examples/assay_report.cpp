@@ -9,7 +9,6 @@
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/all_reduce_page.hpp>
-#include <assay/page/explanation_table.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
@@ -39,8 +38,7 @@ namespace {
 constexpr auto description =
     "Shows saved comparisons: the JSON files that experiments and assay_compare write with "
     "--json.\n"
-    "Without an option it prints the short report. A FILE of an explanation is shown with the "
-    "comparison before it.";
+    "Without an option it prints the short report.";
 
 constexpr auto examples =
     "Examples:\n"
@@ -59,11 +57,9 @@ struct request {
   std::string html, markdown, junit, csv, baseline;
 };
 
-/// A saved comparison, and the explanations that came with it.
 struct saved {
   std::string name;
   measure::comparison of;
-  std::vector<report::page_table> tables;
 };
 
 report::document read(std::string const& path) {
@@ -103,27 +99,13 @@ saved comparison_in(std::string const& path, report::document const& from) {
     throw std::invalid_argument(path + ": its schema is " + schema_of(from) +
                                 ": assay_report reads assay.comparison, which --json writes");
   }
-  return parsed(path, [&] {
-    saved found{fs::path{path}.stem().string(), report::from_json(from), {}};
-    if (from.contains("explanation")) {
-      found.tables.push_back(report::explanation_table(from["explanation"]));
-    }
-    return found;
-  });
+  return parsed(path,
+                [&] { return saved{fs::path{path}.stem().string(), report::from_json(from)}; });
 }
 
 std::deque<saved> read_all(std::vector<std::string> const& files) {
   std::deque<saved> all;
-  for (auto const& path : files) {
-    auto const from = read(path);
-    if (schema_of(from) != "assay.explanation") {
-      all.push_back(comparison_in(path, from));
-    } else if (all.empty()) {
-      throw std::invalid_argument(path + " is an explanation: name its comparison before it");
-    } else {
-      all.back().tables.push_back(parsed(path, [&] { return report::explanation_table(from); }));
-    }
-  }
+  for (auto const& path : files) { all.push_back(comparison_in(path, read(path))); }
   return all;
 }
 
@@ -143,7 +125,7 @@ outputs made(request const& of, std::deque<saved> const& all, measure::compariso
   std::vector<measure::comparison const*> comparisons;
   std::string markdown;
   for (auto const& each : all) {
-    parts.push_back({each.of, baseline, each.tables});
+    parts.push_back({each.of, baseline});
     comparisons.push_back(&each.of);
     markdown += report::markdown(each.of, baseline);
   }

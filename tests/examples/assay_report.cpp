@@ -141,21 +141,6 @@ TEST_CASE("several files make one page, and a saved one stands beside them") {
   CHECK_THAT(here.run("a.json --baseline b.json").out, contains("proves nothing"));
 }
 
-TEST_CASE("an explanation is a table of the comparison before it") {
-  if (program.empty()) { return; }
-  place const here;
-  here.write("a.json", slower());
-  here.write("why.json", R"({"schema": "assay.explanation", "control": {"label": "old"},
-    "variant": {"label": "<new>"}, "sentences": ["It waits."], "changes": [{"seen_by": "host",
-    "kind": "lock", "name": "a mutex", "delta_ns": 2500, "control": {"ns": null},
-    "variant": {"ns": 2500}}]})");
-  CHECK(here.run("a.json why.json --html x.html").code == 0);
-  CHECK_THAT(here.read("x.html"), contains("Why does &lt;new&gt; differ from old?") &&
-                                      contains("<li>It waits.</li>") && contains("a mutex</td>") &&
-                                      contains(">2.500 us</td>"));
-  CHECK_THAT(here.run("why.json").err, contains("name its comparison before it"));
-}
-
 TEST_CASE("a gate has exit codes, and fails test cases") {
   if (program.empty()) { return; }
   place const here;

@@ -55,10 +55,9 @@ inline constexpr std::array file_formats{
     file_format{"--csv", "cells", "", detail::printed<report::csv::cells>},
     file_format{"--text", "", "write the report that the terminal shows",
                 detail::printed<report::text>},
-    file_format{"--html", "", "write a page with charts and tables: one file, which loads nothing",
-                [](measure::comparison const& all, options const&) {
-                  return report::page({{all, nullptr, {}}});
-                }},
+    file_format{
+        "--html", "", "write a page with charts and tables: one file, which loads nothing",
+        [](measure::comparison const& all, options const&) { return report::page({{all}}); }},
     file_format{"--markdown", "", "write Markdown for a pull request",
                 [](measure::comparison const& all, options const&) {
                   return report::markdown(all, nullptr);

@@ -26,18 +26,10 @@
 
 namespace assay::report {
 
-/// A table with a title, and lines above it, for `page_part::tables`.
-struct page_table {
-  std::string title;
-  std::vector<std::string> lines;
-  detail::html_table rows;
-};
-
 /// One comparison of a page. Both comparisons must outlive the call of `page`.
 struct page_part {
   measure::comparison const& of;
   measure::comparison const* baseline = nullptr;  ///< a saved result to show beside it
-  std::vector<page_table> tables{};               ///< such as explanations
 };
 
 /// The size that the part of one comparison stays below.
@@ -284,10 +276,6 @@ inline std::string part_html(page_part const& part, page_ids& ids, page_budget c
           roofline_section(all, ids, budget) + host_section(all, ids, budget) +
           answers_section("Answers", all.answers) + answers_section("Reasons", all.reasons) +
           traced_section(all, ids, budget);
-  for (auto const& each : part.tables) {
-    text += title_of(each.title) + bullets(each.lines) +
-            (each.rows.empty() ? "" : each.rows.html(each.title, budget.marks));
-  }
   return text + guards_section(all) + environment_section(all);
 }
 
