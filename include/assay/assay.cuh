@@ -8,13 +8,11 @@
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/all_reduce_call.cuh>
 #include <assay/comm/all_reduce_direct.cuh>
-#include <assay/comm/all_reduce_fifo.cuh>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/all_reduce_lamport.cuh>
 #include <assay/comm/fifo_reducer.cuh>
 #include <assay/comm/fifo_sender.cuh>
 #include <assay/comm/flow_control.cuh>
-#include <assay/comm/peer_probe.cuh>
 #include <assay/comm/system_access.cuh>
 #include <assay/comm/vec16.cuh>
 #include <assay/compare.cuh>
@@ -28,7 +26,6 @@
 #include <assay/copy/tile_ring.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/dispatch/device_load.cuh>
-#include <assay/kernel/block_sum.cuh>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/kernel_attributes.cuh>

@@ -7,7 +7,6 @@
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/core/stream.hpp>
-#include <assay/kernel/block_sum.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/capped_grid.cuh>
 #include <assay/workload/streaming_sum.hpp>
@@ -19,6 +18,25 @@
 namespace assay {
 
 namespace kernel {
+
+/// Returns the sum of `value` over a one-dimensional block of `Threads` in thread 0, always added
+/// in the same order. All threads of the block must call. Two calls need a `__syncthreads` between
+/// them. (CUB's header would cost each user a second of compile time.)
+template <int Threads, class T>
+__device__ T block_sum(T value) {
+  constexpr int warps = Threads / 32;
+  __shared__ T of_warp[warps];
+  for (int apart = 16; apart > 0; apart /= 2) {
+    value += __shfl_down_sync(0xFFFFFFFFU, value, static_cast<unsigned>(apart));
+  }
+  if (threadIdx.x % 32 == 0) { of_warp[threadIdx.x / 32] = value; }
+  __syncthreads();
+  T sum{};
+  if (threadIdx.x == 0) {
+    for (int w = 0; w < warps; ++w) { sum += of_warp[w]; }
+  }
+  return sum;
+}
 
 /// The memory for the sums of blocks and for the sum of all; `arrived` is 0 between kernels.
 struct sum_target {
