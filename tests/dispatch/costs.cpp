@@ -14,6 +14,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace assay;
@@ -178,6 +179,35 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   CHECK(std::isinf(of.seconds(2, known)));  // nor can another device
   array = {.bytes = 1, .way = dispatch::direction::in, .memory = memory_type::managed};
   CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
+}
+
+TEST_CASE("copies take a factor between those of the sizes beside a call's", "[dispatch]") {
+  auto all = test::saxpy_measurements();
+  using dispatch::to;
+  auto const pageable = memory_type::pageable;
+  all.machine.links = {{"", to::device, pageable, 1e-5, 1e10, 0.5},
+                       {"", to::host, pageable, 1e-5, 1e10, 0.5}};
+  all.paths.push_back(test::path_of(on::device{0}, [](double) { return 1e-5; }));
+  auto& factors = all.paths.back().factors;
+  factors = {{to::device, pageable, 16, 4, 0.1}, {to::device, pageable, 256, 2, 0.3}};
+  costs const of{all};
+  auto const copied = [&](std::size_t size) {
+    return of.copies_of(2, dispatch::facts_in(pageable, {.size = size}, {{1e5}})).before;
+  };
+  for (auto const& [size, factor, spread] :
+       {std::tuple{1U, 4.0, 0.1}, {16U, 4.0, 0.1}, {64U, 3.0, 0.2}, {1U << 12U, 2.0, 0.3}}) {
+    CHECK(copied(size).seconds == Approx(2e-5 * factor));
+    CHECK(copied(size).half == Approx(2e-5 * factor * spread));
+  }
+  auto known = dispatch::facts_in(pageable, {.size = 64}, {{1e5, dispatch::direction::out}});
+  CHECK(of.copies_of(2, known).after.seconds == Approx(2e-5));  // no factor of this way
+  for (auto const& bad : {dispatch::copy_factor{to::device, pageable, 16, 3, 0},
+                          {to::device, pageable, 512, 0, 0},
+                          {to::host, pageable, 0, 1, 0}}) {
+    auto wrong = all;
+    wrong.paths.back().factors.push_back(bad);
+    CHECK_THAT(message_of([&] { costs{wrong}; }), contains("sizes that rise from 1"));
+  }
 }
 
 TEST_CASE("bad work has one line with its value and what is allowed", "[dispatch]") {

@@ -39,6 +39,8 @@ costs all_kinds() {
   all.paths[1].scale = 1.0 / 3;
   all.paths.push_back(
       test::path_of({on::device{0}, "pinned"}, [](double n) { return 1e-5 + 1e-11 * n; }));
+  all.paths.back().factors = {{dispatch::to::device, memory_type::pageable, 1, 2.5, 0.1},
+                              {dispatch::to::device, memory_type::pageable, 4096, 1.5, 0.2}};
   all.paths.push_back({.where = on::host{2}, .wrong = "at size 3:\nelement 1 differs"});
   all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
                        {"pinned", dispatch::to::host, memory_type::managed, 2e-5, 2e10, 0.2}};
@@ -80,6 +82,7 @@ TEST_CASE("costs read back as they were saved", "[dispatch]") {
     CHECK(read.paths()[i].where == saved.paths()[i].where);
     CHECK(read.paths()[i].knots == saved.paths()[i].knots);
     CHECK(read.paths()[i].scale == saved.paths()[i].scale);
+    CHECK(read.paths()[i].factors == saved.paths()[i].factors);
   }
   CHECK(read.paths()[3].wrong == "at size 3: element 1 differs");
   CHECK(here.entries() == 1);
@@ -178,7 +181,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
-             contains("its format is 1, and this library reads 3"));
+             contains("its format is 1, and this library reads 4"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;

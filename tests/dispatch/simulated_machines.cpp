@@ -226,3 +226,88 @@ TEST_CASE("one calibration predicts all types of memory and all places of the ar
   CHECK(held >= 0.89 * predictions);
   CHECK(worst < 0.5);
 }
+
+TEST_CASE("whole calls correct links that leave out what a call adds to its copies", "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  using dispatch::to;
+  int held = 0, predictions = 0;
+  std::vector<double> errors, mixed_errors, link_errors;
+  for (int m = 0; m < 100; ++m) {
+    synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
+    auto& draw = machine.random_;
+    double const submit = draw.log_uniform(5e-6, 3e-5);
+    double const element = draw.log_uniform(1e-12, 1e-10);
+    machine.add(on::device{0}, [=](double n) { return submit + n * element; });
+    for (auto const end : {to::device, to::host}) {
+      for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+        machine.found.machine.links.push_back(
+            {"", end, memory, draw.log_uniform(1e-6, 4e-6), draw.log_uniform(5e9, 6e10), 0.02});
+      }
+    }
+    // A copy costs up to 10 us more in a call, and up to twice as much beside caches that are full
+    // of the array.
+    double more[2][2], beside[2][2];
+    for (auto* const all : {&more, &beside}) {
+      for (auto& way : *all) {
+        for (auto& each : way) {
+          each = all == &more ? draw.uniform(1e-6, 1e-5) : draw.uniform(0, 1);
+        }
+      }
+    }
+    auto const links = machine.found.machine.links;
+    auto const true_copies = [=](std::size_t path, dispatch::facts const& known) {
+      double sum = 0;
+      for (std::size_t k = 0; path == 3 && k < known.count; ++k) {
+        auto const& each = known.arrays[k];
+        if (each.memory == memory_type::device) { continue; }
+        for (auto const& way : links) {
+          bool const used = way.end == to::device ? each.is_read() : each.is_written();
+          if (!used || way.memory != each.memory) { continue; }
+          auto const i = static_cast<std::size_t>(way.end);
+          auto const j = static_cast<std::size_t>(way.memory);
+          double const full = beside[i][j] / (1 + std::pow(each.bytes / 1e6, 2));
+          sum +=
+              more[i][j] + (1 + full) * (way.latency_seconds + each.bytes / way.bytes_per_second);
+        }
+      }
+      return sum;
+    };
+    machine.copies = true_copies;
+    auto const costs = machine.calibrated(seed + static_cast<std::uint64_t>(m), 60);
+    auto without = costs.measured();
+    for (auto& each : without.paths) { each.factors.clear(); }
+    dispatch::costs const by_links{std::move(without)};
+    for (int i = 0; i < 60; ++i) {
+      auto const size = dispatch::size_range{16, 1 << 24}.draw(draw.from);
+      auto known = dispatch::facts_of_size(size);
+      bool const mixed = i % 2 == 0;
+      auto memory = static_cast<memory_type>(draw.from.below(2));
+      for (auto each : machine.arrays) {
+        if (mixed) { memory = static_cast<memory_type>(draw.from.below(2)); }
+        each.bytes = 4.0 * static_cast<double>(size);
+        each.memory = memory;
+        known.arrays[known.count++] = each;
+      }
+      double const is = machine.truth[3](static_cast<double>(size)) + true_copies(3, known);
+      auto const said = costs.predict(3, known).total;
+      (mixed ? mixed_errors : errors).push_back(std::abs(said.seconds / is - 1));
+      link_errors.push_back(std::abs(by_links.seconds(3, known) / is - 1));
+      ++predictions;
+      held += is >= said.low && is <= said.high ? 1 : 0;
+    }
+  }
+  auto const [median, p90] = median_and_p90(errors);
+  auto const [mixed_median, mixed_p90] = median_and_p90(mixed_errors);
+  auto const [link_median, link_p90] = median_and_p90(link_errors);
+  std::cout << "with factors: " << held << " of " << predictions << " held, errors in % "
+            << 100 * median << " and " << 100 * p90 << ", mixed " << 100 * mixed_median << " and "
+            << 100 * mixed_p90 << ", by links alone " << 100 * link_median << " and "
+            << 100 * link_p90 << '\n';
+  CHECK(median < 0.02);
+  CHECK(p90 < 0.06);
+  CHECK(mixed_median < 0.02);
+  CHECK(mixed_p90 < 0.06);
+  CHECK(link_median > 0.2);
+  CHECK(held >= 0.89 * predictions);
+}

@@ -97,17 +97,36 @@ class synthetic_machine {
   }
 
   // What a bench does.
+  std::vector<memory_type> host_memories() const {
+    if (!copies) { return {}; }
+    return {memory_type::pageable, memory_type::page_locked};
+  }
+  void lie_in(memory_type memory) { memory_ = memory; }
+  void leave_at_home(dispatch::at_home which) {
+    using dispatch::at_home;
+    for (auto& each : known_.arrays) {
+      bool const home = memory_ == memory_type::device || which == at_home::all ||
+                        (which == at_home::written && each.is_written());
+      each.memory = home ? memory_type::device : memory_;
+      each.newest = home ? 0 : dispatch::array_fact::on_host;
+    }
+  }
+  dispatch::facts const& known() const { return known_; }
   void open(std::size_t size) {
     size_ = static_cast<double>(size);
     ++opened;
+    known_ = dispatch::facts_of_size(size);
+    for (auto const& each : arrays) { known_.arrays[known_.count++] = each; }
+    for (auto& each : known_.arrays) { each.bytes = 4 * size_; }
+    leave_at_home(dispatch::at_home::none);
   }
   std::optional<std::string> wrong(std::size_t path) {
     now_ += truth[path](size_);
     return std::nullopt;
   }
   double seconds(std::size_t path, int calls) {
-    double taken =
-        calls * truth[path](size_) * std::exp(noise_ * random_.normal()) * drift_of(now_);
+    double const once = truth[path](size_) + (copies ? copies(path, known_) : 0);
+    double taken = calls * once * std::exp(noise_ * random_.normal()) * drift_of(now_);
     double const usual = taken;
     if (random_.uniform(0, 1) < 0.02) { taken *= 300; }
     now_ += usual;  // else a few outliers at large sizes would use up the budget
@@ -118,6 +137,10 @@ class synthetic_machine {
 
   dispatch::measurements found{.task = "synthetic", .paths = {}};
   std::vector<std::function<double(double)>> truth;
+  /// The seconds of the copies of a call on a path; none where calls copy nothing.
+  std::function<double(std::size_t path, dispatch::facts const& known)> copies{};
+  /// The arrays of calls, of 4 bytes an element.
+  std::vector<dispatch::array_fact> arrays{{}, {}, {.way = dispatch::direction::out}};
   int opened = 0;
   draws random_;
 
@@ -132,6 +155,8 @@ class synthetic_machine {
   double slow_ = 1, slow_period_ = 1;
   double now_ = 0;
   double size_ = 0;
+  memory_type memory_ = memory_type::device;
+  dispatch::facts known_;
 };
 
 }  // namespace assay::test

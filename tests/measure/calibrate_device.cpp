@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -97,6 +98,8 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
   for (auto const& each : costs.paths()) {
     CHECK(each.wrong.empty());
     CHECK(each.knots.size() >= 12);
+    // Both ways, for two types of memory, at the sizes of the grid.
+    CHECK(each.factors.size() == (each.where.device() != nullptr ? 4 * 6 : 0));
   }
   for (auto const memory : {memory_type::pageable, memory_type::page_locked, memory_type::device}) {
     auto const timed = measure::time_calls<device_saxpy>(
@@ -162,7 +165,27 @@ TEST_CASE("mixed calls have each array in any memory, and the results are right"
     CHECK(seen[each] > 150);  // 200 of 600 are expected, and 11 is a standard deviation
   }
   dispatch::task_bench<device_saxpy> host{{on::host{1}}, make(), 1};
+  CHECK(host.host_memories().empty());
   CHECK_THAT(message_of([&] { host.mix(); }), contains("there is no device path"));
+}
+
+TEST_CASE("calls leave no array at home, those that they write, or all", "[measure]") {
+  dispatch::task_bench<device_saxpy> bench{host_and_device, make(), test::fresh_seed()};
+  using dispatch::at_home;
+  for (auto const memory : bench.host_memories()) {
+    bench.lie_in(memory);
+    bench.open(100);
+    for (auto const& [which, moved] :
+         {std::pair{at_home::none, 3}, {at_home::written, 1}, {at_home::all, 0}}) {
+      bench.leave_at_home(which);
+      CHECK(bench.known().arrays[0].memory ==
+            (which == at_home::all ? memory_type::device : memory));
+      (void)bench.seconds(1, 1);  // may upload
+      auto const before = the_device().copies.load();
+      (void)bench.seconds(1, 1);
+      CHECK(the_device().copies - before == moved);  // x goes in, y goes in and back
+    }
+  }
 }
 
 TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[measure]") {

@@ -71,6 +71,8 @@ struct path_costs {
   std::vector<knot> knots{};
   double scale = 1;     ///< as in `curve`
   std::string wrong{};  ///< the first wrong result; there are then no knots
+  /// Of the copies of a device path; those of one way and memory have rising sizes.
+  std::vector<copy_factor> factors{};
 };
 
 /// All that calibration finds out about a task, as the file keeps it.
@@ -98,7 +100,7 @@ class costs {
       if (index_of(each.where) != i) {
         throw std::invalid_argument(each.where.describe() + " is there twice: list each path once");
       }
-      links_.emplace_back(all_.machine, each.where);
+      links_.emplace_back(all_.machine, each.where, each.factors);
       curves_.emplace_back();
       if (each.wrong.empty()) { curves_.back().emplace(each.knots, each.scale); }
       why += ": " + each.where.describe() + ": " + each.wrong;
@@ -135,7 +137,7 @@ class costs {
 
   /// The copies that a call needs on a path.
   copies copies_of(std::size_t number, facts const& known) const noexcept {
-    return links_[number].of(known);
+    return links_[number].of(known, log_size(known));
   }
   /// The predicted seconds of a call; infinite where it is impossible or known to be wrong.
   double seconds(std::size_t number, facts const& known,
@@ -163,7 +165,7 @@ class costs {
     double const middle = std::exp2(calls->log_seconds(at));
     double const factor = std::exp2(calls->half_width(at));
     estimate const call{middle, middle / factor, middle * factor};
-    auto const moved = links_[number].of(known);
+    auto const moved = links_[number].of(known, at);
     // A wait for others is as likely to be short as to be twice the mean.
     double const longer = (under.factor - 1) * middle;
     estimate const load{under.wait + longer, longer, 2 * under.wait + longer};
@@ -229,7 +231,7 @@ class costs {
     double const call =
         std::exp2(curves_[number]->log_seconds(at)) * under.factor + under.wait + under.queue;
     if (known.count == 0) { return call; }
-    auto const moved = links_[number].of(known);
+    auto const moved = links_[number].of(known, at);
     return call + moved.before.seconds + moved.after.seconds;
   }
 

@@ -9,7 +9,7 @@
 #include <assay/dispatch/device_call.hpp>
 #include <assay/dispatch/file.hpp>
 #include <assay/dispatch/link_pieces.hpp>
-#include <assay/dispatch/sampling.hpp>
+#include <assay/dispatch/timing.hpp>
 #include <assay/transfer/cuda_link.hpp>
 
 #include <algorithm>

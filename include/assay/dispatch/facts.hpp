@@ -47,6 +47,9 @@ struct facts {
   std::size_t count = 0;
 };
 
+/// The arrays of a call that are in the memory of each path itself.
+enum class at_home { none, written, all };
+
 /// The facts of a call that needs no copies.
 inline facts facts_of_size(std::size_t size) noexcept {
   facts known;

@@ -28,7 +28,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 3;
+inline constexpr int file_version = 4;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -164,6 +164,10 @@ void exchange_lines(Lines& io, Measurements& of) {
     io.line("scale", each.scale);
     io.count("knots", each.knots);
     for (auto& at : each.knots) { io.line("knot", at.size, at.seconds, at.spread); }
+    io.count("factors", each.factors);
+    for (auto& at : each.factors) {
+      io.line("factor", at.end, at.memory, at.size, at.factor, at.spread);
+    }
   }
 }
 

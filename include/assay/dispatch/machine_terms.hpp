@@ -7,10 +7,14 @@
 #include <assay/dispatch/estimate.hpp>
 #include <assay/dispatch/facts.hpp>
 #include <assay/dispatch/path.hpp>
+#include <assay/stats/number_text.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -48,6 +52,17 @@ struct machine_terms {
   bool operator==(machine_terms const&) const = default;
 };
 
+/// How much longer copies of one way take in calls of a task of this size than links say. A call
+/// also allocates, its copies and its kernel wait for each other, and caches hold its arrays.
+struct copy_factor {
+  to end = to::device;
+  memory_type memory = memory_type::pageable;
+  double size = 1;  ///< of the task
+  double factor = 1;
+  double spread = 0;  ///< half of the interval of a copy's time, as a share
+  bool operator==(copy_factor const&) const = default;
+};
+
 /// The copies that a call needs before and after it on one path.
 struct copies {
   struct time {
@@ -63,26 +78,40 @@ struct copies {
 /// The links of one path, found once, so that a choice searches for none.
 class path_links {
  public:
-  path_links(machine_terms const& machine, path const& on)
+  /// Throws `std::invalid_argument` unless factors are positive and those of one way and memory
+  /// have rising sizes from 1.
+  path_links(machine_terms const& machine, path const& on,
+             std::vector<copy_factor> const& factors = {})
       : on_host_(on.host() != nullptr), here_(on_host_ ? array_fact::on_host : on.device()->id) {
     for (auto const& each : machine.links) {
       if (each.transfer == on.transfer) { ways(each.end, each.memory).add(each); }
+    }
+    for (auto each : factors) {
+      auto& its = ways(each.end, each.memory).factors;
+      bool const rises = its.empty() ? each.size >= 1 : std::log2(each.size) > its.back().size;
+      if (!(rises && each.factor > 0)) {
+        throw std::invalid_argument("a copy factor of " + stats::number_text(each.factor) +
+                                    " at size " + stats::number_text(each.size) +
+                                    ": a positive one is needed, and sizes that rise from 1");
+      }
+      each.size = std::log2(each.size);
+      its.push_back(each);
     }
   }
 
   /// The copies of a call. An array goes in if the call reads it and its newest copy is elsewhere.
   /// An array in host memory that a device writes goes back. Without a link for a copy the path is
   /// impossible, as is a path over the memory of another device.
-  copies of(facts const& known) const noexcept {
+  copies of(facts const& known, double log_size = 0) const noexcept {
     copies total;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
       if (each.memory == memory_type::device && (on_host_ || each.newest != here_)) {
         total.before.seconds = std::numeric_limits<double>::infinity();
       } else if (goes_in(each)) {
-        add(total.before, each, on_host_ ? to::host : to::device);
+        add(total.before, each, on_host_ ? to::host : to::device, log_size);
       }
-      if (goes_back(each)) { add(total.after, each, to::host); }
+      if (goes_back(each)) { add(total.after, each, to::host, log_size); }
     }
     return total;
   }
@@ -109,6 +138,7 @@ class path_links {
     std::array<piece, most> pieces{};
     std::array<double, most> from_bytes;  // infinite for pieces that are not there
     std::size_t count = 0;
+    std::vector<copy_factor> factors{};  // of rising log2 of sizes
 
     way() { from_bytes.fill(std::numeric_limits<double>::infinity()); }
     /// Pieces come in the order of their bytes; those beyond the most are left out.
@@ -124,16 +154,35 @@ class path_links {
       for (std::size_t i = 1; i < most; ++i) { found += bytes >= from_bytes[i] ? 1 : 0; }
       return pieces[found];
     }
+    /// The factor at a log2 of a size, between those of the sizes beside it.
+    copy_factor factor(double log_size) const noexcept {
+      std::size_t next = 1;
+      while (next + 1 < factors.size() && log_size > factors[next].size) { ++next; }
+      auto found = factors.front();
+      if (next == factors.size()) { return found; }
+      auto const& from = factors[next - 1];
+      auto const& to = factors[next];
+      double const share = std::clamp((log_size - from.size) / (to.size - from.size), 0.0, 1.0);
+      found.factor = std::lerp(from.factor, to.factor, share);
+      found.spread = std::lerp(from.spread, to.spread, share);
+      return found;
+    }
   };
   way& ways(to end, memory_type memory) noexcept {
     return ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(memory)];
   }
-  void add(copies::time& sum, array_fact const& each, to end) const noexcept {
-    auto const& by =
-        ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)].at(each.bytes);
-    double const seconds = by.seconds + each.bytes * by.seconds_per_byte;
+  void add(copies::time& sum, array_fact const& each, to end, double log_size) const noexcept {
+    auto const& way = ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)];
+    auto const& by = way.at(each.bytes);
+    double seconds = by.seconds + each.bytes * by.seconds_per_byte;
+    double spread = by.spread;
+    if (!way.factors.empty()) {  // whole calls know better than copies alone
+      auto const found = way.factor(log_size);
+      seconds *= found.factor;
+      spread = found.spread;
+    }
     sum.seconds += seconds;
-    sum.half += seconds * by.spread;
+    sum.half += seconds * spread;
   }
 
   bool on_host_;

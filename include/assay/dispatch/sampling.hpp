@@ -3,11 +3,12 @@
 /// `calibrate_on`: measures paths at the sizes that matter for the choice between them.
 #pragma once
 
+#include <assay/dispatch/copy_factors.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/next_size.hpp>
+#include <assay/dispatch/timing.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
-#include <assay/stats/randomised_blocks.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
@@ -43,56 +44,7 @@ struct size_range {
 
 namespace detail {
 
-/// The median of times, with the interval of the median as a spread. The interval goes from the
-/// least time to the largest. With 8 times or more it leaves out one at each end, and holds the
-/// median with a probability of 93 % or more.
-inline knot summarised(std::size_t size, std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  auto const cut = times.size() >= 8 ? std::size_t{1} : 0;
-  double const median = 0.5 * (times[(times.size() - 1) / 2] + times[times.size() / 2]);
-  return {static_cast<double>(size), median,
-          0.5 * std::log2(times[times.size() - 1 - cut] / times[cut])};
-}
-
 inline bool is_smaller(knot const& a, knot const& b) noexcept { return a.size < b.size; }
-
-/// The number of calls in a group that takes `group_seconds()` or more. Ticks of the clock do not
-/// matter to such a group. One long group may be an outlier, so a group must be long enough five
-/// times in a row, or 300 times too long once.
-template <class Bench>
-int group_size(Bench& bench, std::size_t path) {
-  int calls = 1;
-  for (int long_ones = 0; long_ones < 5 && calls < 1 << 20;) {
-    double const taken = bench.seconds(path, calls);
-    if (taken > 300 * bench.group_seconds()) { break; }
-    if (taken >= bench.group_seconds()) {
-      ++long_ones;
-      continue;
-    }
-    double const share = bench.group_seconds() / std::max(taken, 1e-12);
-    calls = std::clamp(static_cast<int>(1.2 * calls * std::min(share, 16.0)), calls + 1, 1 << 20);
-    long_ones = 0;
-  }
-  return calls;
-}
-
-/// Times of the paths `of` at the open size, in rounds. Each round has all paths in random order.
-/// No round begins after `limit_seconds`, but at least a third of the rounds run.
-template <class Bench>
-std::vector<std::vector<double>> interleaved(Bench& bench, std::vector<std::size_t> of, int rounds,
-                                             double limit_seconds, stats::random_source& random) {
-  std::vector<int> calls;
-  for (auto const path : of) { calls.push_back(group_size(bench, path)); }
-  std::vector<std::vector<double>> times(of.size());
-  double const begin = bench.now();
-  for (int round = 0; round < rounds && (3 * round < rounds || bench.now() - begin < limit_seconds);
-       ++round) {
-    for (auto const i : stats::draw_order(of.size(), random)) {
-      times[i].push_back(bench.seconds(of[i], calls[i]) / calls[i]);
-    }
-  }
-  return times;
-}
 
 /// What several moments found at a size: the median of their medians. The spread is that between
 /// the moments, or within one if that is more.
@@ -229,18 +181,25 @@ class sampler {
   std::vector<std::vector<knot>> knots_, right_;
 };
 
-/// A grid of sizes at the same distance in octaves, and the first held-out sizes, in random order.
-inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& of,
-                                                             stats::random_source& random) {
-  std::vector<std::pair<std::size_t, bool>> plan;  // a size, whether it is held out
+/// A grid of sizes at the same distance in octaves.
+inline std::vector<std::size_t> grid_of(size_range const& of) {
+  std::vector<std::size_t> sizes;
   auto const first = static_cast<double>(of.first);
   double const octaves = std::log2(static_cast<double>(of.last) / first);
   auto const grid = static_cast<int>(std::clamp(1 + octaves / 2, 3.0, 12.0));
   for (int i = 0; i < grid; ++i) {
     auto const size =
         static_cast<std::size_t>(std::round(first * std::exp2(octaves * i / (grid - 1))));
-    if (plan.empty() || plan.back().first != size) { plan.emplace_back(size, false); }
+    if (sizes.empty() || sizes.back() != size) { sizes.push_back(size); }
   }
+  return sizes;
+}
+
+/// The grid and the first held-out sizes, in random order.
+inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& of,
+                                                             stats::random_source& random) {
+  std::vector<std::pair<std::size_t, bool>> plan;  // a size, whether it is held out
+  for (auto const size : grid_of(of)) { plan.emplace_back(size, false); }
   for (std::size_t i = 0; i < fewest_held_out; ++i) { plan.emplace_back(of.draw(random), true); }
   random.shuffle(plan);
   return plan;
@@ -252,12 +211,17 @@ inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& o
 /// runs one call and says what is wrong with its result. `seconds(path, calls)` times a group of
 /// calls, of `group_seconds()` or more. `now()` is a clock for the budget.
 ///
+/// `host_memories()` are the types of host memory whose copies count, perhaps none.
+/// `lie_in(memory)` chooses one for the next size, or the memory of each path.
+/// `leave_at_home(which)` decides for the open size, and `known()` are the facts of its calls.
+///
 /// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then three
 /// kinds take turns: held-out sizes, new sizes, and sizes measured before, since a machine may be
 /// slower for seconds. New sizes are first those that save the most wrong choices, and then those
-/// where curves bend most. Ends with the budget, or when nothing is left to gain. A path with a
-/// wrong result has no curve. Throws `std::invalid_argument` for a budget that ends before the
-/// intervals are known.
+/// where curves bend most. A bench that copies has a fourth kind: calls over host memory at the
+/// sizes of the grid, which give the factors of copies. Ends with the budget, or when nothing is
+/// left to gain. A path with a wrong result has no curve. Throws `std::invalid_argument` for a
+/// budget that ends before the intervals are known.
 template <class Bench, class Options>
 costs calibrate_on(Bench& bench, measurements found, Options const& options) {
   constexpr std::size_t most_held_out = 19, most_for_choices = 48, most_knots = 64;
@@ -280,6 +244,7 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
     sizes.add(plan[i].first, plan[i].second);
   }
 
+  detail::copy_sampler<Bench> copies{bench, found, detail::grid_of(options.sizes), sizes.random};
   auto const next = [&]() -> std::size_t {
     auto const count = sizes.count(false);
     if (count >= most_knots) { return 0; }
@@ -299,7 +264,11 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
       sizes.add(size, false);
       gains = true;
     }
+    if (copies.next(options.budget_seconds / 50)) { gains = true; }
     if (sizes.used() < options.budget_seconds && sizes.repeat()) { gains = true; }
+  }
+  for (std::size_t p = 0; p < found.paths.size(); ++p) {
+    found.paths[p].factors = copies.factors(p);
   }
   found.expected_regret = plan_next(sizes.right_knots()).expected_regret;
   found.held_out = static_cast<int>(sizes.count(true));

@@ -87,6 +87,22 @@ class task_bench {
     }
     mixed_ = true;
   }
+  /// The types of host memory from which device paths copy; none without a device.
+  std::vector<memory_type> host_memories() const {
+    if (!place_) { return {}; }
+    return {memory_type::pageable, memory_type::page_locked};
+  }
+  /// Further calls of the open size have these arrays in the memory of each path itself.
+  void leave_at_home(at_home which) {
+    known_ = facts_of(*task_);
+    for (std::size_t i = 0; i < known_.count; ++i) {
+      auto& each = known_.arrays[i];
+      each.memory = memory_;
+      if (which == at_home::all || (which == at_home::written && each.is_written())) {
+        take_home(each);
+      }
+    }
+  }
   /// Tasks of further calls may have other sizes than those that are asked for.
   void take_any_size() noexcept { any_size_ = true; }
   /// Adds the terms of the device, if there is one.
@@ -165,18 +181,17 @@ class task_bench {
 
   /// Finds out where the arrays of the open size lie.
   void locate() {
-    known_ = facts_of(*task_);
-    if constexpr (on_devices) {
-      if (mixed_) { known_ = device_->facts_of_call(*task_); }
+    if (!mixed_) {
+      return leave_at_home(memory_ == memory_type::device ? at_home::all : at_home::none);
     }
+    if constexpr (on_devices) { known_ = device_->facts_of_call(*task_); }
     for (std::size_t i = 0; i < known_.count; ++i) {
-      auto& each = known_.arrays[i];
-      bool const at_home = mixed_ ? random_.next() % 3 == 0 : memory_ == memory_type::device;
-      if (!mixed_) { each.memory = memory_; }
-      if (!at_home) { continue; }
-      each.memory = memory_type::device;
-      each.newest = place_ ? place_->id : 0;
+      if (random_.next() % 3 == 0) { take_home(known_.arrays[i]); }
     }
+  }
+  void take_home(array_fact& each) const {
+    each.memory = memory_type::device;
+    each.newest = place_ ? place_->id : 0;
   }
 
   /// The bytes of an array that calls write; of others nothing is compared.

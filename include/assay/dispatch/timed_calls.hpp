@@ -8,6 +8,7 @@
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task_bench.hpp>
+#include <assay/dispatch/timing.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/summary.hpp>
 

@@ -69,13 +69,21 @@ inline document to_json(measure::dispatch_study const& study) {
                     {"spread", number(each.spread)}};
   });
   made["paths"] = list(all.paths, [&](dispatch::path_costs const& each) {
-    return document{
-        {"path", each.where.describe()},
-        {"wrong", each.wrong},
-        {"scale", number(each.scale)},
-        {"knots", list(each.knots, [](dispatch::knot const& at) {
-           return document::array({number(at.size), number(at.seconds), number(at.spread)});
-         })}};
+    return document{{"path", each.where.describe()},
+                    {"wrong", each.wrong},
+                    {"scale", number(each.scale)},
+                    {"knots", list(each.knots,
+                                   [](dispatch::knot const& at) {
+                                     return document::array(
+                                         {number(at.size), number(at.seconds), number(at.spread)});
+                                   })},
+                    {"copy_factors", list(each.factors, [](dispatch::copy_factor const& at) {
+                       return document{{"to", at.end == dispatch::to::device ? "device" : "host"},
+                                       {"memory", in_words(at.memory)},
+                                       {"size", number(at.size)},
+                                       {"factor", number(at.factor)},
+                                       {"spread", number(at.spread)}};
+                     })}};
   });
   made["kinds"] = list(study.kinds, [&](measure::call_kind const& kind) {
     document of{{"name", kind.name}};

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to dispatch. `copy_sampler`: what copies add to whole calls, as factors of their links.
+#pragma once
+
+#include <assay/dispatch/costs.hpp>
+#include <assay/dispatch/timing.hpp>
+#include <assay/stats/random_source.hpp>
+#include <assay/stats/summary.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::dispatch {
+
+namespace detail {
+
+/// Measures how much longer a call takes with its arrays in host memory than at home.
+///
+/// All times of a size are of one moment. The host path with the most threads takes turns with the
+/// device, so that caches hold of the arrays what they hold where a chooser changes its mind.
+template <class Bench>
+class copy_sampler {
+ public:
+  copy_sampler(Bench& bench, measurements const& found, std::vector<std::size_t> const& sizes,
+               stats::random_source& random)
+      : bench_(bench), found_(found), random_(random) {
+    std::vector<place> all;
+    for (auto const memory : bench.host_memories()) {
+      for (auto const size : sizes) { all.push_back({size, memory}); }
+    }
+    random_.shuffle(all);
+    left_.assign(all.begin(), all.end());
+  }
+
+  /// Measures calls of one size over one type of memory: each at five moments, or once if that
+  /// takes longer than `long_seconds`. False if nothing is left.
+  bool next(double long_seconds) {
+    constexpr int moments = 5;
+    if (left_.empty()) { return false; }
+    auto at = left_.front();
+    left_.pop_front();
+    double const begin = bench_.now();
+    measure(at, long_seconds);
+    ++at.moments;
+    if (at.moments < moments && bench_.now() - begin < long_seconds) { left_.push_back(at); }
+    return true;
+  }
+
+  /// The factors of a path: medians of the moments.
+  std::vector<copy_factor> factors(std::size_t path) const {
+    std::vector<copy_factor> made;
+    std::vector<double> spreads;
+    for (auto const& [key, all] : factors_) {
+      auto const [of, end, memory, size] = key;
+      if (of != path) { continue; }
+      auto const found = summarised(size, all);
+      made.push_back({end, memory, found.size, found.seconds, std::exp2(found.spread) - 1});
+      spreads.push_back(made.back().spread);
+    }
+    constexpr double between_sizes = 0.02;  // the sizes of the grid are two octaves apart
+    for (auto& each : made) {               // few moments may agree by chance
+      each.spread += stats::summarise(spreads).median + between_sizes;
+    }
+    return made;
+  }
+
+ private:
+  struct place {
+    std::size_t size;
+    memory_type memory;
+    int moments = 0;
+  };
+  /// Paths with some arrays at home, as a bench with more paths.
+  struct placed_calls {
+    Bench& bench;
+    std::vector<std::pair<std::size_t, at_home>> all{};
+    double seconds(std::size_t number, int calls) {
+      bench.leave_at_home(all[number].second);
+      return bench.seconds(all[number].first, calls);
+    }
+    double group_seconds() const { return bench.group_seconds(); }
+    double now() const { return bench.now(); }
+  };
+
+  void measure(place const& at, double limit_seconds) {
+    constexpr int rounds = 9;
+    bench_.lie_in(at.memory);
+    bench_.open(at.size);
+    placed_calls calls{bench_};
+    std::vector<std::size_t> numbers;
+    for (std::size_t p = 0; p < found_.paths.size(); ++p) {
+      auto const& path = found_.paths[p];
+      if (!path.wrong.empty() || path.where.device() == nullptr) { continue; }
+      for (auto const which : {at_home::none, at_home::written, at_home::all}) {
+        calls.all.emplace_back(p, which);
+      }
+    }
+    auto const on_device = calls.all.size();
+    if (auto const host = most_threads()) { calls.all.emplace_back(*host, at_home::none); }
+    for (std::size_t i = 0; i < calls.all.size(); ++i) { numbers.push_back(i); }
+    auto const times = interleaved(calls, numbers, rounds, limit_seconds, random_);
+    for (std::size_t i = 0; i < on_device; i += 3) {
+      auto const median = [&](std::size_t k) { return summarised(1, times[i + k]).seconds; };
+      note(at, calls.all[i].first, median(0), median(1), median(2));
+    }
+    bench_.lie_in(memory_type::device);
+  }
+
+  std::optional<std::size_t> most_threads() const {
+    std::optional<std::size_t> found;
+    for (std::size_t p = 0; p < found_.paths.size(); ++p) {
+      auto const* const host = found_.paths[p].where.host();
+      if (host == nullptr || !found_.paths[p].wrong.empty()) { continue; }
+      if (found && found_.paths[*found].where.host()->threads > host->threads) { continue; }
+      found = p;
+    }
+    return found;
+  }
+
+  /// The factors by the seconds of calls with no array at home, with those that they write, and
+  /// with all.
+  void note(place const& at, std::size_t path, double none, double written, double all) {
+    path_links const links{found_.machine, found_.paths[path].where};
+    auto const copied = [&](at_home which) {
+      bench_.leave_at_home(which);
+      return links.of(bench_.known());
+    };
+    auto const some = copied(at_home::written);
+    auto const every = copied(at_home::none);
+    double const in = every.before.seconds;
+    double const back = every.after.seconds;
+    if (!(in + back > 0 && std::isfinite(in + back))) { return; }
+    double const inward = some.before.seconds > 0 ? (written - all) / some.before.seconds
+                                                  : (none - all) / (in + back);
+    // Differences of large times say little of small copies.
+    auto const keep = [&](to end, double factor) {
+      factors_[{path, end, at.memory, at.size}].push_back(std::clamp(factor, 1.0 / 16, 16.0));
+    };
+    if (in > 0) { keep(to::device, inward); }
+    if (back > 0) { keep(to::host, (none - all - std::max(inward, 0.0) * in) / back); }
+  }
+
+  Bench& bench_;
+  measurements const& found_;
+  stats::random_source& random_;
+  std::deque<place> left_;
+  std::map<std::tuple<std::size_t, to, memory_type, std::size_t>, std::vector<double>> factors_;
+};
+
+}  // namespace detail
+
+}  // namespace assay::dispatch
