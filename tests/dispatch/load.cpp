@@ -224,6 +224,21 @@ TEST_CASE("load comes into a prediction, and leaves it when the others leave", "
   CHECK(choice(known) == 4);
 }
 
+TEST_CASE("a device is asked for others at every second poll while nobody is there", "[dispatch]") {
+  shared_machine machine{};
+  auto const of = machine.measured();
+  dispatch::loaded_choice const choice{of};
+  auto sources = machine.sources();
+  int asked = 0;
+  sources.others_on_device = [&] { return ++asked > 0 && machine.device_slice > 0; };
+  dispatch::load_watcher watcher{of, choice.board(), sources};
+  for (int i = 0; i < 10; ++i) { CHECK(watcher.poll()); }
+  CHECK(asked == 5);
+  machine.device_slice = 2e-3;
+  for (int i = 0; i < 10; ++i) { CHECK(watcher.poll()); }
+  CHECK(asked == 15);  // at the first poll and at each one after it
+}
+
 TEST_CASE("a device is not probed while own work is predicted to run there", "[dispatch]") {
   shared_machine machine{.device_slice = 2e-3};
   auto const of = machine.measured();

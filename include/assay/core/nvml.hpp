@@ -33,7 +33,8 @@ struct device_state {
 /// The use of a device by all processes; empty members are unknown.
 struct device_use {
   std::optional<int> processes;  ///< with a compute context; containers may hide them
-  std::optional<double> busy;    ///< share of the last 1/6 s to 1 s in which a kernel ran
+  /// Share of the last 1/6 s to 1 s in which a kernel ran; only asked where no process is seen.
+  std::optional<double> busy;
 };
 
 /// The PCIe link of a device, now and at most; 0 means unknown. The driver slows the link of an
@@ -173,6 +174,7 @@ class basic_nvml {
     if (auto const found = pids_of(handle, ignored)) {
       use.processes = static_cast<int>(found->size());
     }
+    if (use.processes.value_or(0) > 0) { return use; }
     utilization percent{};
     if (functions_->busy != nullptr && functions_->busy(handle, &percent) == 0) {
       use.busy = 0.01 * percent.gpu;

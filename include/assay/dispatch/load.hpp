@@ -214,9 +214,13 @@ class load_watcher {
   }
 
   void watch_device() {
-    bool const others = from_.others_on_device();
-    if (others && to_.own.left(0).device > 0) { return; }  // a probe would wait for own work
-    if (others) {
+    // To ask costs as much as all the rest of a poll. So it is every second poll while nobody is
+    // there.
+    ask_device_ = others_ || !ask_device_;
+    if (!ask_device_) { return; }
+    others_ = from_.others_on_device();
+    if (others_ && to_.own.left(0).device > 0) { return; }  // a probe would wait for own work
+    if (others_) {
       // The second kernel comes when the others have just begun a slice, and waits for all of it.
       // Calls come at any moment of a slice, as the first one did.
       auto const [first, second] = from_.two_kernels();
@@ -240,6 +244,8 @@ class load_watcher {
   std::vector<watched_path> paths_;
   static constexpr double most_alone = 50e-6;  // of a short kernel on a free device
   double shortest_ = most_alone;
+  bool ask_device_ = false;
+  bool others_ = false;  // at the last answer
   struct {
     double wait = 0;
     double share = 0;  // of the probes that others delayed
