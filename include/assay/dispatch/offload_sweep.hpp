@@ -50,14 +50,16 @@ struct offload_sweep {
   std::vector<offload_row> rows{};
   std::size_t last = 0;  ///< sizes 1, 2, 3 up to this one were swept
   double seconds = 0;    ///< of the timed calls alone, without the making of arrays
+  std::vector<std::vector<double>> times{};  ///< seconds of a call by size, from 1, and by path
 };
 
 /// Times `calls` calls in one block at each size up to `last`, on each path, as GPU-BLOB does by
-/// default. `at(size)` are the facts of the calls that are predicted.
+/// default. `at(size)` are the facts of the calls that are predicted. Host paths have their times
+/// of the sweep `before`, if there is one: those do not depend on the copies.
 template <class Bench>
 offload_sweep sweep_offload(Bench& bench, costs const& of,
                             std::function<facts(std::size_t)> const& at, std::size_t last,
-                            int calls = 10) {
+                            offload_sweep const* before = nullptr, int calls = 10) {
   offload_sweep made{.last = last};
   std::vector<std::size_t> right;
   for (std::size_t p = 0; p < of.paths().size(); ++p) {
@@ -73,10 +75,14 @@ offload_sweep sweep_offload(Bench& bench, costs const& of,
   }
   if (made.rows.empty()) { return made; }
   std::vector<offload_threshold> swept(made.rows.size()), predicted(made.rows.size());
-  std::vector<double> seconds(of.paths().size());
   for (std::size_t size = 1; size <= last; ++size) {
     bench.open(size);
+    auto& seconds = made.times.emplace_back(of.paths().size());
     for (auto const p : right) {
+      if (before != nullptr && of.paths()[p].where.host() != nullptr) {
+        seconds[p] = before->times.at(size - 1)[p];
+        continue;
+      }
       if (size == 1) { (void)bench.seconds(p, 1); }  // loads what a first call needs
       seconds[p] = bench.seconds(p, calls) / calls;
       made.seconds += calls * seconds[p];
