@@ -169,6 +169,23 @@ TEST_CASE("mixed calls have each array in any memory, and the results are right"
   CHECK_THAT(message_of([&] { host.mix(); }), contains("there is no device path"));
 }
 
+TEST_CASE("all calls are timed once before one is timed again", "[measure]") {
+  dispatch::costs const of{test::device_measurements()};
+  std::vector<std::size_t> sizes;
+  auto const noted = [&](setup& arrays, std::size_t size) {
+    sizes.push_back(size);
+    return make()(arrays, size);
+  };
+  auto const timed = measure::time_calls<device_saxpy>(
+      of, {.sizes = {1, 2000}, .count = 6, .make = noted, .memory = {}, .mixed = true});
+  REQUIRE(sizes.size() == 12);
+  CHECK(std::equal(sizes.begin(), sizes.begin() + 6, sizes.begin() + 6));
+  for (auto const& each : timed.calls) {
+    CHECK(each.halves[0].size() == 3);
+    CHECK(each.halves[1].size() == 3);
+  }
+}
+
 TEST_CASE("calls leave no array at home, those that they write, or all", "[measure]") {
   dispatch::task_bench<device_saxpy> bench{host_and_device, make(), test::fresh_seed()};
   using dispatch::at_home;

@@ -29,7 +29,8 @@ namespace assay::dispatch {
 /// What a trace of one call shows, by names such as `kernels_seconds`.
 using traced_values = std::vector<std::pair<std::string, double>>;
 
-/// Times of the same calls on every path: the medians of both halves of interleaved repetitions.
+/// Times of the same calls on every path, at two moments: a machine may be slower for seconds. Each
+/// half has the medians of interleaved repetitions at one moment.
 struct timed_calls {
   struct call {
     facts known;
@@ -71,7 +72,7 @@ inline std::optional<std::size_t> traced_path(costs const& of) {
 /// copies that the memory of the arrays needs. Blocks; throws as `measure::calibrate`.
 template <task T>
 timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
-  constexpr int rounds = 18;
+  constexpr int rounds = 9;
   options.sizes.require();
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
   stats::random_source random{seed};
@@ -83,31 +84,32 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
     if (each.wrong.empty() && reaches) { right.push_back(paths.size()); }
     paths.push_back(each.where);
   }
-  task_bench<T> bench{paths, options.make, seed};
-  if (options.mixed) {
-    bench.mix();
-  } else {
-    bench.lie_in(options.memory.value_or(memory_type::device));
-  }
-  if (options.any_size) { bench.take_any_size(); }
+  std::vector<std::size_t> sizes(options.count);
+  for (auto& each : sizes) { each = options.sizes.draw(random); }
   auto const traced = traced_path(of);
   timed_calls all;
-  for (std::size_t i = 0; i < options.count; ++i) {
-    bench.open(options.sizes.draw(random));
-    auto& call = all.calls.emplace_back();
-    call.known = bench.known();
-    if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
-    auto const times = detail::interleaved(bench, right, rounds, 0.2, random);
-    for (std::size_t half = 0; half < 2; ++half) {
+  all.calls.resize(sizes.size());
+  for (std::size_t half = 0; half < 2; ++half) {
+    task_bench<T> bench{paths, options.make, seed};  // both have the same arrays in the same memory
+    if (options.mixed) {
+      bench.mix();
+    } else {
+      bench.lie_in(options.memory.value_or(memory_type::device));
+    }
+    if (options.any_size) { bench.take_any_size(); }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      bench.open(sizes[i]);
+      auto& call = all.calls[i];
+      call.known = bench.known();
+      if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
+      auto const times = detail::interleaved(bench, right, rounds, 0.1, random);
       call.halves[half].assign(paths.size(), std::numeric_limits<double>::infinity());
       for (std::size_t k = 0; k < right.size(); ++k) {
-        std::vector<double> mine;
-        for (auto j = half; j < times[k].size(); j += 2) { mine.push_back(times[k][j]); }
-        call.halves[half][right[k]] = stats::summarise(mine).median;
+        call.halves[half][right[k]] = stats::summarise(times[k]).median;
       }
-    }
-    if (options.trace && traced) {
-      call.traced = options.trace([&] { (void)bench.seconds(*traced, 1); });
+      if (options.trace && traced && half == 1) {
+        call.traced = options.trace([&] { (void)bench.seconds(*traced, 1); });
+      }
     }
   }
   return all;
@@ -117,7 +119,7 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
 struct call_error {
   std::size_t path = 0;
   double of_prediction = 0;
-  double of_noise = 0;  ///< the same of each half of the repetitions against both
+  double of_noise = 0;  ///< the same of each moment against both
 };
 
 /// The errors of all calls on all paths that are possible.

@@ -69,8 +69,8 @@ struct regret {
   }
 };
 
-/// Judges a chooser by timed calls. The best path is chosen on one half of the repetitions and
-/// timed on the other, so that noise cannot flatter it; both halves have both roles.
+/// Judges a chooser by timed calls. The best path is chosen at one moment and timed at the other,
+/// so that noise cannot flatter it; both moments have both roles.
 template <dispatch::chooser C>
 regret judge(timed_calls const& timed, dispatch::costs const& of, C const& policy) {
   auto const pick = policy.bound(of);
@@ -304,7 +304,8 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
     }
     if (options.sweep_to == 0) { return; }
     options.say("sweep to " + std::to_string(options.sweep_to) + ", arrays " + kind.name);
-    kind.sweep = dispatch::sweep_offload(bench, of, kind.at, options.sweep_to);
+    auto const* const before = found.kinds.empty() ? nullptr : &*found.kinds.front().sweep;
+    kind.sweep = dispatch::sweep_offload(bench, of, kind.at, options.sweep_to, before);
   };
   auto const time = [&](std::string const& name, std::optional<memory_type> memory,
                         char const* what, std::size_t count, bool traced = false) {
