@@ -50,17 +50,17 @@ namespace assay::trace {
 
 /// The estimate and the interval of the sum of some changes of a difference.
 ///
-/// If `tracing_taken()`, both are of the changes less what tracing added, pair by pair, so that the
-/// interval has the uncertainty of both. Else the estimate is of the changes as traced, and the
-/// interval allows for what tracing may have added.
+/// If `tracing_taken()`, the estimate is of the changes less what tracing added, pair by pair; else
+/// it is of the changes as traced. The interval allows for both: which parts tracing delayed is a
+/// model.
 inline stats::interval sum_of(std::vector<change const*> const& some, trace_difference const& of) {
   auto values = detail::pair_sums(some, of.pairs);
   auto const traced = stats::signed_rank_interval(values, of.critical_value);
   auto const tracing = detail::pair_sums(some, of.pairs, &change::tracing);
   for (std::size_t i = 0; i < values.size(); ++i) { values[i] -= tracing[i]; }
   auto const less = stats::signed_rank_interval(values, of.critical_value);
-  if (of.tracing_taken()) { return less; }
-  return {std::min(traced.low, less.low), traced.estimate, std::max(traced.high, less.high)};
+  return {std::min(traced.low, less.low), of.tracing_taken() ? less.estimate : traced.estimate,
+          std::max(traced.high, less.high)};
 }
 
 }  // namespace assay::trace
