@@ -442,3 +442,48 @@ TEST_CASE("only what a call writes can have an expectation", "[arrays]") {
   make.restore();
   CHECK_THAT(*make.verify(), contains("element 0 of array 1 ") && contains("4 of 4 elements are"));
 }
+
+TEST_CASE("arrays take special values, and expectations know them", "[arrays]") {
+  constexpr std::size_t n = 1000;
+  for (auto const kind : {special_values::zeros, special_values::extremes, special_values::nan}) {
+    auto make = on_host(7);
+    make.with(kind);
+    auto const x = make.random<float>(n, {2, 3});
+    auto const k = make.inout<int>(n, {-4, 9});
+    make.expect(k, [k](std::size_t i) { return k.seeded(i); });
+    CHECK(make.verify() == std::nullopt);
+    std::size_t nans = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      float const each = x.data()[i];
+      nans += std::isnan(each) ? 1 : 0;
+      CHECK((std::isnan(each) ? std::isnan(x.seeded(i)) : each == x.seeded(i)));
+      if (kind == special_values::zeros) { CHECK((each == 2 && k.data()[i] == 0)); }
+      if (kind == special_values::extremes) {
+        CHECK((each == 2 || each == std::nextafter(3.0f, 0.0f)));
+        CHECK((k.data()[i] == -4 || k.data()[i] == 9));
+      }
+    }
+    CHECK((kind == special_values::nan) == (nans > 0 && nans < n / 10));
+  }
+}
+
+TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer", "[arrays]") {
+  auto make = on_host(3);
+  auto const x = make.random<float>(2000);
+  auto const y = make.output<float>(2000);
+  auto const z = make.inout<double>(3);
+  (void)make.scratch<char>(5);
+  make.expect(y, [x](std::size_t i) { return x.seeded(i); });
+  using enum declared_array::role;
+  auto const all = make.declared();
+  REQUIRE(all.size() == 4);
+  CHECK((all[0].data == x.data() && all[0].what == input && all[0].elements == 2000));
+  CHECK((all[1].what == output && all[1].bytes == 8000));
+  CHECK((all[2].data == z.data() && all[2].what == inout && all[2].elements == 3));
+  CHECK(all[3].what == other);
+  for (std::size_t i = 0; i < 2000; ++i) { y.data()[i] = x.data()[i] + 1e-3f; }
+  CHECK(make.verify() != std::nullopt);
+  CHECK(make.verify(16384) == std::nullopt);
+  y.data()[1999] = std::nanf("");
+  CHECK(make.verify(16384) != std::nullopt);
+}

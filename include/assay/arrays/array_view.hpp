@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `array_view`: an array of a setup, as host code passes it on to kernels.
+/// `array_view`: an array of a setup, as host code passes it on to kernels; `declared_array`.
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
@@ -15,6 +15,14 @@
 namespace assay {
 
 class setup;
+
+/// One array of a setup, in the order of declaration.
+struct declared_array {
+  enum class role { input, output, inout, other };
+  void* data = nullptr;
+  std::size_t bytes = 0, elements = 0;
+  role what = role::other;
+};
 
 /// An array that a `setup` owns: a trivially copyable view, for host code to pass on to kernels.
 template <class T>

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,9 +94,11 @@ class expectation {
  public:
   virtual ~expectation() = default;
   /// The first wrong element in words; nothing when the array is right. Poison of floating type is
-  /// wrong. `index` is the array's number in the message.
+  /// wrong. `index` is the array's number in the message. `slack` above 1 permits so many
+  /// times the largest error of 1024 elements around.
   virtual std::optional<std::string> mismatch(array_store& store, void const* array,
-                                              poison_byte poison, std::size_t index) = 0;
+                                              poison_byte poison, std::size_t index,
+                                              double slack) = 0;
 };
 
 /// An array that `judge(std::span<T const> got)` calls right or wrong.
@@ -105,7 +108,7 @@ class judged_elements final : public expectation {
   judged_elements(std::size_t size, F judge) : size_(size), judge_(std::move(judge)) {}
 
   std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte,
-                                      std::size_t) override {
+                                      std::size_t, double) override {
     auto const got = std::make_unique_for_overwrite<T[]>(size_);
     store.copy_out(got.get(), array, size_ * sizeof(T));
     return judge_(std::span<T const>{got.get(), size_});
@@ -136,7 +139,7 @@ class expected_elements final : public expectation {
   /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
   /// map than its copy takes.
   std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte poison,
-                                      std::size_t index) override {
+                                      std::size_t index, double slack) override {
     if constexpr (!by_element && !by_part) {
       if (values_.empty()) {
         values_.resize(size_);
@@ -151,7 +154,7 @@ class expected_elements final : public expectation {
     for (std::size_t begin = 0; begin < size_; begin += piece) {
       auto const count = std::min(piece, size_ - begin);
       store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
-      auto const found = count_wrong(got.get(), count, begin, poison);
+      auto const found = count_wrong(got.get(), count, begin, poison, slack);
       if (found.count > 0 && wrong == 0) {
         first = found.first;
         words = in_words(got[first - begin], first, poison);
@@ -226,8 +229,8 @@ class expected_elements final : public expectation {
   };
 
   /// The wrong ones among `count` elements, of which the first is number `begin` of the array.
-  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin,
-                             poison_byte poison) const {
+  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, poison_byte poison,
+                             double slack) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::atomic<std::size_t> first{size_};
     std::atomic<std::size_t> wrong{0};
@@ -238,6 +241,12 @@ class expected_elements final : public expectation {
       for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
         auto const many = std::min(step, static_cast<std::size_t>(to) - at);
         write(part, begin + at, many);
+        if (slack > 1) {
+          auto const errors = std::span{part.errors}.first(many);
+          double const largest = std::accumulate(errors.begin(), errors.end(), 0.0,
+                                                 [](double a, double b) { return std::max(a, b); });
+          std::fill(errors.begin(), errors.end(), slack * largest);
+        }
         for (std::size_t k = 0; k < many; ++k, ++at) {
           // Poison is a NaN, and must not agree with an expected NaN.
           bool const unwritten = std::is_floating_point_v<T> && is_poison(got[at], poison);

@@ -6,6 +6,7 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/array_view.hpp>
 #include <assay/arrays/expectation.hpp>
+#include <assay/arrays/special_values.hpp>
 #include <assay/core/random.hpp>
 
 #include <algorithm>
@@ -84,6 +85,12 @@ class setup {
   /// Permits arrays without elements.
   setup& allow_empty() {
     may_be_empty_ = true;
+    return *this;
+  }
+
+  /// Gives arrays of `random` and `inout` that are declared from now on special values.
+  setup& with(special_values values) {
+    special_ = values;
     return *this;
   }
 
@@ -212,25 +219,34 @@ class setup {
                        [](entry const& each) { return each.expected != nullptr; });
   }
   /// The first wrong element of the first wrong array, in words; nothing where all expectations
-  /// hold. Waits for the stream.
-  std::optional<std::string> verify() {
+  /// hold. `slack` above 1 is for results of too low precision. Waits for the stream.
+  std::optional<std::string> verify(double slack = 1) {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       auto const& each = arrays_[i];
       if (each.expected == nullptr) { continue; }
-      if (auto wrong = each.expected->mismatch(*store_, each.data, each.poison, i)) {
+      if (auto wrong = each.expected->mismatch(*store_, each.data, each.poison, i, slack)) {
         return wrong;
       }
     }
     return std::nullopt;
   }
 
+  std::vector<declared_array> declared() const {
+    using enum declared_array::role;
+    std::vector<declared_array> all;
+    for (auto const& each : arrays_) {
+      auto const what = each.is_input ? input : each.poison ? output : each.start ? inout : other;
+      all.push_back({each.data, each.bytes, each.elements, what});
+    }
+    return all;
+  }
   double bytes() const noexcept { return bytes_; }
   double flops() const noexcept { return flops_; }
 
  private:
   struct entry {
     void* data = nullptr;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0, elements = 0;
     arrays::detail::poison_byte poison{};
     bool is_input = false;
     void* start = nullptr;  // null but for `inout`
@@ -260,7 +276,7 @@ class setup {
     array_view<T> made;
     made.data_ = at != nullptr ? at : reinterpret_cast<T*>(store_->allocate(n * sizeof(T)));
     made.size_ = n;
-    arrays_.push_back({made.data_, n * sizeof(T)});
+    arrays_.push_back({made.data_, n * sizeof(T), n});
     return made;
   }
   /// An array that no call writes, shared with the first lane; `fresh_` says whether it is new. The
@@ -279,6 +295,13 @@ class setup {
   array_view<T> add_random(char const* call, std::size_t n, uniform<T> range,
                            bool written = false) {
     detail::require_range(range);
+    if (special_ != special_values::none) {
+      auto const seed = random_bits(seed_, arrays_.size());
+      auto const kept =
+          std::make_shared<std::vector<T>>(arrays::special_elements(special_, n, range, seed));
+      kept_.push_back(kept);
+      return add_from<T>(call, std::span<T const>{*kept}, written);
+    }
     auto made = written ? add<T>(call, n) : add_input<T>(call, n, nullptr);
     made.kind_ = array_view<T>::random_kind::uniform;
     made.range_ = range;
@@ -312,6 +335,8 @@ class setup {
   std::uint64_t seed_;
   std::vector<entry> arrays_;
   std::vector<void*> shared_;  // arrays of the first lane; null where an array is not shared
+  std::vector<std::shared_ptr<void>> kept_;  // elements of special values
+  special_values special_ = special_values::none;
   bool may_be_empty_ = false;
   bool fresh_ = true;
   double bytes_ = 0;

@@ -209,19 +209,36 @@ class remote_subject final : public subject {
  public:
   remote_subject(std::vector<std::string> const& command, std::string const& case_name,
                  epoch const& now, remote_options const& chosen = {})
-      : process_(command, chosen) {
-    process_.send({"build", case_name, std::to_string(now.number), std::to_string(now.seed),
-                   std::to_string(now.instance)});
+      : remote_subject(std::make_shared<remote_process>(command, chosen), case_name, now) {
+    kept_ = false;
+  }
+
+  /// The same in a process that outlives the subject, and has no other subject at that time.
+  remote_subject(std::shared_ptr<remote_process> in, std::string const& case_name, epoch const& now)
+      : process_(std::move(in)) {
+    process_->send({"build", case_name, std::to_string(now.number), std::to_string(now.seed),
+                    std::to_string(now.instance)});
+  }
+
+  remote_subject(remote_subject const&) = delete;
+  remote_subject& operator=(remote_subject const&) = delete;
+  ~remote_subject() override {
+    try {
+      if (kept_) { finish_building(); }  // takes the reply, which the next subject must not get
+    } catch (...) {                      // the next request tells
+    }
   }
 
   void finish_building() override {
     if (std::exchange(is_built_, true)) { return; }
-    auto const built = process_.receive();
+    auto const built = process_->receive();
     bytes_ = served::to_double(served::at(built, 1));
     flops_ = served::to_double(served::at(built, 2));
   }
 
-  void begin_to_end() noexcept override { process_.begin_to_end(); }
+  void begin_to_end() noexcept override {
+    if (!kept_) { process_->begin_to_end(); }
+  }
 
   void warm(int set, int launches) override {
     request({"warm", std::to_string(set), std::to_string(launches)});
@@ -248,19 +265,20 @@ class remote_subject final : public subject {
   double flops() const override { return flops_; }
 
   std::vector<std::string> caveats() const override {
-    auto const told = process_.request({"caveats"});
+    auto const told = process_->request({"caveats"});
     return {told.begin() + 1, told.end()};
   }
 
-  ::pid_t pid() const noexcept { return process_.pid(); }
+  ::pid_t pid() const noexcept { return process_->pid(); }
 
  private:
   served::words request(served::words const& message) {
     finish_building();
-    return process_.request(message);
+    return process_->request(message);
   }
 
-  mutable remote_process process_;
+  std::shared_ptr<remote_process> process_;
+  bool kept_ = true;  ///< by others
   bool is_built_ = false;
   double bytes_ = 0, flops_ = 0;
 };

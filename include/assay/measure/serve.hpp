@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -77,6 +78,75 @@ inline std::unique_ptr<subject> make(served_case const& of, epoch const& now) {
   return made;
 }
 
+/// The answer to a request of a subject that is built.
+inline words answer_of(subject& built, words const& request) {
+  auto const& verb = at(request, 0);
+  if (verb == "caveats") {
+    words reply{"ok"};
+    for (auto& each : built.caveats()) { reply.push_back(std::move(each)); }
+    return reply;
+  }
+  int const set = to_integer<int>(at(request, 1));
+  if (verb == "warm") {
+    built.warm(set, to_integer<int>(at(request, 2)));
+    return {"ok"};
+  }
+  if (verb == "time") {
+    auto const timed = built.time(set, to_integer<int>(at(request, 2)));
+    words reply{"ok"};
+    for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
+    reply.push_back(from_double(timed.sm_hertz));
+    reply.push_back(timed.disturbance);
+    return reply;
+  }
+  if (verb == "verify") {
+    auto const wrong = built.verify(set);
+    return wrong ? words{"wrong", *wrong} : words{"ok"};
+  }
+  throw protocol_error(verb);
+}
+
+/// The epoch of a request to build.
+inline epoch epoch_of(words const& request) {
+  epoch now;
+  now.number = to_integer<int>(at(request, 2));
+  now.seed = to_integer<std::uint64_t>(at(request, 3));
+  now.instance = to_integer<int>(at(request, 4));
+  return now;
+}
+
+inline words greeting_words() { return {std::string{greeting}, std::to_string(protocol_version)}; }
+
+/// Sends a greeting, then answers requests until the other end is closed. An exception of `answer`
+/// is an answer too.
+template <class Answer>
+void converse(channel& with, words const& hello, Answer&& answer) {
+  words request;
+  for (words reply = hello; with.send(reply);) {
+    if (with.receive(request) != channel::receipt::message) { return; }
+    try {
+      reply = answer(request);
+    } catch (std::exception const& cause) { reply = {"error", cause.what()}; } catch (...) {
+      reply = {"error", "an exception of unknown type"};
+    }
+  }
+}
+
+/// The socket that the parent has opened for this program; nothing without such a parent. Throws
+/// `std::invalid_argument` for a number that is no open descriptor.
+inline std::optional<int> inherited_descriptor() {
+  char const* const given = std::getenv(descriptor_variable);
+  if (given == nullptr) { return {}; }
+  std::string const number = given;
+  int const descriptor = std::atoi(number.c_str());
+  ::unsetenv(descriptor_variable);  // a child of this program must not serve
+  if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    throw std::invalid_argument(std::string{descriptor_variable} + "=" + number +
+                                " names no open descriptor; unset it");
+  }
+  return descriptor;
+}
+
 /// The program's side of the protocol. It has at most one subject at a time.
 class server {
  public:
@@ -86,26 +156,13 @@ class server {
   /// Answers requests until assay_compare closes the socket.
   int run() {
     auto const invalid = why_invalid(cases_);
-    auto const hello = invalid.empty()
-                           ? words{std::string{greeting}, std::to_string(protocol_version)}
-                           : words{"error", invalid};
-    words request;
-    for (words reply = hello; channel_.send(reply); reply = answer(request)) {
-      if (channel_.receive(request) != channel::receipt::message) { break; }
-    }
+    converse(channel_, invalid.empty() ? greeting_words() : words{"error", invalid},
+             [&](words const& request) { return answer(request); });
     return invalid.empty() ? 0 : 2;
   }
 
  private:
   words answer(words const& request) {
-    try {
-      return dispatch(request);
-    } catch (std::exception const& cause) { return {"error", cause.what()}; } catch (...) {
-      return {"error", "an exception of unknown type"};
-    }
-  }
-
-  words dispatch(words const& request) {
     auto const& verb = at(request, 0);
     if (verb == "cases") {
       words reply{"ok"};
@@ -117,29 +174,7 @@ class server {
     }
     if (verb == "build") { return build(request); }
     if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
-    if (verb == "caveats") {
-      words reply{"ok"};
-      for (auto& each : subject_->caveats()) { reply.push_back(std::move(each)); }
-      return reply;
-    }
-    int const set = to_integer<int>(at(request, 1));
-    if (verb == "warm") {
-      subject_->warm(set, to_integer<int>(at(request, 2)));
-      return {"ok"};
-    }
-    if (verb == "time") {
-      auto const timed = subject_->time(set, to_integer<int>(at(request, 2)));
-      words reply{"ok"};
-      for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
-      reply.push_back(from_double(timed.sm_hertz));
-      reply.push_back(timed.disturbance);
-      return reply;
-    }
-    if (verb == "verify") {
-      auto const wrong = subject_->verify(set);
-      return wrong ? words{"wrong", *wrong} : words{"ok"};
-    }
-    throw protocol_error(verb);
+    return answer_of(*subject_, request);
   }
 
   words build(words const& request) {
@@ -148,12 +183,8 @@ class server {
       throw std::invalid_argument("no case '" + request[1] + "': the program has " +
                                   names_of(cases_));
     }
-    epoch now;
-    now.number = to_integer<int>(at(request, 2));
-    now.seed = to_integer<std::uint64_t>(at(request, 3));
-    now.instance = to_integer<int>(at(request, 4));
     subject_.reset();
-    subject_ = make(*found, now);
+    subject_ = make(*found, epoch_of(request));
     auto const or_declared = [](double own, double declared) { return own > 0 ? own : declared; };
     return {"ok", from_double(or_declared(subject_->bytes(), found->work.bytes)),
             from_double(or_declared(subject_->flops(), found->work.flops))};
@@ -229,24 +260,17 @@ inline int stand_alone(std::vector<std::string> const& arguments,
 /// exit code is 0 when done, 1 for a wrong answer, 2 for bad input and 4 for a failure.
 inline int serve(int argc, char const* const* argv, std::vector<served_case> const& cases) {
   namespace served = measure::served;
-  char const* const given = std::getenv(served::descriptor_variable);
-  if (given == nullptr) {
-    return served::stand_alone(std::vector<std::string>(argv, argv + argc), cases);
-  }
-  std::string const number = given;
-  int const descriptor = std::atoi(number.c_str());
-  ::unsetenv(served::descriptor_variable);  // a child of this program must not serve
-  if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
-    std::fprintf(stderr, "error: %s=%s names no open descriptor; unset it\n",
-                 served::descriptor_variable, number.c_str());
-    return 2;
-  }
   try {
-    return served::server{descriptor, cases}.run();
+    auto const descriptor = served::inherited_descriptor();
+    if (descriptor) { return served::server{*descriptor, cases}.run(); }
+  } catch (std::invalid_argument const& cause) {
+    std::fprintf(stderr, "error: %s\n", cause.what());
+    return 2;
   } catch (std::exception const& cause) {
     std::fprintf(stderr, "error: %s\n", cause.what());
     return 4;
   }
+  return served::stand_alone(std::vector<std::string>(argv, argv + argc), cases);
 }
 
 }  // namespace assay

@@ -173,7 +173,7 @@ mismatch check_elements(Work const& work, typename Work::value_type const* got, 
   arrays::host_array_store store{0};
   return arrays::detail::expected_elements<value, decltype(wanted)>{
       size_of(end - begin), wanted, {}}
-      .mismatch(store, got, element_poison<value>, 0);
+      .mismatch(store, got, element_poison<value>, 0, 1);
 }
 
 }  // namespace assay::workloads

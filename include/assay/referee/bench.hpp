@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve_problem.hpp: the arrays of one call.
+#pragma once
+
+#include <assay/referee/ground.hpp>
+#include <assay/referee/guarded_store.hpp>
+#include <assay/referee/problem.hpp>
+#include <assay/referee/process_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::referee_detail {
+
+/// The arguments of a candidate, in the arrays of a setup that outlives them.
+struct arguments {
+  std::vector<void*> buffers;
+  std::vector<std::size_t> sizes;
+  std::vector<double> scalars;
+
+  arguments() = default;
+  arguments(setup const& from, std::vector<double> numbers) : scalars(std::move(numbers)) {
+    for (auto const& each : from.declared()) {
+      buffers.push_back(each.data);
+      sizes.push_back(each.elements);
+    }
+  }
+
+  /// Throws `std::runtime_error` for another result than 0.
+  void call(candidate_function const& what, void* stream) const {
+    int const code = what(buffers.data(), sizes.data(), static_cast<int>(buffers.size()),
+                          scalars.data(), static_cast<int>(scalars.size()), stream);
+    if (code != 0) { throw std::runtime_error("a call returned " + std::to_string(code)); }
+  }
+};
+
+/// How a call is made.
+struct draw {
+  std::uint64_t seed = 0;
+  special_values values = special_values::none;
+  bool keep_outputs = false;  ///< the outputs hold what they held, and no poison
+};
+
+/// Arrays of one size at fixed addresses, for calls over inputs that are drawn anew.
+class bench {
+ public:
+  bench(ground& where, problem const& of, candidate_function const& what, std::size_t n,
+        std::uint64_t seed)
+      : ground_(where),
+        problem_(of),
+        call_(what),
+        n_(n),
+        store_(std::make_shared<guarded_store>(where.make_store(seed))) {
+    refresh({seed});
+  }
+
+  std::size_t size() const noexcept { return n_; }
+
+  /// Draws all inputs anew and poisons the outputs.
+  void refresh(draw const& how) {
+    store_->rewind(how.keep_outputs);
+    setup_ = std::make_unique<setup>(store_, how.seed);
+    setup_->with(how.values);
+    arguments_ = {*setup_, problem_.declare(*setup_, n_)};
+    store_->finish();
+  }
+
+  /// Enqueues one call. The mode of floating-point numbers is restored behind it, since the check
+  /// of results depends on it.
+  void enqueue(void* stream) {
+    float_guard const guard;
+    auto const before = float_mode();
+    arguments_.call(call_, stream);
+    if (auto const now = float_mode(); now != before) { float_change_ = before + " to " + now; }
+  }
+  void call() {
+    enqueue(ground_.stream());
+    ground_.drain();
+  }
+  double seconds() {
+    return ground_.seconds([this](void* stream) { enqueue(stream); });
+  }
+
+  std::uint64_t outputs() const {
+    return over(false,
+                [this](auto const& each) { return ground_.checksum(each.data, each.bytes); });
+  }
+  std::uint64_t inputs() const {
+    return over(true, [this](auto const& each) { return ground_.checksum(each.data, each.bytes); });
+  }
+  std::uint64_t glance() const {
+    return over(false, [this](auto const& each) { return ground_.glance(each.data, each.bytes); });
+  }
+  std::optional<std::string> verify(double slack = 1) { return setup_->verify(slack); }
+  std::optional<std::size_t> damaged() { return store_->damaged(); }
+  /// The change of the mode of floating-point numbers that a call has made; empty without one.
+  std::string const& float_change() const noexcept { return float_change_; }
+
+ private:
+  std::uint64_t over(bool inputs,
+                     std::function<std::uint64_t(declared_array const&)> const& of) const {
+    using enum declared_array::role;
+    std::uint64_t all = 0;
+    for (auto const& each : setup_->declared()) {
+      if (inputs ? each.what == input : each.what == output || each.what == inout) {
+        all = random_bits(all, of(each));
+      }
+    }
+    return all;
+  }
+
+  ground& ground_;
+  problem const& problem_;
+  candidate_function const& call_;
+  std::size_t n_;
+  std::shared_ptr<guarded_store> store_;
+  std::unique_ptr<setup> setup_;
+  arguments arguments_;
+  std::string float_change_;
+};
+
+}  // namespace assay::referee_detail

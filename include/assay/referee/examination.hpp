@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve_problem.hpp: the examination of a candidate before it is timed.
+#pragma once
+
+#include <assay/referee/bench.hpp>
+#include <assay/referee/charge.hpp>
+#include <assay/referee/ground.hpp>
+#include <assay/referee/problem.hpp>
+#include <assay/referee/process_state.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::referee_detail {
+
+/// Examines one candidate in `examination_steps`. A step stops at its first charge.
+class examination {
+ public:
+  examination(ground& where, problem const& of, candidate_function what, std::uint64_t seed)
+      : ground_(where), problem_(of), call_(std::move(what)), random_{seed} {}
+
+  std::optional<charge> run(std::string_view step) {
+    auto const found = std::find(examination_steps.begin(), examination_steps.end(), step);
+    auto one = make(problem_.sizes.front());
+    auto other = make(problem_.sizes.front());
+    switch (found - examination_steps.begin()) {
+      case 0:
+        return answer(one, other);
+      case 1:
+        return again(one, other);
+      case 2:
+        return other_sizes(other);
+      case 3:
+        return special(one, other);
+      case 4:
+        return repeats(one);
+      case 5:
+        return growth(one);
+      default:
+        throw std::invalid_argument("no step '" + std::string{step} + "'");
+    }
+  }
+
+ private:
+  using kind = charge::kind;
+
+  /// How an examined call is made, and what a wrong answer without a better name is called.
+  struct asked {
+    kind otherwise;
+    std::string when;
+    special_values values = special_values::none;
+    bool keep_outputs = false;
+  };
+
+  bench make(std::size_t n) { return {ground_, problem_, call_, n, random_.next()}; }
+
+  /// Calls once over fresh inputs. `other` stands by, and serves for a next call.
+  std::optional<charge> look(bench& of, bench& other, asked const& how) {
+    auto const old = of.outputs();
+    of.refresh({random_.next(), how.values, how.keep_outputs});
+    bool const was_called = how.keep_outputs || of.outputs() != old;  // else old is poison too
+    auto const inputs = of.inputs();
+    auto const untouched = other.outputs();
+    of.enqueue(ground_.stream());
+    auto const early = of.glance();
+    ground_.drain();
+    ground_.settle(2e-3);
+    if (of.glance() != early) {
+      return charge{kind::escaped_work,
+                    how.when + ": its outputs still changed after the call was done"};
+    }
+    if (other.outputs() != untouched) {
+      return charge{kind::kept_buffer, how.when + ": it wrote to buffers of another call"};
+    }
+    if (auto const which = of.damaged()) {
+      return charge{kind::out_of_bounds, how.when + ": it wrote before or behind array " +
+                                             std::to_string(*which) + " of those declared"};
+    }
+    if (of.inputs() != inputs) {
+      return charge{kind::modified_input, how.when + ": an input was changed"};
+    }
+    if (!of.float_change().empty()) {
+      return charge{kind::changed_environment,
+                    how.when + ": it changed the floating-point mode, " + of.float_change()};
+    }
+    auto const wrong = of.verify();
+    if (!wrong) { return {}; }
+    return name(of, other, how, *wrong, was_called && of.outputs() == old);
+  }
+
+  /// Finds the name of a wrong answer.
+  charge name(bench& of, bench& other, asked const& how, std::string const& wrong, bool is_old) {
+    auto const text = how.when + ": " + wrong;
+    ground_.settle(0.1);
+    if (!of.verify()) { return {kind::escaped_work, text + "; 0.1 s later it was right"}; }
+    if (is_old) {
+      return {kind::kept_results, text + "; the outputs are those of the call before"};
+    }
+    other.refresh({random_.next()});
+    other.call();
+    ground_.settle(2e-3);
+    if (!of.verify()) { return {kind::lazy_work, text + "; after the next call it was right"}; }
+    constexpr double slack = 16384;  // from the bound of float numbers to some 8 bits
+    if (how.values == special_values::none && !of.verify(slack)) {
+      return {kind::low_precision, text + "; within " + stats::number_text(slack) +
+                                       " times the "
+                                       "tolerance it is right"};
+    }
+    bool const unwritten = wrong.find("never written") != wrong.npos;
+    if (unwritten && how.otherwise == kind::wrong_answer) { return {kind::unwritten_output, text}; }
+    return {how.otherwise, text};
+  }
+
+  /// A first call, one in other buffers, and on a device one in a held stream.
+  std::optional<charge> answer(bench& one, bench& other) {
+    if (auto found = look(one, other, {kind::wrong_answer, "a first call"})) { return found; }
+    one.refresh({random_.next()});
+    if (auto found = look(other, one, {kind::kept_results, "a call with other buffers"})) {
+      return found;
+    }
+    one.refresh({random_.next()});
+    auto const early =
+        ground_.works_while_held([&](void* on) { one.enqueue(on); }, [&] { return one.outputs(); });
+    if (!early.value_or(false)) { return {}; }
+    return charge{kind::escaped_work, "its outputs changed while its stream was held"};
+  }
+
+  /// Fresh inputs at the same addresses, some over outputs that hold the results of another call.
+  std::optional<charge> again(bench& one, bench& other) {
+    one.call();
+    for (int i = 0; i < 6; ++i) {
+      auto found = look(one, other,
+                        {kind::kept_results, "new inputs at the same addresses", {}, i % 2 == 0});
+      if (found) { return found; }
+    }
+    return {};
+  }
+
+  std::optional<charge> other_sizes(bench& other) {
+    auto all = problem_.held_back;
+    all.insert(all.end(), problem_.sizes.begin() + 1, problem_.sizes.end());
+    for (auto const n : all) {
+      auto of = make(n);
+      if (auto found = look(of, other, {kind::wrong_size, "size " + std::to_string(n)})) {
+        return found;
+      }
+    }
+    return {};
+  }
+
+  std::optional<charge> special(bench& one, bench& other) {
+    for (auto const each : problem_.values) {
+      auto const when = "inputs of " + std::string{to_string(each)};
+      if (auto found = look(one, other, {kind::wrong_values, when, each})) { return found; }
+    }
+    return {};
+  }
+
+  /// Times calls over inputs that were never seen, and over the same inputs once more. Between
+  /// both lie the same writes of the inputs, and work that makes a branch predictor forget.
+  std::optional<charge> repeats(bench& one) {
+    constexpr int pairs = 10;
+    double least = 1e300;
+    double first_sum = 0;
+    double again_sum = 0;
+    one.call();
+    for (int i = 0; i < pairs; ++i) {
+      auto const seed = random_.next();
+      auto const timed = [&] {
+        one.refresh({seed, special_values::none, true});
+        forget();
+        return one.seconds();
+      };
+      double const first = timed();
+      double const repeated = timed();
+      least = std::min(least, first / repeated);
+      first_sum += first;
+      again_sum += repeated;
+    }
+    if (least < 2) { return {}; }
+    return charge{kind::kept_results, "a call over the inputs of the call before took " +
+                                          stats::number_text(again_sum / first_sum) +
+                                          " of the time of one over new inputs"};
+  }
+
+  void forget() {
+    std::vector<std::uint64_t> numbers(4096);
+    for (auto& each : numbers) { each = random_.next(); }
+    std::sort(numbers.begin(), numbers.end());
+  }
+
+  /// Holds amounts after equal numbers of calls against each other.
+  std::optional<charge> growth(bench& one) {
+    one.call();
+    double const each = std::max(one.seconds(), 1e-9);
+    int const calls = static_cast<int>(std::clamp(0.05 / each, 8.0, 256.0));
+    auto const after_calls = [&] {
+      for (int i = 0; i < calls; ++i) { one.enqueue(ground_.stream()); }
+      ground_.drain();
+      return holdings_now(ground_.device_bytes());
+    };
+    std::array<double, 5> grown{};
+    grown.fill(1e300);
+    auto before = after_calls();
+    before = after_calls();
+    for (int batch = 0; batch < 4; ++batch) {
+      auto const now = after_calls();
+      for (std::size_t i = 0; i < grown.size(); ++i) {
+        grown[i] = std::min(grown[i], (now.amounts[i] - before.amounts[i]) / calls);
+      }
+      before = now;
+    }
+    for (std::size_t i = 0; i < grown.size(); ++i) {
+      if (grown[i] < holdings::least[i]) { continue; }
+      return charge{kind::growing_memory,
+                    std::string{holdings::names[i]} + " grew by " + stats::number_text(grown[i]) +
+                        " or more per call in each of 4 x " + std::to_string(calls) + " calls"};
+    }
+    return {};
+  }
+
+  ground& ground_;
+  problem const& problem_;
+  candidate_function call_;
+  stats::random_source random_;
+};
+
+}  // namespace assay::referee_detail

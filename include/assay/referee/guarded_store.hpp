@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve_problem.hpp: arrays between red zones, which can be declared again in place.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace assay::referee_detail {
+
+/// Puts a red zone before and behind each array of another store.
+class guarded_store final : public arrays::array_store {
+ public:
+  static constexpr std::size_t zone = 16 * 1024;
+
+  explicit guarded_store(std::unique_ptr<arrays::array_store> in)
+      : array_store(0), store_(std::move(in)) {}
+
+  /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
+  /// nothing until the next rewind.
+  void rewind(bool keep) noexcept {
+    next_ = 0;
+    keeps_ = keep;
+  }
+
+  /// The number of the first block whose red zones have been written to.
+  std::optional<std::size_t> damaged() {
+    std::vector<unsigned char> got(zone);
+    auto const is_whole = [&](std::byte const* at) {
+      store_->copy_out(got.data(), at, zone);
+      return std::all_of(got.begin(), got.end(), [](auto each) { return each == mark; });
+    };
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      auto const [data, bytes] = blocks_[i];
+      if (!is_whole(data - zone) || !is_whole(data + bytes)) { return i; }
+    }
+    return {};
+  }
+
+  void fill_random(void* to, std::size_t count, arrays::any_uniform const& range,
+                   std::uint64_t seed) override {
+    store_->fill_random(to, count, range, seed);
+  }
+  void fill(void* to, unsigned char value, std::size_t bytes) override {
+    if (!keeps_) { store_->fill(to, value, bytes); }
+  }
+  void copy(void* to, void const* from, std::size_t bytes) override {
+    store_->copy(to, from, bytes);
+  }
+  void copy_in(void* to, void const* host, std::size_t bytes) override {
+    store_->copy_in(to, host, bytes);
+  }
+  void copy_out(void* host, void const* from, std::size_t bytes) override {
+    store_->copy_out(host, from, bytes);
+  }
+  void finish() override { store_->finish(); }
+
+ private:
+  static constexpr unsigned char mark = 0xA5;
+  struct block {
+    std::byte* data;
+    std::size_t bytes;
+  };
+
+  std::byte* allocate_block(std::size_t bytes) override {
+    if (next_ == blocks_.size()) {
+      auto* const data = store_->allocate(bytes + 2 * zone) + zone;
+      store_->fill(data - zone, mark, zone);
+      store_->fill(data + bytes, mark, zone);
+      blocks_.push_back({data, bytes});
+    }
+    auto const& made = blocks_[next_++];
+    if (made.bytes == bytes) { return made.data; }
+    throw std::logic_error(
+        "the problem declares other arrays than before: `declare` must make the "
+        "same ones for the same size");
+  }
+  bool begins_blocks() const noexcept override { return true; }
+
+  std::unique_ptr<arrays::array_store> store_;
+  std::vector<block> blocks_;
+  std::size_t next_ = 0;
+  bool keeps_ = false;
+};
+
+}  // namespace assay::referee_detail

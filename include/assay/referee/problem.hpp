@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `problem`: what candidates must compute, as the referee knows it and they do not.
+#pragma once
+
+#include <assay/arrays/setup.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// Work with the signature of `assay_candidate`.
+using candidate_function =
+    std::function<int(void* const*, std::size_t const*, int, double const*, int, void*)>;
+
+/// A task with its float64 reference, its sizes, and an implementation to beat.
+///
+/// `declare(make, n)` declares the arrays of size n as for `compare`, with `expect` for each output
+/// and a derived bound where there is one, and returns the scalars. It is called often, and makes
+/// the same arrays each time. `random` inputs change from call to call, inputs of `from` do not.
+struct problem {
+  std::vector<std::size_t> sizes;  ///< known to candidates; the first one is timed
+  std::vector<std::size_t> held_back{};
+  std::function<std::vector<double>(setup&, std::size_t n)> declare;
+  candidate_function reference;
+  std::vector<special_values> values{special_values::zeros, special_values::extremes,
+                                     special_values::nan};
+};
+
+namespace referee_detail {
+
+/// Throws `std::invalid_argument` for a problem that lacks a part.
+inline void require_whole(problem const& of) {
+  auto const require = [](bool holds, char const* otherwise) {
+    if (!holds) { throw std::invalid_argument(otherwise); }
+  };
+  require(!of.sizes.empty(), "the problem has no size: give `sizes` one or more");
+  require(static_cast<bool>(of.declare), "the problem has no `declare`: it makes the arrays");
+  require(static_cast<bool>(of.reference), "the problem has no `reference`: candidates race it");
+}
+
+}  // namespace referee_detail
+}  // namespace assay

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `referee`: judges a candidate from outside against a problem's reference.
+#pragma once
+
+#include <assay/measure/factorial.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/procedure.hpp>
+#include <assay/measure/remote_subject.hpp>
+#include <assay/referee/charge.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// Options of the referee.
+struct referee_options {
+  measure::options measuring{};  ///< `hidden_control` is a second process of the reference
+  measure::remote_options limits{.timeout = std::chrono::duration<double>{20},
+                                 .shutdown = std::chrono::duration<double>{1}};
+  bool timed = true;  ///< false: only the examination
+};
+
+/// Judges candidates of one problem, one after another.
+///
+/// The processes of the reference are kept. Each candidate has a process of its own, which is
+/// started when the candidate before it is done, so that it is ready when the next one comes.
+class referee_session {
+ public:
+  /// `problem` is the command of a program that calls `serve_problem`. Throws
+  /// `std::invalid_argument` where it does not, and for options that cannot be.
+  explicit referee_session(std::vector<std::string> problem, referee_options chosen = {})
+      : problem_(std::move(problem)), options_(std::move(chosen)), next_(start()) {
+    auto& measuring = options_.measuring;
+    if (!measuring.clock) { measuring.clock = next_->cases().at(0).decides; }
+    measuring.changed = "implementation";
+  }
+
+  /// The verdict on a shared library. A candidate that cannot be judged has a charge of `failure`.
+  /// Throws `std::runtime_error` where the problem's own reference is wrong or fails.
+  referee_result judge(std::string const& candidate) {
+    using steady_clock = std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    referee_result found;
+    found.candidate = candidate;
+    auto const in = next_ ? std::exchange(next_, nullptr) : start();
+    try {
+      examine(*in, found);
+      if (!found.is_accused() && options_.timed) { time(in, found); }
+      if (!found.is_accused()) { examine_rest(*in, found); }
+    } catch (failed_request const& cause) {
+      found.charges.push_back({charge::kind::failure, cause.what()});
+    }
+    for (auto& each : found.charges) {
+      std::replace(each.text.begin(), each.text.end(), '\n', ' ');
+    }
+    found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
+    next_ = start();
+    return found;
+  }
+
+ private:
+  using process = measure::remote_process;
+
+  /// The candidate's process did not do as it was asked.
+  struct failed_request : std::runtime_error {
+    using runtime_error::runtime_error;
+  };
+
+  std::shared_ptr<process> start() const {
+    return std::make_shared<process>(problem_, options_.limits);
+  }
+
+  static measure::served::words ask(process& in, std::string const& doing,
+                                    measure::served::words const& what) {
+    try {
+      return in.request(what);
+    } catch (std::exception const& cause) { throw failed_request{doing + ": " + cause.what()}; }
+  }
+
+  /// Asks for a part of the examination, and adds its charge; true if there is one.
+  static bool accuses(process& in, referee_result& found, std::string const& doing,
+                      measure::served::words const& what) {
+    using measure::served::at;
+    auto const reply = ask(in, doing, what);
+    if (at(reply, 0) == "ok") { return false; }
+    found.charges.push_back({charge_kind(at(reply, 1)), at(reply, 2)});
+    return true;
+  }
+
+  void examine(process& in, referee_result& found) const {
+    auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
+    ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
+    for (auto const each : referee_detail::examination_steps) {
+      std::string const step{each};
+      if (accuses(in, found, "examining '" + step + "'", {"examine", step})) { return; }
+    }
+  }
+
+  /// Its clock, its process, and what stays when it is unloaded.
+  static void examine_rest(process& in, referee_result& found) {
+    using std::chrono::steady_clock;
+    auto const before = steady_clock::now().time_since_epoch();
+    std::chrono::nanoseconds const told{measure::served::to_integer<std::int64_t>(
+        measure::served::at(ask(in, "reading its clock", {"clock"}), 1))};
+    auto const after = steady_clock::now().time_since_epoch();
+    if (told < before || told > after) {  // all processes of a machine have one such clock
+      auto const off = told < before ? told - before : told - after;
+      found.charges.push_back({charge::kind::changed_environment,
+                               "the steady clock of its process is off by " +
+                                   stats::number_text(std::chrono::duration<double>(off).count()) +
+                                   " s"});
+    }
+    if (accuses(in, found, "looking at its process", {"state"})) { return; }
+    accuses(in, found, "unloading", {"unload", found.candidate});
+  }
+
+  measure::variant variant_of(std::string label,
+                              std::function<std::shared_ptr<process>(int instance)> in) const {
+    measure::variant made;
+    made.axes = {{"implementation", label}};
+    made.build = [label, in = std::move(in)](measure::epoch const& now) {
+      return std::make_unique<measure::remote_subject>(in(now.instance), label, now);
+    };
+    made.label = std::move(label);
+    return made;
+  }
+
+  void time(std::shared_ptr<process> const& in, referee_result& found) {
+    std::vector const variants{variant_of("reference",
+                                          [this](int instance) {
+                                            auto& one =
+                                                references_.at(static_cast<std::size_t>(instance));
+                                            if (!one) { one = start(); }
+                                            return one;
+                                          }),
+                               variant_of("candidate", [in](int) { return in; })};
+    found.timed = measure::run(variants, measure::against_first({"reference", "candidate"}),
+                               options_.measuring);
+    auto const& failure = found.timed->failure;
+    if (failure.empty()) { return; }
+    references_ = {};
+    auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
+    if (has("variant \"reference\"")) {
+      throw std::runtime_error("the problem's own reference: " + failure);
+    }
+    if (!has("variant \"candidate\"")) { return; }  // cancelled, or a restless machine
+    auto const kind = found.timed->is(verdict::wrong_answer)            ? charge::kind::wrong_answer
+                      : has("other streams") || has("enqueues nothing") ? charge::kind::escaped_work
+                                                                        : charge::kind::failure;
+    found.charges.push_back({kind, failure});
+  }
+
+  std::vector<std::string> problem_;
+  referee_options options_;
+  std::shared_ptr<process> next_;  ///< for the next candidate
+  std::array<std::shared_ptr<process>, 2> references_;
+};
+
+/// Judges one candidate; `referee_session` judges several in less time.
+inline referee_result referee(std::vector<std::string> const& problem, std::string const& candidate,
+                              referee_options const& chosen = {}) {
+  return referee_session{problem, chosen}.judge(candidate);
+}
+
+}  // namespace assay

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `assay::serve_problem`: the program in which the referee loads a candidate.
+#pragma once
+
+#include <assay/measure/serve.hpp>
+#include <assay/referee/bench.hpp>
+#include <assay/referee/candidate_library.hpp>
+#include <assay/referee/examination.hpp>
+#include <assay/referee/ground.hpp>
+#include <assay/referee/problem.hpp>
+#include <assay/referee/process_state.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+namespace referee_detail {
+
+using measure::served::words;
+
+/// Answers the requests of the referee about a problem, for its reference and one candidate.
+///
+/// | request                          | reply                                           |
+/// |----------------------------------|-------------------------------------------------|
+/// | `load PATH SEED`                 | `ok`                                            |
+/// | `examine STEP`                   | `ok`, or `wrong KIND TEXT`                      |
+/// | `state`                          | the same: compares with the state before `load` |
+/// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
+/// | `unload PATH`                    | as `examine`; loads it once more before         |
+/// | others of served_protocol.hpp    | for the case `reference` or the candidate       |
+class problem_server {
+ public:
+  problem_server(ground& where, problem const& of) : ground_(where), problem_(of) {}
+
+  words answer(words const& request) {
+    using measure::served::at;
+    auto const& verb = at(request, 0);
+    if (verb == "cases") { return {"ok", "reference", std::string{to_string(ground_.decides())}}; }
+    if (verb == "load") {
+      state_ = measured_state();
+      load(at(request, 1), measure::served::to_integer<std::uint64_t>(at(request, 2)));
+      return {"ok"};
+    }
+    if (verb == "examine") {
+      if (!examination_) { throw std::logic_error("'examine' before 'load'"); }
+      return reply(examination_->run(at(request, 1)));
+    }
+    if (verb == "state") {
+      auto const changed = difference(state_, measured_state());
+      if (!changed) { return {"ok"}; }
+      return reply(charge{charge::kind::changed_environment, *changed});
+    }
+    if (verb == "clock") {
+      auto const now = std::chrono::steady_clock::now().time_since_epoch();
+      return {"ok", std::to_string(std::chrono::nanoseconds{now}.count())};
+    }
+    if (verb == "unload") { return reply(unload(at(request, 1))); }
+    if (verb == "build") { return build(request); }
+    if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    return measure::served::answer_of(*subject_, request);
+  }
+
+ private:
+  static words reply(std::optional<charge> const& found) {
+    if (!found) { return {"ok"}; }
+    return {"wrong", std::string{to_string(found->what)}, found->text};
+  }
+
+  state measured_state() {
+    auto now = state_now();
+    ground_.describe(now);
+    return now;
+  }
+
+  void load(std::string const& path, std::uint64_t seed) {
+    library_ = std::make_unique<candidate_library>(path);
+    examination_.emplace(ground_, problem_, library_->entry(), seed);
+  }
+
+  /// Unloads the candidate, then loads, calls and unloads it once more: the first time may leave
+  /// what a runtime keeps for the whole process.
+  std::optional<charge> unload(std::string const& path) {
+    subject_.reset();
+    examination_.reset();
+    library_.reset();
+    auto const cycle = [&] {
+      load(path, 1);
+      bench{ground_, problem_, library_->entry(), problem_.sizes.front(), 1}.call();
+      examination_.reset();
+      library_.reset();
+      ground_.settle(1e-3);
+      return holdings_now(ground_.device_bytes());
+    };
+    auto before = cycle();
+    constexpr std::array<double, 5> least{1, 1, 1, 64 * 1024, 1 << 20};
+    std::array<double, 5> grown{};
+    grown.fill(1e300);
+    for (int i = 0; i < 2; ++i) {
+      auto const now = cycle();
+      for (std::size_t k = 0; k < grown.size(); ++k) {
+        grown[k] = std::min(grown[k], now.amounts[k] - before.amounts[k]);
+      }
+      before = now;
+    }
+    for (std::size_t k = 0; k < grown.size(); ++k) {
+      if (grown[k] < least[k]) { continue; }
+      return charge{charge::kind::left_behind, stats::number_text(grown[k]) + " " +
+                                                   holdings::names[k] +
+                                                   " stay after it was loaded, called once and "
+                                                   "unloaded"};
+    }
+    return {};
+  }
+
+  words build(words const& request) {
+    auto const& name = measure::served::at(request, 1);
+    bool const is_reference = name == "reference";
+    if (!is_reference && !library_) { throw std::logic_error("'build' before 'load'"); }
+    candidate_function const what = is_reference ? problem_.reference : library_->entry();
+    auto const n = problem_.sizes.front();
+    auto const of = ground_.timed(name, [this, what, n](setup& make) -> stream_call {
+      auto numbers = problem_.declare(make, n);
+      return [what, with = arguments{make, std::move(numbers)}](void* stream) {
+        with.call(what, stream);
+      };
+    });
+    subject_.reset();
+    subject_ = of.build(measure::served::epoch_of(request));
+    using measure::served::from_double;
+    return {"ok", from_double(subject_->bytes()), from_double(subject_->flops())};
+  }
+
+  ground& ground_;
+  problem const& problem_;
+  state state_;
+  std::unique_ptr<candidate_library> library_;
+  std::optional<examination> examination_;
+  std::unique_ptr<measure::subject> subject_;
+};
+
+/// Serves a problem on a ground that `make` makes, once there is a referee.
+template <class Make>
+int serve_on(problem const& of, Make&& make) {
+  namespace served = measure::served;
+  try {
+    require_whole(of);
+    auto const descriptor = served::inherited_descriptor();
+    if (!descriptor) {
+      std::printf(
+          "This program has a problem and its reference. It judges candidates in the hands of the "
+          "referee: assay_referee PROGRAM CANDIDATE.so\n");
+      return 0;
+    }
+    served::channel with{*descriptor};
+    std::unique_ptr<ground> where;
+    try {
+      where = make();
+    } catch (std::exception const& cause) {
+      with.send({"error", cause.what()});
+      return 4;
+    }
+    problem_server server{*where, of};
+    served::converse(with, served::greeting_words(),
+                     [&](words const& request) { return server.answer(request); });
+    return 0;
+  } catch (std::exception const& cause) {
+    std::fprintf(stderr, "error: %s\n", cause.what());
+    return 2;
+  }
+}
+
+}  // namespace referee_detail
+
+/// Serves a problem on the host: `int main() { return assay::serve_problem(of); }`. Candidates do
+/// their work before their call returns.
+inline int serve_problem(problem const& of) {
+  return referee_detail::serve_on(of,
+                                  [] { return std::make_unique<referee_detail::host_ground>(); });
+}
+
+}  // namespace assay

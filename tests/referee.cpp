@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The referee over the candidates of tests/referee/candidates.cpp: cheats are named, honest ones
+// are not accused, failing ones get one line, and nothing is left running.
+// assay-test-timeout: 900
+#include <assay/referee.hpp>
+#include <assay/referee/json.hpp>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "folder.hpp"
+
+using namespace assay;
+using assay::test::contains;
+using assay::test::message_of;
+using kind = charge::kind;
+
+namespace {
+
+/// The referee of the tests' problem. A candidate is loaded under the name that selects its work.
+class tried {
+ public:
+  explicit tried(bool timed = false) : session_({ASSAY_REFEREE_PROBLEM}, options(timed)) {}
+
+  referee_result judge(std::string const& name, char const* library = ASSAY_REFEREE_CANDIDATES) {
+    auto const path = folder_ / (name + ".so");
+    std::filesystem::create_symlink(library, path);
+    auto found = session_.judge(path.string());
+    std::ostringstream text;
+    text << found;
+    INFO(text.str());
+    CHECK(found.charges.size() <= 1);
+    CHECK(report::json_line(found).find('\n') == std::string::npos);
+    return found;
+  }
+
+ private:
+  static referee_options options(bool timed) {
+    referee_options chosen;
+    chosen.timed = timed;
+    chosen.limits.timeout = std::chrono::seconds{timed ? 60 : 5};
+    chosen.measuring.max_seconds = 1;
+    chosen.measuring.max_epochs = 8;
+    chosen.measuring.seed = assay::test::fresh_seed();
+    return chosen;
+  }
+
+  assay::test::folder folder_;
+  referee_session session_;
+};
+
+/// True if this process has no child, not even a dead one.
+bool no_child_left() { return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+std::map<std::string, kind> const cheats{
+    {"late-thread", kind::escaped_work},
+    {"late-half", kind::escaped_work},
+    {"slow-thread", kind::escaped_work},
+    {"kept-by-address", kind::kept_results},
+    {"kept-by-content", kind::kept_results},
+    {"kept-sum", kind::kept_results},
+    {"only-over-poison", kind::kept_results},
+    {"nothing", kind::unwritten_output},
+    {"all-but-one", kind::unwritten_output},
+    {"past-the-end", kind::out_of_bounds},
+    {"before-the-begin", kind::out_of_bounds},
+    {"multiples-of-eight", kind::wrong_size},
+    {"known-sizes", kind::wrong_size},
+    {"no-nan", kind::wrong_values},
+    {"zeros-stay-zeros", kind::wrong_values},
+    {"in-place", kind::modified_input},
+    {"bfloat16", kind::low_precision},
+    {"float-sum", kind::low_precision},
+    {"next-call", kind::lazy_work},
+    {"leak", kind::growing_memory},
+    {"leaked-pages", kind::growing_memory},
+    {"threads-stay", kind::growing_memory},
+    {"open-files", kind::growing_memory},
+    {"rounding", kind::changed_environment},
+    {"one-core", kind::changed_environment},
+    {"nice", kind::changed_environment},
+    {"variable", kind::changed_environment},
+    {"handler", kind::changed_environment},
+    {"clock", kind::changed_environment},
+    {"first-buffers", kind::kept_buffer},
+    {"left-behind", kind::left_behind},
+};
+
+std::set<std::string> const honest{
+    "plain",          "two-threads",    "pool",      "spinning-pool", "async",
+    "scratch",        "mapped-scratch", "workspace", "jitter",        "slow-first-call",
+    "three-times",    "backwards",      "fma",       "pairwise-sum",  "prints",
+    "reads-a-file",   "zeros-first",    "shuffled",  "catches",       "rounds-and-restores",
+    "blocks-a-signal"};
+
+}  // namespace
+
+TEST_CASE("each cheat is named") {
+  tried referee;
+  for (auto const& [name, what] : cheats) {
+    if (name == "one-core" && std::thread::hardware_concurrency() < 2) { continue; }
+    auto const found = referee.judge(name);
+    INFO(name << ": " << report::json_line(found));
+    CHECK(found.is_accused());
+    if (found.is_accused()) { CHECK(to_string(found.charges[0].what) == to_string(what)); }
+  }
+}
+
+TEST_CASE("no honest candidate is accused, however odd or noisy") {
+  tried referee;
+  for (auto const& name : honest) {
+    auto const found = referee.judge(name);
+    INFO(name << ": " << report::json_line(found));
+    CHECK_FALSE(found.is_accused());
+  }
+}
+
+TEST_CASE("a candidate that is not accused is timed, and a late cheat is found behind it") {
+  tried referee{true};
+  for (auto const* name : {"three-times", "spinning-pool"}) {
+    auto const found = referee.judge(name);
+    INFO(report::json_line(found));
+    CHECK_FALSE(found.is_accused());
+    REQUIRE(found.timed.has_value());
+    CHECK(found.timed->failure.empty());
+    CHECK(found.timed->epochs > 0);
+    CHECK(found.timed->variants.at(1).bytes == 8 * 30'000);
+  }
+  auto const found = referee.judge("right-for-5000-calls");
+  INFO(report::json_line(found));
+  REQUIRE(found.is_accused());
+  CHECK(found.charges[0].what == kind::wrong_answer);
+}
+
+TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
+  std::map<std::string, std::string> const failures{
+      {"crashes", "ended by signal 11"},
+      {"hangs", "no answer within 5 s"},
+      {"exits", "ended with exit code 3"},
+      {"refuses", "a call returned 42"},
+      {"throws", "not today"},
+  };
+  {
+    tried referee;
+    for (auto const& [name, text] : failures) {
+      auto const found = referee.judge(name);
+      REQUIRE(found.is_accused());
+      CHECK(found.charges[0].what == kind::failure);
+      CHECK_THAT(found.charges[0].text, contains(text));
+    }
+    auto const text = [&](std::string const& name, char const* library) {
+      return referee.judge(name, library).charges.at(0).text;
+    };
+    CHECK_THAT(text("missing", "/nonexistent.so"), contains("cannot be loaded"));
+    ::Dl_info libc{};  // a library that is no candidate
+    REQUIRE(::dladdr(reinterpret_cast<void*>(&::waitpid), &libc) != 0);
+    CHECK_THAT(text("other", libc.dli_fname), contains("no symbol assay_candidate_version"));
+    CHECK_THAT(text("other-version", ASSAY_REFEREE_OTHER_VERSION), contains("has version 2"));
+    CHECK_FALSE(referee.judge("plain").is_accused());
+  }
+  CHECK(no_child_left());
+}
+
+TEST_CASE("a candidate can be written in C") {
+  auto const header =
+      std::string{std::getenv("ASSAY_SOURCE_DIR")} + "/include/assay/referee/candidate.h";
+  CHECK(std::system(("cc -x c -std=c99 -pedantic -Wall -Werror -fsyntax-only -include '" + header +
+                     "' /dev/null")
+                        .c_str()) == 0);
+}
+
+TEST_CASE("a problem that is none is refused") {
+  CHECK_THAT(message_of([] { referee_session{{"/bin/true"}}; }),
+             contains("does not call assay::serve"));
+  CHECK_THAT(message_of([] { referee({"/nonexistent"}, "x.so"); }), contains("cannot start"));
+  for (auto const each : {kind::escaped_work, kind::wrong_answer, kind::failure}) {
+    CHECK(charge_kind(to_string(each)) == each);
+  }
+  CHECK_THAT(message_of([] { charge_kind("x"); }), contains("'x' is no kind"));
+}
