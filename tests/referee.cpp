@@ -3,63 +3,27 @@
 // are not accused, failing ones get one line, and nothing is left running.
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
-#include <assay/referee/json.hpp>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "catch.hpp"
-#include "folder.hpp"
+#include "referee/tried.hpp"
 
 using namespace assay;
 using assay::test::contains;
 using assay::test::message_of;
+using assay::test::tried;
 using kind = charge::kind;
 
 namespace {
-
-/// The referee of the tests' problem. A candidate is loaded under the name that selects its work.
-class tried {
- public:
-  explicit tried(bool timed = false) : session_({ASSAY_REFEREE_PROBLEM}, options(timed)) {}
-
-  referee_result judge(std::string const& name, char const* library = ASSAY_REFEREE_CANDIDATES) {
-    auto const path = folder_ / (name + ".so");
-    std::filesystem::create_symlink(library, path);
-    auto found = session_.judge(path.string());
-    std::ostringstream text;
-    text << found;
-    INFO(text.str());
-    CHECK(found.charges.size() <= 1);
-    CHECK(report::json_line(found).find('\n') == std::string::npos);
-    return found;
-  }
-
- private:
-  static referee_options options(bool timed) {
-    referee_options chosen;
-    chosen.timed = timed;
-    chosen.limits.timeout = std::chrono::seconds{timed ? 60 : 5};
-    chosen.measuring.max_seconds = 1;
-    chosen.measuring.max_epochs = 8;
-    chosen.measuring.seed = assay::test::fresh_seed();
-    return chosen;
-  }
-
-  assay::test::folder folder_;
-  referee_session session_;
-};
 
 /// True if this process has no child, not even a dead one.
 bool no_child_left() { return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
@@ -108,7 +72,7 @@ std::set<std::string> const honest{
 }  // namespace
 
 TEST_CASE("each cheat is named") {
-  tried referee;
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};
   for (auto const& [name, what] : cheats) {
     if (name == "one-core" && std::thread::hardware_concurrency() < 2) { continue; }
     auto const found = referee.judge(name);
@@ -119,7 +83,7 @@ TEST_CASE("each cheat is named") {
 }
 
 TEST_CASE("no honest candidate is accused, however odd or noisy") {
-  tried referee;
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};
   for (auto const& name : honest) {
     auto const found = referee.judge(name);
     INFO(name << ": " << report::json_line(found));
@@ -128,7 +92,7 @@ TEST_CASE("no honest candidate is accused, however odd or noisy") {
 }
 
 TEST_CASE("a candidate that is not accused is timed, and a late cheat is found behind it") {
-  tried referee{true};
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, true};
   for (auto const* name : {"three-times", "spinning-pool"}) {
     auto const found = referee.judge(name);
     INFO(report::json_line(found));
@@ -153,7 +117,7 @@ TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
       {"throws", "not today"},
   };
   {
-    tried referee;
+    tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};
     for (auto const& [name, text] : failures) {
       auto const found = referee.judge(name);
       REQUIRE(found.is_accused());

@@ -17,7 +17,8 @@
 namespace assay {
 
 /// Values in place of random ones. `zeros`: the number of the range that is nearest to zero.
-/// `extremes`: the two ends of the range, at random. `nan`: one floating element of 61 is NaN.
+/// `extremes`: the two ends of the range, at random. `nan`: one of 61 floating elements is NaN, and
+/// one at least.
 enum class special_values { none, zeros, extremes, nan };
 
 constexpr std::string_view to_string(special_values which) noexcept {
@@ -46,7 +47,8 @@ std::vector<T> special_elements(special_values kind, std::size_t n, uniform<T> r
       made[i] = bits % 2 == 0 ? range.low : last;
     } else {
       made[i] = random_value(range, seed, i);
-      if (floating && bits % 61 == 0) { made[i] = std::numeric_limits<T>::quiet_NaN(); }
+      bool const chosen = bits % 61 == 0 || i == random_bits(seed, n) % n;
+      if (floating && chosen) { made[i] = std::numeric_limits<T>::quiet_NaN(); }
     }
   }
   return made;

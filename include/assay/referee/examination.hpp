@@ -34,24 +34,28 @@ class examination {
 
   std::optional<charge> run(std::string_view step) {
     auto const found = std::find(examination_steps.begin(), examination_steps.end(), step);
-    auto one = make(problem_.sizes.front());
-    auto other = make(problem_.sizes.front());
     switch (found - examination_steps.begin()) {
       case 0:
-        return answer(one, other);
+        return answer();
       case 1:
-        return again(one, other);
+        return again();
       case 2:
-        return other_sizes(other);
+        return other_sizes();
       case 3:
-        return special(one, other);
+        return special();
       case 4:
-        return repeats(one);
+        return repeats();
       case 5:
-        return growth(one);
+        return growth();
       default:
         throw std::invalid_argument("no step '" + std::string{step} + "'");
     }
+  }
+
+  /// Frees all arrays.
+  void clear() {
+    one_.reset();
+    other_.reset();
   }
 
  private:
@@ -66,6 +70,13 @@ class examination {
   };
 
   bench make(std::size_t n) { return {ground_, problem_, call_, n, random_.next()}; }
+  /// Two benches of the size that is timed, for several steps.
+  bench& kept(std::optional<bench>& in) {
+    if (!in) { in.emplace(make(problem_.sizes.front())); }
+    return *in;
+  }
+  bench& one() { return kept(one_); }
+  bench& other() { return kept(other_); }
 
   /// Calls once over fresh inputs. `other` stands by, and serves for a next call.
   std::optional<charge> look(bench& of, bench& other, asked const& how) {
@@ -125,64 +136,67 @@ class examination {
   }
 
   /// A first call, one in other buffers, and on a device one in a held stream.
-  std::optional<charge> answer(bench& one, bench& other) {
-    if (auto found = look(one, other, {kind::wrong_answer, "a first call"})) { return found; }
-    one.refresh({random_.next()});
-    if (auto found = look(other, one, {kind::kept_results, "a call with other buffers"})) {
+  std::optional<charge> answer() {
+    if (auto found = look(one(), other(), {kind::wrong_answer, "a first call"})) { return found; }
+    one().refresh({random_.next()});
+    if (auto found = look(other(), one(), {kind::kept_results, "a call with other buffers"})) {
       return found;
     }
-    one.refresh({random_.next()});
-    auto const early =
-        ground_.works_while_held([&](void* on) { one.enqueue(on); }, [&] { return one.outputs(); });
+    one().refresh({random_.next()});
+    auto const early = ground_.works_while_held([this](void* on) { one().enqueue(on); },
+                                                [this] { return one().outputs(); });
     if (!early.value_or(false)) { return {}; }
     return charge{kind::escaped_work, "its outputs changed while its stream was held"};
   }
 
-  /// Fresh inputs at the same addresses, some over outputs that hold the results of another call.
-  std::optional<charge> again(bench& one, bench& other) {
-    one.call();
-    for (int i = 0; i < 6; ++i) {
-      auto found = look(one, other,
-                        {kind::kept_results, "new inputs at the same addresses", {}, i % 2 == 0});
+  /// Fresh inputs at the same addresses, also over outputs that hold the results of another call.
+  std::optional<charge> again() {
+    one().call();
+    for (bool const keep : {true, false, true}) {
+      auto found =
+          look(one(), other(), {kind::kept_results, "new inputs at the same addresses", {}, keep});
       if (found) { return found; }
     }
     return {};
   }
 
-  std::optional<charge> other_sizes(bench& other) {
+  std::optional<charge> other_sizes() {
     auto all = problem_.held_back;
     all.insert(all.end(), problem_.sizes.begin() + 1, problem_.sizes.end());
     for (auto const n : all) {
       auto of = make(n);
-      if (auto found = look(of, other, {kind::wrong_size, "size " + std::to_string(n)})) {
+      if (auto found = look(of, other(), {kind::wrong_size, "size " + std::to_string(n)})) {
         return found;
       }
     }
     return {};
   }
 
-  std::optional<charge> special(bench& one, bench& other) {
+  /// Special values at the last of the known sizes, which may be a small one.
+  std::optional<charge> special() {
+    auto of = make(problem_.sizes.back());
+    auto next = make(problem_.sizes.back());
     for (auto const each : problem_.values) {
       auto const when = "inputs of " + std::string{to_string(each)};
-      if (auto found = look(one, other, {kind::wrong_values, when, each})) { return found; }
+      if (auto found = look(of, next, {kind::wrong_values, when, each})) { return found; }
     }
     return {};
   }
 
   /// Times calls over inputs that were never seen, and over the same inputs once more. Between
   /// both lie the same writes of the inputs, and work that makes a branch predictor forget.
-  std::optional<charge> repeats(bench& one) {
+  std::optional<charge> repeats() {
     constexpr int pairs = 10;
     double least = 1e300;
     double first_sum = 0;
     double again_sum = 0;
-    one.call();
+    one().call();
     for (int i = 0; i < pairs; ++i) {
       auto const seed = random_.next();
       auto const timed = [&] {
-        one.refresh({seed, special_values::none, true});
+        one().refresh({seed, special_values::none, true});
         forget();
-        return one.seconds();
+        return one().seconds();
       };
       double const first = timed();
       double const repeated = timed();
@@ -203,12 +217,12 @@ class examination {
   }
 
   /// Holds amounts after equal numbers of calls against each other.
-  std::optional<charge> growth(bench& one) {
-    one.call();
-    double const each = std::max(one.seconds(), 1e-9);
-    int const calls = static_cast<int>(std::clamp(0.05 / each, 8.0, 256.0));
+  std::optional<charge> growth() {
+    one().call();
+    double const each = std::max(one().seconds(), 1e-9);
+    int const calls = static_cast<int>(std::clamp(0.01 / each, 8.0, 128.0));
     auto const after_calls = [&] {
-      for (int i = 0; i < calls; ++i) { one.enqueue(ground_.stream()); }
+      for (int i = 0; i < calls; ++i) { one().enqueue(ground_.stream()); }
       ground_.drain();
       return holdings_now(ground_.device_bytes());
     };
@@ -236,6 +250,7 @@ class examination {
   problem const& problem_;
   candidate_function call_;
   stats::random_source random_;
+  std::optional<bench> one_, other_;
 };
 
 }  // namespace assay::referee_detail

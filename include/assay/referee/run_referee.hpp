@@ -37,7 +37,7 @@ struct referee_options {
 /// Judges candidates of one problem, one after another.
 ///
 /// The processes of the reference are kept. Each candidate has a process of its own, which is
-/// started when the candidate before it is done, so that it is ready when the next one comes.
+/// started while the candidate before it is examined, so that it is ready when the next one comes.
 class referee_session {
  public:
   /// `problem` is the command of a program that calls `serve_problem`. Throws
@@ -47,6 +47,7 @@ class referee_session {
     auto& measuring = options_.measuring;
     if (!measuring.clock) { measuring.clock = next_->cases().at(0).decides; }
     measuring.changed = "implementation";
+    for (auto& each : references_) { each = start(); }
   }
 
   /// The verdict on a shared library. A candidate that cannot be judged has a charge of `failure`.
@@ -56,7 +57,7 @@ class referee_session {
     auto const begin = steady_clock::now();
     referee_result found;
     found.candidate = candidate;
-    auto const in = next_ ? std::exchange(next_, nullptr) : start();
+    auto const in = std::exchange(next_, start());
     try {
       examine(*in, found);
       if (!found.is_accused() && options_.timed) { time(in, found); }
@@ -68,7 +69,6 @@ class referee_session {
       std::replace(each.text.begin(), each.text.end(), '\n', ' ');
     }
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
-    next_ = start();
     return found;
   }
 
@@ -123,6 +123,7 @@ class referee_session {
                                "the steady clock of its process is off by " +
                                    stats::number_text(std::chrono::duration<double>(off).count()) +
                                    " s"});
+      return;
     }
     if (accuses(in, found, "looking at its process", {"state"})) { return; }
     accuses(in, found, "unloading", {"unload", found.candidate});
@@ -140,21 +141,19 @@ class referee_session {
   }
 
   void time(std::shared_ptr<process> const& in, referee_result& found) {
-    std::vector const variants{variant_of("reference",
-                                          [this](int instance) {
-                                            auto& one =
-                                                references_.at(static_cast<std::size_t>(instance));
-                                            if (!one) { one = start(); }
-                                            return one;
-                                          }),
+    (void)next_->cases();  // it starts no more, which would disturb the cells
+    auto const reference = [this](int instance) {
+      return references_.at(static_cast<std::size_t>(instance));
+    };
+    std::vector const variants{variant_of("reference", reference),
                                variant_of("candidate", [in](int) { return in; })};
     found.timed = measure::run(variants, measure::against_first({"reference", "candidate"}),
                                options_.measuring);
     auto const& failure = found.timed->failure;
     if (failure.empty()) { return; }
-    references_ = {};
     auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
     if (has("variant \"reference\"")) {
+      for (auto& each : references_) { each = start(); }
       throw std::runtime_error("the problem's own reference: " + failure);
     }
     if (!has("variant \"candidate\"")) { return; }  // cancelled, or a restless machine

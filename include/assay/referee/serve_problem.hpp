@@ -69,6 +69,7 @@ class problem_server {
     if (verb == "unload") { return reply(unload(at(request, 1))); }
     if (verb == "build") { return build(request); }
     if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (verb == "verify" && is_reference_) { return verify_reference(request); }
     return measure::served::answer_of(*subject_, request);
   }
 
@@ -93,6 +94,7 @@ class problem_server {
   /// what a runtime keeps for the whole process.
   std::optional<charge> unload(std::string const& path) {
     subject_.reset();
+    timed_.reset();
     examination_.reset();
     library_.reset();
     auto const cycle = [&] {
@@ -124,20 +126,31 @@ class problem_server {
     return {};
   }
 
+  /// The reference does not change: each buffer set is verified with the first candidate alone.
+  words verify_reference(words const& request) {
+    auto& verified =
+        verified_.at(measure::served::to_integer<std::size_t>(measure::served::at(request, 1)));
+    auto told = verified ? words{"ok"} : measure::served::answer_of(*subject_, request);
+    verified = told[0] == "ok";
+    return told;
+  }
+
   words build(words const& request) {
     auto const& name = measure::served::at(request, 1);
-    bool const is_reference = name == "reference";
-    if (!is_reference && !library_) { throw std::logic_error("'build' before 'load'"); }
-    candidate_function const what = is_reference ? problem_.reference : library_->entry();
-    auto const n = problem_.sizes.front();
-    auto const of = ground_.timed(name, [this, what, n](setup& make) -> stream_call {
-      auto numbers = problem_.declare(make, n);
-      return [what, with = arguments{make, std::move(numbers)}](void* stream) {
-        with.call(what, stream);
-      };
-    });
+    is_reference_ = name == "reference";
+    if (!is_reference_ && !library_) { throw std::logic_error("'build' before 'load'"); }
     subject_.reset();
-    subject_ = of.build(measure::served::epoch_of(request));
+    if (examination_) { examination_->clear(); }
+    if (!timed_) {  // the process has one case, of which all epochs share the instruments
+      candidate_function const what = is_reference_ ? problem_.reference : library_->entry();
+      timed_ = ground_.timed(name, [this, what](setup& make) -> stream_call {
+        auto numbers = problem_.declare(make, problem_.sizes.front());
+        return [what, with = arguments{make, std::move(numbers)}](void* stream) {
+          with.call(what, stream);
+        };
+      });
+    }
+    subject_ = timed_->build(measure::served::epoch_of(request));
     using measure::served::from_double;
     return {"ok", from_double(subject_->bytes()), from_double(subject_->flops())};
   }
@@ -147,7 +160,10 @@ class problem_server {
   state state_;
   std::unique_ptr<candidate_library> library_;
   std::optional<examination> examination_;
+  std::optional<measure::variant> timed_;
   std::unique_ptr<measure::subject> subject_;
+  bool is_reference_ = false;
+  std::array<bool, 2> verified_{};
 };
 
 /// Serves a problem on a ground that `make` makes, once there is a referee.

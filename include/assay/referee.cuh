@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `serve_device_problem`: problems on a device for the referee.
+#pragma once
+
+#include <assay/referee.hpp>
+#include <assay/referee/device_ground.cuh>
+
+#include <memory>
+
+namespace assay {
+
+/// Serves a problem whose arrays are on a device: `int main() { return
+/// assay::serve_device_problem(of); }`. Candidates enqueue their work on the stream that they are
+/// given.
+inline int serve_device_problem(problem const& of, on::device place = {}) {
+  return referee_detail::serve_on(
+      of, [place] { return std::make_unique<referee_detail::device_ground>(place); });
+}
+
+}  // namespace assay

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to referee.cuh: candidates that enqueue work on a stream of a device.
+#pragma once
+
+#include <assay/arrays/device_arrays.cuh>
+#include <assay/compare.cuh>
+#include <assay/core/stream.hpp>
+#include <assay/kernel/grid_stride.cuh>
+#include <assay/kernel/launch.cuh>
+#include <assay/kernel/stream_latch.cuh>
+#include <assay/referee/ground.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace assay::referee_detail {
+
+/// Adds a number for each word of an array, which depends on the word and its place.
+template <class Word>
+__global__ void sum_words(Word const* from, std::uint64_t count, unsigned long long* sum) {
+  unsigned long long own = 0;
+  for (auto const i : kernel::grid_stride(count)) { own += random_draw{from[i], i}.bits; }
+  atomicAdd(sum, own);
+}
+
+/// Candidates on one device. Their stream is `stream()`; the referee looks through another one.
+class device_ground final : public ground {
+ public:
+  explicit device_ground(on::device place)
+      : place_(required(place)), stream_(place), looks_(place), latch_(held_seconds) {
+    void* block = nullptr;
+    check(cudaMalloc(&block, sizeof(unsigned long long)));
+    sum_.reset(static_cast<unsigned long long*>(block));
+    latch_.hold(stream_);  // loads its kernel, which must not happen behind a held stream
+    latch_.open();
+    stream_.synchronize();
+  }
+
+  std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) override {
+    return std::make_unique<arrays::device_array_store>(place_, looks_, seed);
+  }
+  measure::clock decides() const override { return measure::clock::gpu; }
+  void* stream() override { return stream_.get(); }
+  void drain() override { stream_.synchronize(); }
+  void settle(double seconds) override {
+    ground::settle(seconds);
+    check(cudaDeviceSynchronize());
+  }
+  std::uint64_t checksum(void const* data, std::size_t bytes) override {
+    return sum(data, bytes, looks_);
+  }
+  std::uint64_t glance(void const* data, std::size_t bytes) override {
+    return sum(data, bytes, stream_);
+  }
+  double seconds(stream_call const& call) override {
+    begin_.record(stream_);
+    call(stream_.get());
+    end_.record(stream_);
+    stream_.synchronize();
+    return end_.seconds_since(begin_);
+  }
+  std::uint64_t device_bytes() override {
+    std::size_t free = 0;
+    std::size_t all = 0;
+    check(cudaMemGetInfo(&free, &all));
+    return all - free;
+  }
+  void describe(std::map<std::string, std::string>& to) override {
+    int current = -1;
+    check(cudaGetDevice(&current));
+    to["current device"] = std::to_string(current);
+    unsigned flags = 0;
+    check(cudaGetDeviceFlags(&flags));
+    to["device flags"] = std::to_string(flags);
+    for (auto const which : {cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize,
+                             cudaLimitPersistingL2CacheSize, cudaLimitMaxL2FetchGranularity}) {
+      std::size_t limit = 0;
+      check(cudaDeviceGetLimit(&limit, which));
+      to["device limit " + std::to_string(static_cast<int>(which))] = std::to_string(limit);
+    }
+  }
+  std::optional<bool> works_while_held(stream_call const& call,
+                                       std::function<std::uint64_t()> const& changes) override {
+    auto const before = changes();
+    latch_.hold(stream_);
+    std::uint64_t during = before;
+    std::exception_ptr failure;
+    try {
+      call(stream_.get());
+      std::this_thread::sleep_for(std::chrono::milliseconds{3});  // 60 times a call of 50 us
+      during = changes();
+    } catch (...) { failure = std::current_exception(); }
+    latch_.open();
+    stream_.synchronize();
+    if (failure) { std::rethrow_exception(failure); }
+    if (latch_.gave_way()) { return {}; }  // the call waited for the device
+    return during != before;
+  }
+  measure::variant timed(std::string const& label,
+                         std::function<stream_call(setup&)> make) override {
+    return measure::callable_variant(
+        label,
+        [make = std::move(make)](setup& arrays) {
+          return [call = make(arrays)](cudaStream_t on) { call(on); };
+        },
+        options{.place = place_});
+  }
+
+ private:
+  static constexpr double held_seconds = 0.05;
+
+  struct free_device {
+    void operator()(void* block) const noexcept { check_noexcept(cudaFree(block)); }
+  };
+
+  static on::device required(on::device place) {
+    require_device(place);
+    check(cudaSetDevice(place.id));
+    return place;
+  }
+
+  /// Behind the end of an array lies a red zone, so the last word may reach into it.
+  std::uint64_t sum(void const* data, std::size_t bytes, assay::stream const& on) {
+    using word = std::uint32_t;
+    device_guard const guard{place_};
+    auto const run = sum_words<word>;
+    auto const count = (bytes + sizeof(word) - 1) / sizeof(word);
+    check(cudaMemsetAsync(sum_.get(), 0, sizeof(unsigned long long), on.get()));
+    kernel::launch(run, kernel::stride_shape(run, place_, count, 256), 0, on,
+                   static_cast<word const*>(data), static_cast<std::uint64_t>(count), sum_.get());
+    unsigned long long all = 0;
+    check(cudaMemcpyAsync(&all, sum_.get(), sizeof all, cudaMemcpyDeviceToHost, on.get()));
+    on.synchronize();
+    return all;
+  }
+
+  on::device place_;
+  assay::stream stream_, looks_;
+  kernel::stream_latch<> latch_;
+  event begin_{event::kind::timed}, end_{event::kind::timed};
+  std::unique_ptr<unsigned long long, free_device> sum_;
+};
+
+}  // namespace assay::referee_detail

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `tried`: candidates of a library of the tests before the referee.
+#pragma once
+
+#include <assay/referee/json.hpp>
+#include <assay/referee/run_referee.hpp>
+#include <assay/referee/text.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "catch.hpp"
+#include "folder.hpp"
+
+namespace assay::test {
+
+/// The referee of a problem. A candidate is loaded under the name that selects its work.
+class tried {
+ public:
+  tried(char const* problem, char const* library, bool timed = false)
+      : library_(library), session_({problem}, options(timed)) {}
+
+  referee_result judge(std::string const& name, char const* library = nullptr) {
+    auto const path = folder_ / (name + ".so");
+    std::filesystem::create_symlink(library != nullptr ? library : library_, path);
+    auto found = session_.judge(path.string());
+    std::filesystem::remove(path);
+    std::ostringstream text;
+    text << found;
+    INFO(text.str());
+    CHECK(found.charges.size() <= 1);
+    CHECK(report::json_line(found).find('\n') == std::string::npos);
+    return found;
+  }
+
+ private:
+  static referee_options options(bool timed) {
+    referee_options chosen;
+    chosen.timed = timed;
+    chosen.limits.timeout = std::chrono::seconds{timed ? 60 : 5};
+    chosen.measuring.max_seconds = 1;
+    chosen.measuring.max_epochs = 8;
+    chosen.measuring.seed = fresh_seed();
+    return chosen;
+  }
+
+  folder folder_;
+  char const* library_;
+  referee_session session_;
+};
+
+}  // namespace assay::test
