@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -60,6 +61,7 @@ std::map<std::string, kind> const cheats{
     {"clock", kind::changed_environment},
     {"first-buffers", kind::kept_buffer},
     {"left-behind", kind::left_behind},
+    {"thread-left-behind", kind::left_behind},
 };
 
 std::set<std::string> const honest{
@@ -111,7 +113,6 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   std::map<std::string, std::string> const failures{
       {"crashes", "ended by signal 11"},
-      {"hangs", "no answer within 5 s"},
       {"exits", "ended with exit code 3"},
       {"refuses", "a call returned 42"},
       {"throws", "not today"},
@@ -133,6 +134,8 @@ TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
     CHECK_THAT(text("other", libc.dli_fname), contains("no symbol assay_candidate_version"));
     CHECK_THAT(text("other-version", ASSAY_REFEREE_OTHER_VERSION), contains("has version 2"));
     CHECK_FALSE(referee.judge("plain").is_accused());
+    tried hasty{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, false, std::chrono::seconds{2}};
+    CHECK_THAT(hasty.judge("hangs").charges.at(0).text, contains("no answer within 2 s"));
   }
   CHECK(no_child_left());
 }

@@ -20,8 +20,9 @@ namespace assay::test {
 /// The referee of a problem. A candidate is loaded under the name that selects its work.
 class tried {
  public:
-  tried(char const* problem, char const* library, bool timed = false)
-      : library_(library), session_({problem}, options(timed)) {}
+  tried(char const* problem, char const* library, bool timed = false,
+        std::chrono::seconds timeout = std::chrono::seconds{60})
+      : library_(library), session_({problem}, options(timed, timeout)) {}
 
   referee_result judge(std::string const& name, char const* library = nullptr) {
     auto const path = folder_ / (name + ".so");
@@ -37,10 +38,10 @@ class tried {
   }
 
  private:
-  static referee_options options(bool timed) {
+  static referee_options options(bool timed, std::chrono::seconds timeout) {
     referee_options chosen;
     chosen.timed = timed;
-    chosen.limits.timeout = std::chrono::seconds{timed ? 60 : 5};
+    chosen.limits.timeout = timeout;
     chosen.measuring.max_seconds = 1;
     chosen.measuring.max_epochs = 8;
     chosen.measuring.seed = fresh_seed();

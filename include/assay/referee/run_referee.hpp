@@ -126,7 +126,11 @@ class referee_session {
       return;
     }
     if (accuses(in, found, "looking at its process", {"state"})) { return; }
-    accuses(in, found, "unloading", {"unload", found.candidate});
+    try {
+      accuses(in, found, "unloading", {"unload", found.candidate});
+    } catch (failed_request const& cause) {  // such as a thread of which the code is gone
+      found.charges.push_back({charge::kind::left_behind, cause.what()});
+    }
   }
 
   measure::variant variant_of(std::string label,
