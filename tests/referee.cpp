@@ -10,10 +10,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "referee/tried.hpp"
@@ -139,6 +142,44 @@ TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   }
   CHECK(no_child_left());
 }
+
+#ifdef ASSAY_REFEREE
+TEST_CASE("the program judges names from its input, one line of JSON for each") {
+  assay::test::folder const here;
+  for (auto const* name : {"plain", "nothing"}) {
+    std::filesystem::create_symlink(ASSAY_REFEREE_CANDIDATES, here / (name + std::string{".so"}));
+  }
+  auto const run = [&](std::string const& arguments) {
+    auto const all = "cd '" + here.path().string() +
+                     "' && printf 'plain.so\\n\\nnothing.so\\n' | '" + ASSAY_REFEREE "' " +
+                     arguments + " > out 2> err";
+    return WEXITSTATUS(std::system(all.c_str()));
+  };
+  std::string const problem = "'" ASSAY_REFEREE_PROBLEM "' ";
+  CHECK(run(problem + "--json --untimed") == 1);
+  std::istringstream lines{assay::test::content(here / "out")};
+  std::vector<report::document> all;
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(report::document::parse(line));
+  }
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].at("candidate") == "plain.so");
+  CHECK(all[0].at("outcome") == "NOT ACCUSED");
+  CHECK(all[0].at("charges").empty());
+  CHECK(all[1].at("outcome") == "ACCUSED");
+  CHECK(all[1].at("charges").at(0).at("kind") == "unwritten output");
+
+  CHECK(run(problem + "plain.so --max-seconds 1 --json --seed 7") == 0);
+  auto const timed = report::document::parse(assay::test::content(here / "out"));
+  CHECK(timed.at("low") <= timed.at("ratio"));
+  CHECK(timed.at("clock") == "wall");
+  CHECK(timed.at("seconds_per_call").at("candidate") > 0);
+  CHECK(run(problem + "plain.so nothing.so --untimed") == 1);
+  CHECK_THAT(assay::test::content(here / "out"), contains("nothing.so: ACCUSED\n  unwritten"));
+  CHECK(run("/bin/true plain.so") == 2);
+  CHECK_THAT(assay::test::content(here / "err"), contains("does not call assay::serve"));
+}
+#endif
 
 TEST_CASE("a candidate can be written in C") {
   auto const header =
