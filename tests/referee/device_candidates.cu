@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -29,25 +30,61 @@ cudaStream_t new_stream() {
   return made;
 }
 
-cudaEvent_t new_event() {
-  cudaEvent_t made = nullptr;
-  must(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
-  return made;
-}
+/// A stream of the candidate, made when it is used first, and what orders it behind and before
+/// another.
+class side_stream {
+ public:
+  side_stream() = default;
+  side_stream(side_stream const&) = delete;
+  ~side_stream() {
+    if (stream_ == nullptr) { return; }
+    (void)cudaEventDestroy(event_);
+    (void)cudaStreamDestroy(stream_);
+  }
 
-/// A stream of the candidate, and what orders it behind and before another.
-struct side_stream {
-  cudaStream_t stream = new_stream();
-  cudaEvent_t forked = new_event(), joined = new_event();
-
-  void fork(cudaStream_t from) const {
-    must(cudaEventRecord(forked, from));
-    must(cudaStreamWaitEvent(stream, forked));
+  cudaStream_t get() {
+    if (stream_ == nullptr) {
+      stream_ = new_stream();
+      must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+    }
+    return stream_;
+  }
+  void fork(cudaStream_t from) {
+    (void)get();
+    must(cudaEventRecord(event_, from));
+    must(cudaStreamWaitEvent(stream_, event_));
   }
   void join(cudaStream_t to) const {
-    must(cudaEventRecord(joined, stream));
-    must(cudaStreamWaitEvent(to, joined));
+    must(cudaEventRecord(event_, stream_));
+    must(cudaStreamWaitEvent(to, event_));
   }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Memory of the candidate, which grows when a larger size comes.
+class workspace {
+ public:
+  workspace() = default;
+  workspace(workspace const&) = delete;
+  ~workspace() {
+    if (data_ != nullptr) { (void)cudaFree(data_); }
+  }
+
+  float* of(std::size_t n) {
+    if (n > size_) {
+      must(cudaFree(data_));
+      must(cudaMalloc(&data_, n * sizeof(float)));
+      size_ = n;
+    }
+    return data_;
+  }
+
+ private:
+  float* data_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 template <class T>
@@ -93,13 +130,13 @@ using work = std::function<int(device_task const&, cudaStream_t)>;
 
 std::map<std::string, work> cheats() {
   std::map<std::string, work> all;
-  all["other-stream"] = [side = side_stream{}](device_task const& of, cudaStream_t) {
-    return of.run(side.stream);
-  };
+  all["other-stream"] = [side = std::make_shared<side_stream>()](
+                            device_task const& of, cudaStream_t) { return of.run(side->get()); };
   all["default-stream"] = [](device_task const& of, cudaStream_t) { return of.run(nullptr); };
-  all["unjoined-stream"] = [side = side_stream{}](device_task const& of, cudaStream_t on) {
-    side.fork(on);
-    return of.part(0, of.n / 8, on) + of.part(of.n / 8, of.n, side.stream);
+  all["unjoined-stream"] = [side = std::make_shared<side_stream>()](device_task const& of,
+                                                                    cudaStream_t on) {
+    side->fork(on);
+    return of.part(0, of.n / 8, on) + of.part(of.n / 8, of.n, side->get());
   };
   all["late-thread"] = [](device_task const& of, cudaStream_t) {
     std::thread{[of] {
@@ -188,10 +225,11 @@ std::map<std::string, work> cheats() {
 std::map<std::string, work> honest() {
   std::map<std::string, work> all;
   all["plain"] = [](device_task const& of, cudaStream_t on) { return of.run(on); };
-  all["joined-stream"] = [side = side_stream{}](device_task const& of, cudaStream_t on) {
-    side.fork(on);
-    int const code = of.part(0, of.n / 2, on) + of.part(of.n / 2, of.n, side.stream);
-    side.join(on);
+  all["joined-stream"] = [side = std::make_shared<side_stream>()](device_task const& of,
+                                                                  cudaStream_t on) {
+    side->fork(on);
+    int const code = of.part(0, of.n / 2, on) + of.part(of.n / 2, of.n, side->get());
+    side->join(on);
     return code;
   };
   all["waits"] = [](device_task const& of, cudaStream_t on) {
@@ -207,11 +245,10 @@ std::map<std::string, work> honest() {
     must(cudaFreeAsync(block, on));
     return code;
   };
-  all["workspace"] = [space = std::map<std::size_t, float*>{}](device_task const& of,
-                                                               cudaStream_t on) mutable {
-    auto& block = space[of.n];
-    if (block == nullptr) { must(cudaMallocAsync(&block, of.n * sizeof(float), on)); }
-    must(cudaMemcpyAsync(block, of.x, of.n * sizeof(float), cudaMemcpyDeviceToDevice, on));
+  all["workspace"] = [space = std::make_shared<workspace>()](device_task const& of,
+                                                             cudaStream_t on) {
+    must(
+        cudaMemcpyAsync(space->of(of.n), of.x, of.n * sizeof(float), cudaMemcpyDeviceToDevice, on));
     return of.run(on);
   };
   all["two-parts"] = [](device_task const& of, cudaStream_t on) {
@@ -225,6 +262,7 @@ std::map<std::string, work> honest() {
     must(cudaStreamEndCapture(on, &drawn));
     must(cudaGraphInstantiate(&graph, drawn, 0));
     must(cudaGraphLaunch(graph, on));
+    must(cudaStreamSynchronize(on));
     must(cudaGraphExecDestroy(graph));
     must(cudaGraphDestroy(drawn));
     return code;

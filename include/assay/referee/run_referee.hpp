@@ -68,6 +68,8 @@ class referee_session {
     for (auto& each : found.charges) {
       std::replace(each.text.begin(), each.text.end(), '\n', ' ');
     }
+    in->begin_to_end();
+    last_ = in;  // a device needs a while to let a process go
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return found;
   }
@@ -145,7 +147,8 @@ class referee_session {
   }
 
   void time(std::shared_ptr<process> const& in, referee_result& found) {
-    (void)next_->cases();  // it starts no more, which would disturb the cells
+    last_.reset();
+    (void)next_->cases();  // no process ends or starts beside the cells
     auto const reference = [this](int instance) {
       return references_.at(static_cast<std::size_t>(instance));
     };
@@ -170,6 +173,7 @@ class referee_session {
   std::vector<std::string> problem_;
   referee_options options_;
   std::shared_ptr<process> next_;  ///< for the next candidate
+  std::shared_ptr<process> last_;  ///< of the candidate before, which ends
   std::array<std::shared_ptr<process>, 2> references_;
 };
 

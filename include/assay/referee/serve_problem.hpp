@@ -106,7 +106,7 @@ class problem_server {
       return holdings_now(ground_.device_bytes());
     };
     auto before = cycle();
-    constexpr std::array<double, 5> least{1, 1, 1, 64 * 1024, 1 << 20};
+    constexpr std::array<double, 5> least{1, 1, 1, 1 << 20, 4 << 20};
     std::array<double, 5> grown{};
     grown.fill(1e300);
     for (int i = 0; i < 2; ++i) {
