@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The host halves of the workloads that take a copy strategy, their references and verifiers.
