@@ -172,17 +172,20 @@ inline double percent_of(double part, double whole) { return whole > 0 ? 100 * p
 
 }  // namespace detail
 
-/// The parts of a step with their rates: bytes and FLOPs of the ledger by time of the trace.
-inline trace::table part_table(answers const& of) {
-  trace::table made{"nn_parts", "Device Time of a Step by Operation",
-                    trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, "
-                                         "Time (us):1, Share (%):1, GFLOP:3, TFLOP/s:1, GB/s:1")};
+/// The parts of a step with their rates: bytes and FLOPs of the ledger by time of the trace. The
+/// last column is the share of `copy_rate`, in bytes per second, where that is given.
+inline trace::table part_table(answers const& of, double copy_rate = 0) {
+  trace::table made{
+      "nn_parts", "Device Time of a Step by Operation",
+      trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, "
+                           "Time (us):1, Share (%):1, GFLOP:3, TFLOP/s:1, GB/s:1, Copies (%):1")};
   auto const whole = of.step().ns;
   for (auto const& each : of.parts()) {
     made.add(detail::name_of(each.phase), each.part, each.operation, each.operations, each.kernels,
              each.ns / 1e3, detail::percent_of(each.ns, whole), each.cost.flops / 1e9,
              each.ns > 0 ? each.cost.flops / each.ns / 1e3 : 0,
-             each.ns > 0 ? each.cost.bytes() / each.ns : 0);
+             each.ns > 0 ? each.cost.bytes() / each.ns : 0,
+             each.ns > 0 ? detail::percent_of(1e9 * each.cost.bytes() / each.ns, copy_rate) : 0);
   }
   return made;
 }

@@ -53,6 +53,18 @@ inline void enqueue(::cuda::stream_ref stream, fused_attention_gradient const& o
                            std::as_writable_bytes(scratch).first(needed), d_q, d_k, d_v);
 }
 
+/// Throws `std::invalid_argument` unless a plan fits the free memory of the current device.
+inline void require_free(memory_plan const& plan) {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes));
+  if (plan.peak() <= free_bytes) { return; }
+  auto const mib = [](std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  throw std::invalid_argument("a step needs " + mib(plan.peak()) + " of device memory, and " +
+                              mib(free_bytes) +
+                              " are free: lower the batch or the context, or take a smaller "
+                              "model or activations in bfloat16");
+}
+
 /// Enqueues each operation when it is called with it, in a range with the name of its part.
 ///
 /// The payload of the range is the number of the operation in the `ledger` of the problem, so that

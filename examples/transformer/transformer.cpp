@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long does a transformer take, forward or with a step of training, and where does the time go?
+// Each combination of the choices is timed on device 0. MFU is the share of 989 TFLOP/s, the dense
+// bfloat16 peak of an H100 or H200.
+// assay-uses: cupti
+// assay-uses: cli
+// assay-links: cublas
+// assay-test-args: --size tiny --context 24 --repetitions 2 --answers
+#include "transformer.hpp"
+
+#include <assay/cli/guarded.hpp>
+#include <assay/report/trace_table.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace nn = assay::nn;
+using json = nlohmann::ordered_json;
+
+namespace {
+
+struct request {
+  std::vector<std::string> sizes{"small"}, precisions{"bf16"}, projections{"packed"}, runs{"step"};
+  std::vector<std::string> submissions{"graph"};
+  std::vector<std::int64_t> contexts{512};
+  std::int64_t batch = 4;
+  int repetitions = 20;
+  bool answers = false;
+  std::string json_file;
+};
+
+void declare(CLI::App& app, request& into) {
+  auto const list = [&](char const* name, std::vector<std::string>& to, char const* what,
+                        std::vector<std::string> const& allowed) {
+    app.add_option(name, to, what)
+        ->delimiter(',')
+        ->check(CLI::IsMember(allowed))
+        ->capture_default_str();
+  };
+  list("--size", into.sizes, "sizes of CS336, or tiny",
+       {"tiny", "small", "medium", "large", "xl", "2.7B"});
+  list("--precision", into.precisions, "types of activations", {"fp32", "tf32", "bf16"});
+  list("--projections", into.projections, "products for each matrix, or packed ones",
+       {"separate", "packed"});
+  list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
+  list("--submission", into.submissions, "kernel by kernel, or as a recorded graph",
+       {"sequential", "graph"});
+  app.add_option("--context", into.contexts, "tokens of a sequence")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--batch", into.batch, "sequences")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--repetitions", into.repetitions, "of each case")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  app.add_flag("--answers", into.answers, "tables by operation and by kernel, from a trace");
+  app.add_option("--json", into.json_file, "writes all times to a file");
+}
+
+nn::decoder size_of(std::string const& name) {
+  if (name != "tiny") { return nn::named_size(name); }
+  return {.width = 128, .inner = 256, .layers = 2, .heads = 2, .vocabulary = 64};
+}
+
+/// FLOPs of a token as papers on training count them: 6 for each parameter, 12 d T for the scores
+/// of a layer, and half of that where the mask leaves half of them out. A forward pass is a third.
+double flops_of(examples::transformer_case const& which, bool halved) {
+  auto const& model = which.of.model;
+  auto const scores =
+      12.0 * static_cast<double>(model.layers * model.width * which.of.context) / (halved ? 2 : 1);
+  auto const step = (6.0 * static_cast<double>(model.parameters()) + scores) *
+                    static_cast<double>(which.of.tokens());
+  return which.run == "forward" ? step / 3 : step;
+}
+
+json measure(examples::transformer_case const& which, std::string const& size, int repetitions) {
+  constexpr double peak = 989e12;
+  auto const found = examples::time_of(which, repetitions);
+  auto const share = [&](bool halved) {
+    return flops_of(which, halved) / (found.median_ms * 1e-3) / peak;
+  };
+  std::printf("%-7s %7d %5s %9s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
+              static_cast<int>(which.of.context), which.precision.c_str(),
+              which.projections.c_str(), which.run.c_str(), which.submission.c_str(),
+              found.median_ms, found.fastest_ms, 100 * share(false), 100 * share(true),
+              static_cast<double>(found.bytes) / 0x1p30);
+  return {{"size", size},
+          {"batch", which.of.batch},
+          {"context", which.of.context},
+          {"precision", which.precision},
+          {"attention", "naive"},
+          {"projections", which.projections},
+          {"run", which.run},
+          {"submission", which.submission},
+          {"repetitions", repetitions},
+          {"median_ms", found.median_ms},
+          {"fastest_ms", found.fastest_ms},
+          {"mfu", share(false)},
+          {"mfu_halved", share(true)},
+          {"memory_bytes", found.bytes}};
+}
+
+std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request const& of) {
+  std::vector<std::pair<std::string, examples::transformer_case>> all;
+  for (auto const& size : of.sizes) {
+    for (auto const context : of.contexts) {
+      for (auto const& precision : of.precisions) {
+        for (auto const& projections : of.projections) {
+          for (auto const& run : of.runs) {
+            for (auto const& submission : of.submissions) {
+              all.push_back(
+                  {size,
+                   {{size_of(size), of.batch, context}, precision, projections, run, submission}});
+            }
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+int run_all(request const& of) {
+  json times = json::array();
+  std::printf(
+      "size    context  prec  projections   run  submission  median ms fastest ms  MFU %% half %%"
+      "     GiB\n");
+  for (auto const& [size, which] : cases_of(of)) {
+    times.push_back(measure(which, size, of.repetitions));
+  }
+  if (of.answers) {
+    auto const rate = examples::copy_rate();
+    std::printf("\ncopies on the device: %.0f GB/s\n", rate / 1e9);
+    for (auto const& [size, which] : cases_of(of)) {
+      if (which.submission != of.submissions.front()) { continue; }
+      std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision
+                << ", " << which.projections << ", " << which.run << "\n\n";
+      for (auto const& table : examples::answers_of(which, 5, rate)) {
+        assay::report::text(std::cout, table);
+        std::cout << '\n';
+      }
+    }
+  }
+  if (!of.json_file.empty() && !(std::ofstream{of.json_file} << times.dump(2) << '\n')) {
+    throw std::runtime_error("cannot write " + of.json_file);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  request of;
+  CLI::App app{"Times a transformer on device 0 and says where the time goes", "transformer"};
+  declare(app, of);
+  return assay::cli::guarded(app, argc, argv, [&] { return run_all(of); }, std::cout, std::cerr);
+}

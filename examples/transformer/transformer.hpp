@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of the transformer asks of its kernels, and what it gets.
+#pragma once
+
+#include <assay/nn/decoder.hpp>
+#include <assay/nn/ledger.hpp>
+#include <assay/trace/table.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// One combination of the choices.
+struct transformer_case {
+  assay::nn::problem of;
+  std::string precision = "bf16";      ///< fp32, tf32, bf16
+  std::string projections = "packed";  ///< separate, packed
+  std::string run = "step";            ///< forward, step
+  std::string submission = "graph";    ///< sequential, graph
+};
+
+/// Times in milliseconds on the device, from the begin of the first kernel to the end of the last.
+struct transformer_time {
+  std::size_t bytes = 0;  ///< of the memory plan
+  double median_ms = 0;
+  double fastest_ms = 0;
+};
+
+/// Refuses a plan beyond the free memory of device 0.
+transformer_time time_of(transformer_case const& which, int repetitions);
+
+/// The tables of answers, from a trace of steps that are submitted one kernel after another.
+/// `copy_rate` is in bytes per second.
+std::vector<assay::trace::table> answers_of(transformer_case const& which, int repetitions,
+                                            double copy_rate);
+
+/// Bytes per second of copies on device 0.
+double copy_rate();
+
+}  // namespace examples
