@@ -21,19 +21,6 @@ namespace {
 
 constexpr assay::on::device gpu{0};
 
-/// A batch whose tokens are independent of each other: their values change no time.
-nn::token_batch any_batch(nn::problem const& of) {
-  auto const drawn = [&](std::uint64_t seed) {
-    std::vector<nn::token> all(static_cast<std::size_t>(of.tokens()));
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = static_cast<nn::token>(assay::random_bits(seed, i) %
-                                      static_cast<std::uint64_t>(of.model.vocabulary));
-    }
-    return all;
-  };
-  return {drawn(1), drawn(2)};
-}
-
 /// Calls `visit` with the choices of these names.
 template <class Visit>
 auto with_choices(transformer_case const& which, Visit const& visit) {
@@ -91,7 +78,7 @@ transformer_time time_of(transformer_case const& which, int repetitions) {
     nn::device_model model{which.of, how, on, memory.span().first(plan.kept())};
     auto const arrays = model.arrays(memory.span().subspan(plan.kept()));
     model.set_weights(on, nn::initial_weights<float>(which.of.model, 1));
-    model.set_batch(on, any_batch(which.of));
+    model.set_batch(on, nn::random_batch(which.of, 1));
     // A learning rate of zero: all steps are equal, and AdamW runs in full.
     model.set_update(on, {{.learning_rate = 0}, model.weights().size()});
     auto times = times_of(on, which.submission == "graph", repetitions, [&] {
@@ -114,7 +101,7 @@ std::vector<trace::table> answers_of(transformer_case const& which, int repetiti
     nn::device_trainer run{
         which.of, stream, assay::mr::cuda_malloc{}.open(gpu), nn::adamw{.learning_rate = 0},
         1,        how};
-    auto const batch = any_batch(which.of);
+    auto const batch = nn::random_batch(which.of, 1);
     auto const range = which.run == "forward" ? "nn::forward" : "nn::step";
     auto const repeat = [&](int count) {
       for (int i = 0; i < count; ++i) {

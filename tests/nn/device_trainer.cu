@@ -6,10 +6,15 @@
 #include "memory/poisoned_cuda.hpp"
 
 #include <assay/core/stream.hpp>
+#include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/nn/device_trainer.cuh>
 #include <assay/nn/ledger.hpp>
+#include <assay/nn/transformer.cuh>
+#include <assay/pipeline.hpp>
+#include <assay/rig.hpp>
+#include <assay/submit/graph.hpp>
 #include <assay/trace/ranges.hpp>
 
 #include <cmath>
@@ -268,4 +273,70 @@ TEST_CASE("what a trainer on a device refuses", "[nn]") {
   of.model.heads = 3;
   CHECK_THAT(message_of([&] { nn::device_trainer{of, where, open_memory()}; }),
              contains("width 128 is not divisible by the number of heads 3"));
+}
+
+namespace {
+
+workloads::transformer<> tiny_work(nn::run what) {
+  auto const of = sized(64, 17);
+  return {.model = of.model, .batch = of.batch, .context = of.context, .run = what};
+}
+
+template <class Work>
+void check_items(Work const& work) {
+  INFO("precision " << work.how.precision.name << ", projections " << work.how.projections.name
+                    << ", step " << (work.run == nn::run::step));
+  pipeline const one_by_one{work, mr::async{}, submit::sequential{.items = 2}};
+  rig sequential{one_by_one};
+  CHECK(sequential.verify().value_or("") == "");
+  CHECK(sequential.verify(1).value_or("") == "");
+  rig replayed{one_by_one.with(submit::graph{.items = 2})};
+  CHECK(replayed.verify().value_or("") == "");
+  CHECK(replayed.verify().value_or("") == "");
+}
+
+}  // namespace
+
+TEST_CASE("a transformer as a workload: all choices give the reference", "[nn]") {
+  for (auto const what : {nn::run::forward, nn::run::step}) {
+    auto const work = tiny_work(what);
+    check_items(work);
+    check_items(work.with(nn::tf32{}));
+    check_items(work.with(nn::bf16{}).with(nn::projections::packed{}));
+  }
+}
+
+TEST_CASE("a transformer as a workload: what is wrong is seen, what does not fit is refused",
+          "[nn]") {
+  stream const where{place};
+  auto memory = mr::async{}.open(place);
+  lane<on::device, ::cuda::stream_ref, decltype(memory)> at{place, where, memory};
+  auto const work = tiny_work(nn::run::step).with(nn::bf16{});
+  auto state = work.prepare(at, 1);
+  work.poison(state);
+  CHECK_THAT(work.verify(state).value_or(""), contains("the loss is nan, expected is"));
+  work.enqueue(at, state);
+  where.synchronize();
+  CHECK(work.verify(state).value_or("") == "");
+  float const wrong = 1;
+  check(cudaMemcpy(state.items->gradients().data(), &wrong, sizeof wrong, cudaMemcpyHostToDevice));
+  CHECK_THAT(work.verify(state).value_or(""), contains("gradients differ by"));
+  CHECK_THAT(message_of([&] { work.prepare(at, 2); }), contains("lanes = 2 is not possible"));
+  workloads::transformer<> const huge{.model = nn::size_2_7b, .batch = 4096, .context = 4096};
+  CHECK_THAT(message_of([&] { huge.prepare(at, 1); }), contains("are free: lower the batch"));
+}
+
+TEST_CASE("a transformer as a workload: its axes and its traffic", "[nn]") {
+  // docs: compare
+  workloads::transformer<> const work{.model = nn::size_small, .batch = 4, .context = 512};
+  pipeline const fp32{work, mr::async{}, submit::graph{.items = 5}};
+  pipeline const bf16 = fp32.with(nn::bf16{}).with(nn::projections::packed{});
+  // docs: end
+  CHECK(bf16.axes().back() == std::pair<std::string, std::string>{"projections", "packed"});
+  CHECK(bf16.work.with(nn::fp32{}).with(nn::projections::separate{}) == work);
+  CHECK(bf16.work.item_traffic().flops == work.item_traffic().flops);
+  CHECK(bf16.work.item_traffic().bytes() < work.item_traffic().bytes());
+  auto forward = work;
+  forward.run = nn::run::forward;
+  CHECK(forward.item_traffic().flops < work.item_traffic().flops / 2);
 }

@@ -88,7 +88,26 @@ struct choices {
   Attention attention{};
   Projections projections{};
   bool operator==(choices const&) const = default;
+
+  /// A copy that differs in one choice.
+  template <class Choice>
+  constexpr auto with(Choice const& choice) const {
+    if constexpr (Choice::axis == Precision::axis) {
+      return choices<Choice, Attention, Projections>{choice, attention, projections};
+    } else if constexpr (Choice::axis == Attention::axis) {
+      return choices<Precision, Choice, Projections>{precision, choice, projections};
+    } else {
+      static_assert(Choice::axis == Projections::axis);
+      return choices<Precision, Attention, Choice>{precision, attention, choice};
+    }
+  }
 };
+
+/// True of a choice on an axis of a transformer.
+template <class Choice>
+concept transformer_choice =
+    policy<Choice> && (Choice::axis == fp32::axis || Choice::axis == attention::naive::axis ||
+                       Choice::axis == projections::separate::axis);
 
 /// What the arrays of a step depend on.
 struct layout {

@@ -67,6 +67,19 @@ inline double random_share(std::uint64_t seed, std::uint64_t a, std::uint64_t b,
 
 }  // namespace detail
 
+/// Tokens that are independent of each other, for passes whose loss does not matter.
+inline token_batch random_batch(problem const& of, std::uint64_t seed) {
+  auto const drawn = [&](std::uint64_t of_part) {
+    std::vector<token> all(static_cast<std::size_t>(of.tokens()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const bits = random_bits(random_bits(seed, of_part), i);
+      all[i] = static_cast<token>(bits % static_cast<std::uint64_t>(of.model.vocabulary));
+    }
+    return all;
+  };
+  return {drawn(0), drawn(1)};
+}
+
 /// A Markov chain of order one, which its seed alone decides. No model has a mean loss below its
 /// entropy.
 class markov_source {
