@@ -30,11 +30,6 @@ std::int64_t products_of(nn::ledger const& all, nn::phase which) {
   return all.sum([&](auto const& e) { return is_product(e) && e.where.phase == which; }).first;
 }
 
-/// Tokens that a seed decides.
-nn::token_batch random_batch(nn::problem const& of, std::uint64_t seed) {
-  return nn::markov_source{of.model.vocabulary, seed}.batch(0, of.batch, of.context);
-}
-
 }  // namespace
 
 TEST_CASE("sizes have their exact numbers of parameters and tensors", "[nn]") {
@@ -154,7 +149,7 @@ TEST_CASE("gradients of a tiny model", "[nn]") {
     nn::problem const of{
         {.width = 12, .inner = 10, .layers = 2, .heads = 3, .vocabulary = 11}, 2, context};
     nn::host_trainer<double> model{of, {}, seed};
-    auto const batch = random_batch(of, seed);
+    auto const batch = nn::random_batch(of, seed);
     auto const loss = model.loss_and_gradients(batch);
     CHECK(loss > 0);
     std::vector<double> const found{model.gradients().begin(), model.gradients().end()};
@@ -207,7 +202,7 @@ TEST_CASE("float and double agree", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   nn::problem const of{{.width = 8, .inner = 12, .layers = 2, .heads = 2, .vocabulary = 9}, 2, 17};
-  auto const batch = random_batch(of, seed);
+  auto const batch = nn::random_batch(of, seed);
   nn::host_trainer<double> wide{of, {}, seed};
   nn::host_trainer<float> narrow{of, {}, seed};
   auto const loss = static_cast<double>(narrow.loss_and_gradients(batch));
@@ -252,7 +247,7 @@ TEST_CASE("what a decoder refuses, with value and range", "[nn]") {
 TEST_CASE("a loss that is not finite ends a run with its step", "[nn]") {
   nn::problem const of{{.width = 4, .inner = 4, .layers = 1, .heads = 2, .vocabulary = 4}, 1, 4};
   nn::host_trainer<float> model{of};
-  auto const batch = random_batch(of, 1);
+  auto const batch = nn::random_batch(of, 1);
   model.step(batch);
   model.weights()[0] = std::numeric_limits<float>::quiet_NaN();
   nn::token_batch const zeros{{0, 0, 0, 0}, {0, 0, 0, 0}};
