@@ -1,29 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// An experiment of one's own with assay's options, files and exit codes.
+// An experiment of one's own: a sweep over sizes and types, with assay's command line.
 // assay-uses: cli
-// assay-test-args: --quick --rows 20000 --epochs 8
-#include <assay/cli/run.hpp>
-#include <assay/cli/variants.hpp>
-#include <assay/submit/threaded.hpp>
-#include <assay/workload/null_cast.hpp>
-
-#include <cstdint>
+// assay-test-args: --quick --n 100,200 --type int32,float
 
 // docs: experiment
+#include <assay/cli/experiment.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+/// A factory of sorts of n random values in fresh memory: `run` copies them and sorts the copy.
+template <class T, class Sort>
+auto sorting(assay::point const& at, Sort sort) {
+  assay::cli::require_between("--n", at["n"], 1LL, 1LL << 30);
+  return [n = static_cast<std::size_t>(at["n"]), sort](assay::setup& make) {
+    auto const from = make.random<T>(n);
+    auto const to = make.scratch<T>(n);
+    return [=] {
+      std::copy_n(from.data(), n, to.data());
+      sort(to.data(), to.data() + n);
+    };
+  };
+}
+
 int main(int argc, char** argv) {
   using namespace assay;
-  std::int64_t rows = 1'000'000;
-  auto const options = [&](CLI::App& app) {
-    app.add_option("--rows", rows, "rows of the column")->capture_default_str();
-  };
-  auto const experiment = [&](cli::options const& chosen) {
-    cli::require_between("--rows", rows, std::int64_t{1}, std::int64_t{1} << 40);
-    pipeline const control{workloads::null_cast<int>{.rows = rows}, on::host{1},
-                           submit::sequential{.items = 4}};
-    auto const fused = control.with(workloads::null_cast_fused<int>{.rows = rows});
-    return cli::list_or_compare(chosen, cli::variants_of(control, fused),
-                                chosen.measuring(control.place));
-  };
-  return cli::run(argc, argv, {"Does it pay to fuse three passes into one?"}, options, experiment);
+  return experiment(
+      argc, argv, "What does it cost to keep the order of equal values?",
+      parameter{"n", {1 << 10, 1 << 13, 1 << 16}}, parameter{"type", types<int, float, double>},
+      "sort",
+      []<class T>(point const& at, std::type_identity<T>) {
+        return sorting<T>(at, [](T* begin, T* end) { std::sort(begin, end); });
+      },
+      "stable_sort",
+      []<class T>(point const& at, std::type_identity<T>) {
+        return sorting<T>(at, [](T* begin, T* end) { std::stable_sort(begin, end); });
+      });
 }
 // docs: end

@@ -2,8 +2,10 @@
 #include "catch.hpp"
 
 #include <assay/cli/join.hpp>
+#include <assay/cli/sweep.hpp>
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -66,4 +68,73 @@ TEST_CASE("joined comparisons hold at the rate of false verdicts that they share
 TEST_CASE("a part that failed fails the whole, with its name") {
   CHECK(cli::join({{"a", part(1)}, {"b", part(1, "why")}}, 0.1).failure == "b: why");
   CHECK(cli::join({}, 0.1).variants.empty());
+}
+
+namespace {
+
+std::vector<point> const three{{{{"n", 1}}}, {{{"n", 2}}}, {{{"n", 4}}, {{"type", "float"}}}};
+
+}  // namespace
+
+TEST_CASE("each cell of a sweep has its share of alpha and of the time, and a seed of its own") {
+  measure::options whole;
+  whole.alpha = 0.06;
+  whole.max_seconds = 30;
+  whole.seed = 7;
+  whole.title = "a sweep";
+  std::vector<std::string> told;
+  whole.progress = [&](int, int, std::string_view what) { told.emplace_back(what); };
+  std::vector<measure::options> seen;
+  auto const all = cli::sweep(three, whole, [&](point const&, measure::options const& own) {
+    seen.push_back(own);
+    own.progress(1, 8, "timing");
+    return part(1);
+  });
+  REQUIRE(seen.size() == 3);
+  for (auto const& each : seen) { CHECK(each.alpha == Approx(0.02)); }
+  CHECK(seen[0].max_seconds == Approx(10).margin(0.5));
+  CHECK(seen[2].max_seconds == Approx(30).margin(0.5));  // what the others have not used
+  CHECK(seen[0].seed != seen[1].seed);
+  CHECK(told[1] == "cell 2 of 3, timing");
+  CHECK(all.alpha == 0.06);
+  CHECK(all.seed == 7);
+  CHECK(all.title == "a sweep");
+  CHECK(all.failure.empty());
+  REQUIRE(all.variants.size() == 6);
+  CHECK(all.variants[5].label == "n=4 type=float: variant");
+  CHECK(all.variants[5].axes ==
+        std::vector<std::pair<std::string, std::string>>{{"n", "4"}, {"type", "float"}});
+  CHECK(all.notes.front().find("each has alpha / 3") != std::string::npos);
+}
+
+TEST_CASE("a sweep of one cell is its comparison") {
+  auto const all =
+      cli::sweep({three[1]}, {}, [](point const&, measure::options const&) { return part(2); });
+  CHECK(all.variants[1].label == "variant");
+  CHECK(all.variants[1].axes.front().second == "2");
+  CHECK(all.cells.size() == 3);
+}
+
+TEST_CASE("a sweep goes on after a cell that fails, and ends where it is cancelled") {
+  int calls = 0;
+  auto const second_throws = [&](point const&, measure::options const&) {
+    if (++calls == 2) { throw std::runtime_error("no memory"); }
+    return part(1);
+  };
+  auto all = cli::sweep(three, {}, second_throws);
+  CHECK(calls == 3);
+  CHECK(all.failure == "n=2: no memory");
+  CHECK(all.findings.size() == 2);
+
+  calls = 1;
+  CHECK_THROWS_WITH(cli::sweep(three, {}, second_throws), "no memory");  // nothing is lost
+
+  calls = 2;
+  measure::options whole;
+  whole.cancelled = [&] { return calls == 4; };
+  all = cli::sweep(three, whole, second_throws);
+  CHECK(calls == 4);
+  CHECK(all.findings.size() == 2);
+  CHECK(all.failure == "the sweep was cancelled");
+  CHECK(all.notes.front() == "1 of 3 cells were not measured: the sweep was cancelled");
 }

@@ -4,6 +4,7 @@
 #include "folder.hpp"
 #include "report/sample.hpp"
 
+#include <assay/cli/experiment.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/report/json.hpp>
@@ -14,6 +15,8 @@
 #include <functional>
 #include <iterator>
 #include <sstream>
+#include <type_traits>
+#include <utility>
 
 using namespace assay;
 using assay::test::contains;
@@ -302,4 +305,150 @@ TEST_CASE("the first interrupt ends the comparison, not the process") {
   });
   CHECK(what.code == 0);
   CHECK(!run({}).chosen.measuring().cancelled());
+}
+
+namespace {
+
+/// `steps` dependent multiply-adds, which no compiler shortens.
+template <class T>
+auto chain(long long steps) {
+  cli::require_between("--n", steps, 1LL, 1'000'000LL);
+  return [steps] {
+    T volatile hidden = T{3};
+    T x = 1;
+    for (long long i = 0; i < steps; ++i) { x = x * hidden + 1; }
+    return x;
+  };
+}
+
+/// A sweep over sizes and types, the second variant with ten times the work.
+outcome swept(std::vector<std::string> const& words) {
+  outcome result;
+  static_cast<test::outcome&>(result) = test::outcome_of(words, [](int argc, auto argv,
+                                                                   std::ostream& out,
+                                                                   std::ostream& err) {
+    return cli::detail::experiment_of(
+               parameter{"n", {100, 200, 400}}, parameter{"type", types<float, unsigned>}, "once",
+               []<class T>(point const& at, std::type_identity<T>) { return chain<T>(at["n"]); },
+               "tenfold",
+               []<class T>(point const& at, std::type_identity<T>) {
+                 return chain<T>(10 * at["n"]);
+               })
+        .run(argc, argv, "What do types cost?", out, err);
+  });
+  return result;
+}
+
+/// An experiment with one parameter that has this name and these values.
+outcome with_parameter(std::string const& name, std::vector<long long> const& values) {
+  outcome result;
+  static_cast<test::outcome&>(result) =
+      test::outcome_of({}, [&](int argc, auto argv, std::ostream& out, std::ostream& err) {
+        auto const make = [](point const&) { return chain<float>(1000); };
+        return cli::detail::experiment_of(parameter<>{name, values}, "a", make, "b", make)
+            .run(argc, argv, "A question?", out, err);
+      });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("an experiment of one's own has its parameters as options, with their values") {
+  auto const what = swept({"--help"});
+  CHECK(what.code == cli::ok);
+  CHECK_THAT(what.out, contains("What do types cost?") && contains("100,200,400") &&
+                           contains("float,uint32") && contains("--fail-if"));
+  CHECK(swept({"--list", "--n", "7", "--type", "uint32"}).out ==
+        "n=7 type=uint32: once\nn=7 type=uint32: tenfold\n");
+}
+
+TEST_CASE("values that a parameter cannot have are one line, exit code 2, and no run") {
+  struct bad {
+    std::vector<std::string> words, says;
+  };
+  for (auto const& [words, says] : std::vector<bad>{
+           {{"--n", "4x"}, {"--n: '4x' is not a whole number", "4096,8192"}},
+           {{"--n", "99999999999999999999"}, {"'99999999999999999999' is not a whole number"}},
+           {{"--n", "5,,6"}, {"--n: '5,,6' has an empty value", "100,200,400"}},
+           {{"--n", ""}, {"--n: '' has an empty value"}},
+           {{"--n", "5,7,05"}, {"--n: '05' is named twice"}},
+           {{"--n", "0"}, {"--n 0: it must be between 1 and 1000000"}},
+           {{"--n", "5", "6"}, {"6", "--help"}},
+           {{"--type", "double"}, {"--type: unknown type 'double'", "float, uint32"}},
+           {{"--type", "float,float"}, {"--type: 'float' is named twice"}},
+           {{"--device", "1"}, {"--device", "runs on the host", "leave the option out"}},
+           {{"--clock", "gpu"}, {"host calls have no clock but wall"}},
+           {{"--epochs", "4"}, {"at most 4 epochs can prove nothing", "epochs or more"}}}) {
+    refused(swept(words), cli::bad_input, says);
+  }
+  refused(with_parameter("n", {}), cli::bad_input, {"--n: the program gives it no value"});
+  refused(with_parameter("n", {1, 1}), cli::bad_input, {"--n: '1' is named twice"});
+  refused(with_parameter("seed", {1}), cli::bad_input,
+          {"parameter \"seed\": there is an option --seed", "another name"});
+  refused(with_parameter("a b", {1}), cli::bad_input, {"parameter \"a b\": a name has"});
+}
+
+TEST_CASE("a sweep has a verdict in each cell, and a gate over all of them") {
+  folder const here;
+  auto const what =
+      swept({"--quick", "--seed", "5", "--fail-if", "slower", "--type", "uint32", "--json",
+             here / "r.json", "--csv", here / "r.csv", "--html", here / "r.html"});
+  INFO(what.out << what.err);
+  CHECK(what.code == cli::gate_holds);
+  CHECK(here.entries() == 5);
+  auto const back = report::parse_json(content(here / "r.json"));
+  REQUIRE(back.findings.size() == 3);
+  CHECK(back.alpha == 0.05);
+  CHECK(back.changed == "callable");
+  CHECK(back.seed == 5);
+  CHECK(back.variants[5].label == "n=400 type=uint32: tenfold");
+  CHECK(back.variants[5].axes == std::vector<std::pair<std::string, std::string>>{
+                                     {"callable", "tenfold"}, {"n", "400"}, {"type", "uint32"}});
+  CHECK_THAT(content(here / "r.html"), contains("Time over n"));
+}
+
+TEST_CASE("one callable is compared between the values of its parameter") {
+  auto const what =
+      test::outcome_of({"--quick"}, [](int argc, auto argv, std::ostream& out, std::ostream& err) {
+        return cli::detail::experiment_of(parameter{"n", {100, 1000}}, "chain",
+                                          [](point const& at) { return chain<float>(at["n"]); })
+            .run(argc, argv, "A question?", out, err);
+      });
+  INFO(what.err);
+  CHECK(what.code == cli::ok);
+  CHECK_THAT(what.out, contains("What changed: n\n") && contains("n=1000"));
+}
+
+TEST_CASE("without parameters, an experiment compares its callables as they are") {
+  auto const what =
+      test::outcome_of({"--quick"}, [](int argc, auto argv, std::ostream& out, std::ostream& err) {
+        return cli::detail::experiment_of("a", chain<float>(100), "b", chain<float>(1000))
+            .run(argc, argv, "A question?", out, err);
+      });
+  CHECK(what.code == cli::ok);
+  CHECK_THAT(what.out, contains("b is slower than a"));
+}
+
+TEST_CASE("Ctrl-C in a sweep keeps the cells that are finished") {
+  folder const here;
+  std::vector<std::string> const words{"--quick", "--json", here / "r.json"};
+  bool raised = false;
+  auto const make = [&](point const& at) {
+    return [work = chain<float>(1000), raises = at["n"] == 2, &raised] {
+      if (raises && !std::exchange(raised, true)) { std::raise(SIGINT); }
+      return work();
+    };
+  };
+  auto const what =
+      test::outcome_of(words, [&](int argc, auto argv, std::ostream& out, std::ostream& err) {
+        return cli::detail::experiment_of(parameter{"n", {1, 2, 3}}, "a", make, "b", make)
+            .run(argc, argv, "A question?", out, err);
+      });
+  CHECK(what.code == cli::failed);
+  CHECK(what.err == "error: n=2: cancelled in epoch 1\n");
+  auto const back = report::parse_json(content(here / "r.json"));
+  REQUIRE(back.findings.size() == 2);
+  CHECK(back.findings[0].epoch_effects.size() >= 8);
+  CHECK(back.findings[1].outcome == measure::verdict::unproven);
+  CHECK_THAT(back.notes.front(), contains("1 of 3 cells were not measured"));
 }

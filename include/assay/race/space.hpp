@@ -11,20 +11,51 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace assay {
 
-/// A parameter and the values that it may take.
+/// Types, as the values of a parameter: `types<float, double>`.
+template <class... Types>
+struct type_list {};
+
+template <class... Types>
+inline constexpr type_list<Types...> types{};
+
+/// The name of a type on a command line and in reports: `int32`, `uint8`, `float`; else the
+/// compiler's name.
+template <class T>
+std::string type_name() {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return (std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T));
+  } else {
+    std::string_view text = __PRETTY_FUNCTION__;  // "... [with T = float; ...]", or "[T = float]"
+    text.remove_prefix(text.find("T = ") + 4);
+    return std::string{text.substr(0, text.find_first_of(";]"))};
+  }
+}
+
+/// A parameter and the values that it may take: whole numbers, or types.
+template <class... Types>
 struct parameter {
+  std::string name;
+  type_list<Types...> values;
+};
+template <>
+struct parameter<> {
   std::string name;
   std::vector<long long> values;
 };
+parameter(std::string, std::vector<long long>) -> parameter<>;
+template <class... Types>
+parameter(std::string, type_list<Types...>) -> parameter<Types...>;
 
-/// One value of each parameter of a space.
+/// One value of each parameter.
 struct point {
   measure::constants values;
+  std::vector<std::pair<std::string, std::string>> types{};  ///< parameter, name of the type
 
   /// The value of a parameter. Throws `std::invalid_argument` for a name that the space lacks.
   long long operator[](std::string_view name) const {
@@ -41,6 +72,9 @@ struct point {
     for (auto const& [name, value] : values) {
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
     }
+    for (auto const& [name, type] : types) {
+      text += (text.empty() ? "" : " ") + name + "=" + type;
+    }
     return text;
   }
 };
@@ -49,7 +83,8 @@ struct point {
 class space {
  public:
   /// Throws `std::invalid_argument` for equal names, and for a parameter without a name or values.
-  space(std::initializer_list<parameter> all) : parameters_(all) {
+  space(std::initializer_list<parameter<>> all) : space(std::vector<parameter<>>{all}) {}
+  explicit space(std::vector<parameter<>> all) : parameters_(std::move(all)) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto const& each = parameters_[i];
       if (each.name.empty()) { throw std::invalid_argument("a parameter needs a name"); }
@@ -89,7 +124,7 @@ class space {
   }
 
  private:
-  std::vector<parameter> parameters_;
+  std::vector<parameter<>> parameters_;
   std::vector<std::function<bool(point const&)>> allows_;
 };
 
