@@ -27,7 +27,8 @@ using json = nlohmann::ordered_json;
 namespace {
 
 struct request {
-  std::vector<std::string> sizes{"small"}, precisions{"bf16"}, projections{"packed"}, runs{"step"};
+  std::vector<std::string> sizes{"small"}, precisions{"bf16"}, attentions{"fused"};
+  std::vector<std::string> projections{"packed"}, runs{"step"};
   std::vector<std::string> submissions{"graph"};
   std::vector<std::int64_t> contexts{512};
   std::int64_t batch = 4;
@@ -47,6 +48,8 @@ void declare(CLI::App& app, request& into) {
   list("--size", into.sizes, "sizes of CS336, or tiny",
        {"tiny", "small", "medium", "large", "xl", "2.7B"});
   list("--precision", into.precisions, "types of activations", {"fp32", "tf32", "bf16"});
+  list("--attention", into.attentions, "products and a softmax, or one kernel (bf16 alone)",
+       {"naive", "fused"});
   list("--projections", into.projections, "products for each matrix, or packed ones",
        {"separate", "packed"});
   list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
@@ -88,8 +91,8 @@ json measure(examples::transformer_case const& which, std::string const& size, i
   auto const share = [&](bool halved) {
     return flops_of(which, halved) / (found.median_ms * 1e-3) / peak;
   };
-  std::printf("%-7s %7d %5s %9s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
-              static_cast<int>(which.of.context), which.precision.c_str(),
+  std::printf("%-7s %7d %5s %9s %9s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
+              static_cast<int>(which.of.context), which.precision.c_str(), which.attention.c_str(),
               which.projections.c_str(), which.run.c_str(), which.submission.c_str(),
               found.median_ms, found.fastest_ms, 100 * share(false), 100 * share(true),
               static_cast<double>(found.bytes) / 0x1p30);
@@ -97,7 +100,7 @@ json measure(examples::transformer_case const& which, std::string const& size, i
           {"batch", which.of.batch},
           {"context", which.of.context},
           {"precision", which.precision},
-          {"attention", "naive"},
+          {"attention", which.attention},
           {"projections", which.projections},
           {"run", which.run},
           {"submission", which.submission},
@@ -132,7 +135,8 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
 int run_all(request const& of) {
   json times = json::array();
   std::printf(
-      "size    context  prec  projections   run  submission  median ms fastest ms  MFU %% half %%"
+      "size    context  prec attention projections   run  submission  median ms fastest ms  MFU %% "
+      "half %%"
       "     GiB\n");
   for (auto const& [size, which] : cases_of(of)) {
     times.push_back(measure(which, size, of.repetitions));
@@ -143,7 +147,8 @@ int run_all(request const& of) {
     for (auto const& [size, which] : cases_of(of)) {
       if (which.submission != of.submissions.front()) { continue; }
       std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision
-                << ", " << which.projections << ", " << which.run << "\n\n";
+                << ", " << which.attention << ", " << which.projections << ", " << which.run
+                << "\n\n";
       for (auto const& table : examples::answers_of(which, 5, rate)) {
         assay::report::text(std::cout, table);
         std::cout << '\n';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the transformer: each choice of precision and projections, timed and traced.
+// The kernels of the transformer: each choice of precision, attention and projections, timed and
+// traced.
 #include "transformer.hpp"
 
 #include <assay/cupti/recorder.hpp>
@@ -24,16 +25,23 @@ constexpr assay::on::device gpu{0};
 /// Calls `visit` with the choices of these names.
 template <class Visit>
 auto with_choices(transformer_case const& which, Visit const& visit) {
-  auto const with_projections = [&]<class Precision>(Precision) {
-    using nn::attention::naive;
+  auto const with_projections = [&]<class Precision, class Attention>(Precision, Attention) {
     if (which.projections == "packed") {
-      return visit(nn::choices<Precision, naive, nn::projections::packed>{});
+      return visit(nn::choices<Precision, Attention, nn::projections::packed>{});
     }
-    return visit(nn::choices<Precision, naive, nn::projections::separate>{});
+    return visit(nn::choices<Precision, Attention, nn::projections::separate>{});
   };
-  if (which.precision == "fp32") { return with_projections(nn::fp32{}); }
-  if (which.precision == "tf32") { return with_projections(nn::tf32{}); }
-  return with_projections(nn::bf16{});
+  if (which.attention == "fused") {
+    if (which.precision != "bf16") {
+      throw std::invalid_argument("attention fused with precision " + which.precision +
+                                  ": it needs bf16");
+    }
+    return with_projections(nn::bf16{}, nn::attention::fused{});
+  }
+  constexpr nn::attention::naive naive;
+  if (which.precision == "fp32") { return with_projections(nn::fp32{}, naive); }
+  if (which.precision == "tf32") { return with_projections(nn::tf32{}, naive); }
+  return with_projections(nn::bf16{}, naive);
 }
 
 /// Milliseconds of each repetition of `enqueue`, which a graph records where asked.

@@ -16,6 +16,7 @@ namespace examples {
 struct transformer_case {
   assay::nn::problem of;
   std::string precision = "bf16";      ///< fp32, tf32, bf16
+  std::string attention = "fused";     ///< naive, fused
   std::string projections = "packed";  ///< separate, packed
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
