@@ -15,7 +15,7 @@ LAYERS = [
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer", "arrays", "pool"},
     {"workload", "comm", "dispatch", "nn"},
-    {"pipeline"},
+    {"pipeline", "transformer"},
     {"rig"},
     {"machine"},
     {"measure", "trace"},
@@ -34,7 +34,7 @@ LOWERED = {
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
 RAISED = {
     "trace/explanation.hpp": 7.5,
-    "nn/answers.hpp": 7.5,
+    "transformer/answers.hpp": 7.5,
 }
 # What rooms of one layer, and the axes, may take from each other: contracts, never policies.
 AXES = {"memory", "submit", "copy", "transfer"}

@@ -8,8 +8,8 @@ UMBRELLAS = ("assay.cuh", "assay.hpp", "no_cuda.hpp", "trace.hpp")
 # The rooms of a trace: its model, its files, its recorder.
 TRACE_ROOMS = {"trace", "chrome", "nsys", "cupti"}
 # Rooms that programs include by name: `cli` and `referee` are for programs alone, `page` makes
-# no_cuda.hpp compile a quarter longer, and `nn` is one model.
-NAMED_ROOMS = {"cli", "page", "nn", "referee", "referee.hpp", "referee.cuh"}
+# no_cuda.hpp compile a quarter longer, `nn` and `transformer` are one model.
+NAMED_ROOMS = {"cli", "page", "nn", "transformer", "referee", "referee.hpp", "referee.cuh"}
 
 # External headers by what they need. The CUDA toolkit is one need; the rest are optional packages,
 # which no umbrella may ask for.

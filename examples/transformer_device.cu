@@ -2,7 +2,7 @@
 // Trains a transformer on a GPU in float32 on a random source of known entropy. Links cuBLAS.
 // assay-links: cublas
 #include <assay/memory/async.hpp>
-#include <assay/nn/device_trainer.cuh>
+#include <assay/transformer/device_trainer.cuh>
 
 #include <cstdio>
 #include <exception>

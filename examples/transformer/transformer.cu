@@ -6,8 +6,8 @@
 #include <assay/cupti/recorder.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/nn/answers.hpp>
-#include <assay/nn/device_trainer.cuh>
+#include <assay/transformer/answers.hpp>
+#include <assay/transformer/device_trainer.cuh>
 
 #include <algorithm>
 #include <cstdint>

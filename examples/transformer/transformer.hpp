@@ -2,9 +2,9 @@
 // What the command line of the transformer asks of its kernels, and what it gets.
 #pragma once
 
-#include <assay/nn/decoder.hpp>
-#include <assay/nn/ledger.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/transformer/decoder.hpp>
+#include <assay/transformer/ledger.hpp>
 
 #include <cstddef>
 #include <string>

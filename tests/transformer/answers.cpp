@@ -6,7 +6,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/core/nvtx_range.hpp>
-#include <assay/nn/answers.hpp>
+#include <assay/transformer/answers.hpp>
 
 #include <cstdint>
 #include <string>

@@ -8,9 +8,9 @@
 #include <assay/core/stream.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/nn/device_model.cuh>
-#include <assay/nn/ledger.hpp>
 #include <assay/submit/lane.hpp>
+#include <assay/transformer/device_model.cuh>
+#include <assay/transformer/ledger.hpp>
 #include <assay/workload/concepts.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include "catch.hpp"
 #include "folder.hpp"
 
-#include <assay/nn/host_trainer.hpp>
-#include <assay/nn/safetensors.hpp>
+#include <assay/transformer/host_trainer.hpp>
+#include <assay/transformer/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
 

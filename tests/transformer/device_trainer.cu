@@ -9,13 +9,13 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/nn/device_trainer.cuh>
-#include <assay/nn/ledger.hpp>
-#include <assay/nn/transformer.cuh>
 #include <assay/pipeline.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/trace/ranges.hpp>
+#include <assay/transformer/device_trainer.cuh>
+#include <assay/transformer/ledger.hpp>
+#include <assay/transformer/workload.cuh>
 
 #include <cmath>
 #include <cstdint>

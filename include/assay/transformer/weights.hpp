@@ -5,7 +5,7 @@
 
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
-#include <assay/nn/decoder.hpp>
+#include <assay/transformer/decoder.hpp>
 
 #include <cmath>
 #include <cstddef>

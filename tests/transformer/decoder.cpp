@@ -5,8 +5,8 @@
 #include "catch.hpp"
 #include "nn/gradients.hpp"
 
-#include <assay/nn/host_trainer.hpp>
-#include <assay/nn/ledger.hpp>
+#include <assay/transformer/host_trainer.hpp>
+#include <assay/transformer/ledger.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,18 +6,18 @@
 /// the host, enqueues on a device, or writes a table.
 #pragma once
 
-#include <assay/nn/activations.hpp>
 #include <assay/nn/adamw.hpp>
 #include <assay/nn/attention.hpp>
 #include <assay/nn/cross_entropy.hpp>
 #include <assay/nn/embedding.hpp>
 #include <assay/nn/masked_softmax.hpp>
-#include <assay/nn/policies.hpp>
 #include <assay/nn/product.hpp>
 #include <assay/nn/rms_norm.hpp>
 #include <assay/nn/rope.hpp>
 #include <assay/nn/swiglu.hpp>
-#include <assay/nn/weights.hpp>
+#include <assay/transformer/activations.hpp>
+#include <assay/transformer/policies.hpp>
+#include <assay/transformer/weights.hpp>
 
 #include <span>
 #include <string_view>

@@ -13,8 +13,8 @@
 #include <assay/nn/fused_attention_backward.cuh>
 #include <assay/nn/masked_softmax.cuh>
 #include <assay/nn/rms_norm.cuh>
-#include <assay/nn/step.hpp>
-#include <assay/nn/tokens.hpp>
+#include <assay/transformer/step.hpp>
+#include <assay/transformer/tokens.hpp>
 
 #include <algorithm>
 #include <concepts>

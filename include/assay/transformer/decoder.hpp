@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
-#include <assay/nn/policies.hpp>
+#include <assay/transformer/policies.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
-#include <assay/nn/weights.hpp>
+#include <assay/transformer/weights.hpp>
 
 #include <nlohmann/json.hpp>
 

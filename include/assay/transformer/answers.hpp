@@ -3,9 +3,9 @@
 /// Where the device time of a transformer goes: a trace of its steps joined with its ledger.
 #pragma once
 
-#include <assay/nn/ledger.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/transformer/ledger.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "folder.hpp"
 
-#include <assay/nn/host_trainer.hpp>
+#include <assay/transformer/host_trainer.hpp>
 
 #include <algorithm>
 #include <cmath>

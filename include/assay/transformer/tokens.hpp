@@ -5,8 +5,8 @@
 
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/random.hpp>
-#include <assay/nn/decoder.hpp>
 #include <assay/nn/operation.hpp>
+#include <assay/transformer/decoder.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 /// The arrays of a step, and the plan of its memory.
 #pragma once
 
-#include <assay/nn/decoder.hpp>
 #include <assay/nn/operation.hpp>
-#include <assay/nn/policies.hpp>
+#include <assay/transformer/decoder.hpp>
+#include <assay/transformer/policies.hpp>
 
 #include <cstddef>
 #include <span>

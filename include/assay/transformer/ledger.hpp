@@ -3,7 +3,7 @@
 /// The table of the operations of a step: place, operation, FLOPs and bytes.
 #pragma once
 
-#include <assay/nn/step.hpp>
+#include <assay/transformer/step.hpp>
 
 #include <cstdint>
 #include <span>

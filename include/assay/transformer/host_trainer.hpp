@@ -3,8 +3,8 @@
 /// A decoder that trains on the host: in float64 the reference of all others.
 #pragma once
 
-#include <assay/nn/step.hpp>
-#include <assay/nn/tokens.hpp>
+#include <assay/transformer/step.hpp>
+#include <assay/transformer/tokens.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/buffer.hpp>
-#include <assay/nn/device_model.cuh>
-#include <assay/nn/host_trainer.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/transformer/device_model.cuh>
+#include <assay/transformer/host_trainer.hpp>
 
 #include <cmath>
 #include <cstddef>
