@@ -117,12 +117,14 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
   for (auto const& size : of.sizes) {
     for (auto const context : of.contexts) {
       for (auto const& precision : of.precisions) {
-        for (auto const& projections : of.projections) {
-          for (auto const& run : of.runs) {
-            for (auto const& submission : of.submissions) {
-              all.push_back(
-                  {size,
-                   {{size_of(size), of.batch, context}, precision, projections, run, submission}});
+        for (auto const& attention : of.attentions) {
+          for (auto const& projections : of.projections) {
+            for (auto const& run : of.runs) {
+              for (auto const& submission : of.submissions) {
+                nn::problem const problem{size_of(size), of.batch, context};
+                all.push_back(
+                    {size, {problem, precision, attention, projections, run, submission}});
+              }
             }
           }
         }

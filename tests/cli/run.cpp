@@ -222,7 +222,7 @@ TEST_CASE("outputs are written whole, each to its path, quiet or not") {
   CHECK_THAT(content(here / "r.variants.csv"), contains("pool{10 GiB} + concurrent,wall,"));
   CHECK_THAT(content(here / "r.cells.csv"), contains("async + serialized,gpu,1,"));
   CHECK_THAT(content(here / "r.txt"), contains("Environment"));
-  CHECK(content(here / "r.html") == report::page({{back, nullptr, {}}}));
+  CHECK(content(here / "r.html") == report::page({{back, nullptr}}));
   CHECK(content(here / "r.md") == report::markdown(back, nullptr));
   CHECK(content(here / "r.xml") == report::junit({&back}));
 }

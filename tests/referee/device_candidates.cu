@@ -136,6 +136,9 @@ std::map<std::string, work> cheats() {
   all["unjoined-stream"] = [side = std::make_shared<side_stream>()](device_task const& of,
                                                                     cudaStream_t on) {
     side->fork(on);
+    must(cudaLaunchHostFunc(
+        side->get(), [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); },
+        nullptr));
     return of.part(0, of.n / 8, on) + of.part(of.n / 8, of.n, side->get());
   };
   all["late-thread"] = [](device_task const& of, cudaStream_t) {

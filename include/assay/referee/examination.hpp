@@ -46,7 +46,7 @@ class examination {
       case 4:
         return repeats();
       case 5:
-        return growth();
+        return found_each_time([this] { return growth(); });
       default:
         throw std::invalid_argument("no step '" + std::string{step} + "'");
     }

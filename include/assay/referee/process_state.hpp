@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cfenv>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -25,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace assay::referee_detail {
 
@@ -159,6 +161,19 @@ inline holdings holdings_now(std::uint64_t device_bytes) {
            static_cast<double>(device_bytes),
            static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd),
            pages * static_cast<double>(::sysconf(_SC_PAGESIZE))}};
+}
+
+/// What `check` finds if it finds something four times. Memory of a device is that of all processes
+/// there, and another one may start or end beside the first tries.
+template <class Check>
+auto found_each_time(Check const& check) {
+  auto found = check();
+  for (int const pause_ms : {200, 500, 1000}) {
+    if (!found) { break; }
+    std::this_thread::sleep_for(std::chrono::milliseconds{pause_ms});
+    found = check();
+  }
+  return found;
 }
 
 }  // namespace assay::referee_detail
