@@ -239,6 +239,9 @@ FIGURES = [
           ("allocation", "an allocation per item"), ("mutex", "a mutex around submission"),
           ("uncoalesced_loads", "uncoalesced loads"), ("less_occupancy", "less occupancy"),
           ("extra_copy", "an extra copy"), ("smaller_batch", "a smaller batch"))),
+    ("the referee's verdict on a kernel of 60 us, in a process that is kept", "<= 1 s", "referee", [],
+     lambda found, _: f"p50 {found['seconds']['p50']:.2f} s, p99 {found['seconds']['p99']:.2f} s; "
+                      f"{found['accused']} of {found['verdicts']} honest ones accused"),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
      "{nothing_named_share:.0%} of {trials}"),
     *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", target, "trace_reports", path,

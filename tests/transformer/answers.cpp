@@ -28,8 +28,7 @@ void range(builder& made, std::string_view name, span when, std::uint64_t number
 
 /// A step that begins at `at`, each operation with one kernel: a softmax of 7 ns, named as a
 /// product; products of 3 ns and, of the scores, 5 ns; all others of 1 ns. A copy before, of 9 ns.
-void add_step(builder& made, std::int64_t at) {
-  nn::ledger const ledger{of};
+void add_step(builder& made, std::int64_t at, nn::ledger const& ledger = nn::ledger{of}) {
   auto const& entries = ledger.entries();
   auto const count = static_cast<std::int64_t>(entries.size());
   range(made, "nn::step", {at, at + 10 * count + 10});
@@ -109,4 +108,16 @@ TEST_CASE("a trace of another problem is refused", "[nn]") {
   auto const steps = trace::step_operations(made.trace, "nn::step");
   CHECK_THAT(message_of([&] { nn::answers(steps, nn::ledger{other}); }),
              contains("in the ledger: the problems are not the same"));
+}
+
+TEST_CASE("softmax and products of fused attention are not separable", "[nn]") {
+  nn::ledger const ledger{of, nn::choices{nn::bf16{}, nn::attention::fused{}}};
+  builder made;
+  add_step(made, 0, ledger);
+  nn::answers const found{trace::step_operations(made.trace, "nn::step"), ledger};
+  CHECK(found.forward_fused_attention().ns == 2);  // of two layers
+  auto const table = nn::summary_table(found);
+  auto const last = table.rows() - 1;
+  CHECK(table.text(last, 0) == "attention, us: softmax and products are not separable");
+  CHECK(table.number(last, 1) == Approx(0.002));
 }

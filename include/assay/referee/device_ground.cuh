@@ -81,6 +81,7 @@ class device_ground final : public ground {
     to["current device"] = std::to_string(current);
     unsigned flags = 0;
     check(cudaGetDeviceFlags(&flags));
+    flags &= ~unsigned{cudaDeviceLmemResizeToMax};  // the runtime sets it for a graph
     to["device flags"] = std::to_string(flags);
     for (auto const which : {cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize,
                              cudaLimitPersistingL2CacheSize, cudaLimitMaxL2FetchGranularity}) {

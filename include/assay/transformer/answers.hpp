@@ -94,6 +94,11 @@ class answers {
       return is_forward(each) && each.operation == masked_softmax::name;
     });
   }
+  part_time forward_fused_attention() const {
+    return sum([](auto const& each) {
+      return is_forward(each) && each.operation == fused_attention::name;
+    });
+  }
   /// The products of queries and keys, and of probabilities and values.
   part_time forward_attention_products() const {
     return sum([](auto const& each) {
@@ -219,6 +224,10 @@ inline trace::table summary_table(answers const& of) {
   made.add("products, % of the forward pass",
            detail::percent_of(of.forward_products().ns, forward.ns));
   made.add("products, % of all operations", detail::percent_of(of.products().ns, of.step().ns));
+  if (auto const fused = of.forward_fused_attention(); fused.ns > 0) {
+    made.add("attention, us: softmax and products are not separable", fused.ns / 1e3);
+    return made;
+  }
   made.add("softmax / products of attention, time", products.ns > 0 ? softmax.ns / products.ns : 0);
   made.add("softmax / products of attention, FLOPs",
            products.cost.flops > 0 ? softmax.cost.flops / products.cost.flops : 0);
