@@ -103,26 +103,27 @@ void time_direction(stream const& where, char const* model, nn::attention_shape 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return benchmark::run(argc, argv, "attention", [](options const& chosen, report::document& out) {
-    struct model {
-      char const* name;
-      std::size_t heads, head_size;
-    };
-    auto rows = report::document::array();
-    int const repetitions = chosen.quick ? 5 : 21;
-    stream const where{chosen.place};
-    for (auto const& each : {model{"small", 12, 64}, {"xl", 25, 64}, {"2.7B", 32, 80}}) {
-      for (std::size_t const context : {512, 1024}) {
-        nn::attention_shape const shape{4, context, each.heads, each.head_size};
-        layer const work{shape};
-        time_direction(
-            where, each.name, shape, "forward", 2, repetitions, [&](int) { work.forward(where); },
-            rows);
-        time_direction(
-            where, each.name, shape, "backward", 5, repetitions, [&](int) { work.backward(where); },
-            rows);
-      }
-    }
-    out["rows"] = std::move(rows);
-  });
+  return benchmark::run(
+      argc, argv, "attention", [](benchmark::options const& chosen, report::document& out) {
+        struct model {
+          char const* name;
+          std::size_t heads, head_size;
+        };
+        auto rows = report::document::array();
+        int const repetitions = chosen.quick ? 5 : 21;
+        stream const where{chosen.place};
+        for (auto const& each : {model{"small", 12, 64}, {"xl", 25, 64}, {"2.7B", 32, 80}}) {
+          for (std::size_t const context : {512, 1024}) {
+            nn::attention_shape const shape{4, context, each.heads, each.head_size};
+            layer const work{shape};
+            time_direction(
+                where, each.name, shape, "forward", 2, repetitions,
+                [&](int) { work.forward(where); }, rows);
+            time_direction(
+                where, each.name, shape, "backward", 5, repetitions,
+                [&](int) { work.backward(where); }, rows);
+          }
+        }
+        out["rows"] = std::move(rows);
+      });
 }
