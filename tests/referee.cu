@@ -59,7 +59,7 @@ TEST_CASE("honest kernels are timed, and a late cheat is found behind it") {
     REQUIRE(found.timed.has_value());
     CHECK(found.timed->failure.empty());
   }
-  auto const found = referee.judge("right-for-1100-calls");
+  auto const found = referee.judge("right-for-600-calls");
   INFO(assay::report::json_line(found));
   CHECK(found.is_accused());
 }
