@@ -49,23 +49,25 @@ class layer {
         o_(shape.elements()),
         d_qkv_(3 * shape.elements()),
         logarithms_(shape.rows()),
-        scratch_(nn::fused_attention_scratch_bytes(shape)) {}
+        scratch_(scratch_count()) {}
 
   void forward(::cuda::stream_ref where) const {
     bfloat16 const* const from = qkv_.get();
-    fused_attention_forward(where, shape_, part(from, 0), part(from, 1), part(from, 2),
-                            whole(o_.get()), logarithms_.get());
+    enqueue(where, nn::fused_attention{shape_}, part(from, 0), part(from, 1), part(from, 2),
+            whole(o_.get()), {logarithms_.get(), shape_.rows()});
   }
   void backward(::cuda::stream_ref where) const {
     bfloat16 const* const from = qkv_.get();
     auto* const to = d_qkv_.get();
-    fused_attention_backward(where, shape_, part(from, 0), part(from, 1), part(from, 2),
-                             whole(o_.get()), logarithms_.get(), whole(d_o_.get()),
-                             std::span{scratch_.get(), nn::fused_attention_scratch_bytes(shape_)},
-                             part(to, 0), part(to, 1), part(to, 2));
+    enqueue(where, nn::fused_attention_gradient{shape_}, part(from, 0), part(from, 1),
+            part(from, 2), whole(o_.get()), {logarithms_.get(), shape_.rows()}, whole(d_o_.get()),
+            part(to, 0), part(to, 1), part(to, 2), {scratch_.get(), scratch_count()});
   }
 
  private:
+  std::size_t scratch_count() const {
+    return nn::fused_attention_scratch_bytes(shape_) / sizeof(float);
+  }
   template <class T>
   nn::head_rows<T> part(T* of, std::size_t i) const {
     return {of + i * shape_.width(), 3 * shape_.width()};
@@ -74,8 +76,7 @@ class layer {
 
   nn::attention_shape shape_;
   machine::device_array<bfloat16> qkv_, d_o_, o_, d_qkv_;
-  machine::device_array<float> logarithms_;
-  machine::device_array<std::byte> scratch_;
+  machine::device_array<float> logarithms_, scratch_;
 };
 
 template <class Enqueue>

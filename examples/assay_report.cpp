@@ -103,9 +103,12 @@ saved comparison_in(std::string const& path, report::document const& from) {
                 [&] { return saved{fs::path{path}.stem().string(), report::from_json(from)}; });
 }
 
-std::deque<saved> read_all(std::vector<std::string> const& files) {
+/// A file of the command line.
+using named_document = std::pair<std::string, report::document>;
+
+std::deque<saved> read_all(std::vector<named_document> const& files) {
   std::deque<saved> all;
-  for (auto const& path : files) { all.push_back(comparison_in(path, read(path))); }
+  for (auto const& [path, from] : files) { all.push_back(comparison_in(path, from)); }
   return all;
 }
 
@@ -169,13 +172,13 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
 }
 
 /// Writes the page of the all-reduce if `of` names just its result; false if it names other files.
-bool report_all_reduce(request const& of) {
-  for (auto const& path : of.files) {
-    auto const from = read(path);
+bool report_all_reduce(request const& of, std::vector<named_document> const& files) {
+  for (auto const& [name, from] : files) {
     if (!report::is_all_reduce(from)) { continue; }
+    auto const& path = name;
     bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
                         !of.baseline.empty() || !of.fail_if.empty();
-    if (of.files.size() > 1 || of.html.empty() || others) {
+    if (files.size() > 1 || of.html.empty() || others) {
       throw std::invalid_argument(
           path + " is of the benchmark all_reduce: give it alone, with --html alone");
     }
@@ -187,12 +190,14 @@ bool report_all_reduce(request const& of) {
 }
 
 int report_all(request const& of) {
-  if (report_all_reduce(of)) { return cli::ok; }
+  std::vector<named_document> documents;
+  for (auto const& path : of.files) { documents.emplace_back(path, read(path)); }
+  if (report_all_reduce(of, documents)) { return cli::ok; }
   for (auto const& condition : of.fail_if) {
     cli::value_of("--fail-if",
                   [&] { return cli::choose("condition", condition, cli::gate_names()); });
   }
-  auto const all = read_all(of.files);
+  auto const all = read_all(documents);
   std::optional<saved> baseline;
   if (!of.baseline.empty()) { baseline = comparison_in(of.baseline, read(of.baseline)); }
   auto const* const old = baseline ? &baseline->of : nullptr;

@@ -9,6 +9,11 @@
 #include "transformer.hpp"
 
 #include <assay/cli/guarded.hpp>
+#include <assay/cli/outputs.hpp>
+#include <assay/core/atomic_file.hpp>
+#include <assay/machine/device_environment.hpp>
+#include <assay/machine/host_environment.hpp>
+#include <assay/report/json.hpp>
 #include <assay/report/trace_table.hpp>
 
 #include <CLI/CLI.hpp>
@@ -16,13 +21,13 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nn = assay::nn;
-using json = nlohmann::ordered_json;
+using assay::report::document;
 
 namespace {
 
@@ -85,7 +90,8 @@ double flops_of(examples::transformer_case const& which, bool halved) {
   return which.run == "forward" ? step / 3 : step;
 }
 
-json measure(examples::transformer_case const& which, std::string const& size, int repetitions) {
+document measure(examples::transformer_case const& which, std::string const& size,
+                 int repetitions) {
   constexpr double peak = 989e12;
   auto const found = examples::time_of(which, repetitions);
   auto const share = [&](bool halved) {
@@ -134,8 +140,11 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
   return all;
 }
 
-int run_all(request const& of) {
-  json times = json::array();
+int run_all(request const& of, std::string const& command_line) {
+  assay::cli::require_output(of.json_file);
+  auto where = assay::machine::host_environment(ASSAY_COMMIT, command_line);
+  assay::machine::describe_device(assay::on::device{0}, where);
+  auto times = document::array();
   std::printf(
       "size    context  prec attention projections   run  submission  median ms fastest ms  MFU %% "
       "half %%"
@@ -157,10 +166,14 @@ int run_all(request const& of) {
       }
     }
   }
-  if (!of.json_file.empty() && !(std::ofstream{of.json_file} << times.dump(2) << '\n')) {
-    throw std::runtime_error("cannot write " + of.json_file);
+  if (!of.json_file.empty()) {
+    document const all{{"schema", "assay.transformer"},
+                       {"schema_version", 1},
+                       {"environment", assay::report::to_json(where)},
+                       {"times", std::move(times)}};
+    assay::write_atomically(of.json_file, all.dump(1) + '\n');
   }
-  return 0;
+  return assay::cli::ok;
 }
 
 }  // namespace
@@ -169,5 +182,7 @@ int main(int argc, char** argv) {
   request of;
   CLI::App app{"Times a transformer on device 0 and says where the time goes", "transformer"};
   declare(app, of);
-  return assay::cli::guarded(app, argc, argv, [&] { return run_all(of); }, std::cout, std::cerr);
+  auto const line = assay::machine::command_line(argc, argv);
+  return assay::cli::guarded(
+      app, argc, argv, [&] { return run_all(of, line); }, std::cout, std::cerr);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of the transformer asks of its kernels, and what it gets.
+// The interface between the command line of the transformer and its kernels.
 #pragma once
 
 #include <assay/trace/table.hpp>

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -21,6 +20,7 @@ using test::contains;
 using test::derivative_error;
 using test::dot;
 using test::message_of;
+using test::poisoned_numbers;
 using test::random_numbers;
 
 namespace {
@@ -30,10 +30,6 @@ using rows = nn::head_rows<double>;
 
 /// Many times the error of numbers below 10 that are sums of 17 terms.
 constexpr double rounding = 1e-13;
-
-numbers poisoned(std::size_t count) {
-  return numbers(count, std::numeric_limits<double>::quiet_NaN());
-}
 
 }  // namespace
 
@@ -45,11 +41,11 @@ TEST_CASE("attention is its products and softmax", "[nn]") {
     auto const n = shape.elements(), width = shape.width();
     auto q = random_numbers(n, seed), k = random_numbers(n, seed + 1);
     auto v = random_numbers(n, seed + 2);
-    auto out = poisoned(n), logarithms = poisoned(shape.rows());
+    auto out = poisoned_numbers(n), logarithms = poisoned_numbers(shape.rows());
     nn::fused_attention{shape}(rows{q.data(), width}, rows{k.data(), width}, rows{v.data(), width},
                                rows{out.data(), width}, std::span{logarithms});
     nn::attention_products const products{2, context, 3, 6};
-    auto p = poisoned(products.score_count()), wanted = poisoned(n);
+    auto p = poisoned_numbers(products.score_count()), wanted = poisoned_numbers(n);
     products.scores()(q, k, std::span{p});
     auto const scores = p;
     nn::masked_softmax{6, context}(std::span{p});
@@ -71,7 +67,7 @@ TEST_CASE("the gradients of attention, with queries, keys and values beside each
     auto const width = shape.width(), stride = 3 * width + 2;
     auto packed = random_numbers(2 * context * stride, seed);
     auto const weight = random_numbers(shape.elements(), seed + 1);
-    auto out = poisoned(shape.elements()), logarithms = poisoned(shape.rows());
+    auto out = poisoned_numbers(shape.elements()), logarithms = poisoned_numbers(shape.rows());
     auto const part = [&](numbers& of, std::size_t i) { return rows{&of[i * width], stride}; };
     rows const o{out.data(), width};
     auto const value = [&] {
@@ -80,7 +76,7 @@ TEST_CASE("the gradients of attention, with queries, keys and values beside each
       return dot(weight, out);
     };
     value();
-    auto gradient = poisoned(packed.size());
+    auto gradient = poisoned_numbers(packed.size());
     nn::head_rows<double const> const d_o{weight.data(), width};
     nn::fused_attention_gradient{shape}(part(packed, 0), part(packed, 1), part(packed, 2), o,
                                         logarithms, d_o, part(gradient, 0), part(gradient, 1),

@@ -210,8 +210,8 @@ forward_result run_forward(on_device& gpu, problem const& of) {
   auto o = gpu.copy(poisoned(of.gapped_size()));
   auto logarithms = gpu.poisoned(of.shape.rows());
   bfloat16 const* const from = qkv.data();
-  fused_attention_forward(gpu.stream(), of.shape, of.part(from, 0), of.part(from, 1),
-                          of.part(from, 2), {o.data(), of.gapped}, logarithms.data());
+  enqueue(gpu.stream(), nn::fused_attention{of.shape}, of.part(from, 0), of.part(from, 1),
+          of.part(from, 2), {o.data(), of.gapped}, logarithms.span());
   return {gpu.found(o), gpu.found(logarithms)};
 }
 
@@ -220,14 +220,12 @@ halves run_backward(on_device& gpu, problem const& of, forward_result const& for
   auto qkv = gpu.copy(of.qkv), o = gpu.copy(forward.o), d_o = gpu.copy(of.d_o);
   auto logarithms = gpu.copy(forward.logarithms);
   auto d_qkv = gpu.copy(poisoned(of.qkv.size()));
-  auto scratch = gpu.copy(
-      std::vector<std::byte>(nn::fused_attention_scratch_bytes(of.shape), std::byte{0xFF}));
+  auto scratch = gpu.poisoned(nn::fused_attention_scratch_bytes(of.shape) / sizeof(float));
   bfloat16 const* const from = qkv.data();
-  fused_attention_backward(gpu.stream(), of.shape, of.part(from, 0), of.part(from, 1),
-                           of.part(from, 2), nn::head_rows<bfloat16>{o.data(), of.gapped},
-                           logarithms.data(), nn::head_rows<bfloat16>{d_o.data(), of.shape.width()},
-                           scratch.span(), of.part(d_qkv.data(), 0), of.part(d_qkv.data(), 1),
-                           of.part(d_qkv.data(), 2));
+  enqueue(gpu.stream(), nn::fused_attention_gradient{of.shape}, of.part(from, 0), of.part(from, 1),
+          of.part(from, 2), nn::head_rows<bfloat16>{o.data(), of.gapped}, logarithms.span(),
+          nn::head_rows<bfloat16>{d_o.data(), of.shape.width()}, of.part(d_qkv.data(), 0),
+          of.part(d_qkv.data(), 1), of.part(d_qkv.data(), 2), scratch.span());
   return gpu.found(d_qkv);
 }
 
@@ -296,8 +294,9 @@ TEST_CASE("fused attention refuses shapes and strides", "[nn]") {
   auto logarithms = gpu.poisoned(8);
   auto const message = [&](nn::attention_shape const& of, nn::head_rows<bfloat16> k) {
     nn::head_rows<bfloat16> const good{array.data(), 128};
-    return message_of(
-        [&] { fused_attention_forward(gpu.stream(), of, good, k, good, good, logarithms.data()); });
+    return message_of([&] {
+      enqueue(gpu.stream(), nn::fused_attention{of}, good, k, good, good, logarithms.span());
+    });
   };
   auto wrong = shape;
   wrong.head_size = 96;

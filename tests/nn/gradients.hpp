@@ -7,7 +7,9 @@
 #include <assay/core/random.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,6 +20,11 @@ inline std::vector<double> random_numbers(std::size_t count, std::uint64_t seed)
   std::vector<double> made(count);
   for (std::size_t i = 0; i < count; ++i) { made[i] = random_value(uniform<double>{}, seed, i); }
   return made;
+}
+
+/// An output that shows each element that an operation forgets.
+inline std::vector<double> poisoned_numbers(std::size_t count) {
+  return std::vector<double>(count, std::numeric_limits<double>::quiet_NaN());
 }
 
 inline double dot(std::span<double const> a, std::span<double const> b) {

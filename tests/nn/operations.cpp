@@ -16,7 +16,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 using namespace assay;
@@ -24,6 +23,7 @@ using test::contains;
 using test::derivative_error;
 using test::dot;
 using test::message_of;
+using test::poisoned_numbers;
 using test::random_numbers;
 
 namespace {
@@ -31,11 +31,6 @@ namespace {
 constexpr double allowed = 1e-6;
 using numbers = std::vector<double>;
 using view = std::span<double>;
-
-/// An output that shows each element that an operation forgets.
-numbers poisoned(std::size_t count) {
-  return numbers(count, std::numeric_limits<double>::quiet_NaN());
-}
 
 }  // namespace
 
@@ -46,7 +41,7 @@ TEST_CASE("the gradient of an embedding sums over equal tokens", "[nn]") {
   std::vector<nn::token> const tokens{2, 0, 2, 3, 2};
   auto table = random_numbers(12, seed);
   auto const weight = random_numbers(15, seed + 1);
-  auto out = poisoned(15), gradient = poisoned(12);
+  auto out = poisoned_numbers(15), gradient = poisoned_numbers(12);
   auto const value = [&] {
     op(tokens, table, view{out});
     return dot(weight, out);
@@ -82,19 +77,19 @@ TEST_CASE("rms_norm", "[nn]") {
       auto gain = random_numbers(width, seed + 2);
       if (!has_branch) { branch.clear(); }
       auto const of_out = random_numbers(n, seed + 3), of_sum = random_numbers(n, seed + 4);
-      auto sum = poisoned(n), inverse = poisoned(rows), out = poisoned(n);
+      auto sum = poisoned_numbers(n), inverse = poisoned_numbers(rows), out = poisoned_numbers(n);
       auto const value = [&] {
         op(residual, branch, gain, view{sum}, view{inverse}, view{out});
         return dot(of_out, out) + dot(of_sum, sum);
       };
       value();
       auto dsum = of_sum;  // the gradient that later layers give
-      auto dgain = poisoned(width);
+      auto dgain = poisoned_numbers(width);
       nn::rms_norm_gradient{rows, width}(of_out, sum, gain, inverse, view{dsum}, view{dgain});
       CHECK(derivative_error(value, residual, dsum, seed + 5) <= allowed);
       CHECK(derivative_error(value, gain, dgain, seed + 6) <= allowed);
       if (has_branch) { CHECK(derivative_error(value, branch, dsum, seed + 7) <= allowed); }
-      auto alone = poisoned(n);
+      auto alone = poisoned_numbers(n);
       nn::rms_norm_gradient{rows, width, false}(of_out, sum, gain, inverse, view{alone},
                                                 view{dgain});
       for (std::size_t i = 0; i < n; ++i) { CHECK(alone[i] + of_sum[i] == Approx(dsum[i])); }
@@ -104,7 +99,7 @@ TEST_CASE("rms_norm", "[nn]") {
 
 TEST_CASE("rms_norm by hand", "[nn]") {
   numbers const x{3, -4}, gain{2, 1};
-  auto sum = poisoned(2), inverse = poisoned(1), out = poisoned(2);
+  auto sum = poisoned_numbers(2), inverse = poisoned_numbers(1), out = poisoned_numbers(2);
   nn::rms_norm{1, 2, false}(x, {}, gain, view{sum}, view{inverse}, view{out});
   CHECK(inverse[0] == Approx(1 / std::sqrt(12.5 + 1e-5)).epsilon(1e-14));
   CHECK(out[0] == Approx(6 / std::sqrt(12.5 + 1e-5)).epsilon(1e-14));
@@ -144,7 +139,7 @@ TEST_CASE("a linear layer and its gradients", "[nn]") {
     nn::linear const op{.rows = rows, .in = 5, .out = 3};
     auto x = random_numbers(rows * 5, seed), w = random_numbers(15, seed + 1);
     auto const weight = random_numbers(rows * 3, seed + 2);
-    auto y = poisoned(rows * 3), dx = poisoned(rows * 5), dw = poisoned(15);
+    auto y = poisoned_numbers(rows * 3), dx = poisoned_numbers(rows * 5), dw = poisoned_numbers(15);
     auto const value = [&] {
       op.forward()(x, w, view{y});
       return dot(weight, y);
@@ -176,7 +171,7 @@ TEST_CASE("causal attention: products, softmax and gradients", "[nn]") {
     auto q = random_numbers(n, seed), k = random_numbers(n, seed + 1);
     auto v = random_numbers(n, seed + 2);
     auto const weight = random_numbers(n, seed + 3);
-    auto p = poisoned(op.score_count()), out = poisoned(n);
+    auto p = poisoned_numbers(op.score_count()), out = poisoned_numbers(n);
     auto const value = [&] {
       op.scores()(q, k, view{p});
       softmax(view{p});
@@ -184,7 +179,8 @@ TEST_CASE("causal attention: products, softmax and gradients", "[nn]") {
       return dot(weight, out);
     };
     value();
-    auto ds = poisoned(op.score_count()), dq = poisoned(n), dk = poisoned(n), dv = poisoned(n);
+    auto ds = poisoned_numbers(op.score_count()), dq = poisoned_numbers(n),
+         dk = poisoned_numbers(n), dv = poisoned_numbers(n);
     op.probability_gradient()(weight, v, view{ds});
     op.value_gradient()(p, weight, view{dv});
     nn::masked_softmax_gradient{softmax.count, context}(p, view{ds});
@@ -225,7 +221,7 @@ TEST_CASE("swiglu", "[nn]") {
     auto a = random_numbers(n, seed), b = random_numbers(n, seed + 1);
     for (auto& each : a) { each *= 4; }
     auto const weight = random_numbers(n, seed + 2);
-    auto out = poisoned(n), da = poisoned(n), db = poisoned(n);
+    auto out = poisoned_numbers(n), da = poisoned_numbers(n), db = poisoned_numbers(n);
     auto const value = [&] {
       nn::swiglu{1, n}(a, b, view{out});
       return dot(weight, out);
@@ -247,7 +243,7 @@ TEST_CASE("cross_entropy: loss and gradient of one pass", "[nn]") {
     std::vector<nn::token> targets(rows);
     for (std::size_t r = 0; r < rows; ++r) { targets[r] = static_cast<nn::token>(r * 7 % 11); }
     auto gradient = logits;
-    auto losses = poisoned(rows), mean = poisoned(1);
+    auto losses = poisoned_numbers(rows), mean = poisoned_numbers(1);
     auto const value = [&] {
       gradient = logits;
       op(targets, view{gradient}, view{losses});

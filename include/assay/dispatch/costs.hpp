@@ -71,7 +71,8 @@ struct path_costs {
   std::vector<knot> knots{};
   double scale = 1;     ///< as in `curve`
   std::string wrong{};  ///< the first wrong result; there are then no knots
-  /// Of the copies of a device path; those of one way and memory have rising sizes.
+  /// Factors of the copies of a device path. Those of one direction and type of memory have rising
+  /// sizes.
   std::vector<copy_factor> factors{};
 };
 

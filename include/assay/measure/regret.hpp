@@ -133,7 +133,7 @@ struct call_kind {
   timed_calls timed{};     ///< judges choosers
   timed_calls training{};  ///< for choosers that learn from calls; may be empty
   timed_calls traced{};    ///< traced and timed last, since a tracer may disturb later calls
-  std::vector<dispatch::crossover_check> checks{};  ///< of the last path against each other one
+  std::vector<dispatch::crossover_check> checks{};  ///< the last path against each other one
   std::optional<dispatch::offload_sweep> sweep{};
 };
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -274,20 +275,21 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 
 }  // namespace kernels
 
-/// Enqueues causal attention of bf16 with sums in float32. `logarithms` has batch x heads x context
-/// elements. Equal inputs give equal bits. Needs compute capability 8.0 and a head size of 64, 80
-/// or 128.
-inline void fused_attention_forward(::cuda::stream_ref stream, attention_shape const& shape,
-                                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
-                                    head_rows<bfloat16 const> v, head_rows<bfloat16> o,
-                                    float* logarithms) {
+/// Enqueues causal attention of bf16 with sums in float32. Equal inputs give equal bits. Needs
+/// compute capability 8.0 and a head size of 64, 80 or 128.
+inline void enqueue(::cuda::stream_ref stream, fused_attention const& op,
+                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
+                    head_rows<bfloat16 const> v, head_rows<bfloat16> o,
+                    std::span<float> logarithms) {
+  auto const& shape = op.shape;
   detail::require_attention(shape);
+  detail::require_size(op.name, "logarithms", logarithms, shape.rows());
   detail::require_all_rows(shape, q, k, v, o);
   auto const launch = [&]<int HeadSize>() {
     using tiles = forward_tiles<HeadSize, 1>;
     detail::launch_attention(kernels::attention_forward<tiles>, tiles::threads, tiles::shared_bytes,
                              tiles::queries, shape, stream, detail::size_of(shape), q, k, v, o,
-                             logarithms);
+                             logarithms.data());
   };
   detail::with_head_size(shape.head_size, launch);
 }

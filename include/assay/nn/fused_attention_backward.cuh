@@ -86,7 +86,8 @@ class backward_rows {
   using row_tile = typename Tiles::row_tile;
   using scores = float[bands][step / 8][4];
   using sums = float[bands][Tiles::head_size / 8][4];
-  /// Of queries a lane keeps the terms of its rows, of keys it reads those of its columns.
+  /// A lane keeps the terms of its rows where the rows are queries; where the rows are keys, it
+  /// reads the terms of its columns.
   using terms = float[Tiles::of_keys ? step / 8 : bands][2];
 
  public:
@@ -298,26 +299,32 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 
 }  // namespace kernels
 
-/// The bytes that `fused_attention_backward` needs beside its arrays.
+/// The bytes of scratch that `enqueue` of `fused_attention_gradient` needs.
 inline std::size_t fused_attention_scratch_bytes(attention_shape const& shape) {
   auto const padded = detail::padded_context(static_cast<int>(shape.context));
   return 2 * sizeof(float) * shape.batch * shape.heads * static_cast<std::size_t>(padded);
 }
 
-/// Enqueues the gradients of `fused_attention_forward`, from its inputs and outputs. `scratch` has
-/// `fused_attention_scratch_bytes(shape)` and is aligned to 16 bytes. Equal inputs give equal bits.
-inline void fused_attention_backward(::cuda::stream_ref stream, attention_shape const& shape,
-                                     head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
-                                     head_rows<bfloat16 const> v, head_rows<bfloat16 const> o,
-                                     float const* logarithms, head_rows<bfloat16 const> d_o,
-                                     std::span<std::byte> scratch, head_rows<bfloat16> d_q,
-                                     head_rows<bfloat16> d_k, head_rows<bfloat16> d_v) {
+/// Enqueues the gradients, from inputs and outputs of `fused_attention`. `scratch` has at least
+/// `fused_attention_scratch_bytes(op.shape)` and is aligned to 16 bytes. Equal inputs give equal
+/// bits.
+inline void enqueue(::cuda::stream_ref stream, fused_attention_gradient const& op,
+                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
+                    head_rows<bfloat16 const> v, head_rows<bfloat16 const> o,
+                    std::span<float const> logarithms, head_rows<bfloat16 const> d_o,
+                    head_rows<bfloat16> d_q, head_rows<bfloat16> d_k, head_rows<bfloat16> d_v,
+                    std::span<float> scratch) {
+  auto const& shape = op.shape;
   detail::require_attention(shape);
   detail::require_all_rows(shape, q, k, v, o, d_o, d_q, d_k, d_v);
-  detail::require_size("fused_attention_gradient", "scratch", scratch,
-                       fused_attention_scratch_bytes(shape));
-  auto* const first = reinterpret_cast<float*>(scratch.data());
-  detail::row_terms const terms{first, first + scratch.size() / sizeof(float) / 2};
+  detail::require_size(op.name, "logarithms", logarithms, shape.rows());
+  auto const needed = fused_attention_scratch_bytes(shape);
+  if (scratch.size_bytes() < needed) {
+    throw std::invalid_argument(std::string{op.name} + ": " + std::to_string(needed) +
+                                " bytes of scratch are needed, and there are " +
+                                std::to_string(scratch.size_bytes()) + ": lower the batch");
+  }
+  detail::row_terms const terms{scratch.data(), scratch.data() + needed / sizeof(float) / 2};
   auto const size = detail::size_of(shape);
   detail::with_head_size(shape.head_size, [&]<int HeadSize>() {
     using of_keys = keys_backward_tiles<HeadSize>;
@@ -325,7 +332,7 @@ inline void fused_attention_backward(::cuda::stream_ref stream, attention_shape 
     auto padded = shape;
     padded.context = static_cast<std::size_t>(detail::padded_context(size.context));
     detail::launch_attention(kernels::attention_terms<HeadSize>, 256, 0, 32, padded, stream, size,
-                             o, d_o, logarithms, terms);
+                             o, d_o, logarithms.data(), terms);
     backward_arrays const keys{k, v, q, d_o, d_k, d_v};
     detail::launch_attention(kernels::attention_backward<of_keys>, of_keys::threads,
                              of_keys::shared_bytes, of_keys::rows, shape, stream, size, keys,

@@ -8,7 +8,6 @@
 #include <assay/report/format.hpp>
 #include <assay/report/json_values.hpp>
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>

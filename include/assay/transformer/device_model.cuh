@@ -28,30 +28,6 @@
 
 namespace assay::nn {
 
-inline void enqueue(::cuda::stream_ref stream, fused_attention const& op,
-                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
-                    head_rows<bfloat16 const> v, head_rows<bfloat16> o,
-                    std::span<float> logarithms) {
-  detail::require_size(op.name, "logarithms", logarithms, op.shape.rows());
-  fused_attention_forward(stream, op.shape, q, k, v, o, logarithms.data());
-}
-inline void enqueue(::cuda::stream_ref stream, fused_attention_gradient const& op,
-                    head_rows<bfloat16 const> q, head_rows<bfloat16 const> k,
-                    head_rows<bfloat16 const> v, head_rows<bfloat16 const> o,
-                    std::span<float const> logarithms, head_rows<bfloat16 const> d_o,
-                    head_rows<bfloat16> d_q, head_rows<bfloat16> d_k, head_rows<bfloat16> d_v,
-                    std::span<float> scratch) {
-  detail::require_size(op.name, "logarithms", logarithms, op.shape.rows());
-  auto const needed = fused_attention_scratch_bytes(op.shape);
-  if (scratch.size_bytes() < needed) {
-    throw std::invalid_argument("fused attention needs " + std::to_string(needed) +
-                                " bytes of workspace, and has " +
-                                std::to_string(scratch.size_bytes()) + ": lower the batch");
-  }
-  fused_attention_backward(stream, op.shape, q, k, v, o, logarithms.data(), d_o,
-                           std::as_writable_bytes(scratch).first(needed), d_q, d_k, d_v);
-}
-
 /// Throws `std::invalid_argument` unless a plan fits the free memory of the current device.
 inline void require_free(memory_plan const& plan) {
   std::size_t free_bytes = 0, total_bytes = 0;
