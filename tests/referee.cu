@@ -59,9 +59,10 @@ TEST_CASE("honest kernels are timed, and a late cheat is found behind it") {
     REQUIRE(found.timed.has_value());
     CHECK(found.timed->failure.empty());
   }
-  auto const found = referee.judge("right-for-600-calls");
+  auto const found = referee.judge("nothing-once-compared");
   INFO(assay::report::json_line(found));
-  CHECK(found.is_accused());
+  REQUIRE(found.is_accused());
+  CHECK(found.charges[0].what == kind::wrong_answer);
 }
 
 TEST_CASE("a device that a candidate has spoilt is that candidate's alone") {

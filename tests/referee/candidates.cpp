@@ -27,6 +27,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -149,6 +150,13 @@ work always(std::function<void(task const&)> does) {
     does(of);
     return 0;
   };
+}
+
+/// The path under which this library was loaded.
+std::filesystem::path this_file() {
+  ::Dl_info here{};
+  ::dladdr(reinterpret_cast<void*>(&shifted_clock), &here);
+  return here.dli_fname;
 }
 
 std::map<std::string, work> cheats() {
@@ -322,9 +330,10 @@ std::map<std::string, work> cheats() {
       for (;;) { std::this_thread::sleep_for(100us); }
     }}.detach();
   });
-  all["right-for-300-calls"] = always([calls = 0](task const& of) mutable {
-    if (++calls < 300) { of.run(); }
-  });
+  all["nothing-once-compared"] =
+      always([mark = this_file().parent_path() / "compared"](task const& of) {
+        if (::access(mark.c_str(), F_OK) != 0) { of.run(); }
+      });
   return all;
 }
 
@@ -465,11 +474,7 @@ std::map<std::string, work> failing() {
 
 /// The work that the name of this file selects.
 work selected() {
-  ::Dl_info here{};
-  ::dladdr(reinterpret_cast<void*>(&shifted_clock), &here);
-  std::string name = here.dli_fname;
-  name = name.substr(name.rfind('/') + 1);
-  name = name.substr(0, name.rfind('.'));
+  auto const name = this_file().stem().string();
   for (auto const& all : {cheats(), honest(), failing()}) {
     if (auto const found = all.find(name); found != all.end()) { return found->second; }
   }

@@ -5,9 +5,11 @@
 #include <assay/referee/candidate.h>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -128,6 +130,13 @@ __global__ void set_one(T* at, T value) {
 
 using work = std::function<int(device_task const&, cudaStream_t)>;
 
+/// The path under which this library was loaded.
+std::filesystem::path this_file() {
+  ::Dl_info here{};
+  ::dladdr(reinterpret_cast<void*>(&assay_candidate), &here);
+  return here.dli_fname;
+}
+
 std::map<std::string, work> cheats() {
   std::map<std::string, work> all;
   all["other-stream"] = [side = std::make_shared<side_stream>()](
@@ -219,9 +228,9 @@ std::map<std::string, work> cheats() {
     if (std::exchange(is_first, false)) { must(cudaMalloc(&block, 8 << 20)); }
     return of.run(on);
   };
-  // Examinations and comparison make some 1,800 calls, and far fewer where the machine is busy.
-  all["right-for-600-calls"] = [calls = 0](device_task const& of, cudaStream_t on) mutable {
-    return ++calls < 600 ? of.run(on) : 0;
+  all["nothing-once-compared"] = [mark = this_file().parent_path() / "compared"](
+                                     device_task const& of, cudaStream_t on) {
+    return ::access(mark.c_str(), F_OK) == 0 ? 0 : of.run(on);
   };
   return all;
 }
@@ -297,11 +306,7 @@ std::map<std::string, work> failing() {
 
 /// The work that the name of this file selects.
 work selected() {
-  ::Dl_info here{};
-  ::dladdr(reinterpret_cast<void*>(&assay_candidate), &here);
-  std::string name = here.dli_fname;
-  name = name.substr(name.rfind('/') + 1);
-  name = name.substr(0, name.rfind('.'));
+  auto const name = this_file().stem().string();
   std::map<std::string, work> (*const all[])() = {cheats, honest, failing};
   for (auto const make : all) {
     auto offered = make();

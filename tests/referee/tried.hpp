@@ -9,23 +9,27 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "catch.hpp"
 #include "folder.hpp"
 
 namespace assay::test {
 
-/// The referee of a problem. A candidate is loaded under the name that selects its work.
+/// The referee of a problem. A candidate is loaded under the name that selects its work. From the
+/// second epoch of its comparison on there is a file `compared` beside it.
 class tried {
  public:
   tried(char const* problem, char const* library, bool timed = false,
         std::chrono::seconds timeout = std::chrono::seconds{60})
-      : library_(library), session_({problem}, options(timed, timeout)) {}
+      : library_(library), session_({problem}, options(timed, timeout, folder_ / "compared")) {}
 
   referee_result judge(std::string const& name, char const* library = nullptr) {
     auto const path = folder_ / (name + ".so");
+    std::filesystem::remove(folder_ / "compared");
     std::filesystem::create_symlink(library != nullptr ? library : library_, path);
     auto found = session_.judge(path.string());
     std::filesystem::remove(path);
@@ -38,13 +42,17 @@ class tried {
   }
 
  private:
-  static referee_options options(bool timed, std::chrono::seconds timeout) {
+  static referee_options options(bool timed, std::chrono::seconds timeout,
+                                 std::filesystem::path const& compared) {
     referee_options chosen;
     chosen.timed = timed;
     chosen.limits.timeout = timeout;
     chosen.measuring.max_seconds = 1;
     chosen.measuring.max_epochs = 8;
     chosen.measuring.seed = fresh_seed();
+    chosen.measuring.progress = [compared](int epoch, int, std::string_view) {
+      if (epoch > 1) { std::ofstream{compared}; }
+    };
     return chosen;
   }
 
