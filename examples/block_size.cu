@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which block size? A factory makes the buffers anew in each epoch, and says what is right.
+// Which block size? A factory makes the buffers anew in each epoch, and gives the right results.
 #include <assay/compare.cuh>
 
 #include <iostream>

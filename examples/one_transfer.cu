@@ -14,7 +14,7 @@ __global__ void square(float const* in, float* out, long count) {
   }
 }
 
-// Enqueues the work of one chunk, whose arrays are on the device.
+// Enqueues the work of one chunk on arrays of the device.
 struct squares {
   void operator()(cuda::stream_ref on, assay::transfer::chunk const& part) const {
     square<<<1056, 256, 0, on.get()>>>(part.input<float>(0), part.output<float>(0), part.count);

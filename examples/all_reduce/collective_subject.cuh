@@ -40,7 +40,7 @@ struct collective_work {
 /// A cell is timed with the streams held until all ranks have enqueued it (see
 /// `rank_threads::time`), after the wash-out of `warm`, which blocks. Each clock is the slowest
 /// rank's: `gpu` between its events, `wall` from the opening of the gate until all streams have
-/// drained, `submit` of its thread. The SM clock is that of rank 0.
+/// drained, `submit` of its thread. The SM clock of rank 0.
 class collective_subject final : public measure::subject {
  public:
   explicit collective_subject(collective_work work)

@@ -64,8 +64,8 @@ struct exact_inputs {
   }
 };
 
-/// Inputs of elements of `T`: up to 31 where the sums are exact, as for 8 ranks of bfloat16, whose
-/// whole numbers go to 256. Throws `std::invalid_argument` where not even sums of 0 and 1 are
+/// Inputs of elements of `T`: up to 31 where the sums are exact. Whole numbers of bfloat16 go to
+/// 256, enough for 8 ranks. Throws `std::invalid_argument` where not even sums of 0 and 1 are
 /// exact.
 template <comm::element T>
 exact_inputs make_exact_inputs(std::uint64_t seed, int ranks) {

@@ -24,7 +24,7 @@ namespace assay::examples {
 /// when it is freed.
 class rank_memory {
  public:
-  /// One block for each place, the first of which is rank `first`.
+  /// One block for each place, from rank `first` on.
   rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
       : first_(first) {
     nvtx_range const scope{"rank memory", category::allocation, bytes};

@@ -123,7 +123,7 @@ class rank_threads {
   }
 
   /// Times `work(rank, stream)`, which enqueues on each rank's thread. A latch holds the streams
-  /// until all ranks have enqueued, so that the times are those of the devices and not of the host.
+  /// until all ranks have enqueued, so that devices are timed and not the host.
   ///
   /// About 1000 launches for each rank fit behind the latch. Blocks until all streams have drained.
   /// Throws `std::runtime_error` where enqueueing took so long that the latch opened by itself.

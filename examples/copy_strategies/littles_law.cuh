@@ -94,7 +94,7 @@ namespace examples {
 
 namespace detail {
 
-/// Seconds of one step along the chain `next`, whose nodes lie `stride` bytes apart.
+/// Seconds of one step along the chain `next` of nodes that lie `stride` bytes apart.
 template <class Index>
 double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index> const& next) {
   auto const nodes = static_cast<std::int64_t>(next.size());
@@ -209,9 +209,9 @@ double sm_rate(Array what) {
 /// Measures a device's terms of Little's law in about 0.4 s. Needs 4 GiB of memory, or a quarter of
 /// the free memory where that is less.
 ///
-/// One thread follows a chain of loads, each of which waits for the one before. In order, the chain
-/// has one line in every 4 KiB, so the page's translation is cached and the line is not. At random,
-/// the chain covers all of that memory. Each rate is the best of several shapes: all SMs reading at
+/// One thread follows a chain of loads; each waits for the one before. In order, the chain has one
+/// line in every 4 KiB, so the page's translation is cached and the line is not. At random, the
+/// chain covers all of that memory. Each rate is the best of several shapes: all SMs reading at
 /// most 1 GiB, and a few SMs at full occupancy.
 template <class Place>
 little_terms measure_little_terms(Place place) {

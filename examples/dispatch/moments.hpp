@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `moments`: the sum, the least and the largest of some elements; and those of many elements, on
-/// several threads.
+/// `moments`: the sum, the least and the largest of some elements, also on several threads.
 #pragma once
 
 #include <assay/host/parallel_for.hpp>
@@ -17,7 +16,7 @@
 
 namespace assay::examples {
 
-/// The sum, the least and the largest of some elements. Those of no elements are 0 and infinities.
+/// The sum, the least and the largest of some elements. Without elements: 0 and infinities.
 struct moments {
   double sum = 0;
   float least = std::numeric_limits<float>::infinity();
@@ -38,7 +37,7 @@ inline moments operator+(moments const& a, moments const& b) {
   return {a.sum + b.sum, std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 
-/// The moments of all parts of `count` elements: `part(begin, end)` returns those of one.
+/// The moments of all parts of `count` elements: `part(begin, end)` returns the moments of one.
 template <class Part>
 moments moments_by_parts(int threads, std::int64_t count, Part const& part) {
   constexpr std::int64_t grain = 16384;  // a microsecond of work
@@ -57,7 +56,7 @@ namespace detail {
 /// Lanes that the compiler keeps in vector registers.
 inline moments moments_of(float const* x, std::int64_t count) {
   constexpr int lanes = 32;
-  constexpr int exact = 64;  // elements whose sum a float holds
+  constexpr int exact = 64;  // elements with a sum that a float holds
   std::array<double, lanes> sums{};
   std::array<float, lanes> least, most;
   least.fill(moments{}.least);

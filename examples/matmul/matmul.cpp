@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a copy strategy worth to a kernel that computes? C = A x B. The tiles of A and B come by
+// Does a copy strategy speed up a kernel that computes? C = A x B. The tiles of A and B come by
 // plain loads, cp.async or bulk copies, in one to four stages. The arithmetic is always the same.
 // Without a GPU, the product runs on CPU threads.
 // Predicts for bfloat16 on tensor cores: much, as the products of a tile take less than a

@@ -139,8 +139,8 @@ class link_probe {
             rate(out, out_ends, together)};
   }
 
-  /// Seconds from the common beginning to the end of all copies, none of which is cut. No schedule
-  /// of smaller copies takes less.
+  /// Seconds from the common beginning to the end of all copies, each copied whole. No schedule of
+  /// smaller copies takes less.
   double both_ways_whole(std::vector<copy> const& in, std::vector<copy> const& out) {
     device_guard const guard{place_};
     gate();

@@ -270,7 +270,7 @@ struct pipeline {
   /// True if the kernels bring in tiles by the copy strategy.
   static constexpr bool copies_tiles = std::same_as<Place, on::device> && takes_copy_strategy<Work>;
 
-  /// Calls `visit(name, choice, counts)` for each axis, by its name in reports; those of the
+  /// Calls `visit(name, choice, counts)` for each axis, by its name in reports; the axes of the
   /// workload come last. `counts` is false where the place or the workload does not use the axis.
   template <class Visit>
   void for_each_axis(Visit&& visit) const {

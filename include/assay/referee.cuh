@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// Serves a problem whose arrays are on a device: `int main() { return
+/// Serves a problem with its arrays on a device: `int main() { return
 /// assay::serve_device_problem(of); }`. Candidates enqueue their work on the stream that they are
 /// given.
 inline int serve_device_problem(problem const& of, on::device place = {}) {

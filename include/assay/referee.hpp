@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `referee`: judges kernels from outside. `serve_problem`: what it judges them by, on the host.
+/// `referee`: judges kernels from outside. `serve_problem`: the arrays and the right results, on
+/// the host.
 #pragma once
 
 #include <assay/referee/run_referee.hpp>

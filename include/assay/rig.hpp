@@ -45,7 +45,7 @@ using buffer_sets = std::array<State, 2>;
 /// A pipeline made real: streams, threads, memory and resident inputs, ready to run batches.
 ///
 /// The constructor opens the memory policy, makes a stream and a transfer's engine for each lane,
-/// and starts the threads of the submission mode. It prepares two buffer sets, or takes those of
+/// and starts the threads of the submission mode. It prepares two buffer sets, or takes the sets of
 /// another rig. Exceptions of each step pass through. Items see `Resource` as `lane.memory`: the
 /// resource that the policy opened, or an adaptor round that resource. One thread at a time uses a
 /// rig.

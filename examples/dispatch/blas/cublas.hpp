@@ -36,9 +36,9 @@ inline cublasHandle_t cublas_handle() {
 
 }  // namespace detail
 
-/// Enqueues C[m, n] = A[m, k] x B[k, n]. The rows of A are `k_pitch` elements apart, and those of B
-/// and C `n_pitch`. cuBLAS uses tensor cores for float32 only where a program permits it. All calls
-/// of a thread are for one device. Throws `std::runtime_error` where cuBLAS fails.
+/// Enqueues C[m, n] = A[m, k] x B[k, n]. The rows of A are `k_pitch` elements apart, and the rows
+/// of B and C `n_pitch`. cuBLAS uses tensor cores for float32 only where a program permits it. All
+/// calls of a thread are for one device. Throws `std::runtime_error` where cuBLAS fails.
 inline void cublas_product(cudaStream_t stream, int m, int n, int k, float const* a, int k_pitch,
                            float const* b, int n_pitch, float* c) {
   float const one = 1, zero = 0;

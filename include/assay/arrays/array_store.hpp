@@ -122,7 +122,7 @@ class array_store {
  private:
   /// A block of bytes + spread bytes, at a multiple of the alignment.
   virtual std::byte* allocate_block(std::size_t bytes) = 0;
-  /// True for stores whose arrays begin where their blocks begin, such as at a page.
+  /// True for stores that begin each array at the begin of its block, such as at a page.
   virtual bool begins_blocks() const noexcept { return false; }
 
   std::uint64_t placement_seed_;

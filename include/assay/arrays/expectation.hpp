@@ -228,7 +228,7 @@ class expected_elements final : public expectation {
     std::size_t first = 0, count = 0;
   };
 
-  /// The wrong ones among `count` elements, of which the first is number `begin` of the array.
+  /// The wrong ones among `count` elements from number `begin` of the array on.
   wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, poison_byte poison,
                              double slack) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread

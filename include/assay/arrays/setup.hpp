@@ -188,9 +188,9 @@ class setup {
     written(array.data_).expected = std::make_unique<arrays::detail::expected_elements<T, F>>(
         array.size_, std::move(f), allowed);
   }
-  /// Lets `judge(std::span<T const> got)` say what is wrong with an array of `output` or `inout`,
-  /// as a `std::optional<std::string>`. For results that are checked without computing them again,
-  /// and for elements that are no numbers.
+  /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
+  /// error as a `std::optional<std::string>`. For results that are checked without computing them
+  /// again, and for elements that are no numbers.
   template <class T, class F>
   void expect_that(array_view<T> array, F judge) {
     written(array.data_).expected =

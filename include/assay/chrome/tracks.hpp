@@ -86,8 +86,8 @@ class lanes {
   std::vector<std::vector<std::int64_t>> open_;  // the ends of open spans, innermost last
 };
 
-/// Tracks of threads and streams. A track whose spans would cross gets further
-/// lanes, so that any two spans of a lane are apart or one in the other.
+/// Tracks of threads and streams. A track with spans that cross gets further lanes, so that two
+/// spans of a lane are apart or nested.
 class chrome_tracks {
  public:
   /// The tables of spans. A span encloses spans of equal extent from later tables.
@@ -232,7 +232,7 @@ class chrome_tracks {
     return track;
   }
 
-  static constexpr std::uint32_t no_stream = 0xffff'ffff;  // of waits for a whole context
+  static constexpr std::uint32_t no_stream = 0xffff'ffff;             // for waits for a context
   static constexpr std::int64_t first_free = std::int64_t{1} << 30U;  // above what systems number
 
   std::map<track_key, std::uint32_t> keys_;

@@ -48,7 +48,7 @@ concept experiment_task = dispatch::task<T> && requires(setup& arrays, std::size
   { T::make(arrays, size) } -> std::same_as<T>;
 };
 
-/// A task whose size is the edge of a square product, and that can be made in other shapes.
+/// A task with the edge of a square product as its size; it can be made in other shapes.
 template <class T>
 concept product_task = requires(setup& arrays, dispatch::product_shape const& of) {
   { T::make_shape(arrays, of) } -> std::same_as<T>;

@@ -29,7 +29,7 @@
 namespace assay {
 namespace cli::detail {
 
-/// What `make` returns for a point; without parameters `make` itself.
+/// The result of `make` for a point; without parameters `make` itself.
 template <bool Swept, class F, class... Types>
 auto callable_at(F& make, point const& at, type_list<Types...>) {
   if constexpr (Swept) {
@@ -232,9 +232,9 @@ auto experiment_of(Args... args) {
 /// Runs a comparison of one's own as a program, and returns its exit code:
 /// `return experiment(argc, argv, "question", parameter..., "name", f, "name", g, ...);`
 ///
-/// Without parameters the callables are those of `compare_all`. With parameters each of them is
-/// called with a point, and with a `std::type_identity` for each parameter of types, and returns a
-/// callable of `compare_all`. Parameters are options of the command line: `--n 4096,8192`.
+/// Without parameters, `make` is a callable as `compare_all` takes it. With parameters each of them
+/// is called with a point, and with a `std::type_identity` for each parameter of types, and returns
+/// a callable of `compare_all`. Parameters are options of the command line: `--n 4096,8192`.
 ///
 /// At each point, the callables are compared with the first one; see `cli::sweep` for the error
 /// rate. A single callable is compared between points: each with the first. Callables are made once

@@ -66,7 +66,8 @@ inline std::string comma_separated(std::vector<std::string> const& words) {
   return text;
 }
 
-/// The value of a parameter from a word. Throws `std::invalid_argument` for what it cannot be.
+/// The value of a parameter from a word. Throws `std::invalid_argument` for text that is no such
+/// value.
 inline std::string read_value(swept const& of, std::string const& word) {
   if (word.empty()) {
     throw std::invalid_argument("'" + of.given.value_or("") +
@@ -113,7 +114,7 @@ std::tuple<type_list<Types...>> list_of(parameter<Types...> const&) {
   return {};
 }
 
-/// All combinations of values, those of types last.
+/// All combinations of values; parameters of types come last.
 inline std::vector<point> points_of(std::vector<swept> const& parameters) {
   std::vector<parameter<>> numbers;
   std::vector<std::pair<std::string, std::vector<std::string>>> lists;

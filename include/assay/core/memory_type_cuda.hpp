@@ -26,8 +26,8 @@ inline memory_place memory_place_of(void const* address) {
   }
 }
 
-/// The type of `bytes` bytes at `data`. Memory whose first and last byte differ in type is
-/// `pageable`, since only the host can read all of it.
+/// The type of `bytes` bytes at `data`. Memory is `pageable` if its first and last byte differ in
+/// type, since only the host can read all of it.
 inline memory_type memory_type_of(void const* data, std::size_t bytes) {
   auto const first = memory_place_of(data).type;
   if (bytes < 2) { return first; }

@@ -64,7 +64,7 @@ class nvtx_range {
   }
 
   [[gnu::noinline]] void close(std::uint32_t watchers) noexcept {
-    // The log pairs ends with beginnings. It counts an end whose beginning it has not seen.
+    // The log pairs ends with beginnings. It counts an end without a begin.
     if ((watchers & detail::range_recorder) != 0) {
       detail::range_log_in_use.load(std::memory_order_acquire)->pop(detail::own_range_domain);
     }

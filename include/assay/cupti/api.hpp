@@ -195,7 +195,7 @@ class cupti_api {
   }
 
   /// CUPTI opens these libraries by bare name, which finds them once they are loaded. Without them
-  /// the recorder works, and CUPTI tells the counters what it misses.
+  /// the recorder works, and the counters report the error of CUPTI.
   static void load_companions(void* library) {
     Dl_info info{};
     auto* const any = ::dlsym(library, "cuptiGetResultString");

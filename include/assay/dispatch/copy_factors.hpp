@@ -25,7 +25,8 @@ namespace detail {
 /// Measures how much longer a call takes with its arrays in host memory than at home.
 ///
 /// All times of a size are of one moment. The host path with the most threads takes turns with the
-/// device, so that caches hold of the arrays what they hold where a chooser changes its mind.
+/// device. So the caches are in the state that they have when a chooser changes from one to the
+/// other.
 template <class Bench>
 class copy_sampler {
  public:

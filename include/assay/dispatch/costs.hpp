@@ -24,7 +24,7 @@
 
 namespace assay::dispatch {
 
-/// What the load of a machine adds to the calls of one path.
+/// The time that the load of a machine adds to the calls of one path.
 struct path_load {
   double queue = 0;   ///< seconds until own work that a call waits for has ended
   double wait = 0;    ///< mean seconds that a call waits for others, however short it is
@@ -71,8 +71,8 @@ struct path_costs {
   std::vector<knot> knots{};
   double scale = 1;     ///< as in `curve`
   std::string wrong{};  ///< the first wrong result; there are then no knots
-  /// Factors of the copies of a device path. Those of one direction and type of memory have rising
-  /// sizes.
+  /// Factors of the copies of a device path. The factors of one direction and type of memory
+  /// have rising sizes.
   std::vector<copy_factor> factors{};
 };
 
@@ -121,8 +121,8 @@ class costs {
     for (auto const& each : all_.paths) { all.push_back(each.where); }
     return one_device(all);
   }
-  /// Differences between this program and that of the calibration, such as another compiler. Only
-  /// `load` writes them.
+  /// Differences between this program and the program that calibrated, such as another compiler.
+  /// Only `load` writes them.
   std::vector<std::string> warnings;
 
   /// The number of a path in `paths()`. Throws `std::invalid_argument` if the path is missing.

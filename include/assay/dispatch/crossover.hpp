@@ -144,7 +144,7 @@ inline std::vector<region> find_regions(
     costs const& of, std::function<facts(std::size_t)> const& at = facts_of_size) {
   auto const measured = std::find_if(of.paths().begin(), of.paths().end(),
                                      [](path_costs const& each) { return each.wrong.empty(); });
-  auto const& sizes = measured->knots;  // those of all paths
+  auto const& sizes = measured->knots;  // all paths were measured at these sizes
   constexpr double steps_per_octave = 32;
   double const growth = sizes.back().size / sizes.front().size;
   auto const steps = std::ceil(std::log2(growth) * steps_per_octave);

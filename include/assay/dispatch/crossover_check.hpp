@@ -84,12 +84,12 @@ checked_crossing bisect(crossing const& predicted, size_range within, Ratio cons
 }  // namespace detail
 
 /// Checks a predicted crossover over a range of sizes. `ratio(size)` times both paths and gives
-/// log2 of the time of the first over that of the second. `nearest` is the size at which the
-/// predicted times are nearest to each other: there a "never" is most likely wrong.
+/// log2 of the first time over the second. `nearest` is the size at which the predicted times are
+/// nearest to each other: there a "never" is most likely wrong.
 template <class Ratio>
 crossover_check check_crossover(crossover const& predicted, size_range sizes, double nearest,
                                 Ratio const& ratio) {
-  constexpr double tie = 0.04;  // as log2: 3 %, where noise decides who wins
+  constexpr double tie = 0.04;  // as log2; below these 3 % noise decides
   crossover_check made{.predicted = predicted};
   auto const at = [&](double size) {
     ++made.sizes;

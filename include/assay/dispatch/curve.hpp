@@ -129,8 +129,8 @@ inline constexpr double coverage = 0.9;
 /// The fewest held-out sizes that give intervals this coverage.
 inline constexpr std::size_t fewest_held_out = 9;
 
-/// The scale with which intervals hold a new size with the probability `coverage`. `errors` are
-/// those of held-out sizes, each divided by its spread.
+/// The scale with which intervals hold a new size with the probability `coverage`. `errors` are the
+/// errors at held-out sizes, each divided by its spread.
 ///
 /// Split conformal prediction (Vovk, Gammerman, Shafer 2005). It assumes nothing but that future
 /// sizes are drawn as the held-out ones were.

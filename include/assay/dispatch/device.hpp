@@ -69,9 +69,9 @@ template <class Memory, chooser C>
 requires memory_resource<Memory, ::cuda::stream_ref>
 engine(costs, Memory, C) -> engine<C, Memory>;
 
-/// Reads a file of `save` for a device. Throws `read_error` for a file of another device, and for
-/// one whose paths have another device number. If the driver or the clocks have changed, the device
-/// is probed for 200 ms at most, and a file that the probe contradicts is refused.
+/// Reads a file of `save` for a device. Throws `read_error` for a file of another device, and for a
+/// file with another device number. If the driver or the clocks have changed, the device is probed
+/// for 200 ms at most, and a file that the probe contradicts is refused.
 inline costs load(std::string const& path, on::device place) {
   auto here = machine::host_environment({}, {});
   here.device = device_in_words(place);
@@ -88,7 +88,7 @@ inline costs load(std::string const& path, on::device place) {
 
 namespace detail {
 
-/// Arrays in memory of the host, of which a random share is page-locked.
+/// Arrays in memory of the host; a random share of them is page-locked.
 class page_locked_store final : public arrays::host_array_store {
  public:
   page_locked_store(std::uint64_t seed, double share)
@@ -134,7 +134,7 @@ class device_paths : private detail::owned_stream,
     to.machine.links = terms.machine.links;
     to.machine.sync = terms.machine.sync;
   }
-  /// Memory for arrays, of which a share, drawn by the seed, is page-locked.
+  /// Memory for arrays; a share of them, drawn by the seed, is page-locked.
   static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
     return std::make_shared<detail::page_locked_store>(seed, share);
   }

@@ -45,7 +45,7 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
   ///
   /// On a host path the call waits for the stream and is complete when it returns. On a device path
   /// it is enqueued, and the arrays must stay until the stream has passed. The call then blocks
-  /// only for arrays in pageable memory. A call whose arrays are all empty does nothing on a device
+  /// only for arrays in pageable memory. A call with empty arrays alone does nothing on a device
   /// path.
   ///
   /// Throws `std::invalid_argument` for a task of another name, and for counts that `require_work`

@@ -16,7 +16,7 @@
 
 namespace assay::dispatch {
 
-/// Does nothing: its time is that of its way to the device and back.
+/// Does nothing: its time is the way to the device and back.
 template <class Nothing>
 __global__ void empty_kernel(Nothing) {}
 

@@ -216,7 +216,7 @@ inline device_probe probe_device(on::device place) {
   return found;
 }
 
-/// What calibrations keep of a device.
+/// The measurements that a calibration keeps of a device.
 struct device_terms {
   machine_terms machine;
   std::string driver;

@@ -60,7 +60,7 @@ inline std::ostream& operator<<(std::ostream& out, decision const& of) {
 
 namespace detail {
 
-/// What engines share: the costs, the bound chooser, and the latest call of each thread.
+/// The part of all engines: the costs, the bound chooser, and the latest call of each thread.
 template <class Pick>
 class deciding_engine {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `facts`: what is known about a call before it runs.
+/// `facts`: the sizes and places of a call, known before it runs.
 #pragma once
 
 #include <assay/core/memory_type.hpp>

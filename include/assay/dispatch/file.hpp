@@ -206,7 +206,7 @@ inline std::string to_text(costs const& of) {
 /// Writes the file whole or not at all. Throws `file_error`.
 inline void save(std::string const& path, costs const& of) { write_atomically(path, to_text(of)); }
 
-/// What a probe of a device finds in at most 200 ms.
+/// The findings of a probe of a device, in at most 200 ms.
 struct device_probe {
   machine_terms machine;  ///< the wait, and the links of page-locked memory
   double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
@@ -214,7 +214,7 @@ struct device_probe {
 
 namespace detail {
 
-/// What the driver and the clocks of a file and of a machine have different; empty for the same.
+/// The differences between a file and a machine in driver and clocks; empty without any.
 inline std::string changed_device(measurements const& then, machine::environment const& now) {
   std::string text;
   if (!then.driver.empty() && !now.driver.empty() && then.driver != now.driver) {
@@ -229,7 +229,7 @@ inline std::string changed_device(measurements const& then, machine::environment
   return text;
 }
 
-/// What a probe contradicts of the measurements of a file; empty if they hold.
+/// The measurements of a file that a probe contradicts; empty if they hold.
 inline std::string contradiction(measurements const& then, device_probe const& now) {
   // Medians of a few copies and waits differ by less between two runs on one machine.
   constexpr double copies_differ = 1.25;

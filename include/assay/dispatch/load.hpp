@@ -128,7 +128,7 @@ inline bool others_use(device_use const& of) {
   return processes > 1 || (processes == 0 && of.busy.value_or(1) > 0);
 }
 
-/// What a watcher asks of a machine; tests have functions of their own.
+/// The questions of a watcher to a machine; tests have functions of their own.
 struct load_sources {
   std::function<core_use()> cores;           ///< the use since the call before
   std::function<double(int threads)> fork;   ///< seconds that an empty loop takes now
@@ -137,7 +137,7 @@ struct load_sources {
   std::function<std::pair<double, double>()> two_kernels{};
 };
 
-/// Asks the sources, and writes what they say on the board.
+/// Asks the sources, and writes the answers on the board.
 class load_watcher {
  public:
   load_watcher(costs const& of, load_board& to, load_sources from)
@@ -179,7 +179,7 @@ class load_watcher {
   }
 
   void watch_cores() {
-    // What the system itself does keeps some tenths of a core busy.
+    // The system itself keeps some tenths of a core busy.
     constexpr double somebody = 0.5;
     auto const use = from_.cores();
     double const foreign = use.foreign < somebody ? 0 : use.foreign;
@@ -281,7 +281,7 @@ class watched_choice : public loaded_choice {
 
  private:
   std::unique_ptr<load_watcher> watcher_;
-  std::unique_ptr<host::periodic_thread> thread_;  // ends before what it uses
+  std::unique_ptr<host::periodic_thread> thread_;  // ends before the members that it uses
 };
 
 /// The sources of this host.

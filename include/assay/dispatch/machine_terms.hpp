@@ -44,7 +44,7 @@ struct fork {
 };
 
 /// The terms of a machine, measured once for all tasks. With these terms one calibration of a task
-/// predicts calls whose arrays lie in other memory or at another place.
+/// predicts calls on arrays in other memory or at another place.
 struct machine_terms {
   std::vector<fork> forks;
   std::vector<link> links;
@@ -52,8 +52,9 @@ struct machine_terms {
   bool operator==(machine_terms const&) const = default;
 };
 
-/// How much longer copies of one way take in calls of a task of this size than links say. A call
-/// also allocates, its copies and its kernel wait for each other, and caches hold its arrays.
+/// The factor by which copies of one way take longer, in calls of a task of this size, than links
+/// say. A call also allocates, its copies and its kernel wait for each other, and caches hold its
+/// arrays.
 struct copy_factor {
   to end = to::device;
   memory_type memory = memory_type::pageable;
@@ -78,8 +79,8 @@ struct copies {
 /// The links of one path, found once, so that a choice searches for none.
 class path_links {
  public:
-  /// Throws `std::invalid_argument` unless factors are positive and those of one way and memory
-  /// have rising sizes from 1.
+  /// Throws `std::invalid_argument` unless factors are positive, and have rising sizes from 1 for
+  /// each way and memory.
   path_links(machine_terms const& machine, path const& on,
              std::vector<copy_factor> const& factors = {})
       : on_host_(on.host() != nullptr), here_(on_host_ ? array_fact::on_host : on.device()->id) {
@@ -154,7 +155,7 @@ class path_links {
       for (std::size_t i = 1; i < most; ++i) { found += bytes >= from_bytes[i] ? 1 : 0; }
       return pieces[found];
     }
-    /// The factor at a log2 of a size, between those of the sizes beside it.
+    /// The factor at a log2 of a size, interpolated between the sizes beside it.
     copy_factor factor(double log_size) const noexcept {
       std::size_t next = 1;
       while (next + 1 < factors.size() && log_size > factors[next].size) { ++next; }

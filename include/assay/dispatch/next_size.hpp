@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `plan_next`, `plan_shape`: the size whose measurement saves the most wrong choices, or the most
-/// error of predictions.
+/// `plan_next`, `plan_shape`: the size to measure next, since it saves the most wrong choices, or
+/// the most error of predictions.
 #pragma once
 
 #include <assay/dispatch/curve.hpp>
@@ -68,7 +68,7 @@ inline middle middle_of(std::vector<knot> const& knots, std::size_t i) {
           std::max(bend(knots, i), least_bend) * width * width / 8};
 }
 
-/// What a segment costs, in log2: all of it, and the part that a size in its middle takes away.
+/// The cost of a segment, in log2: all of it, and the part that a size in its middle takes away.
 struct segment_cost {
   double all = 0, avoidable = 0;
 };

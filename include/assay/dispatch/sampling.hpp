@@ -46,7 +46,7 @@ namespace detail {
 
 inline bool is_smaller(knot const& a, knot const& b) noexcept { return a.size < b.size; }
 
-/// What several moments found at a size: the median of their medians. The spread is that between
+/// The result of several moments at a size: the median of their medians. The spread is that between
 /// the moments, or within one if that is more.
 inline knot merged(std::vector<knot> const& moments) {
   std::vector<double> medians, spreads;
@@ -80,8 +80,8 @@ class sampler {
     sizes_.push_back({size, held_out, 0, 0, std::vector<std::vector<knot>>(found_.paths.size())});
     measure(sizes_.back());
   }
-  /// Measures that size again whose latest moment is longest ago. False if all sizes have been
-  /// measured often enough: at nine moments, or for a fiftieth of the budget.
+  /// Measures the size again that was measured longest ago. False if all sizes have been measured
+  /// often enough: at nine moments, or for a fiftieth of the budget.
   bool repeat() {
     constexpr int enough_moments = 9;
     auto const is_done = [&](measured const& at) {
@@ -118,8 +118,7 @@ class sampler {
         }
       }
       path.scale = conformal_scale(std::move(errors));
-      // The held-out sizes become knots too. They only improve the curve whose errors gave the
-      // scale.
+      // The held-out sizes become knots too. They only improve the curve that gave the scale.
       path.knots = std::move(knots_[p]);
       for (auto const& at : sizes_) {
         if (at.held_out) { put(merged(at.by_path[p]), path.knots); }
@@ -208,10 +207,10 @@ inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& o
 }  // namespace detail
 
 /// Measures the paths of `found` by a bench. `open(size)` prepares calls of a size. `wrong(path)`
-/// runs one call and says what is wrong with its result. `seconds(path, calls)` times a group of
+/// runs one call and returns the error of its result. `seconds(path, calls)` times a group of
 /// calls, of `group_seconds()` or more. `now()` is a clock for the budget.
 ///
-/// `host_memories()` are the types of host memory whose copies count, perhaps none.
+/// `host_memories()` are the types of host memory with copies that count, perhaps none.
 /// `lie_in(memory)` chooses one for the next size, or the memory of each path.
 /// `leave_at_home(which)` decides for the open size, and `known()` are the facts of its calls.
 ///

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// What CUDA's `cudaStream_t` points to: this header needs no toolkit.
+/// The type behind CUDA's `cudaStream_t`: this header needs no toolkit.
 struct CUstream_st;
 
 namespace assay::dispatch {
@@ -109,7 +109,7 @@ void run_on_host(T const& each, on::host where) {
   std::apply([&](auto const&... arrays) { each.run(where, arrays.data.data()...); }, each.arrays());
 }
 
-/// The facts of a call whose arrays are in pageable memory of the host. Throws as `require_work`.
+/// The facts of a call on arrays in pageable memory of the host. Throws as `require_work`.
 template <task T>
 facts facts_of(T const& each) {
   facts known{.amount = each.work()};

@@ -59,7 +59,7 @@ struct stream_of_calls {
   std::function<traced_values(std::function<void()> const& call)> trace{};
 };
 
-/// The number of the path whose calls are traced: the first on a device with right results.
+/// The number of the traced path: the first on a device with right results.
 inline std::optional<std::size_t> traced_path(costs const& of) {
   for (std::size_t p = 0; p < of.paths().size(); ++p) {
     auto const& each = of.paths()[p];

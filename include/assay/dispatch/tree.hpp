@@ -109,8 +109,8 @@ class tree_growth {
     }
   }
 
-  /// A split and the cost of the tree below it; `feature` is that of a leaf where no split is
-  /// better than none.
+  /// A split and the cost of the tree below it; `feature` marks a leaf where no split is better
+  /// than none.
   struct split {
     double cost = 0;
     std::size_t feature = choose::tree::node::leaf;

@@ -62,7 +62,7 @@ class worker_team {
   }
 
  private:
-  /// Leaves the team of another process, whose threads cannot be joined here, as it is.
+  /// Leaves the team of another process as it is: threads of that process cannot be joined here.
   struct ender {
     void operator()(worker_team* team) const {
       if (team->process_ == ::getpid()) { delete team; }

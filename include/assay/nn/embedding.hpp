@@ -13,7 +13,7 @@ namespace assay::nn {
 /// The positions of the tokens of a batch by word. The gradient of an embedding then adds the rows
 /// of a word in the order of their positions, without atomics.
 struct token_positions {
-  std::span<token const> order;   ///< all positions, those of word 0 first
+  std::span<token const> order;   ///< all positions, grouped by word
   std::span<token const> begins;  ///< the first one of each word in `order`, and the end
 
   std::span<token const> of(std::size_t word) const {

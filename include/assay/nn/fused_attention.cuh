@@ -21,7 +21,7 @@ namespace detail {
 
 inline constexpr float log2_of_e = 1.4426950408889634F;
 
-/// What kernels of attention know of the shape.
+/// The shape, as kernels of attention use it.
 struct attention_size {
   int context;
   int heads;
@@ -180,8 +180,8 @@ class forward_rows {
     kernel::multiply<tile>(out_, score, slot + tile::bytes, 0);
   }
 
-  /// `to` and `logarithms` begin at the block's first query, of which there are `rows`. The query
-  /// tile is the way out.
+  /// `to` and `logarithms` begin at the first of the block's `rows` queries. The query tile is the
+  /// way out.
   __device__ void store(bfloat16* to, int stride, float* logarithms, int rows,
                         std::byte* query_tile) {
     int const lane = kernel::lane_of_warp();
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     forward_rows<Tiles> out{shared, first, size.scale};
     for (int i = 0; i < tiles; ++i) {
       __pipeline_wait_prior(0);
-      __syncthreads();  // all have the tile, and have left the one whose slot is filled now
+      __syncthreads();  // all have the tile, and have left the slot that is filled now
       start(i + 1);
       out.take(slot(i), i * Tiles::keys);
     }

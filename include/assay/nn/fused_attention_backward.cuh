@@ -121,8 +121,8 @@ class backward_rows {
     }
   }
 
-  /// Arrays begin at the block's first position, of which there are `rows`. The tiles of the rows
-  /// are the way out.
+  /// Arrays begin at the first of the block's `rows` positions. The tiles of the rows are the way
+  /// out.
   __device__ void store(bfloat16* gradient, int stride, bfloat16* value_gradient, int value_stride,
                         int rows, std::byte* tiles) const {
     float factor[bands][2];
@@ -202,8 +202,8 @@ struct backward_arrays {
   head_rows<bfloat16> first_out, second_out;
 };
 
-/// What a block of a backward kernel copies to shared memory: the tiles of its rows, and two slots
-/// for columns.
+/// The shared memory of a block of a backward kernel: the tiles of its rows, and two slots for
+/// columns.
 template <class Tiles>
 struct backward_copies {
   using row_tile = typename Tiles::row_tile;
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
     backward_rows<Tiles> out{copies.rows(), first, size.scale, copies.terms};
     for (int i = begin; i < end; ++i) {
       __pipeline_wait_prior(0);
-      __syncthreads();  // all have the tile, and have left the one whose slot is filled now
+      __syncthreads();  // all have the tile, and have left the slot that is filled now
       if (i + 1 < end) { copies.start_columns(i + 1); }
       __pipeline_commit();
       out.take(copies.slot(i), i * Tiles::columns);

@@ -94,7 +94,7 @@ __device__ void add_lines(float (&mine)[Width]) {
 }
 
 /// Parts of the gradient of the gain. A block of Lines x 32 threads has 32 x Width columns and
-/// `rows_of_part` rows, of which each line takes every Lines-th.
+/// `rows_of_part` rows. Each line takes every Lines-th row.
 template <int Lines, int Width, class T>
 __global__ void rms_norm_gain_parts(int rows, int rows_of_part, int width, T const* out_gradient,
                                     float const* sum, float const* inverse, float* parts) {

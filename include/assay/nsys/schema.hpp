@@ -88,7 +88,7 @@ inline constexpr std::int64_t driver_class = 1;
 inline constexpr std::int64_t os_class = 27;
 inline constexpr std::int64_t overhead_class = 103;
 
-/// Calls `visit(table, prefix, names, label)` for each ENUM table but that of event types: the
+/// Calls `visit(table, prefix, names, label)` for each ENUM table but the table of event types: the
 /// names as they follow the prefix, and the function that gives the label of a number. Real exports
 /// have these names.
 template <class Visit>

@@ -17,7 +17,7 @@
 
 namespace assay::trace {
 
-/// Reads all tables but those of events: `read` before the events, `finish` after the events.
+/// Reads all tables but the tables of events: `read` before the events, `finish` after the events.
 class metadata_reader {
  public:
   explicit metadata_reader(open_export& in) : in_(in) {}

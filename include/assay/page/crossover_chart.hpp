@@ -27,8 +27,8 @@ struct cost_curve {
   measure::call_kind const* kind = nullptr;
 };
 
-/// One curve for each host path, since the memory does not matter there, and one for each kind of
-/// calls on a device whose times the size decides.
+/// One curve for each host path, since the memory does not matter there. One curve for each kind of
+/// calls on a device, if the size decides their times.
 inline std::vector<cost_curve> curves_of(measure::dispatch_study const& study) {
   std::vector<cost_curve> all;
   for (std::size_t p = 0; p < study.of.paths().size(); ++p) {
@@ -82,7 +82,7 @@ inline cost_chart chart_of(measure::dispatch_study const& study, int height) {
     for (auto& each : lows[c]) { each.y = std::max(each.y, 1e-12); }  // an axis of logarithms
     made.picture.band(lows[c], highs[c], c);
     made.picture.line(lines[c], c);
-    // Markers tell curves apart in black and white; those of two curves stand side by side.
+    // Markers tell curves apart in black and white; markers of two curves stand side by side.
     std::vector<mark> marks;
     for (std::size_t i = 2 * c; i < lines[c].size(); i += 16) {
       marks.push_back({lines[c][i].x, lines[c][i].y, curves[c].label});

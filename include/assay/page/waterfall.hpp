@@ -38,7 +38,7 @@ inline std::string label_at(measure::comparison const& all, int variant) {
                                                   : "variant " + std::to_string(variant);
 }
 
-/// `kernel gemm`, `host cudaMalloc`: whose time a part is.
+/// `kernel gemm`, `host cudaMalloc`: the source of a part's time.
 inline std::string part_name(measure::traced_part const& of) {
   constexpr std::array<std::string_view, 5> of_devices{"kernel", "copy", "set", "idle", "edge"};
   bool const device = std::ranges::find(of_devices, of.kind) != of_devices.end();
@@ -65,7 +65,7 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
   auto const start = timed ? of.control_seconds * 1e9 : of.control.batch.ns;
   std::vector<waterfall_step> steps{{label_at(all, of.control.variant), {.ns = start}, true}};
   std::size_t others = 0, clear_others = 0;
-  // What tracing added is taken off already, or has a step of its own.
+  // The time that tracing added is taken off already, or has a step of its own.
   bool const own_step = timed && !of.tracing_taken;
   double const sum = own_step           ? of.traced.ns
                      : timed            ? of.untraced.ns

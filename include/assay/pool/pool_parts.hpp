@@ -124,8 +124,8 @@ class pool_parts {
 
   /// Keeps a block from before a capture that was freed in it: the graph uses it as long as it can
   /// replay. The graph's own requests do not get it, since a replay on another stream does not come
-  /// after the work from before the capture. Without a hold nobody tells when the graph goes, and
-  /// the block is kept as long as the pool.
+  /// after the work from before the capture. Without a hold the pool does not learn when the graph
+  /// ends, and keeps the block.
   void keep_for_graph(capture_type* hold, std::uintptr_t address, unsigned which) {
     auto* const keeper = hold != nullptr ? hold : captures_.only_open();
     auto& kept = keeper != nullptr ? keeper->blocks : central_.kept_for_graphs();

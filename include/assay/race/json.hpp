@@ -51,7 +51,7 @@ inline std::string json(measure::race_result const& of) {
          "\n";
 }
 
-/// Reads the text of `json`. Throws `std::invalid_argument` that names what is wrong with it.
+/// Reads the text of `json`. Throws `std::invalid_argument` that names the error.
 inline measure::race_result parse_race(std::string_view text) {
   try {
     auto const from = document::parse(text);

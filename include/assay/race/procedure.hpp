@@ -91,7 +91,7 @@ class race_procedure {
     record_.epochs.clear();
   }
 
-  /// Takes out the candidate whose code failed; other causes end the race.
+  /// Takes out the candidate that failed; other causes end the race.
   void failed(interruption const& cause) {
     if (cause.variant < 0) { throw interruption{cause}; }
     take_out(static_cast<std::size_t>(cause.variant), cause.reason);
@@ -113,7 +113,7 @@ class race_procedure {
   }
 
   /// Builds, verifies and times each candidate alone, in random order, and cuts off the long ones.
-  /// A resumed race keeps what it knows of their times.
+  /// A resumed race keeps their times.
   void qualify() {
     bool const resumed = !record_.epochs.empty();
     if (resumed) { statistics(); }

@@ -39,7 +39,7 @@ inline std::string race_sentence(measure::race_result const& of) {
                              : ": " + of.failure);
 }
 
-/// What became of a candidate.
+/// The state of a candidate at the end of a race.
 inline std::string fate(measure::race_result const& of, std::size_t i) {
   auto const& each = of.racers[i];
   if (!each.out.empty()) { return each.out; }

@@ -46,7 +46,7 @@ struct arguments {
 struct draw {
   std::uint64_t seed = 0;
   special_values values = special_values::none;
-  bool keep_outputs = false;  ///< the outputs hold what they held, and no poison
+  bool keep_outputs = false;  ///< the outputs hold their former contents, and no poison
 };
 
 /// Arrays of one size at fixed addresses, for calls over inputs that are drawn anew.

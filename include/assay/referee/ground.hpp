@@ -25,7 +25,7 @@ namespace assay::referee_detail {
 /// A call of a candidate on a stream.
 using stream_call = std::function<void(void* stream)>;
 
-/// What a device changes about an examination.
+/// The parts of an examination that differ on a device.
 class ground {
  public:
   virtual ~ground() = default;
@@ -48,7 +48,7 @@ class ground {
   virtual double seconds(stream_call const& call) = 0;
   /// The bytes in use on the device.
   virtual std::uint64_t device_bytes() { return 0; }
-  /// What a process can change about the device, by name.
+  /// The properties of the device that a process can change, by name.
   virtual void describe(std::map<std::string, std::string>&) {}
   /// Calls while the stream is held; true if `changes()` then differs before the stream goes on.
   /// Nothing where streams cannot be held.
@@ -61,7 +61,7 @@ class ground {
                                  std::function<stream_call(setup&)> make) = 0;
 };
 
-/// Candidates whose work is done when their call returns.
+/// Candidates that have done their work when their call returns.
 class host_ground final : public ground {
  public:
   std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) override {

@@ -30,7 +30,7 @@ class guarded_store final : public arrays::array_store {
     keeps_ = keep;
   }
 
-  /// The number of the first block whose red zones have been written to.
+  /// The number of the first block with changed red zones.
   std::optional<std::size_t> damaged() {
     std::vector<unsigned char> got(zone);
     auto const is_whole = [&](std::byte const* at) {

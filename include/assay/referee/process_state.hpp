@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to serve_problem.hpp: what a candidate can change about its process, and what it holds.
+/// Internal to serve_problem.hpp: the state of its process that a candidate can change, and its
+/// growth.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -163,7 +164,7 @@ inline holdings holdings_now(std::uint64_t device_bytes) {
            pages * static_cast<double>(::sysconf(_SC_PAGESIZE))}};
 }
 
-/// What `check` finds if it finds something four times. Memory of a device is that of all processes
+/// What `check` finds if it finds something four times. The memory of a device counts all processes
 /// there, and another one may start or end beside the first tries.
 template <class Check>
 auto found_each_time(Check const& check) {

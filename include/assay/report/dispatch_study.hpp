@@ -56,7 +56,7 @@ inline std::string in_words(dispatch::crossover_check const& of) {
   return text;
 }
 
-/// A share as a number of hundredths, for columns whose heading has the percent sign.
+/// A share as a number of hundredths, for columns with the percent sign in the heading.
 inline std::string in_hundredths(double share) { return fixed(100 * share, 1); }
 
 /// Median and 90 % quantile of values.

@@ -223,8 +223,8 @@ inline std::vector<std::string> paired_lines(trace::explanation const& of, std::
 }  // namespace detail
 
 /// The explanation, one sentence or more a line: the largest parts of the difference first, then
-/// the bound of each variant, and the losses of the traces. Where there are no parts with
-/// intervals, the host's time of an item too.
+/// the bound of each variant, and the losses of the traces. Adds the host's time of an item, if no
+/// parts have intervals.
 inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 4) {
   std::vector<std::string> lines;
   auto const add = [&](std::string text) {

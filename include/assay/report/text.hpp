@@ -218,7 +218,7 @@ inline void notes(std::ostream& out, measure::comparison const& all) {
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 
-/// The machine, the program and the seed of a comparison, each under its name; what is unknown is
+/// The machine, the program and the seed of a comparison, each under its name; unknown values are
 /// left out.
 inline std::vector<std::pair<std::string, std::string>> environment_lines(
     measure::comparison const& all) {

@@ -20,7 +20,7 @@ namespace assay::stats {
 /// The log of the evidence that `above` of `above + below` signs are positive because positive
 /// signs are the more probable ones.
 ///
-/// Evidence is the wealth of a gambler who begins with 1 and bets on the next sign. With p for the
+/// Evidence is the wealth of a gambler that begins with 1 and bets on the next sign. With p for the
 /// chance of a positive sign, a bet on p = q multiplies the wealth by 2 q or by 2 (1 - q). While
 /// every p is at most 1/2, whatever the past was, no bet with q >= 1/2 is favourable. So the wealth
 /// ever reaches 1 / a with a probability of at most a (Ville, 1939), and one may look after each
@@ -87,7 +87,7 @@ class elimination {
   }
 
   /// Adds the log time of each candidate that still races; the others are not looked at. Drops all
-  /// for whom the evidence suffices now.
+  /// candidates with sufficient evidence.
   void add_epoch(std::vector<double> const& log_times) {
     epochs_.push_back(log_times);
     for (std::size_t i = 0; i < racing_.size(); ++i) {

@@ -34,7 +34,7 @@ struct change {
   std::string name;
   breakdown_entry control, variant;  ///< medians over the runs of a side
   std::vector<double> pairs;         ///< ns of the variant less the control's, by pair of runs
-  std::vector<double> tracing;       ///< what tracing added to `pairs`; empty: nothing
+  std::vector<double> tracing;       ///< the time that tracing added to `pairs`; empty: none
   stats::interval delta;             ///< see `sum_of`; the ends are infinite for too few pairs
   double share = 0;                  ///< part of the difference; NaN where the difference is zero
 
@@ -50,7 +50,7 @@ inline bool waits_for_host(change const& of) {
           (of.what == entry_kind::idle && of.name == to_string(idle_cause::host_bound)));
 }
 
-/// True for idle time of devices whose cause the traces do not tell.
+/// True for idle time of devices for an unknown cause.
 inline bool has_no_cause(change const& of) {
   return of.seen_by == perspective::devices && of.what == entry_kind::idle &&
          of.name == to_string(idle_cause::other);
@@ -76,7 +76,7 @@ struct trace_difference {
   double variant_ns = 0;          ///< traced, one run: the median
   stats::interval traced;         ///< the variant's length less the control's, by pairs of runs
   bool tracing_measured = false;  ///< each run had one beside it without a tracer
-  stats::interval tracing;        ///< what tracing added to the difference, if measured
+  stats::interval tracing;        ///< the time that tracing added to the difference, if measured
   std::size_t pairs = 1;          ///< pairs of runs
   int critical_value = -1;        ///< of the signed-rank intervals; -1: no intervals
   double confidence = 0;          ///< of all intervals of parts together; 0: no intervals

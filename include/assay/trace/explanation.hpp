@@ -231,7 +231,7 @@ inline void forget_shares(explanation& of) {
 
 /// Explains a difference in time from what was seen of both sides; records and runs nothing.
 ///
-/// Where both sides have `fewest_pairs` batches, the parts of the difference have intervals. If the
+/// The parts of the difference have intervals if both sides have `fewest_pairs` batches. If the
 /// difference may be zero by its own interval, no part has a share. If the traces lack CUDA (no
 /// driver, another tool, no permission), the split of the host's time and the metrics stay.
 inline explanation explain_traces(variant_evidence control, variant_evidence variant,

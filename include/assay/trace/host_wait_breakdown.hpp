@@ -33,7 +33,7 @@ inline constexpr char const* lock_ranges = "lock wait|lock|mutex|*mutex*|wait fo
 inline constexpr char const* lock_calls =
     "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
     "^sem_wait|^sem_timedwait|^futex";
-/// Those of `lock_calls` that wait for what another thread does, and not for a turn.
+/// The calls of `lock_calls` that wait for another thread's event, and not for a turn.
 inline constexpr char const* answering_calls = "^pthread_cond_|^sem_";
 inline constexpr char const* allocating_calls =
     "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"

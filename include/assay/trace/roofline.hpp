@@ -100,8 +100,8 @@ inline constexpr double most_of_all = 0.5;
 /// A host that launches back to back needs one launch cost per kernel: below two the device waits.
 inline constexpr double few_launches = 2;
 
-/// The rules in order: the first rule whose conditions all hold decides. An unknown number fulfils
-/// no condition. Rules for resources that are used up come first, since no other limit can hold the
+/// The rules in order: the first rule with true conditions decides. An unknown number fulfils no
+/// condition. Rules for resources that are used up come first, since no other limit can hold the
 /// work up as long as one is.
 inline constexpr auto bound_rules = [] {
   using enum quantity;

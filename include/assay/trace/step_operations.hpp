@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device time of the numbered operations of a step, such as those of a transformer.
+/// The device time of the numbered operations of a step, such as a step of a transformer.
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
@@ -45,7 +45,7 @@ struct step_repetition {
   std::int64_t host_ns = 0;  ///< from begin to end of the range of the step
   span device;               ///< from the first begin to the last end of what the step launched
   device_work total;         ///< all that the step launched
-  device_work outside;       ///< what no operation launched, such as copies of inputs
+  device_work outside;       ///< work that no operation launched, such as copies of inputs
   std::vector<step_operation> operations;  ///< by their numbers
 };
 
@@ -79,7 +79,7 @@ inline void add_operation(step_repetition& to, view const& rows, range_record co
 
 }  // namespace detail
 
-/// The repetitions of the step whose range of the domain `assay` has that name, by their begin.
+/// The repetitions of the step, by their begin: the ranges of the domain `assay` with that name.
 /// The ranges of category `gpu` within a step are its operations, and their payloads number them.
 ///
 /// Throws `std::invalid_argument` where there is no such range, where operations are not numbered

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What tracing itself added to the difference of two sides, as parts of their changes.
+/// The time that tracing itself added to the difference of two sides, as parts of their changes.
 #pragma once
 
 #include <assay/stats/signed_rank.hpp>

@@ -157,12 +157,12 @@ struct filter {
   std::optional<std::int32_t> device = {};
   std::optional<std::uint32_t> stream = {};
   std::string kernel = {};  ///< a glob of any part of the name; takes no copies and memsets
-  /// Takes the rows of all threads of the process in the time of the range; else only those of the
-  /// thread that opened the range. A step of training launches its backward pass from another
+  /// Takes the rows of all threads of the process in the time of the range; else only the rows of
+  /// the thread that opened the range. A step of training launches its backward pass from another
   /// thread.
   bool any_thread = false;
 
-  /// The thread to which the filter counts the rows of a thread.
+  /// The thread to look up for rows of this thread: with `any_thread`, one for the process.
   thread_key owner(thread_key key) const noexcept {
     return any_thread ? thread_key{key.process, 0} : key;
   }

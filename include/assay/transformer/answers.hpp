@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Where the device time of a transformer goes: a trace of its steps joined with its ledger.
+/// The device time of a transformer by operation: a trace of its steps joined with its ledger.
 #pragma once
 
 #include <assay/trace/step_operations.hpp>
@@ -40,11 +40,11 @@ struct kernel_time {
 
 /// Device times of one step by operation and by kernel name, from a trace of repetitions.
 ///
-/// Operations own their kernels by the ranges that launched them, and not by name: a softmax whose
-/// kernel is called a product stays a softmax.
+/// Operations own their kernels by the ranges that launched them, and not by name: a softmax with a
+/// kernel called `gemm` stays a softmax.
 class answers {
  public:
-  /// Throws `std::invalid_argument` where an operation of the trace is not that of the ledger.
+  /// Throws `std::invalid_argument` if an operation of the trace differs from the ledger.
   answers(std::vector<trace::step_repetition> const& steps, nn::ledger const& ledger)
       : repetitions_(steps.size()) {
     for (auto const& step : steps) {

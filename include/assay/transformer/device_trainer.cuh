@@ -20,13 +20,13 @@
 namespace assay::nn {
 
 /// Weights, gradients, the state of AdamW and all activations on a device, in one piece of memory
-/// from a resource, in the order of one stream, whose device is current. `memory_plan` has the
-/// bytes.
+/// from a resource. All work runs in the order of one stream; the device of the stream must be
+/// current. `memory_plan` has the bytes.
 template <class Resource, class Choices = choices<>>
 class device_trainer {
  public:
   /// Throws `std::invalid_argument` for a problem or settings that are not possible, and what the
-  /// resource throws. The first weights are those of a `host_trainer` with that seed.
+  /// resource throws. The first weights equal the weights of a `host_trainer` with that seed.
   device_trainer(problem const& of, ::cuda::stream_ref stream, Resource resource,
                  adamw const& settings = {}, std::uint64_t seed = 1, Choices const& how = {})
       : settings_((of.validate(), settings.validate(), settings)),

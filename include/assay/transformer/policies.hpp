@@ -56,7 +56,7 @@ struct fused {
 
 }  // namespace attention
 
-/// How the inputs of attention and of SwiGLU are multiplied by their weights.
+/// The form of the products that make the inputs of attention and of SwiGLU.
 namespace projections {
 
 /// One product for each matrix of weights.
@@ -109,7 +109,7 @@ concept transformer_choice =
     policy<Choice> && (Choice::axis == fp32::axis || Choice::axis == attention::naive::axis ||
                        Choice::axis == projections::separate::axis);
 
-/// What the arrays of a step depend on.
+/// The choices that decide the arrays of a step.
 struct layout {
   bool packed = false;       ///< projections
   bool keeps_scores = true;  ///< attention: else the logarithms of its sums

@@ -141,7 +141,8 @@ void save_weights(std::string const& path, decoder const& model, std::span<Real 
 }
 
 /// The weights of a file, in the order of `weight_tensors`. Throws `read_error` for a file that is
-/// truncated, is of another kind, or whose tensors are missing, more, or of another type or shape.
+/// truncated or of another kind, and for tensors that are missing, unknown, or of another type
+/// or shape.
 template <class Real>
 requires std::is_same_v<Real, float> || std::is_same_v<Real, double>
 std::vector<Real> load_weights(std::string const& path, decoder const& model) {

@@ -55,7 +55,7 @@ void attend(attention::naive, Run& run, At const& at, attention_products const& 
   run(at("values"), op.outputs(), a.scores, a.v, a.out);
 }
 
-/// From the gradient of the outputs, `d.out`, to those of queries, keys and values.
+/// From the gradient of the outputs, `d.out`, to the gradients of queries, keys and values.
 template <class Run, class At, class Real, class Narrow>
 void attend_back(attention::naive, Run& run, At const& at, attention_products const& op,
                  attention_arrays<Real, Narrow> const& a, attention_arrays<Real, Narrow> const& d) {
@@ -183,7 +183,8 @@ void attention_forward(Run& run, operations const& op, Attention const& how, int
   run(at("output"), op.square.forward(), a.attended, w.output, all.branch);
 }
 
-/// From the gradient of the block's output, `all.dbranch`, to that of its input, `all.dnormed`.
+/// From the gradient of the block's output, `all.dbranch`, to the gradient of its input,
+/// `all.dnormed`.
 template <class Run, class Attention, class Real, class Narrow>
 void attention_backward(Run& run, operations const& op, Attention const& how, int layer,
                         layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,

@@ -67,7 +67,7 @@ inline double random_share(std::uint64_t seed, std::uint64_t a, std::uint64_t b,
 
 }  // namespace detail
 
-/// Tokens that are independent of each other, for passes whose loss does not matter.
+/// Tokens that are independent of each other, for passes with a loss that does not matter.
 inline token_batch random_batch(problem const& of, std::uint64_t seed) {
   auto const drawn = [&](std::uint64_t of_part) {
     std::vector<token> all(static_cast<std::size_t>(of.tokens()));
@@ -175,7 +175,7 @@ class markov_source {
   std::vector<double> stationary_;
 };
 
-/// A text whose bytes are its tokens, for a vocabulary of 256 or more.
+/// A text; each byte is a token, for a vocabulary of 256 or more.
 class byte_text {
  public:
   static constexpr std::int64_t vocabulary = 256;

@@ -33,8 +33,7 @@ namespace assay::nn {
 /// The work of one item.
 enum class run { forward, step };
 
-/// What an item leaves behind: the loss and gradients of a step, or the last logits of a forward
-/// pass.
+/// The results of an item: the loss and gradients of a step, or the last logits of a forward pass.
 struct item_outputs {
   float loss = 0;
   std::vector<float> values;  ///< at most the first 2^16 of each tensor
@@ -200,7 +199,7 @@ struct transformer {
                                   " is not possible: 1 is, since a step fills the device");
     }
     device_guard const guard{where.place};
-    // The reference gives its memory back before the items take theirs.
+    // The reference gives its memory back before the items allocate.
     auto wanted = [&] {
       nn::transformer_items reference{where.place, of(), run, seed, nn::choices<>{}};
       return reference.outputs();
@@ -216,7 +215,7 @@ struct transformer {
   void poison(state& of_items) const { of_items.items->poison(); }
 
   /// The loss and, by the norm of the difference, gradients or logits. Rounding grows with the
-  /// number of layers, so the bounds are wider than those of the two layers in the tests.
+  /// number of layers, so the bounds are wider than in the tests of two layers.
   mismatch verify(state& of_items) const {
     using precision = decltype(how.precision);
     double const allowed = std::same_as<precision, nn::fp32>   ? 1e-4
