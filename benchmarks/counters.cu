@@ -247,8 +247,8 @@ void measure_all(options const& chosen, report::document& results) {
                                all.status.line() + ")");
     }
     auto const read =
-        trace::roofline_of(all.ranges[0], {.required = kernel.required, .seconds = seconds},
-                           {.dram_bytes = limit.per_second});
+        trace::find_bound(all.ranges[0], {.required = kernel.required, .seconds = seconds},
+                          {.dram_bytes = limit.per_second});
 
     std::printf("%s, %s: must move %.0f bytes, %.2f us by events\n", kernel.name.c_str(),
                 kernel.size.c_str(), kernel.required.bytes(), seconds * 1e6);
@@ -265,7 +265,7 @@ void measure_all(options const& chosen, report::document& results) {
                          {"deep_passes", all.passes},
                          {"measure_seconds", took},
                          {"sm_hertz", ranged.ranges[0].sm_hertz()},
-                         {"roofline", report::to_json(read)},
+                         {"bound", report::to_json(read)},
                          {"deep", report::to_json(all)}};
     core_passes = std::max(core_passes, ranged.passes);
     results["core_passes"] = core_passes;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <assay/report/json_values.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/metrics.hpp>
-#include <assay/trace/roofline.hpp>
 
 #include <string>
 #include <utility>
@@ -36,19 +36,8 @@ inline document to_json(trace::counter_values const& all) {
           {"dropped", std::move(dropped)}};
 }
 
-namespace detail {
-
-inline document write(trace::memory_level const& level) {
-  return {{"bytes", number(level.bytes)},
-          {"bytes_per_second", number(level.bytes_per_second)},
-          {"share", number(level.share)},
-          {"hit_rate", number(level.hit_rate)}};
-}
-
-}  // namespace detail
-
 /// The bound of the work and the deciding numbers. Shares are parts of 1.
-inline document to_json(trace::roofline const& of) {
+inline document to_json(trace::work_bound const& of) {
   auto because = document::array();
   for (auto const& each : of.because) {
     because.push_back({{"quantity", to_string(each.asked.of)},
@@ -56,30 +45,19 @@ inline document to_json(trace::roofline const& of) {
                        {"threshold", each.asked.threshold},
                        {"at_least", each.asked.at_least}});
   }
-  auto waits = document::object();
-  for (auto const& [name, warps] : of.waits) { waits[name] = detail::number(warps); }
   return {{"bound", to_string(of.limit)},
           {"reason", of.reason},
           {"because", std::move(because)},
           {"seconds", detail::number(of.seconds)},
-          {"counted_seconds", detail::number(of.counted_seconds)},
-          {"sm_hertz", detail::number(of.sm_hertz)},
           {"occupancy", detail::number(of.occupancy)},
           {"ipc", detail::number(of.ipc)},
           {"issue", detail::number(of.issue)},
           {"sm_active", detail::number(of.sm_active)},
           {"tensor", detail::number(of.tensor)},
           {"fma", detail::number(of.fma)},
-          {"dram", detail::write(of.dram)},
-          {"l2", detail::write(of.l2)},
-          {"l1", detail::write(of.l1)},
-          {"dram_over_must", detail::number(of.dram_over_required)},
-          {"flops_per_second", detail::number(of.flops_per_second)},
-          {"intensity", detail::number(of.intensity)},
-          {"ridge", detail::number(of.ridge)},
-          {"roof", detail::number(of.roof)},
-          {"roof_share", detail::number(of.roof_share)},
-          {"waits", std::move(waits)}};
+          {"dram_bytes", detail::number(of.dram_bytes)},
+          {"dram_bytes_per_second", detail::number(of.dram_bytes_per_second)},
+          {"dram_share", detail::number(of.dram_share)}};
 }
 
 }  // namespace assay::report

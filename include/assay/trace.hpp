@@ -23,6 +23,7 @@
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/report/traced.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/call_stages.hpp>
 #include <assay/trace/change.hpp>
 #include <assay/trace/difference.hpp>
@@ -39,7 +40,6 @@
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 #include <assay/trace/ranges.hpp>
-#include <assay/trace/roofline.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>

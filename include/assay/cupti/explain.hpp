@@ -9,11 +9,11 @@
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/roofline.hpp>
 
 #include <algorithm>
 #include <array>
@@ -104,7 +104,7 @@ class opened_variants {
     into.counters = reader.measure([&] { run_[side](); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
     auto const shares = time_shares_of(into.trace);
-    into.limits = roofline_of(
+    into.limits = find_bound(
         into.counters->ranges.front(),
         {.required = of.required,
          .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),

@@ -7,8 +7,8 @@
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/trace_words.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/explanation.hpp>
-#include <assay/trace/roofline.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -29,7 +29,7 @@ inline std::string quantity_text(trace::quantity of, double value) {
 }  // namespace detail
 
 /// Gives the bound, its reason and the deciding numbers in one sentence.
-inline std::string bound_sentence(trace::roofline const& of) {
+inline std::string bound_sentence(trace::work_bound const& of) {
   auto const unclear = of.limit == trace::bound::unclear;
   auto text = unclear ? "no clear bound" : std::string{to_string(of.limit)} + " bound";
   text += ": " + of.reason;

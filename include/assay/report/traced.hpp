@@ -198,7 +198,7 @@ inline measure::traced_variant traced_variant_of(trace::variant_evidence const& 
   made.timeline = timeline_of(of.trace);
   made.file = std::move(file);
   if (of.limits) {
-    made.dram_bytes = of.limits->dram.bytes;
+    made.dram_bytes = of.limits->dram_bytes;
     made.bound = to_string(of.limits->limit);
     made.bound_reason = of.limits->reason;
   }

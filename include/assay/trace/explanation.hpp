@@ -5,12 +5,12 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/roofline.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ struct variant_evidence {
   std::optional<measure::submission_profile> submission;
   std::optional<measure::memory_profile> memory;
   std::optional<counter_values> counters;  ///< of one batch
-  std::optional<roofline> limits;          ///< the bound by these counters
+  std::optional<work_bound> limits;        ///< the bound by these counters
   totals_by_kernel kernels;                ///< counters of each kernel alone
 };
 
@@ -206,10 +206,10 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
   add("calls of the allocator to the driver", count,
       of.memory && of.memory->upstream_calls ? static_cast<double>(*of.memory->upstream_calls)
                                              : unknown);
-  auto const at = of.limits.value_or(roofline{});  // its numbers are unknown by default
-  add("DRAM traffic", bytes, at.dram.bytes);
-  add("DRAM rate", bytes_per_second, at.dram.bytes_per_second);
-  add("DRAM rate, of its limit", share, at.dram.share);
+  auto const at = of.limits.value_or(work_bound{});  // its numbers are unknown by default
+  add("DRAM traffic", bytes, at.dram_bytes);
+  add("DRAM rate", bytes_per_second, at.dram_bytes_per_second);
+  add("DRAM rate, of its limit", share, at.dram_share);
   add("achieved occupancy", share, at.occupancy);
   add("SMs active", share, at.sm_active);
   add("instructions a cycle", number, at.ipc);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `roofline`: the bound of a kernel by its counters and `bound_rules`, with rates, shares of
-/// limits and the place under the roofline.
+/// `find_bound`: the limit that work runs into, from its counters by `bound_rules`.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -12,13 +11,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {
@@ -39,34 +36,26 @@ enum class quantity {
   copies_exposed,        ///< the part of the time in which copies ran and no kernel did
   required_bytes,        ///< the rate of the bytes that must move, over the measured limit
   dram,
-  l2,
-  l2_hit,
   tensor,
   fma,
   flops,
   pipe,  ///< the highest of tensor, fma and flops
   issue,
-  sm_active,
-  last_wave,   ///< the places that the last wave leaves empty, over the places of all waves
-  memory_wait  ///< the part of the known reasons to wait that is memory
+  sm_active
 };
 
 constexpr std::string_view to_string(quantity which) noexcept {
-  constexpr std::array<std::string_view, 15> names{"time in launch costs",
+  constexpr std::array<std::string_view, 11> names{"time in launch costs",
                                                    "waiting for the host",
                                                    "copies without a kernel",
                                                    "rate of what must move",
                                                    "DRAM throughput",
-                                                   "L2 throughput",
-                                                   "L2 hit rate",
                                                    "tensor pipe",
                                                    "FMA pipe",
                                                    "FLOP rate",
                                                    "busiest pipe",
                                                    "issue slots",
-                                                   "SMs active",
-                                                   "idle in the last wave",
-                                                   "waiting for memory"};
+                                                   "SMs active"};
   return names[static_cast<std::size_t>(which)];
 }
 
@@ -93,8 +82,6 @@ inline constexpr double saturated = 0.8;
 inline constexpr double unsaturated = 0.6;
 /// More than a fifth of the time idle is a larger loss than most changes gain.
 inline constexpr double idle_loss = 0.2;
-/// A third of all waiting is more than any of the usual handful of reasons has by chance.
-inline constexpr double main_wait = 1.0 / 3;
 /// More than half of the time is more than all other parts together.
 inline constexpr double most_of_all = 0.5;
 /// A host that launches back to back needs one launch cost per kernel: below two the device waits.
@@ -112,9 +99,6 @@ inline constexpr auto bound_rules = [] {
       {bound::memory,
        "it moves what it must nearly at the rate that was measured as the limit",
        {at_least(required_bytes, saturated)}},
-      {bound::memory,
-       "the L2 cache serves nearly all and is busy",
-       {at_least(l2_hit, saturated), at_least(l2, saturated), at_most(dram, unsaturated)}},
       {bound::compute,
        "the tensor pipe is busy nearly all the time",
        {at_least(tensor, saturated)}},
@@ -132,11 +116,7 @@ inline constexpr auto bound_rules = [] {
       {bound::tail,
        "SMs stand idle: too few blocks, or the last ones are alone",
        {at_most(sm_active, 1 - idle_loss)}},
-      {bound::tail, "the last wave of blocks leaves SMs empty", {at_least(last_wave, idle_loss)}},
       {bound::compute, "nearly every issue slot is used", {at_least(issue, saturated)}},
-      {bound::latency,
-       "warps wait for memory that is not busy: too few requests under way",
-       {at_least(memory_wait, main_wait), at_most(dram, unsaturated), at_most(pipe, unsaturated)}},
       {bound::latency,
        "nothing is busy, and few instructions are issued",
        {at_most(issue, unsaturated), at_most(dram, unsaturated), at_most(pipe, unsaturated)}},
@@ -147,8 +127,6 @@ inline constexpr auto bound_rules = [] {
 struct ceilings {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   double dram_bytes = unknown;
-  double l2_bytes = unknown;
-  double l1_bytes = unknown;
   double flops = unknown;
   /// The seconds that a launch costs the host; the default was measured for an empty kernel on an
   /// H200.
@@ -160,20 +138,11 @@ struct workload_facts {
   traffic required = {};               ///< the bytes and FLOPs that the range needs
   double launches = 1;                 ///< kernels in the range
   double seconds = ceilings::unknown;  ///< timed without counters; unknown: take the counters' time
-  double waves = ceilings::unknown;    ///< blocks over those that are resident at once
   /// Share of the time in which the device waited for the host, from a trace. Unknown: estimated
   /// from the time and the number of launches.
   double host_bound = ceilings::unknown;
   /// Share of the time in which copies ran and no kernel did, from a trace.
   double copies_exposed = ceilings::unknown;
-};
-
-/// Bytes, rate and hits at one level of memory.
-struct memory_level {
-  double bytes = ceilings::unknown;
-  double bytes_per_second = ceilings::unknown;
-  double share = ceilings::unknown;  ///< part of the measured ceiling, else of the counters' peak
-  double hit_rate = ceilings::unknown;
 };
 
 /// A number that fulfilled a condition of the rule that decided.
@@ -182,26 +151,19 @@ struct evidence {
   double value = 0;
 };
 
-/// The meaning of a range's counters; NaN wherever something was not counted.
-struct roofline {
-  double seconds = ceilings::unknown;          ///< the time over which rates are taken
-  double counted_seconds = ceilings::unknown;  ///< the time with counters, longer than without
-  double sm_hertz = ceilings::unknown;
+/// The limit that work runs into, and the numbers that the rules read; NaN where something was not
+/// counted.
+struct work_bound {
+  double seconds = ceilings::unknown;    ///< the time over which rates are taken
   double occupancy = ceilings::unknown;  ///< achieved, of the warps that an SM can hold
   double ipc = ceilings::unknown;        ///< instructions a cycle per SM, at most 4
   double issue = ceilings::unknown;      ///< share of issue slots used
   double sm_active = ceilings::unknown;
   double tensor = ceilings::unknown;
   double fma = ceilings::unknown;
-  memory_level dram, l2, l1;
-  double dram_over_required = ceilings::unknown;  ///< DRAM bytes over those that must move
-  double flops_per_second = ceilings::unknown;    ///< declared FLOPs over `seconds`
-  double intensity = ceilings::unknown;           ///< declared FLOPs per DRAM byte
-  double ridge = ceilings::unknown;               ///< intensity from which on compute is the limit
-  double roof = ceilings::unknown;                ///< FLOP/s that this intensity allows
-  double roof_share = ceilings::unknown;
-  /// Warps of a scheduler that wait for each instruction issued, by reason, most first.
-  std::vector<std::pair<std::string, double>> waits;
+  double dram_bytes = ceilings::unknown;
+  double dram_bytes_per_second = ceilings::unknown;
+  double dram_share = ceilings::unknown;  ///< of the measured ceiling, else of the counters' peak
   bound limit = bound::unclear;
   std::string reason;
   std::vector<evidence> because;
@@ -222,25 +184,10 @@ inline double largest(std::span<double const> values) {
   return found;
 }
 
-inline memory_level level_of(double bytes, double seconds, double ceiling, double hit_percent) {
-  auto const rate = share_of(bytes, seconds);
-  return {bytes, rate, share_of(rate, ceiling), hit_percent / 100};
-}
-
-inline double memory_wait(roofline const& of) {
-  constexpr std::size_t enough = 3;  // the share of a single reason is 1 and says nothing
-  double all = 0;
-  double memory = ceilings::unknown;
-  for (auto const& [name, warps] : of.waits) {
-    all += warps;
-    if (name == "long_scoreboard") { memory = warps; }
-  }
-  return of.waits.size() >= enough ? share_of(memory, all) : ceilings::unknown;
-}
-
-inline double value_of(quantity which, roofline const& of, workload_facts const& facts,
+inline double value_of(quantity which, work_bound const& of, workload_facts const& facts,
                        ceilings const& limits) {
-  auto const flops = share_of(of.flops_per_second, limits.flops);
+  auto const declared = facts.required.flops > 0 ? facts.required.flops : ceilings::unknown;
+  auto const flops = share_of(share_of(declared, of.seconds), limits.flops);
   switch (which) {
     case quantity::time_per_launch_cost:
       if (!std::isnan(facts.host_bound)) { return ceilings::unknown; }
@@ -252,11 +199,7 @@ inline double value_of(quantity which, roofline const& of, workload_facts const&
     case quantity::required_bytes:
       return share_of(share_of(facts.required.bytes(), of.seconds), limits.dram_bytes);
     case quantity::dram:
-      return of.dram.share;
-    case quantity::l2:
-      return of.l2.share;
-    case quantity::l2_hit:
-      return of.l2.hit_rate;
+      return of.dram_share;
     case quantity::tensor:
       return of.tensor;
     case quantity::fma:
@@ -269,15 +212,11 @@ inline double value_of(quantity which, roofline const& of, workload_facts const&
       return of.issue;
     case quantity::sm_active:
       return of.sm_active;
-    case quantity::last_wave:
-      return facts.waves > 0 ? 1 - facts.waves / std::ceil(facts.waves) : ceilings::unknown;
-    case quantity::memory_wait:
-      return memory_wait(of);
   }
   return ceilings::unknown;
 }
 
-inline void decide(roofline& of, workload_facts const& facts, ceilings const& limits) {
+inline void decide(work_bound& of, workload_facts const& facts, ceilings const& limits) {
   for (auto const& rule : bound_rules) {
     std::vector<evidence> because;
     auto const holds = std::ranges::all_of(rule.when, [&](auto const& asked) {
@@ -296,49 +235,25 @@ inline void decide(roofline& of, workload_facts const& facts, ceilings const& li
 
 }  // namespace detail
 
-/// Classifies the counters of one range by `bound_rules`. The metrics of `metric_sets::core`
-/// suffice for an answer; the metrics of `deep` make the answer more precise.
-inline roofline roofline_of(counter_range const& range, workload_facts const& facts = {},
-                            ceilings const& limits = {}) {
+/// Finds the bound of the work of one range. The metrics of `metric_sets::core` suffice for an
+/// answer; the metrics of `deep` tell the FMA pipe too.
+inline work_bound find_bound(counter_range const& range, workload_facts const& facts = {},
+                             ceilings const& limits = {}) {
   constexpr double schedulers = 4;  // per SM; each issues at most one instruction a cycle
   auto const share = [&](std::string_view name) { return range[name] / 100; };
-  roofline of;
-  of.counted_seconds = range[metric::gpu_time] * 1e-9;
-  of.seconds = std::isnan(facts.seconds) ? of.counted_seconds : facts.seconds;
-  of.sm_hertz = range.sm_hertz();
+  work_bound of;
+  of.seconds = std::isnan(facts.seconds) ? range[metric::gpu_time] * 1e-9 : facts.seconds;
   of.occupancy = share(metric::occupancy);
   of.ipc = range[metric::ipc];
   of.issue = std::isnan(share(metric::issue)) ? of.ipc / schedulers : share(metric::issue);
   of.sm_active = share(metric::sm_active);
   of.tensor = share(metric::tensor_pipe);
   of.fma = share(metric::fma_pipe);
-
   auto const both = range[metric::dram_read] + range[metric::dram_write];
-  auto const dram_bytes = std::isnan(both) ? range[metric::dram_bytes] : both;
-  of.dram = detail::level_of(dram_bytes, of.seconds, limits.dram_bytes, ceilings::unknown);
-  if (std::isnan(of.dram.share)) { of.dram.share = share(metric::dram_share); }
-  of.l2 =
-      detail::level_of(range[metric::l2_bytes], of.seconds, limits.l2_bytes, range[metric::l2_hit]);
-  of.l1 =
-      detail::level_of(range[metric::l1_bytes], of.seconds, limits.l1_bytes, range[metric::l1_hit]);
-
-  of.dram_over_required = detail::share_of(dram_bytes, facts.required.bytes());
-  if (facts.required.flops > 0) {
-    of.flops_per_second = detail::share_of(facts.required.flops, of.seconds);
-    of.intensity = detail::share_of(facts.required.flops, dram_bytes);
-    of.ridge = detail::share_of(limits.flops, limits.dram_bytes);
-    auto const by_memory = of.intensity * limits.dram_bytes;
-    of.roof = by_memory < limits.flops ? by_memory : limits.flops;
-    if (std::isnan(by_memory)) { of.roof = ceilings::unknown; }
-    of.roof_share = detail::share_of(of.flops_per_second, of.roof);
-  }
-
-  for (auto const each : metric::stalls) {
-    if (auto const warps = range[metric::stall(each)]; !std::isnan(warps)) {
-      of.waits.emplace_back(each, warps);
-    }
-  }
-  std::ranges::stable_sort(of.waits, std::greater{}, &std::pair<std::string, double>::second);
+  of.dram_bytes = std::isnan(both) ? range[metric::dram_bytes] : both;
+  of.dram_bytes_per_second = detail::share_of(of.dram_bytes, of.seconds);
+  of.dram_share = detail::share_of(of.dram_bytes_per_second, limits.dram_bytes);
+  if (std::isnan(of.dram_share)) { of.dram_share = share(metric::dram_share); }
   detail::decide(of, facts, limits);
   return of;
 }
