@@ -287,6 +287,37 @@ TEST_CASE("nvtx_gpu_proj_trace has a row for each range that launched work") {
         "net:forward,550,10,100,100,PushPop,100,100,1,1,0,2,1,:1:2\n");
 }
 
+TEST_CASE("unified memory is summed by address, in total, and by the code that faults") {
+  builder b;
+  auto const migrate = [&](copy_kind kind, std::uint64_t bytes, span when, std::uint64_t address) {
+    b.copy(kind, bytes, when).address = address;
+  };
+  migrate(copy_kind::unified_host_to_device, 3'000'000, {0, 1'000'000}, 0x7f9c'8000'0000);
+  migrate(copy_kind::unified_device_to_host, 1'000'000, {0, 1'000'000}, 0x7f9c'8000'0000);
+  migrate(copy_kind::unified_host_to_device, 5'000'000, {0, 500'000}, 0x7f9d'7ff8'3000);
+  migrate(copy_kind::host_to_device, 9'000'000, {0, 500'000}, 0);  // no migration
+  b.trace.host_faults = {
+      {1, 100, 0x7f9c'8000'0000, 0xab}, {2, 100, 0x10, 0xcd}, {3, 100, 0x10, 0xcd}};
+  b.trace.device_faults = {{1, 100, 0, 0x7f9d'7ff8'3000, 20}, {2, 100, 0, 0x7f9d'7ff8'3000, 3}};
+  CHECK(csv("um_sum", b.trace) ==
+        "Virtual Address,HtoD Migration Size (MB),DtoH Migration Size (MB),CPU Page Faults,"
+        "GPU PageFaults,Migration Throughput (MB/s)\n"
+        "0x7F9D7FF83000,5.000,0.000,0,23,10000.000\n"
+        "0x7F9C80000000,3.000,1.000,1,0,2000.000\n"
+        "0x10,0.000,0.000,2,0,\n");
+  CHECK(csv("um_total_sum", b.trace) ==
+        "Total HtoD Migration Size (MB),Total DtoH Migration Size (MB),Total CPU Page Faults,"
+        "Total GPU PageFaults,Minimum Virtual Address,Maximum Virtual Address\n"
+        "8.000,1.000,3,23,0x10,0x7F9D7FF83000\n");
+  CHECK(csv("um_cpu_page_faults_sum", b.trace) ==
+        "CPU Page Faults,CPU Instruction Address\n2,0xCD\n1,0xAB\n");
+  for (int i = 0; i < 20; ++i) { b.trace.device_faults.push_back({3, 100, 0, 0x20U + i, 1}); }
+  CHECK(make_report("um_sum", b.trace).rows() == 10);  // as nsys
+  CHECK(um_sum(b.trace, 0).rows() == 23);
+  model const nothing;
+  CHECK(make_report("um_total_sum", nothing).rows() == 0);
+}
+
 TEST_CASE("every report is made of an empty trace, of one with all fields, and of random ones") {
   model const empty;
   auto const full = everything();

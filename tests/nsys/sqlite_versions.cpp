@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace assay;
 using namespace assay::trace;
@@ -328,6 +329,25 @@ INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) VALUE
   REQUIRE(trace.ranges.size() == 1);
   CHECK(trace.strings[trace.ranges[0].name] == "range");
   CHECK(trace.strings[trace.ranges[0].domain] == "late");
+}
+
+TEST_CASE("page faults and migrations of unified memory are read") {
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, bytes INTEGER,
+  copyKind INTEGER, virtualAddress INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 20, 0, 4096, 11, 4352), (20, 30, 0, 8, 1, NULL);
+CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER, globalPid INTEGER, address INTEGER,
+  CpuInstruction INTEGER);
+INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (12, PROCESS, 4352, 77);
+CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INTEGER, end INTEGER, globalPid INTEGER,
+  deviceId INTEGER, address INTEGER, numberOfPageFaults INTEGER);
+INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (13, 15, PROCESS, 1, 4352, 3);
+)");
+  REQUIRE(trace.copies.size() == 2);
+  CHECK(trace.copies[0].address == 4352);
+  CHECK(trace.copies[1].address == 0);
+  CHECK((trace.host_faults == std::vector{host_page_fault{12, 1234, 4352, 77}}));
+  CHECK((trace.device_faults == std::vector{device_page_faults{13, 1234, 1, 4352, 3}}));
 }
 
 TEST_CASE("what has no time, an impossible one or an unknown name is counted") {

@@ -43,6 +43,8 @@ inline void check_same(trace::model const& a, trace::model const& b) {
   same("synchronizations", a.synchronizations, b.synchronizations);
   same("ranges", a.ranges, b.ranges);
   same("memory", a.memory, b.memory);
+  same("host faults", a.host_faults, b.host_faults);
+  same("device faults", a.device_faults, b.device_faults);
   same("overheads", a.overheads, b.overheads);
   same("devices", a.devices, b.devices);
   same("threads", a.threads, b.threads);

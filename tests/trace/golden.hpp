@@ -237,7 +237,11 @@ inline model everything() {
       b.launch_copy(copy_kind::peer_to_peer, 0xffff'ffff'ff, {4200, 4300}, {25'000, 31'000});
   peer.from_device = 0;
   peer.to_device = 1;
-  b.copy(copy_kind::unified_device_to_device, 0, {31'000, 31'000}).from = memory_kind::managed;
+  auto& migrated = b.copy(copy_kind::unified_device_to_device, 0, {31'000, 31'000});
+  migrated.from = memory_kind::managed;
+  migrated.address = 0x7f11'0000'0000;
+  b.trace.host_faults = {{30'500, 100, 0x7f11'0000'0000, 0x55d0'1234}, {30'600, 200, 1, 2}};
+  b.trace.device_faults = {{30'700, 100, 1, 0xffff'ffff'ffff'f000, 17}};
   auto& filled = b.set(4096, {32'000, 33'000}, {1, 13, 2},
                        b.call("cuMemsetD32Async", {4400, 4500}).correlation);
   filled.value = 0xdeadbeef;
@@ -319,6 +323,11 @@ inline model random_model(std::uint64_t seed, std::size_t rows = 40) {
     auto& moved = b.copy(static_cast<copy_kind>(below(14)), random() >> 1U, when(), at(),
                          correlation, thread);
     moved.from = static_cast<memory_kind>(below(8));
+    moved.address = below(2) * random();
+    b.trace.host_faults.push_back(
+        {static_cast<std::int64_t>(below(1'000'000)), 1, random(), below(9)});
+    b.trace.device_faults.push_back(
+        {static_cast<std::int64_t>(below(1'000'000)), 2, 1, random(), below(99)});
     b.set(below(1U << 30U), when(), at()).value = static_cast<std::uint32_t>(random());
     b.sync(static_cast<sync_kind>(below(5)), when(), at()).event =
         static_cast<std::uint32_t>(below(99));

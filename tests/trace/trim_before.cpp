@@ -31,6 +31,8 @@ std::vector<std::int64_t> begins(model const& of) {
   spans(of.ranges);
   spans(of.overheads);
   moments(of.memory);
+  moments(of.host_faults);
+  moments(of.device_faults);
   std::sort(all.begin(), all.end());
   return all;
 }

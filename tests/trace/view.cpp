@@ -255,3 +255,17 @@ TEST_CASE("work is inside a range when its whole call is, and never by another t
   backwards.when = {1000, 0};  // a clock that was set back
   CHECK(inside(backwards).empty());
 }
+
+TEST_CASE("page faults go by their device, and a filter by range takes none") {
+  builder b;
+  b.range("r", {0, 100});
+  b.trace.host_faults = {{5, 100, 1, 2}};
+  b.trace.device_faults = {{5, 100, 0, 1, 3}, {6, 100, 1, 1, 4}};
+  auto const on_one = select(b.trace, {.device = 1});
+  CHECK(on_one.of().host_faults.size() == 1);
+  REQUIRE(on_one.of().device_faults.size() == 1);
+  CHECK(on_one.of().device_faults[0].count == 4);
+  auto const in_range = select(b.trace, {.range = "r"});
+  CHECK(in_range.of().host_faults.empty());
+  CHECK(in_range.of().device_faults.empty());
+}

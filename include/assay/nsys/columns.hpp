@@ -111,6 +111,7 @@ void columns(auto& visit, row_of<memory_copy> auto& copy) {
   visit.kind("dstKind", copy.to, memory_kind::unknown);
   visit.optional("srcDeviceId", copy.from_device, -1);
   visit.optional("dstDeviceId", copy.to_device, -1);
+  visit.optional("virtualAddress", copy.address);
 }
 
 void columns(auto& visit, row_of<memset_operation> auto& fill) {
@@ -167,6 +168,21 @@ void columns(auto& visit, row_of<memory_event> auto& event) {
   visit.optional("localMemoryPoolAddress", event.pool);
   visit.optional("localMemoryPoolUtilizedSize", event.pool_used_bytes);
   visit.optional("localMemoryPoolSize", event.pool_reserved_bytes);
+}
+
+void columns(auto& visit, row_of<host_page_fault> auto& fault) {
+  visit.moment("start", fault.at);
+  visit.process("globalPid", fault.process);
+  visit.integer("address", fault.address);
+  visit.integer("CpuInstruction", fault.instruction);
+}
+
+void columns(auto& visit, row_of<device_page_faults> auto& faults) {
+  visit.moment("start", faults.at);
+  visit.process("globalPid", faults.process);
+  visit.integer("deviceId", faults.device);
+  visit.integer("address", faults.address);
+  visit.integer("numberOfPageFaults", faults.count);
 }
 
 void columns(auto& visit, row_of<thread_name> auto& named) {
@@ -242,6 +258,8 @@ void each_table(Model& of, Visit&& visit) {
   visit("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", of.graph_launches);
   visit("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", of.synchronizations);
   visit("CUDA_GPU_MEMORY_USAGE_EVENTS", of.memory);
+  visit("CUDA_UM_CPU_PAGE_FAULT_EVENTS", of.host_faults);
+  visit("CUDA_UM_GPU_PAGE_FAULT_EVENTS", of.device_faults);
   visit("CUPTI_ACTIVITY_KIND_OVERHEAD", of.overheads);
   visit("ThreadNames", of.threads);
 }

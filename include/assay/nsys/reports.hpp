@@ -36,6 +36,9 @@ inline constexpr std::array reports{
     report{"cuda_gpu_kern_sum", &cuda_gpu_kern_sum},
     report{"cuda_gpu_mem_time_sum", &cuda_gpu_mem_time_sum},
     report{"cuda_gpu_mem_size_sum", &cuda_gpu_mem_size_sum},
+    report{"um_sum", [](view const& rows) { return um_sum(rows); }},
+    report{"um_total_sum", &um_total_sum},
+    report{"um_cpu_page_faults_sum", &um_cpu_page_faults_sum},
     report{"nvtx_kern_sum", &nvtx_kern_sum},
     report{"nvtx_gpu_proj_sum", &nvtx_gpu_proj_sum},
     report{"cuda_kern_exec_sum", &cuda_kern_exec_sum},
@@ -61,7 +64,7 @@ inline constexpr std::array own_reports{
 /// The names of the reports that `nsys stats` prints by default, and of all reports that it has
 /// not.
 inline std::vector<std::string_view> default_reports() {
-  constexpr std::size_t printed_by_nsys = 6;  // among `reports`
+  constexpr std::size_t printed_by_nsys = 9;  // among `reports`
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < printed_by_nsys; ++i) { names.push_back(reports[i].name); }
   for (auto const& each : own_reports) { names.push_back(each.name); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Summaries of calls, kernels and memory operations, as `nsys stats` has them.
+/// Summaries of calls, kernels, memory operations and unified memory, as `nsys stats` has them.
 #pragma once
 
 #include <assay/trace/labels.hpp>
@@ -10,12 +10,21 @@
 #include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <functional>
 #include <initializer_list>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace assay::trace {
 
@@ -155,6 +164,98 @@ inline table cuda_gpu_mem_size_sum(view const& rows) {
     result.add(mega(bytes.total), bytes.count, mega(bytes.mean), mega(bytes.median),
                mega(bytes.min), mega(bytes.max), mega(bytes.deviation), name);
   }
+  return result;
+}
+
+namespace detail {
+
+/// `0x7F9C80000000`, as nsys writes addresses.
+inline std::string address_text(std::uint64_t address) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "0x%" PRIX64, address);
+  return text.data();
+}
+
+/// The migrations and faults of the pages of unified memory at one address.
+struct migrated_pages {
+  std::uint64_t to_device = 0, to_host = 0;  ///< bytes
+  std::uint64_t host_faults = 0, device_faults = 0;
+  std::int64_t ns = 0;  ///< of the migrations
+
+  std::uint64_t bytes() const noexcept { return to_device + to_host; }
+};
+
+inline std::map<std::uint64_t, migrated_pages> migrations_of(model const& of) {
+  std::map<std::uint64_t, migrated_pages> pages;
+  for (auto const& each : of.copies) {
+    if (each.kind != copy_kind::unified_host_to_device &&
+        each.kind != copy_kind::unified_device_to_host) {
+      continue;
+    }
+    auto& at = pages[each.address];
+    (each.kind == copy_kind::unified_host_to_device ? at.to_device : at.to_host) += each.bytes;
+    at.ns += each.when.length();
+  }
+  for (auto const& each : of.host_faults) { ++pages[each.address].host_faults; }
+  for (auto const& each : of.device_faults) { pages[each.address].device_faults += each.count; }
+  return pages;
+}
+
+}  // namespace detail
+
+/// Pages of unified memory by address: migrated bytes, page faults, and the rate of migration. The
+/// `most` addresses with the most bytes (0: all); `nsys stats` prints ten.
+inline table um_sum(view const& rows, std::size_t most = 10) {
+  table result{"um_sum", "Unified Memory Analysis Summary",
+               parse_columns("Virtual Address:t, HtoD Migration Size (MB):3, "
+                             "DtoH Migration Size (MB):3, CPU Page Faults, GPU PageFaults, "
+                             "Migration Throughput (MB/s):3")};
+  auto const pages = detail::migrations_of(rows.of());
+  std::vector<std::pair<std::uint64_t, detail::migrated_pages>> all{pages.begin(), pages.end()};
+  std::ranges::stable_sort(all, std::greater{},
+                           [](auto const& each) { return each.second.bytes(); });
+  for (auto const& [address, each] : all) {
+    if (most != 0 && result.rows() == most) { break; }
+    auto const mega = [](auto value) { return static_cast<double>(value) / 1e6; };
+    auto const rate = each.ns > 0
+                          ? std::optional{1e9 * mega(each.bytes()) / static_cast<double>(each.ns)}
+                          : std::nullopt;
+    result.add(detail::address_text(address), mega(each.to_device), mega(each.to_host),
+               each.host_faults, each.device_faults, rate);
+  }
+  return result;
+}
+
+/// All migrations and page faults of unified memory together; no row where there are none.
+inline table um_total_sum(view const& rows) {
+  table result{"um_total_sum", "Unified Memory Totals Summary",
+               parse_columns("Total HtoD Migration Size (MB):3, Total DtoH Migration Size (MB):3, "
+                             "Total CPU Page Faults, Total GPU PageFaults, "
+                             "Minimum Virtual Address:t, Maximum Virtual Address:t")};
+  auto const pages = detail::migrations_of(rows.of());
+  if (pages.empty()) { return result; }
+  detail::migrated_pages sum;
+  for (auto const& [address, each] : pages) {
+    sum.to_device += each.to_device;
+    sum.to_host += each.to_host;
+    sum.host_faults += each.host_faults;
+    sum.device_faults += each.device_faults;
+  }
+  result.add(static_cast<double>(sum.to_device) / 1e6, static_cast<double>(sum.to_host) / 1e6,
+             sum.host_faults, sum.device_faults, detail::address_text(pages.begin()->first),
+             detail::address_text(pages.rbegin()->first));
+  return result;
+}
+
+/// Page faults of unified memory on the host, by the code that touched the page; the most first.
+inline table um_cpu_page_faults_sum(view const& rows) {
+  table result{"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary",
+               parse_columns("CPU Page Faults, CPU Instruction Address:t")};
+  std::map<std::uint64_t, std::int64_t> counts;
+  for (auto const& each : rows.of().host_faults) { ++counts[each.instruction]; }
+  std::vector<std::pair<std::uint64_t, std::int64_t>> all{counts.begin(), counts.end()};
+  std::ranges::stable_sort(all, std::greater{}, &std::pair<std::uint64_t, std::int64_t>::second);
+  for (auto const& [code, count] : all) { result.add(count, detail::address_text(code)); }
   return result;
 }
 

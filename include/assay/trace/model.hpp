@@ -111,6 +111,7 @@ struct memory_copy {
   memory_kind to = memory_kind::unknown;
   std::int32_t from_device = -1;  ///< -1 unless this is a peer copy
   std::int32_t to_device = -1;
+  std::uint64_t address = 0;  ///< of the pages that unified memory migrated; 0: no migration
   bool operator==(memory_copy const&) const = default;
 };
 
@@ -198,6 +199,25 @@ struct memory_event {
   bool operator==(memory_event const&) const = default;
 };
 
+/// A page fault of unified memory on the host.
+struct host_page_fault {
+  std::int64_t at = 0;
+  std::uint32_t process = 0;
+  std::uint64_t address = 0;
+  std::uint64_t instruction = 0;  ///< the address of the code
+  bool operator==(host_page_fault const&) const = default;
+};
+
+/// Page faults of unified memory on a device, in one group of pages.
+struct device_page_faults {
+  std::int64_t at = 0;
+  std::uint32_t process = 0;
+  std::int32_t device = 0;
+  std::uint64_t address = 0;
+  std::uint64_t count = 0;
+  bool operator==(device_page_faults const&) const = default;
+};
+
 /// Host time that the tracer took, or that the driver spent on one-time work.
 struct overhead {
   span when;
@@ -259,6 +279,8 @@ struct model {
   std::vector<synchronization> synchronizations;
   std::vector<range_record> ranges;
   std::vector<memory_event> memory;
+  std::vector<host_page_fault> host_faults;       ///< only exports of nsys have any
+  std::vector<device_page_faults> device_faults;  ///< the same
   std::vector<overhead> overheads;
   std::vector<device_description> devices;
   std::vector<thread_name> threads;
@@ -287,7 +309,12 @@ inline void trim_before(model& of, std::int64_t at_ns) {
   trim(of.synchronizations);
   trim(of.ranges);
   trim(of.overheads);
-  std::erase_if(of.memory, [&](auto const& row) { return row.at < at_ns; });
+  auto const trim_moments = [&](auto& rows) {
+    std::erase_if(rows, [&](auto const& row) { return row.at < at_ns; });
+  };
+  trim_moments(of.memory);
+  trim_moments(of.host_faults);
+  trim_moments(of.device_faults);
   of.window.begin = at_ns;
 }
 

@@ -201,7 +201,8 @@ inline std::vector<row_index> outermost_ranges(model const& of, filter const& by
 /// The rows that a filter takes, in the model's order; all else of the model stays as it is.
 ///
 /// A call that launched operations is taken if one of these is. Device, stream and kernel name do
-/// not exclude a call that launched nothing, nor another row that names no device.
+/// not exclude a call that launched nothing, nor another row that names no device. A filter by
+/// range takes no page faults: nothing says which range they belong to.
 inline view select(model const& of, filter const& by) {
   auto const ranged = !by.range.empty() || by.domain.has_value();
   auto const placed = by.device || by.stream || !by.kernel.empty();
@@ -270,6 +271,10 @@ inline view select(model const& of, filter const& by) {
   keep(part.memory, of.memory, [&](memory_event const& each) {
     return (!by.device || each.where.device == *by.device) &&
            inside(each.thread, {each.at, each.at});
+  });
+  keep(part.host_faults, of.host_faults, [&](auto const&) { return !ranged; });
+  keep(part.device_faults, of.device_faults, [&](device_page_faults const& each) {
+    return !ranged && (!by.device || each.device == *by.device);
   });
   return {std::move(part), of};
 }
