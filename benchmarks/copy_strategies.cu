@@ -12,6 +12,10 @@
 // cp_async<4> sums 1.6 times as fast; rows come fastest by regular<16, 8>, or bulk from 1 KiB on.
 
 #include "../examples/copy_strategies/littles_law.cuh"
+#include "../examples/workloads/row_gather.cuh"
+#include "../examples/workloads/scale_add.cuh"
+#include "../examples/workloads/streaming_sum.cuh"
+#include "../examples/workloads/transpose.cuh"
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
@@ -19,10 +23,6 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/concepts.hpp>
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
 
 #include <cub/device/device_reduce.cuh>
 

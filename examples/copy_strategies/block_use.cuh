@@ -3,10 +3,10 @@
 /// The bytes in flight and the shared memory of a block, by workload and copy strategy.
 #pragma once
 
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
+#include "../workloads/row_gather.cuh"
+#include "../workloads/scale_add.cuh"
+#include "../workloads/streaming_sum.cuh"
+#include "../workloads/transpose.cuh"
 
 #include <type_traits>
 

@@ -17,6 +17,7 @@
 // on 4 to 32 SMs.
 
 #include "../tracing/tracing.hpp"
+#include "../workloads/streaming_sum.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
@@ -25,7 +26,6 @@
 #include <assay/cli/join.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/measure/compare_pipelines.hpp>
-#include <assay/workload/streaming_sum.hpp>
 
 #include <algorithm>
 #include <iostream>

@@ -3,6 +3,7 @@
 /// The latency and the read rate of a device's memory and of an SM, measured once a process.
 #pragma once
 
+#include "../workloads/capped_grid.cuh"
 #include "littles_law.hpp"
 
 #include <assay/copy/cp_async.cuh>
@@ -11,7 +12,6 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/device_array.hpp>
-#include <assay/workload/capped_grid.cuh>
 
 #include <algorithm>
 #include <cstddef>

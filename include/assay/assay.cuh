@@ -41,7 +41,6 @@
 #include <assay/measure/launch_subject.cuh>
 #include <assay/race.cuh>
 #include <assay/workload/array_workload.cuh>
-#include <assay/workload/capped_grid.cuh>
 #include <assay/workload/element_wise.cuh>
 #include <assay/workload/iterated_map.cuh>
 #include <assay/workload/matmul.cuh>
@@ -49,8 +48,4 @@
 #include <assay/workload/matmul_simt.cuh>
 #include <assay/workload/matmul_tensor.cuh>
 #include <assay/workload/null_cast.cuh>
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
 #include <assay/workload/vector_add.cuh>

@@ -135,7 +135,6 @@
 #include <assay/transfer/stager.hpp>
 #include <assay/version.hpp>
 #include <assay/workload/array_workload.hpp>
-#include <assay/workload/capped_grid.hpp>
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/element_wise.hpp>
 #include <assay/workload/iterated_map.hpp>
@@ -144,8 +143,4 @@
 #include <assay/workload/null_cast.hpp>
 #include <assay/workload/null_cast_host.hpp>
 #include <assay/workload/nullable_column.hpp>
-#include <assay/workload/row_gather.hpp>
-#include <assay/workload/scale_add.hpp>
-#include <assay/workload/streaming_sum.hpp>
-#include <assay/workload/transpose.hpp>
 #include <assay/workload/vector_add.hpp>

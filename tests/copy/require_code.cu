@@ -5,16 +5,16 @@
 /// compute capability 7.5 alone, and the driver translates it.
 
 #include "catch.hpp"
+#include "workloads/row_gather.cuh"
+#include "workloads/scale_add.cuh"
+#include "workloads/streaming_sum.cuh"
+#include "workloads/transpose.cuh"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
 
 #include <string>
 

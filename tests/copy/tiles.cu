@@ -5,10 +5,10 @@
 
 #include "copy/runs_here.hpp"
 #include "copy/tiles.hpp"
+#include "workloads/capped_grid.cuh"
 
 #include <assay/copy/require_code.cuh>
 #include <assay/core/ptx.cuh>
-#include <assay/workload/capped_grid.cuh>
 
 #include <algorithm>
 #include <cstring>

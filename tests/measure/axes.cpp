@@ -4,6 +4,10 @@
 
 #include "catch.hpp"
 #include "measure/each_field.hpp"
+#include "workloads/row_gather.hpp"
+#include "workloads/scale_add.hpp"
+#include "workloads/streaming_sum.hpp"
+#include "workloads/transpose.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/measure/axes.hpp>
@@ -14,10 +18,6 @@
 #include <assay/workload/iterated_map.hpp>
 #include <assay/workload/matmul.hpp>
 #include <assay/workload/null_cast.hpp>
-#include <assay/workload/row_gather.hpp>
-#include <assay/workload/scale_add.hpp>
-#include <assay/workload/streaming_sum.hpp>
-#include <assay/workload/transpose.hpp>
 #include <assay/workload/vector_add.hpp>
 
 #include <cstdint>

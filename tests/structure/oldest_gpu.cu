@@ -2,14 +2,15 @@
 /// @file
 /// Compiled for the oldest GPU that CUDA 13 knows: kernels of newer instructions have to compile
 /// there too, since a program is built for all of its architectures.
+#include "../../examples/workloads/row_gather.cuh"
+#include "../../examples/workloads/scale_add.cuh"
+#include "../../examples/workloads/streaming_sum.cuh"
+#include "../../examples/workloads/transpose.cuh"
+
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/workload/matmul.cuh>
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
 
 namespace assay::test {
 

@@ -4,10 +4,9 @@
 #pragma once
 
 #include "catch.hpp"
-
-#include <assay/workload/row_gather.hpp>
-#include <assay/workload/streaming_sum.hpp>
-#include <assay/workload/transpose.hpp>
+#include "workloads/row_gather.hpp"
+#include "workloads/streaming_sum.hpp"
+#include "workloads/transpose.hpp"
 
 #include <cstdint>
 #include <string>

@@ -4,16 +4,16 @@
 
 #include "change_device_value.hpp"
 #include "copy/runs_here.hpp"
-#include "workload/copied_battery.hpp"
+#include "examples/workloads/copied_battery.hpp"
 #include "workload/element_wise_battery.hpp"
+#include "workloads/row_gather.cuh"
+#include "workloads/scale_add.cuh"
+#include "workloads/streaming_sum.cuh"
+#include "workloads/transpose.cuh"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
-#include <assay/workload/row_gather.cuh>
-#include <assay/workload/scale_add.cuh>
-#include <assay/workload/streaming_sum.cuh>
-#include <assay/workload/transpose.cuh>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,13 +3,14 @@
 /// `workloads::row_gather` on the device.
 #pragma once
 
+#include "capped_grid.cuh"
+#include "row_gather.hpp"
+
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/workload/array_workload.cuh>
-#include <assay/workload/capped_grid.cuh>
-#include <assay/workload/row_gather.hpp>
 
 #include <algorithm>
 #include <cstddef>

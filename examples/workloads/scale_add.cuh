@@ -3,12 +3,13 @@
 /// `workloads::scale_add` on the device.
 #pragma once
 
+#include "capped_grid.cuh"
+#include "scale_add.hpp"
+
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
-#include <assay/workload/capped_grid.cuh>
 #include <assay/workload/element_wise.cuh>
-#include <assay/workload/scale_add.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,13 +3,14 @@
 /// `workloads::transpose` on the device.
 #pragma once
 
+#include "capped_grid.cuh"
+#include "transpose.hpp"
+
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/workload/array_workload.cuh>
-#include <assay/workload/capped_grid.cuh>
-#include <assay/workload/transpose.hpp>
 
 #include <cstddef>
 #include <cstdint>

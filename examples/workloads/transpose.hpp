@@ -6,9 +6,10 @@
 /// This header is the workload and its host half; `workload/transpose.cuh` adds the device.
 #pragma once
 
+#include "capped_grid.hpp"
+
 #include <assay/host/parallel_for.hpp>
 #include <assay/workload/array_workload.hpp>
-#include <assay/workload/capped_grid.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,12 +3,12 @@
 /// @file
 /// The host halves of the workloads that take a copy strategy, their references and verifiers.
 
-#include "workload/copied_battery.hpp"
+#include "examples/workloads/copied_battery.hpp"
 #include "workload/element_wise_battery.hpp"
+#include "workloads/scale_add.hpp"
 
 #include <assay/memory/heap.hpp>
 #include <assay/rig.hpp>
-#include <assay/workload/scale_add.hpp>
 
 #include <cmath>
 #include <limits>

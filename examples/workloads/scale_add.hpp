@@ -6,8 +6,9 @@
 /// This header is the workload and its host half; `workload/scale_add.cuh` adds the device.
 #pragma once
 
+#include "capped_grid.hpp"
+
 #include <assay/host/parallel_for.hpp>
-#include <assay/workload/capped_grid.hpp>
 #include <assay/workload/element_wise.hpp>
 
 #include <cmath>

@@ -3,12 +3,13 @@
 /// Launches of kernels that walk tiles, on as many SMs as a workload allows.
 #pragma once
 
+#include "capped_grid.hpp"
+
 #include <assay/copy/require_code.cuh>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/shared_memory.cuh>
-#include <assay/workload/capped_grid.hpp>
 
 #include <algorithm>
 #include <cstddef>
