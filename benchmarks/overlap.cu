@@ -10,6 +10,7 @@
 
 #include "../examples/overlap/link_ceilings.hpp"
 #include "../examples/overlap/transfer_trial.hpp"
+#include "../examples/workloads/iterated_map.cuh"
 #include "support/link_json.hpp"
 #include "support/multi_stream.hpp"
 #include "support/result.hpp"
@@ -20,7 +21,6 @@
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/workload/iterated_map.cuh>
 #include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct bench {
     // Random floats in [-1, 1): the probe's own pattern is no set of numbers.
     workloads::iterated_map<float> source;
     source.elements = static_cast<std::int64_t>(most / sizeof(float));
-    workloads::fill_input(source, 0, floats(locked_in));
+    examples::fill_input(source, 0, floats(locked_in));
   }
 
   static float* floats(probe_memory const& of) { return reinterpret_cast<float*>(of.get()); }
@@ -89,14 +89,14 @@ struct bench {
   template <class Engine, class Work>
   void require_right(Engine& engine, Work const& work, std::int64_t checked) {
     auto* const out = work.data->output;
-    workloads::poison_elements(out, work.count());
+    examples::poison_elements(out, work.count());
     for (int i = 0; i < 3; ++i) { (void)trial.run(engine, job(work)); }
     auto const end = std::min(work.count(), checked);
-    if (auto const wrong = workloads::check_elements(work, out, 0, end)) {
+    if (auto const wrong = examples::check_elements(work, out, 0, end)) {
       throw std::runtime_error(*wrong);
     }
     auto const tail = std::max<std::int64_t>(end, work.count() - 4096);
-    if (auto const wrong = workloads::check_elements(work, out + tail, tail, work.count())) {
+    if (auto const wrong = examples::check_elements(work, out + tail, tail, work.count())) {
       throw std::runtime_error(*wrong);
     }
   }

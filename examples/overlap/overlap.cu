@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../workloads/iterated_map.cuh"
 #include "overlap.hpp"
 #include "report.hpp"
 #include "transfer_trial.hpp"
@@ -8,7 +9,6 @@
 #include <assay/pool/pool.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/workload/iterated_map.cuh>
 
 #include <cstdint>
 #include <functional>
@@ -77,8 +77,8 @@ class bench {
     host_arrays(std::size_t count, transfer::host_memory kind) : in(count, kind), out(count, kind) {
       work_type source;
       source.elements = static_cast<std::int64_t>(count);
-      workloads::fill_input(source, 0, in.get());
-      workloads::poison_elements(out.get(), source.elements);  // touches the pages
+      examples::fill_input(source, 0, in.get());
+      examples::poison_elements(out.get(), source.elements);  // touches the pages
     }
     workloads::host_array<float> in, out;
   };
@@ -108,9 +108,9 @@ class bench {
     auto const what = job(bytes, Policy::wants);
     auto const checked = work(bytes, Policy::wants);
     auto* const out = checked.data->output;
-    workloads::poison_elements(out, checked.count());
+    examples::poison_elements(out, checked.count());
     (void)trial_.run(*engine, what);
-    if (auto const wrong = workloads::check_elements(checked, out, 0, checked.count())) {
+    if (auto const wrong = examples::check_elements(checked, out, 0, checked.count())) {
       throw std::runtime_error(describe(how) + " computed a wrong answer: " + *wrong);
     }
     return {[this, engine, what] { return trial_.run(*engine, what).gpu; },

@@ -42,7 +42,6 @@
 #include <assay/race.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/element_wise.cuh>
-#include <assay/workload/iterated_map.cuh>
 #include <assay/workload/matmul.cuh>
 #include <assay/workload/matmul_kernel.cuh>
 #include <assay/workload/matmul_simt.cuh>

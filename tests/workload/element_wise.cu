@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change_device_value.hpp"
 #include "workload/element_wise_battery.hpp"
+#include "workloads/iterated_map.cuh"
 
 #include <assay/machine/device_array.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/workload/iterated_map.cuh>
 #include <assay/workload/vector_add.cuh>
 
 #include <bit>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "catch.hpp"
+#include "workloads/iterated_map.hpp"
 
-#include <assay/workload/iterated_map.hpp>
 #include <assay/workload/vector_add.hpp>
 
 #include <cmath>

@@ -146,34 +146,4 @@ std::string describe_elements(Work const& work, More const& show_more) {
                                                                           : "<int32>"));
 }
 
-/// The elements of a generated input, in host memory: for callers that keep arrays of their own.
-template <element_wise Work>
-void fill_input(Work const& work, std::size_t which, typename Work::value_type* to) {
-  using value = typename Work::value_type;
-  arrays::host_array_store{0}.fill_random(to, size_of(work.count()),
-                                          arrays::erase(element_range<value>()),
-                                          random_bits(work.seed, which));
-}
-
-/// Poisons `count` elements of an output in host memory.
-template <class T>
-void poison_elements(T* output, std::int64_t count) {
-  arrays::host_array_store{0}.fill(output, element_poison<T>, size_of(count) * sizeof(T));
-}
-
-/// Compares elements [begin, end) of the output of a caller's own arrays with the reference.
-/// Element `begin` is at `got`, and has number 0 in the text.
-template <element_wise Work>
-mismatch check_elements(Work const& work, typename Work::value_type const* got, std::int64_t begin,
-                        std::int64_t end) {
-  using value = typename Work::value_type;
-  auto const wanted =
-      expect_elements(work, [in = work.data->inputs, from = size_of(begin)](
-                                std::size_t k, std::size_t i) { return in[k][from + i]; });
-  arrays::host_array_store store{0};
-  return arrays::detail::expected_elements<value, decltype(wanted)>{
-      size_of(end - begin), wanted, {}}
-      .mismatch(store, got, element_poison<value>, 0, 1);
-}
-
 }  // namespace assay::workloads

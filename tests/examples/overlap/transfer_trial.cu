@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 #include "overlap/transfer_trial.hpp"
+#include "workloads/iterated_map.cuh"
 
 #include <assay/memory/async.hpp>
 #include <assay/transfer/pinned.hpp>
-#include <assay/workload/iterated_map.cuh>
 
 #include <algorithm>
 
@@ -27,14 +27,14 @@ struct setting {
     workloads::iterated_map<float> source;
     source.elements = elements;
     source.seed = test::fresh_seed();
-    workloads::fill_input(source, 0, in.get());
+    examples::fill_input(source, 0, in.get());
     work.flops_per_element = 2;
     work.data = workloads::arrays_view<float, 1>{{in.get()}, elements, out.get()};
   }
   auto job() const { return workloads::job_of(work, place, {in.get()}, out.get()); }
   std::size_t bytes() const { return 2 * static_cast<std::size_t>(elements) * sizeof(float); }
   std::string wrong() const {
-    return workloads::check_elements(work, out.get(), 0, elements).value_or("right");
+    return examples::check_elements(work, out.get(), 0, elements).value_or("right");
   }
 };
 
@@ -45,7 +45,7 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
   examples::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
-  workloads::poison_elements(with.out.get(), with.elements);
+  examples::poison_elements(with.out.get(), with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
   std::vector<examples::transfer_bound> bounds;

@@ -3,8 +3,9 @@
 /// `workloads::iterated_map` on the device.
 #pragma once
 
+#include "iterated_map.hpp"
+
 #include <assay/workload/element_wise.cuh>
-#include <assay/workload/iterated_map.hpp>
 
 #include <cstdint>
 
