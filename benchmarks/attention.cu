@@ -5,12 +5,12 @@
 // Predicts: 0.6 or more of cuDNN's forward, since mma.sync reaches some 0.6 of what wgmma does, and
 // 0.5 or more of its backward, which computes scores and their gradients once where we do it twice.
 
+#include "../examples/device_array.hpp"
 #include "support/kernel_timing.cuh"
 #include "support/result.hpp"
 
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/nn/fused_attention.cuh>
 #include <assay/nn/fused_attention_backward.cuh>
 
@@ -29,12 +29,12 @@ using namespace assay::benchmark;
 /// Enough launches in a graph that its own start does not count.
 constexpr int launches = 20;
 
-machine::device_array<bfloat16> random_array(std::size_t count, std::uint64_t seed) {
+examples::device_array<bfloat16> random_array(std::size_t count, std::uint64_t seed) {
   std::vector<bfloat16> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     values[i] = bfloat16{random_value(uniform<float>{-2, 2}, seed, i)};
   }
-  machine::device_array<bfloat16> made{count};
+  examples::device_array<bfloat16> made{count};
   check(cudaMemcpy(made.get(), values.data(), 2 * count, cudaMemcpyDefault));
   return made;
 }
@@ -75,8 +75,8 @@ class layer {
   nn::head_rows<bfloat16> whole(bfloat16* of) const { return {of, shape_.width()}; }
 
   nn::attention_shape shape_;
-  machine::device_array<bfloat16> qkv_, d_o_, o_, d_qkv_;
-  machine::device_array<float> logarithms_, scratch_;
+  examples::device_array<bfloat16> qkv_, d_o_, o_, d_qkv_;
+  examples::device_array<float> logarithms_, scratch_;
 };
 
 template <class Enqueue>

@@ -12,6 +12,7 @@
 // cp_async<4> sums 1.6 times as fast; rows come fastest by regular<16, 8>, or bulk from 1 KiB on.
 
 #include "../examples/copy_strategies/littles_law.cuh"
+#include "../examples/device_array.hpp"
 #include "../examples/workloads/row_gather.cuh"
 #include "../examples/workloads/scale_add.cuh"
 #include "../examples/workloads/streaming_sum.cuh"
@@ -19,7 +20,6 @@
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/concepts.hpp>
@@ -121,10 +121,10 @@ auto prepared(on::device place, Work const& work) {
 
 /// CUB's sum of the same array.
 contender cub_sum(float const* x, std::int64_t count) {
-  auto const out = std::make_shared<machine::device_array<float>>(1);
+  auto const out = std::make_shared<examples::device_array<float>>(1);
   std::size_t bytes = 0;
   check(cub::DeviceReduce::Sum(nullptr, bytes, x, out->get(), count));
-  auto const room = std::make_shared<machine::device_array<std::byte>>(bytes);
+  auto const room = std::make_shared<examples::device_array<std::byte>>(bytes);
   return {"cub::DeviceReduce::Sum", [=](stream const& where) {
             auto size = bytes;
             check(cub::DeviceReduce::Sum(room->get(), size, x, out->get(), count, where.get()));

@@ -10,6 +10,7 @@
 // kernels of 100 us and more: each run adds or takes a microsecond. DRAM bytes are judged of
 // kernels that move more than 16 MiB.
 
+#include "../examples/device_array.hpp"
 #include "support/counters_json.hpp"
 #include "support/kernel_timing.cuh"
 #include "support/known_kernels.cuh"
@@ -17,7 +18,6 @@
 #include "support/result.hpp"
 
 #include <assay/cupti/counters.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/report/explanation.hpp>
 
@@ -150,9 +150,9 @@ class kernels {
   on::device place_;
   std::int64_t elements_;
   stream on_{place_};
-  machine::device_array<uint4> from_;
-  machine::device_array<uint4> to_;
-  machine::device_array<std::uint32_t> table_;
+  examples::device_array<uint4> from_;
+  examples::device_array<uint4> to_;
+  examples::device_array<std::uint32_t> table_;
   std::int64_t rows_;
   buffer_sets<std::int32_t> columns_;
   event begin_{event::kind::timed};

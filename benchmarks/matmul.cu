@@ -10,13 +10,13 @@
 // What that missed, on one H200: bulk<4> reaches 99 % of cuBLASLt, one stage loses 57 % of that
 // and plain loads 60 to 67 %. For float plain loads are 8 to 12 % behind bulk<4>.
 
+#include "../examples/device_array.hpp"
 #include "support/kernel_timing.cuh"
 #include "support/result.hpp"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/matmul.cuh>
@@ -176,7 +176,7 @@ class cublaslt_peer {
   }
 
   cudaStream_t where_;
-  machine::device_array<std::byte> workspace_;
+  examples::device_array<std::byte> workspace_;
   cublasLtHandle_t handle_ = nullptr;
   cublasLtMatmulDesc_t what_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;

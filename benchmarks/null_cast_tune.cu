@@ -207,9 +207,9 @@ class sweep {
   buffer_sets<T> small_;
   copy_peer peer_;
   temporaries<T> scratch_;
-  machine::device_array<double> scratch_values_{static_cast<std::size_t>(large_rows_)};
-  machine::device_array<std::uint32_t> scratch_mask_{workloads::mask_bytes(large_rows_) / 4};
-  machine::device_array<unsigned long long> different_{1};
+  examples::device_array<double> scratch_values_{static_cast<std::size_t>(large_rows_)};
+  examples::device_array<std::uint32_t> scratch_mask_{workloads::mask_bytes(large_rows_) / 4};
+  examples::device_array<unsigned long long> different_{1};
   std::vector<variant_result>& results_;
 };
 

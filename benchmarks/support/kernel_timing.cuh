@@ -3,8 +3,9 @@
 /// The time of a kernel alone: launches recorded as a graph, beside copies of the driver.
 #pragma once
 
+#include "../../examples/device_array.hpp"
+
 #include <assay/core/stream.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/null_cast.cuh>
@@ -88,8 +89,8 @@ class copy_peer {
  private:
   cudaStream_t where_;
   std::size_t bytes_;
-  machine::device_array<std::byte> from_;
-  machine::device_array<std::byte> to_;
+  examples::device_array<std::byte> from_;
+  examples::device_array<std::byte> to_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
 };
@@ -101,9 +102,9 @@ struct temporaries {
       : bools(static_cast<std::size_t>(rows)),
         data(static_cast<std::size_t>(rows)),
         mask(workloads::mask_bytes(rows) / 4) {}
-  machine::device_array<std::uint8_t> bools;
-  machine::device_array<T> data;
-  machine::device_array<std::uint32_t> mask;
+  examples::device_array<std::uint8_t> bools;
+  examples::device_array<T> data;
+  examples::device_array<std::uint32_t> mask;
 };
 
 /// Inputs, temporaries and outputs that are used in turn, so that none of them is found in a cache.

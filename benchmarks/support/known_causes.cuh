@@ -3,10 +3,10 @@
 /// Pairs of batches that differ by one known cause, to hold explanations against.
 #pragma once
 
+#include "../../examples/device_array.hpp"
 #include "known_kernels.cuh"
 
 #include <assay/core/stream.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/submit/thread_team.hpp>
 #include <assay/submit/threaded.hpp>
@@ -175,7 +175,7 @@ inline batch scattered_reads(on::device place, bool caused, int launches) {
   constexpr int log_size = 25;
   constexpr auto size = std::int64_t{1} << log_size;
   auto const table =
-      std::make_shared<machine::device_array<std::uint32_t>>(static_cast<std::size_t>(size) + 1);
+      std::make_shared<examples::device_array<std::uint32_t>>(static_cast<std::size_t>(size) + 1);
   check(cudaMemset(table->get(), 0, (static_cast<std::size_t>(size) + 1) * sizeof(std::uint32_t)));
   check(cudaDeviceSynchronize());
   return [=, on = std::make_shared<stream>(place)](amounts const& of) {
@@ -198,7 +198,7 @@ inline batch few_warps(on::device place, bool caused, int launches) {
   auto const entry = kernel::known_chain<float>;
   kernel::set_max_dynamic_shared_memory(entry, place, shared_bytes);
   auto const blocks = 4 * static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount));
-  auto const out = std::make_shared<machine::device_array<float>>(1);
+  auto const out = std::make_shared<examples::device_array<float>>(1);
   return [=, on = std::make_shared<stream>(place)](amounts const& of) {
     constexpr double steps = 12'000;  // some 25 us
     for (int i = 0; i < launches; ++i) {
@@ -220,7 +220,7 @@ inline std::shared_ptr<std::byte> pinned_bytes(std::size_t bytes) {
 inline batch copies(spinner const& spin, bool caused) {
   constexpr std::size_t most = 32 << 20U;
   auto const from = pinned_bytes(most);
-  auto const to = std::make_shared<machine::device_array<std::byte>>(most);
+  auto const to = std::make_shared<examples::device_array<std::byte>>(most);
   return [=, on = std::make_shared<stream>(spin.place())](amounts const& of) {
     constexpr double bytes = 16 << 20U;
     constexpr double us = 40;

@@ -3,6 +3,7 @@
 /// The latency and the read rate of a device's memory and of an SM, measured once a process.
 #pragma once
 
+#include "../device_array.hpp"
 #include "../workloads/capped_grid.cuh"
 #include "littles_law.hpp"
 
@@ -11,7 +12,6 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/machine/device_array.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -98,8 +98,8 @@ namespace detail {
 template <class Index>
 double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index> const& next) {
   auto const nodes = static_cast<std::int64_t>(next.size());
-  machine::device_array<std::byte> chain(static_cast<std::size_t>(nodes * stride));
-  machine::device_array<Index> links(next.size() + 1);
+  examples::device_array<std::byte> chain(static_cast<std::size_t>(nodes * stride));
+  examples::device_array<Index> links(next.size() + 1);
   check(cudaMemcpy(links.get(), next.data(), next.size() * sizeof(Index), cudaMemcpyDefault));
   Index* const end = links.get() + nodes;
   check(cudaMemset(end, 0, sizeof(Index)));
@@ -110,7 +110,7 @@ double seconds_per_step(on::device place, std::int64_t stride, std::vector<Index
                  stride, links.get(), nodes);
   // The nodes are so few bytes that all of them would still be in the L2 cache.
   auto const flushed = static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 4;
-  machine::device_array<std::byte> const others(flushed);
+  examples::device_array<std::byte> const others(flushed);
   check(cudaMemsetAsync(others.get(), 0, flushed, where.get()));
   event begin{event::kind::timed};
   event stop{event::kind::timed};
@@ -228,8 +228,8 @@ little_terms measure_little_terms(Place place) {
   found.random_latency_seconds = detail::seconds_per_step(
       place, std::max<std::int64_t>(apart, 4096), detail::chain_at_random(nodes));
   auto const bytes = std::min(std::size_t{1} << 30U, most) / 16 * 16;
-  machine::device_array<uint4> const array(bytes / 16);
-  machine::device_array<unsigned> const never(1);
+  examples::device_array<uint4> const array(bytes / 16);
+  examples::device_array<unsigned> const never(1);
   check(cudaMemset(array.get(), 0x5A, bytes));
   check(cudaDeviceSynchronize());
   detail::read_array const all{place, array.get(), static_cast<std::int64_t>(bytes / 16),

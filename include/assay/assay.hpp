@@ -4,7 +4,6 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
-#include <assay/no_cuda.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -21,7 +20,6 @@
 #include <assay/dispatch/device.hpp>
 #include <assay/dispatch/device_terms.hpp>
 #include <assay/kernel/wgmma_descriptor.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/memory_scrub.hpp>
@@ -31,6 +29,7 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
+#include <assay/no_cuda.hpp>
 #include <assay/pool/mapped_range.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/pool/pool_backend.hpp>

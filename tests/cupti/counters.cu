@@ -3,11 +3,11 @@
 // assay-uses: cupti
 
 #include "catch.hpp"
+#include "device_array.hpp"
 #include "support/known_kernels.cuh"
 
 #include <assay/core/stream.hpp>
 #include <assay/cupti/counters.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/trace/bound.hpp>
 
@@ -79,8 +79,8 @@ class large_copy {
     return (assay::test::small() ? std::size_t{1} << 16U : times_the_cache * l2) / sizeof(uint4);
   }
   stream on_{place};
-  machine::device_array<uint4> from_;
-  machine::device_array<uint4> to_;
+  examples::device_array<uint4> from_;
+  examples::device_array<uint4> to_;
 };
 
 trace::counter_values measured(trace::counters& with, auto const& run) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change_device_value.hpp"
+#include "device_array.hpp"
 #include "workload/element_wise_battery.hpp"
 #include "workloads/iterated_map.cuh"
 
-#include <assay/machine/device_array.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/workload/vector_add.cuh>
 
@@ -185,7 +185,7 @@ TEST_CASE("kernels take arrays at any alignment and touch nothing behind them", 
       auto const x = test::nasty_array<std::int32_t>(count, seed);
       auto const y = test::nasty_array<std::int32_t>(count, seed + 1);
       auto const bytes = size * sizeof(std::int32_t);
-      machine::device_array<std::int32_t> in_x{size + 8}, in_y{size + 8}, out{size + 8 + fence};
+      examples::device_array<std::int32_t> in_x{size + 8}, in_y{size + 8}, out{size + 8 + fence};
       check(cudaMemcpy(in_x.get() + shift, x.data(), bytes, cudaMemcpyDefault));
       check(cudaMemcpy(in_y.get(), y.data(), bytes, cudaMemcpyDefault));
       check(cudaMemset(out.get(), 0x5A, (size + 8 + fence) * sizeof(std::int32_t)));

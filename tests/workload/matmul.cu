@@ -5,9 +5,9 @@
 /// Products of matrices on the device: every strategy and number of stages, at sizes that fill no
 /// tile. Inputs whose sums are exact say of each element whether it is right, to the last bit.
 #include "change_device_value.hpp"
+#include "device_array.hpp"
 #include "workload/matmul_battery.cuh"
 
-#include <assay/machine/device_array.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/rig.hpp>
 
@@ -111,7 +111,7 @@ TEST_CASE("a pipeline runs matmul by the strategy that it names", "[workload][gp
 }
 
 TEST_CASE("what matmul cannot do on a device is refused", "[workload][gpu]") {
-  machine::device_array<float> const memory{1 << 12};
+  examples::device_array<float> const memory{1 << 12};
   auto const view = [&](int offset, int rows, int cols, std::int64_t pitch) {
     return copy::matrix_view<float>{memory.get() + offset, rows, cols, pitch};
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change_device_value.hpp"
+#include "device_array.hpp"
 #include "workload/null_cast_battery.hpp"
 
 #include <assay/core/stream.hpp>
-#include <assay/machine/device_array.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
@@ -79,7 +79,7 @@ class fenced {
 
  private:
   std::size_t used_;
-  machine::device_array<T> memory_;
+  examples::device_array<T> memory_;
 };
 
 template <class T>

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace assay::machine {
+namespace assay::examples {
 
 /// Device memory that stays, on the device that is current at construction. The array begins at a
 /// random multiple of 256 bytes within a larger allocation. The effect of placement on a kernel's
@@ -50,4 +50,4 @@ class device_array {
   T* first_ = nullptr;
 };
 
-}  // namespace assay::machine
+}  // namespace assay::examples
