@@ -11,6 +11,7 @@
 // and plain loads 60 to 67 %. For float plain loads are 8 to 12 % behind bulk<4>.
 
 #include "../examples/device_array.hpp"
+#include "../examples/workloads/matmul.cuh"
 #include "support/kernel_timing.cuh"
 #include "support/result.hpp"
 
@@ -19,7 +20,6 @@
 #include <assay/copy/regular.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/workload/concepts.hpp>
-#include <assay/workload/matmul.cuh>
 
 #include <cublasLt.h>
 #include <cublas_v2.h>

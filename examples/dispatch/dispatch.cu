@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../workloads/matmul.cuh"
 #include "moments.cuh"
 #include "tasks.hpp"
 
 #include <assay/copy/cp_async.hpp>
 #include <assay/core/device.hpp>
-#include <assay/workload/matmul.cuh>
 #include <assay/workload/vector_add.cuh>
 
 #include <cub/device/device_reduce.cuh>

@@ -13,8 +13,9 @@
 // assay-test-args: --quick --size 96 --items 2
 // assay-architectures: 90a
 
-#include "matmul.hpp"
+#include "../workloads/matmul.hpp"
 #include "../tracing/tracing.hpp"
+#include "matmul.hpp"
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
@@ -22,7 +23,6 @@
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/report/format.hpp>
 #include <assay/submit/threaded.hpp>
-#include <assay/workload/matmul.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../workloads/matmul.cuh"
 #include "matmul.hpp"
 
 #include <assay/copy/bulk.hpp>
@@ -9,7 +10,6 @@
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/concepts.hpp>
-#include <assay/workload/matmul.cuh>
 
 namespace assay::examples {
 

@@ -21,9 +21,6 @@
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
 #include <assay/copy/require_code.cuh>
-#include <assay/copy/tile_2d.cuh>
-#include <assay/copy/tile_producer.cuh>
-#include <assay/copy/tile_ring.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/dispatch/device_load.cuh>
 #include <assay/kernel/clock_probe.cuh>
@@ -35,16 +32,11 @@
 #include <assay/kernel/stream_latch.cuh>
 #include <assay/kernel/warp_products.cuh>
 #include <assay/kernel/warp_tile.cuh>
-#include <assay/kernel/wgmma.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/launch_subject.cuh>
 #include <assay/race.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/element_wise.cuh>
-#include <assay/workload/matmul.cuh>
-#include <assay/workload/matmul_kernel.cuh>
-#include <assay/workload/matmul_simt.cuh>
-#include <assay/workload/matmul_tensor.cuh>
 #include <assay/workload/null_cast.cuh>
 #include <assay/workload/vector_add.cuh>

@@ -9,8 +9,6 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/workspace.hpp>
-#include <assay/copy/tensor_map.hpp>
-#include <assay/copy/tile_layout.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/driver_call.hpp>
@@ -19,7 +17,6 @@
 #include <assay/core/stream.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/dispatch/device_terms.hpp>
-#include <assay/kernel/wgmma_descriptor.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/memory_scrub.hpp>
@@ -41,4 +38,3 @@
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/workload/matmul_tiles.hpp>

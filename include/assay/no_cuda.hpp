@@ -137,8 +137,6 @@
 #include <assay/workload/array_workload.hpp>
 #include <assay/workload/concepts.hpp>
 #include <assay/workload/element_wise.hpp>
-#include <assay/workload/matmul.hpp>
-#include <assay/workload/matmul_problem.hpp>
 #include <assay/workload/null_cast.hpp>
 #include <assay/workload/null_cast_host.hpp>
 #include <assay/workload/nullable_column.hpp>

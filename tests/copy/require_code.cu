@@ -5,6 +5,7 @@
 /// compute capability 7.5 alone, and the driver translates it.
 
 #include "catch.hpp"
+#include "workloads/matmul.cuh"
 #include "workloads/row_gather.cuh"
 #include "workloads/scale_add.cuh"
 #include "workloads/streaming_sum.cuh"
@@ -14,7 +15,6 @@
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
 #include <assay/workload/concepts.hpp>
-#include <assay/workload/matmul.cuh>
 
 #include <string>
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 #include "dispatch/dispatch.cu"
+#include "workloads/matmul.hpp"
 
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/core/stream.hpp>
-#include <assay/workload/matmul.hpp>
 
 #include <cstddef>
 #include <memory>

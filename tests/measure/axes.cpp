@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "measure/each_field.hpp"
 #include "workloads/iterated_map.hpp"
+#include "workloads/matmul.hpp"
 #include "workloads/row_gather.hpp"
 #include "workloads/scale_add.hpp"
 #include "workloads/streaming_sum.hpp"
@@ -16,7 +17,6 @@
 #include <assay/memory/limited.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/submit/threaded.hpp>
-#include <assay/workload/matmul.hpp>
 #include <assay/workload/null_cast.hpp>
 #include <assay/workload/vector_add.hpp>
 

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "measure/each_field.hpp"
+#include "workloads/matmul.hpp"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
@@ -24,7 +25,6 @@
 #include <assay/transfer/pageable.hpp>
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
-#include <assay/workload/matmul.hpp>
 #include <assay/workload/vector_add.hpp>
 
 #include <string>

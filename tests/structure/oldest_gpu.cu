@@ -2,6 +2,7 @@
 /// @file
 /// Compiled for the oldest GPU that CUDA 13 knows: kernels of newer instructions have to compile
 /// there too, since a program is built for all of its architectures.
+#include "../../examples/workloads/matmul.cuh"
 #include "../../examples/workloads/row_gather.cuh"
 #include "../../examples/workloads/scale_add.cuh"
 #include "../../examples/workloads/streaming_sum.cuh"
@@ -10,7 +11,6 @@
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/regular.cuh>
-#include <assay/workload/matmul.cuh>
 
 namespace assay::test {
 

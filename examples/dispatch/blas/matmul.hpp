@@ -3,11 +3,10 @@
 /// A product of matrices as a task, in a build that has a CBLAS and cuBLAS.
 #pragma once
 
+#include "../../workloads/matmul.hpp"
 #include "../tasks.hpp"
 #include "blas.hpp"
 #include "cublas.hpp"
-
-#include <assay/workload/matmul.hpp>
 
 #include <cblas.h>
 

@@ -9,7 +9,6 @@
 
 #if __has_include(<cuda/__ptx/instructions/get_sreg.h>)
 #include <cuda/__ptx/instructions/cp_async_bulk.h>
-#include <cuda/__ptx/instructions/cp_async_bulk_tensor.h>
 #include <cuda/__ptx/instructions/fence.h>
 #include <cuda/__ptx/instructions/get_sreg.h>
 #include <cuda/__ptx/instructions/mbarrier_arrive.h>
@@ -33,13 +32,6 @@ namespace assay::ptx {
 inline constexpr int architecture = __CUDA_ARCH__ / 10;
 #else
 inline constexpr int architecture = 0;
-#endif
-
-/// True in a pass for sm_90a, the only architecture with `wgmma` and this `setmaxnreg`.
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-inline constexpr bool has_wgmma = true;
-#else
-inline constexpr bool has_wgmma = false;
 #endif
 
 /// True if the phase of that parity of a barrier in shared memory is complete. From compute

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-
-#include <assay/workload/matmul_problem.hpp>
+#include "workloads/matmul_problem.hpp"
 
 #include <cmath>
 #include <random>

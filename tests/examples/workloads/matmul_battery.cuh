@@ -5,13 +5,13 @@
 
 #include "catch.hpp"
 #include "copy/runs_here.hpp"
+#include "workloads/matmul.cuh"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/async.hpp>
-#include <assay/workload/matmul.cuh>
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 /// tile. Inputs whose sums are exact say of each element whether it is right, to the last bit.
 #include "change_device_value.hpp"
 #include "device_array.hpp"
-#include "workload/matmul_battery.cuh"
+#include "examples/workloads/matmul_battery.cuh"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/rig.hpp>

@@ -3,7 +3,7 @@
 /// @file
 /// The same products compiled without any chip's own instructions: `mma.sync`, and the smaller tile
 /// of floats.
-#include "workload/matmul_battery.cuh"
+#include "examples/workloads/matmul_battery.cuh"
 
 #include <iostream>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "workloads/matmul.hpp"
 
 #include <assay/memory/heap.hpp>
-#include <assay/workload/matmul.hpp>
 
 #include <array>
 #include <vector>

@@ -3,10 +3,11 @@
 /// `workloads::matmul` on the device.
 #pragma once
 
+#include "matmul.hpp"
+#include "matmul_kernel.cuh"
+
 #include <assay/core/device.hpp>
 #include <assay/workload/array_workload.cuh>
-#include <assay/workload/matmul.hpp>
-#include <assay/workload/matmul_kernel.cuh>
 
 #include <cstdint>
 

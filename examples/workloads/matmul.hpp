@@ -5,10 +5,11 @@
 /// This header is the workload itself and its host half; `workload/matmul.cuh` adds the device.
 #pragma once
 
+#include "matmul_problem.hpp"
+
 #include <assay/core/bfloat16.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/workload/array_workload.hpp>
-#include <assay/workload/matmul_problem.hpp>
 
 #include <algorithm>
 #include <concepts>

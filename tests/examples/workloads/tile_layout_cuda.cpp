@@ -3,10 +3,9 @@
 /// What loaders write, `wgmma` and `ldmatrix` read: the index maps of both sides, held against each
 /// other and against the PTX ISA's words, without a device.
 #include "catch.hpp"
-
-#include <assay/copy/tile_layout.hpp>
-#include <assay/kernel/wgmma_descriptor.hpp>
-#include <assay/workload/matmul_tiles.hpp>
+#include "workloads/matmul_tiles.hpp"
+#include "workloads/tile_layout.hpp"
+#include "workloads/wgmma_descriptor.hpp"
 
 #include <cstdint>
 #include <map>
@@ -32,6 +31,33 @@ int as_the_engine_writes(int linear) {
   int const line = linear / 128;
   int const unit = linear / 16 % 8;
   return line * 128 + (unit ^ line % 8) * 16 + linear % 16;
+}
+
+/// The address in shared memory of element (mn, k) of a bf16 operand with such a descriptor. The
+/// PTX ISA defines the canonical layouts ("Strides") and the swizzle.
+constexpr unsigned wgmma_reads(std::uint64_t descriptor, bool mn_major, unsigned mn, unsigned k) {
+  auto const field = [descriptor](unsigned at) {
+    return static_cast<unsigned>(descriptor >> at & 0x3FFFU) << 4U;
+  };
+  unsigned const start = field(0);
+  unsigned const leading = field(16);
+  unsigned const stride = field(32);
+  unsigned const linear =
+      mn_major ? start + mn % 64 * 2 + mn / 64 * leading + k % 8 * 128 + k / 8 * stride
+               : start + mn % 8 * 128 + mn / 8 * stride + k * 2;
+  return linear ^ (linear >> 3U & 0x70U);
+}
+
+/// The element of a 64-row tile in accumulator register `index` of thread `thread` of a warpgroup
+/// (PTX ISA, "Matrix Fragments for wgmma.mma_async.m64nNk16"); `mma.m16n8k16` has the same within a
+/// warp.
+struct accumulator_element {
+  int row;
+  int col;
+};
+constexpr accumulator_element accumulator_at(int thread, int index) {
+  return {thread / 32 * 16 + thread % 32 / 4 + index / 2 % 2 * 8,
+          index / 4 * 8 + thread % 4 * 2 + index % 2};
 }
 
 }  // namespace
@@ -107,13 +133,13 @@ TEST_CASE("wgmma finds every element of A and B where loaders put it", "[kernel]
             auto const written =
                 slot + static_cast<unsigned>(bf16_a::offset(group * 64 + static_cast<int>(row),
                                                             static_cast<int>(step * 16 + k)));
-            REQUIRE(kernel::wgmma_reads(a, false, row, k) == written);
+            REQUIRE(wgmma_reads(a, false, row, k) == written);
           }
           for (unsigned col = 0; col < 256; ++col) {
             auto const written = slot + static_cast<unsigned>(bf16_a::bytes) +
                                  static_cast<unsigned>(bf16_b::offset(
                                      static_cast<int>(step * 16 + k), static_cast<int>(col)));
-            REQUIRE(kernel::wgmma_reads(b, true, col, k) == written);
+            REQUIRE(wgmma_reads(b, true, col, k) == written);
           }
         }
       }
@@ -125,7 +151,7 @@ TEST_CASE("a warpgroup's accumulators are its 64 x 256, each element once", "[ke
   std::set<std::pair<int, int>> all;
   for (int thread = 0; thread < 128; ++thread) {
     for (int index = 0; index < 128; ++index) {
-      auto const at = kernel::accumulator_at(thread, index);
+      auto const at = accumulator_at(thread, index);
       REQUIRE((at.row >= 0 && at.row < 64 && at.col >= 0 && at.col < 256));
       all.insert({at.row, at.col});
     }
@@ -133,7 +159,7 @@ TEST_CASE("a warpgroup's accumulators are its 64 x 256, each element once", "[ke
   CHECK(all.size() == 64 * 256);
   // Figure "WGMMA .m64nNk16 register fragment layout for accumulator matrix D", read off.
   auto const at = [](int thread, int index) {
-    auto const where = kernel::accumulator_at(thread, index);
+    auto const where = accumulator_at(thread, index);
     return std::pair{where.row, where.col};
   };
   CHECK(at(0, 0) == std::pair{0, 0});
@@ -154,7 +180,7 @@ TEST_CASE("an exchange among four lanes gives each eight neighbours of a row", "
       int word[4][4];  // [lane][w]
       for (int lane = 0; lane < 4; ++lane) {
         for (int w = 0; w < 4; ++w) {
-          word[lane][w] = kernel::accumulator_at(lane, index + 4 * w + 2 * half).col;
+          word[lane][w] = accumulator_at(lane, index + 4 * w + 2 * half).col;
         }
       }
       for (int bit = 1; bit <= 2; bit *= 2) {

@@ -3,11 +3,15 @@
 /// Tiles of matrices into shared memory, by every copy strategy into the same layout.
 #pragma once
 
+#include "tensor_map.hpp"
+#include "tile_layout.hpp"
+
 #include <assay/copy/matrix_view.hpp>
-#include <assay/copy/tensor_map.hpp>
-#include <assay/copy/tile_layout.hpp>
 #include <assay/core/ptx.cuh>
 
+#if __has_include(<cuda/__ptx/instructions/cp_async_bulk_tensor.h>)
+#include <cuda/__ptx/instructions/cp_async_bulk_tensor.h>
+#endif
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 

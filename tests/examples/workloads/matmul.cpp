@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "workloads/matmul.hpp"
 #include "catch.hpp"
 
 #include <assay/memory/heap.hpp>
 #include <assay/rig.hpp>
-#include <assay/workload/matmul.hpp>
 
 #include <limits>
 #include <string>

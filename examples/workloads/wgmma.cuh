@@ -2,16 +2,23 @@
 /// @file
 /// The warpgroup's matrix instructions (sm_90a), which `cuda::ptx` does not have.
 ///
-/// Nothing here may be instantiated in a pass without them: see `ptx::has_wgmma`.
+/// Nothing here may be instantiated in a pass without them: see `has_wgmma`.
 #pragma once
 
-#include <assay/kernel/wgmma_descriptor.hpp>
+#include "wgmma_descriptor.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 namespace assay::kernel {
+
+/// True in a pass for sm_90a, the only architecture with `wgmma` and this `setmaxnreg`.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr bool has_wgmma = true;
+#else
+inline constexpr bool has_wgmma = false;
+#endif
 
 /// Before the first `wgmma` and after registers of its accumulator were written otherwise (PTX ISA,
 /// "wgmma.fence").

@@ -3,14 +3,15 @@
 /// The kernel of `matmul`: one for all strategies and types, and its launch.
 #pragma once
 
+#include "matmul_simt.cuh"
+#include "matmul_tensor.cuh"
+#include "matmul_tiles.hpp"
+#include "tile_producer.cuh"
+
 #include <assay/copy/require_code.cuh>
-#include <assay/copy/tile_producer.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/workload/matmul_simt.cuh>
-#include <assay/workload/matmul_tensor.cuh>
-#include <assay/workload/matmul_tiles.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +40,7 @@ struct matmul_cores<bfloat16> {
 
 /// The one of them that this pass of the compiler uses.
 template <class T>
-using matmul_core = std::conditional_t<ptx::has_wgmma, typename matmul_cores<T>::sm_90a,
+using matmul_core = std::conditional_t<kernel::has_wgmma, typename matmul_cores<T>::sm_90a,
                                        typename matmul_cores<T>::others>;
 
 /// The pairs of tiles that this block needs, in order: for each of its tiles of C, all along k. The

@@ -3,11 +3,12 @@
 /// The producer warps of a `tile_ring`, for each copy strategy.
 #pragma once
 
+#include "tile_2d.cuh"
+#include "tile_ring.cuh"
+
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
-#include <assay/copy/tile_2d.cuh>
-#include <assay/copy/tile_ring.cuh>
 
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>

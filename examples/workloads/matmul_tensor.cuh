@@ -3,11 +3,12 @@
 /// The arithmetic of `matmul<bfloat16>`: `wgmma` where it is compiled for sm_90a, else `mma.sync`.
 #pragma once
 
-#include <assay/copy/tile_producer.cuh>
+#include "matmul_tiles.hpp"
+#include "tile_producer.cuh"
+#include "wgmma.cuh"
+
 #include <assay/core/bfloat16.hpp>
 #include <assay/kernel/mma.cuh>
-#include <assay/kernel/wgmma.cuh>
-#include <assay/workload/matmul_tiles.hpp>
 
 #include <cuda_runtime.h>
 

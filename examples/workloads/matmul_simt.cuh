@@ -3,9 +3,9 @@
 /// The arithmetic of `matmul<float>`: FFMA, no tensor cores.
 #pragma once
 
-#include <assay/copy/tile_producer.cuh>
-#include <assay/kernel/wgmma.cuh>
-#include <assay/workload/matmul_tiles.hpp>
+#include "matmul_tiles.hpp"
+#include "tile_producer.cuh"
+#include "wgmma.cuh"
 
 #include <cuda_runtime.h>
 
