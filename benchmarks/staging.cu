@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bounce buffers carry pageable memory fastest: how many threads, how large, filled by stores
-// that bypass the caches or by plain ones? One direction at a time over every choice, beside its
-// limits (the pinned link, a copy on the host by as many threads) and the driver's own staging.
-// Predicts: as many threads as the memory needs, and buffers that fit the caches. Stores that
-// bypass the caches pay where buffers do not fit; plain stores pay where the device reads from the
-// cache.
+// Which bounce buffers carry pageable memory fastest: how many threads, how large? One direction at
+// a time over every choice, beside its limits (the pinned link, a copy on the host by as many
+// threads) and the driver's own staging.
+// Predicts: as many threads as the memory needs, and buffers that fit the caches.
 
 #include "../examples/overlap/link_ceilings.hpp"
 #include "../examples/overlap/transfer_trial.hpp"
@@ -86,26 +84,22 @@ int main(int argc, char** argv) {
         }
         auto const host = static_cast<double>(with.bytes) / stats::summarise(copies).median;
         for (std::size_t const buffer : {256_KiB, 1_MiB, 4_MiB}) {
-          for (bool const streaming : {true, false}) {
-            if (!to_device && !streaming) { continue; }  // only buffers are filled so
-            transfer::staged const how{threads, 0, buffer, streaming};
-            auto const rate = with.rate(how, with.pageable, to_device, repetitions);
-            figures["rows"].push_back(report::document{{"direction", way},
-                                                       {"threads", threads},
-                                                       {"buffer_bytes", buffer},
-                                                       {"streaming_stores", streaming},
-                                                       {"bytes", with.bytes},
-                                                       {"bytes_per_second", rate},
-                                                       {"pageable_bytes_per_second", plain},
-                                                       {"pinned_bytes_per_second", link},
-                                                       {"host_copy_bytes_per_second", host}});
-            std::printf(
-                "  %2d threads, %4zu KiB, %s stores: %5.1f GB/s, %5.1f %% of the limit "
-                "(host copy %.1f), %.2fx pageable\n",
-                threads, buffer >> 10U, streaming ? "streaming" : "plain    ", rate * 1e-9,
-                100 * rate / std::min(link, host), host * 1e-9, rate / plain);
-            std::fflush(stdout);
-          }
+          transfer::staged const how{threads, 0, buffer};
+          auto const rate = with.rate(how, with.pageable, to_device, repetitions);
+          figures["rows"].push_back(report::document{{"direction", way},
+                                                     {"threads", threads},
+                                                     {"buffer_bytes", buffer},
+                                                     {"bytes", with.bytes},
+                                                     {"bytes_per_second", rate},
+                                                     {"pageable_bytes_per_second", plain},
+                                                     {"pinned_bytes_per_second", link},
+                                                     {"host_copy_bytes_per_second", host}});
+          std::printf(
+              "  %2d threads, %4zu KiB: %5.1f GB/s, %5.1f %% of the limit (host copy %.1f), %.2fx "
+              "pageable\n",
+              threads, buffer >> 10U, rate * 1e-9, 100 * rate / std::min(link, host), host * 1e-9,
+              rate / plain);
+          std::fflush(stdout);
         }
       }
     }

@@ -131,7 +131,7 @@ transfer::job<fake_compute> job_of(host_data& data, std::int64_t count, std::int
 }
 
 /// Few threads and small buffers, so that small jobs need several of each.
-transfer::staging small_staging() { return {3, 4, 4096, true}; }
+transfer::staging small_staging() { return {3, 4, 4096}; }
 
 template <class Policy, class Memory = fake_memory>
 auto engine_on(fake_device& device, Policy how, Memory memory) {

@@ -16,7 +16,6 @@ struct staged {
   int threads = 0;
   int buffers = 0;
   std::size_t buffer_bytes = staging{}.buffer_bytes;
-  bool streaming_stores = true;
 
   static constexpr std::string_view name = "transfer::staged";
   static constexpr auto wants = host_memory::pageable;
@@ -34,7 +33,7 @@ struct staged {
   engine<staged, cuda_link, Memory> open(on::device place, Memory memory) const {
     return {*this, cuda_link{place}, std::move(memory), bounce()};
   }
-  staging bounce() const { return {threads, buffers, buffer_bytes, streaming_stores}; }
+  staging bounce() const { return {threads, buffers, buffer_bytes}; }
 
   template <class Executor, class Compute>
   void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,

@@ -34,8 +34,6 @@ struct staging {
   /// The size of each buffer. A copy of 1 MiB takes ten times as long as its start, and all buffers
   /// together still fit the caches of a server's processor.
   std::size_t buffer_bytes = std::size_t{1} << 20U;
-  /// Fill buffers by stores that bypass the caches; see `host::streaming_copy`.
-  bool streaming_stores = true;
   bool operator==(staging const&) const = default;
 
   /// Adds the fields that are not at their defaults to a description.
@@ -43,8 +41,7 @@ struct staging {
     staging const usual{};
     to.show("threads", threads, usual.threads)
         .show("buffers", buffers, usual.buffers)
-        .show("buffer_bytes", buffer_bytes, usual.buffer_bytes)
-        .show("streaming_stores", streaming_stores, usual.streaming_stores);
+        .show("buffer_bytes", buffer_bytes, usual.buffer_bytes);
   }
 
   /// Picks values for zeros; throws `std::invalid_argument` that names the field and its range.
@@ -216,11 +213,7 @@ class stager {
     keep_failure(what, [&] {
       link_.bind_thread();
       if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
-      if (how_.streaming_stores) {
-        host::streaming_copy(through.memory.get(), what.host, what.bytes);
-      } else {
-        std::memcpy(through.memory.get(), what.host, what.bytes);
-      }
+      std::memcpy(through.memory.get(), what.host, what.bytes);  // the device reads from the cache
       link_.copy(what.queue, what.device, through.memory.get(), what.bytes);
       link_.record(through.event, what.queue);
       through.in_flight = true;
