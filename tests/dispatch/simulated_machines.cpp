@@ -311,3 +311,38 @@ TEST_CASE("whole calls correct links that leave out what a call adds to its copi
   CHECK(link_median > 0.2);
   CHECK(held >= 0.89 * predictions);
 }
+
+TEST_CASE("copies are timed with the arrays in the caches of each host path in turn",
+          "[dispatch]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  using dispatch::to;
+  std::vector<double> factors;
+  for (int m = 0; m < 10; ++m) {
+    synthetic_machine machine{stats::derive_seed(seed, static_cast<std::uint64_t>(m))};
+    machine.add(on::device{0}, [](double n) { return 1e-5 + n * 1e-12; });
+    for (auto const end : {to::device, to::host}) {
+      for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+        machine.found.machine.links.push_back({"", end, memory, 5e-6, 2e10, 0.02});
+      }
+    }
+    // The link is slower where all cores have read the arrays last.
+    std::size_t last = 0;
+    for (std::size_t p = 0; p < 3; ++p) {
+      machine.truth[p] = [&last, p, usual = machine.truth[p]](double n) {
+        last = p;
+        return usual(n);
+      };
+    }
+    auto const by_links = [machine = machine.found.machine](dispatch::facts const& known) {
+      auto const copied = dispatch::path_links{machine, on::device{0}}.of(known);
+      return copied.before.seconds + copied.after.seconds;
+    };
+    machine.copies = [&](std::size_t path, dispatch::facts const& known) {
+      return path == 3 ? (last == 2 ? 2.5 : 1) * by_links(known) : 0;
+    };
+    auto const costs = machine.calibrated(seed + static_cast<std::uint64_t>(m), 60);
+    for (auto const& each : costs.paths()[3].factors) { factors.push_back(each.factor); }
+  }
+  CHECK(median_and_p90(factors).first == Approx(1).margin(0.2));
+}

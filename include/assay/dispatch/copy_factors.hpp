@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -24,9 +23,8 @@ namespace detail {
 
 /// Measures how much longer a call takes with its arrays in host memory than at home.
 ///
-/// All times of a size are of one moment. The host path with the most threads takes turns with the
-/// device. So the caches are in the state that they have when a chooser changes from one to the
-/// other.
+/// All times of a size are of one moment. The host paths take turns with the device, as in the
+/// calls that give curves: the link is slower where the arrays lie in the caches of single cores.
 template <class Bench>
 class copy_sampler {
  public:
@@ -105,7 +103,11 @@ class copy_sampler {
       }
     }
     auto const on_device = calls.all.size();
-    if (auto const host = most_threads()) { calls.all.emplace_back(*host, at_home::none); }
+    for (std::size_t p = 0; p < found_.paths.size(); ++p) {
+      auto const& path = found_.paths[p];
+      bool const on_host = path.wrong.empty() && path.where.host() != nullptr;
+      if (on_host) { calls.all.emplace_back(p, at_home::none); }
+    }
     for (std::size_t i = 0; i < calls.all.size(); ++i) { numbers.push_back(i); }
     auto const times = interleaved(calls, numbers, rounds, limit_seconds, random_);
     for (std::size_t i = 0; i < on_device; i += 3) {
@@ -113,17 +115,6 @@ class copy_sampler {
       note(at, calls.all[i].first, median(0), median(1), median(2));
     }
     bench_.lie_in(memory_type::device);
-  }
-
-  std::optional<std::size_t> most_threads() const {
-    std::optional<std::size_t> found;
-    for (std::size_t p = 0; p < found_.paths.size(); ++p) {
-      auto const* const host = found_.paths[p].where.host();
-      if (host == nullptr || !found_.paths[p].wrong.empty()) { continue; }
-      if (found && found_.paths[*found].where.host()->threads > host->threads) { continue; }
-      found = p;
-    }
-    return found;
   }
 
   /// The factors by the seconds of calls with no array at home, with those that they write, and
@@ -139,14 +130,17 @@ class copy_sampler {
     double const in = every.before.seconds;
     double const back = every.after.seconds;
     if (!(in + back > 0 && std::isfinite(in + back))) { return; }
-    double const inward = some.before.seconds > 0 ? (written - all) / some.before.seconds
-                                                  : (none - all) / (in + back);
-    // Differences of large times say little of small copies.
+    // The difference of two long calls says nothing about a short copy beside a long one.
+    constexpr double too_short = 0.1;
+    double const both = (none - all) / (in + back);
+    bool const apart = some.before.seconds > 0 && std::min(in, back) > too_short * (in + back);
+    double const inward = apart ? (written - all) / some.before.seconds : both;
+    double const backward = apart ? (none - all - std::max(inward, 0.0) * in) / back : both;
     auto const keep = [&](to end, double factor) {
       factors_[{path, end, at.memory, at.size}].push_back(std::clamp(factor, 1.0 / 16, 16.0));
     };
     if (in > 0) { keep(to::device, inward); }
-    if (back > 0) { keep(to::host, (none - all - std::max(inward, 0.0) * in) / back); }
+    if (back > 0) { keep(to::host, backward); }
   }
 
   Bench& bench_;
