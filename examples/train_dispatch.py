@@ -11,8 +11,6 @@ import csv
 import math
 import sys
 
-NUMBERS = ("size", "bytes", "flops", "bytes_in", "bytes_out")
-
 
 def seconds(row, half, path):
     text = row[f"after_{half}_{path}"]
@@ -20,7 +18,13 @@ def seconds(row, half, path):
 
 
 def features(row, kinds):
-    return [float(row["before_" + each]) for each in NUMBERS] + [row["before_kind"] == each for each in kinds]
+    """The numbers that are known before a call, the flops for each byte that is copied, and the kind of the call."""
+    numbers = {name.removeprefix("before_"): float(value) for name, value in row.items()
+               if name.startswith("before_") and name not in ("before_kind", "before_memory")}
+    copied = numbers["bytes_in"] + numbers["bytes_out"]
+    pageable = numbers.get("pageable_bytes_in", 0) + numbers.get("pageable_bytes_out", 0)
+    ratios = [numbers["flops"] / max(each, 1) for each in (copied, pageable)]
+    return list(numbers.values()) + ratios + [row["before_kind"] == each for each in kinds]
 
 
 def regret(rows, paths, chosen):

@@ -90,17 +90,22 @@ TEST_CASE("a record of CSV has the facts before a call and the times after it", 
   REQUIRE(lines.size() == 5);
   CHECK(lines[0] ==
         "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
-        "before_bytes_out,after_first_host_1,after_second_host_1,after_first_host_4,"
+        "before_bytes_out,before_pageable_bytes_in,before_pageable_bytes_out,after_first_host_1,"
+        "after_second_host_1,after_first_host_4,"
         "after_second_host_4,after_best,chosen_by_model");
-  CHECK_THAT(lines[1], contains("held_out,resident,none,1000,12000,0,0,0,1e-06,1.5e-06,"));
+  CHECK_THAT(lines[1], contains("held_out,resident,none,1000,12000,0,0,0,0,0,1e-06,1.5e-06,"));
   CHECK(lines[1].ends_with(",host_1,host_1"));
   CHECK(lines[2].ends_with(",host_4,host_4"));
-  CHECK_THAT(lines[3], contains("held_out,pageable,pageable,1000,12000,0,12000,8000,"));
+  CHECK_THAT(lines[3], contains("held_out,pageable,pageable,1000,12000,0,12000,8000,12000,8000,"));
+  auto mixed = saxpy_study();
+  mixed.kinds[1].timed.calls[0].known.arrays[1].memory = memory_type::page_locked;
+  auto const both = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, mixed); });
+  CHECK_THAT(both[3], contains("held_out,pageable,mixed,1000,12000,0,12000,8000,4000,0,"));
 
   auto impossible = saxpy_study();
   for (auto& half : impossible.kinds[0].timed.calls[0].halves) { half[0] = INFINITY; }
   auto const told = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, impossible); });
-  CHECK_THAT(told[1], contains(",0,0,,,6.25e-06,6.25e-06,host_4,"));
+  CHECK_THAT(told[1], contains(",0,0,0,0,,,6.25e-06,6.25e-06,host_4,"));
   auto trained = saxpy_study();
   trained.kinds[0].training = trained.kinds[0].timed;
   for (int i = 0; i < 2; ++i) {

@@ -25,15 +25,20 @@ struct tree_row {
   std::vector<double> seconds;
 };
 
-/// A tree knows five numbers of a call. They are the size, and the bytes that a call on a device
-/// copies in and back: of all arrays, and of the arrays in pageable memory.
+/// A tree knows nine numbers of a call. They are its size, its bytes and its flops, and the bytes
+/// that a call on a device copies in and back: of all arrays, and of the arrays in pageable memory.
+/// The others are the flops for each byte that is copied, and for each pageable byte: products of
+/// matrices of one size differ in these by their shape.
 struct tree_features {
-  static constexpr std::size_t count = 5;
+  static constexpr std::size_t count = 9;
   std::array<double, count> values{};
 
   explicit tree_features(facts const& known) noexcept {
-    auto& [size, in, back, pageable_in, pageable_back] = values;
+    auto& [size, bytes, flops, in, back, pageable_in, pageable_back, per_byte, per_pageable] =
+        values;
     size = static_cast<double>(known.amount.size);
+    bytes = known.amount.bytes;
+    flops = known.amount.flops;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
       if (each.newest != array_fact::on_host) { continue; }
@@ -43,6 +48,8 @@ struct tree_features {
       in += read, back += written;
       pageable_in += pageable ? read : 0, pageable_back += pageable ? written : 0;
     }
+    per_byte = flops / std::max(in + back, 1.0);
+    per_pageable = flops / std::max(pageable_in + pageable_back, 1.0);
   }
 };
 

@@ -277,7 +277,7 @@ inline std::string_view memory_of(dispatch::facts const& known) {
 inline void timed_calls(std::ostream& out, measure::dispatch_study const& study) {
   auto const& paths = study.of.paths();
   out << "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
-         "before_bytes_out";
+         "before_bytes_out,before_pageable_bytes_in,before_pageable_bytes_out";
   for (auto const& each : paths) {
     auto const name = detail::column_of(each.where);
     out << ",after_first_" << name << ",after_second_" << name;
@@ -296,14 +296,16 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
   auto const add = [&](std::string_view set, std::string_view kind,
                        measure::timed_calls::call const& call) {
     auto const& known = call.known;
-    double in = 0, back = 0;
+    double in = 0, back = 0, pageable_in = 0, pageable_back = 0;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
-      in += each.is_read() ? each.bytes : 0;
-      back += each.is_written() ? each.bytes : 0;
+      double const read = each.is_read() ? each.bytes : 0;
+      double const written = each.is_written() ? each.bytes : 0;
+      in += read, back += written;
+      if (each.memory == memory_type::pageable) { pageable_in += read, pageable_back += written; }
     }
     fields(out, set, kind, detail::memory_of(known), known.amount.size, known.amount.bytes,
-           known.amount.flops, in, back);
+           known.amount.flops, in, back, pageable_in, pageable_back);
     std::size_t best = 0;
     auto const sum = [&](std::size_t p) { return call.halves[0][p] + call.halves[1][p]; };
     for (std::size_t p = 0; p < paths.size(); ++p) {
