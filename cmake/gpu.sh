@@ -103,7 +103,7 @@ benchmark_all() {
     [ -f "$program" ] && [ -x "$program" ] || continue
     name=${program##*/}
     case $name in
-      *_tune) ;;
+      tune | *_tune) ;;
       all_reduce)
         result_of 2 "$name" env ASSAY_RANKS=2 "$program" --json "$out/$name.json"
         result_of 4 "${name}_4_gpus" env ASSAY_RANKS=4 "$program" --json "$out/${name}_4_gpus.json"
@@ -119,7 +119,7 @@ benchmark_all() {
 
 tune_all() {
   require_built benchmarks
-  result null_cast_tune "$folder/benchmarks/null_cast_tune" --json "$out/null_cast_tune.json"
+  result tune "$folder/benchmarks/tune" --json "$out/tune.json"
   result_of 2 all_reduce_tune "$folder/benchmarks/all_reduce_tune" --json "$out/all_reduce_tune.json"
 }
 

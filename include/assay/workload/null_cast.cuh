@@ -176,10 +176,10 @@ __global__ void __launch_bounds__(Tuning::threads)
 }
 
 /// The parameters with which the workload compiles its kernels: the best of
-/// `benchmarks/null_cast_tune` on an H200, within its noise of 0.5 %. A grid that is launched once
-/// for all tiles beats a persistent one by 5 to 7 %: blocks that end make room at once. The doubles
-/// are not read again, so their stores leave the caches to the inputs and temporaries, which are;
-/// that costs nothing at sizes beyond the caches.
+/// a sweep on an H200, within its noise of 0.5 %; `benchmarks/tune` races them. A grid that is
+/// launched once for all tiles beats a persistent one by 5 to 7 %: blocks that end make room at
+/// once. The doubles are not read again, so their stores leave the caches to the inputs and
+/// temporaries, which are; that costs nothing at sizes beyond the caches.
 template <class T>
 struct null_cast_tuning {
   using is_valid = tuning<256, 2>;
