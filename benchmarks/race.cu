@@ -254,6 +254,10 @@ report::document study(std::string const& name, std::vector<configuration> const
   auto const best = static_cast<std::size_t>(std::ranges::min_element(truth) - truth.begin());
   for (int i = 0; i < races; ++i) {
     auto const found = race(all, {.max_seconds = 10, .place = chosen.place});
+    if (found.leader < 0) {
+      std::printf("%s %d: no winner: %s\n", name.c_str(), i + 1, found.failure.c_str());
+      continue;
+    }
     if (i == 0) { std::cout << found; }
     near += truth[static_cast<std::size_t>(found.leader)] <= 1.01 ? 1 : 0;
     decided += found.decided ? 1 : 0;
@@ -264,6 +268,10 @@ report::document study(std::string const& name, std::vector<configuration> const
         std::max(1, static_cast<int>(cells_of(found) / static_cast<double>(all.size())));
     auto const tuned = smallest_of_medians(all, found, chosen.place, cells, found.seed);
     medians_near += truth[tuned] <= 1.01 ? 1 : 0;
+    std::printf("%s %d: winner %.4f of the best, by the smallest of medians %.4f; %.1f s\n",
+                name.c_str(), i + 1, truth[static_cast<std::size_t>(found.leader)], truth[tuned],
+                found.seconds);
+    std::fflush(stdout);  // a run that is cut short has told what it had
   }
   std::printf(
       "%s: %d of %d winners within 1 %% of the best, %d by the smallest of medians; %d decided, "
