@@ -5,13 +5,13 @@
 // rows with cold caches; and one for a product of each type over copy strategies and their stages.
 // Says what became of the constants in use. A header with the winner's for each race, on request.
 
+#include "../examples/workloads/matmul.cuh"
 #include "support/result.hpp"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
 #include <assay/race.cuh>
-#include <assay/workload/matmul.cuh>
 #include <assay/workload/null_cast.cuh>
 
 #include <cstddef>

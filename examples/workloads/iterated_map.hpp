@@ -2,7 +2,7 @@
 /// @file
 /// A map with a chosen number of FLOPs per byte: x -> a x + b, applied again and again.
 ///
-/// This header is the workload and its host half; `workload/iterated_map.cuh` adds the device.
+/// This header is the workload and its host half; `iterated_map.cuh` adds the device.
 #pragma once
 
 #include <assay/host/parallel_for.hpp>

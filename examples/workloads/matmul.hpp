@@ -2,7 +2,7 @@
 /// @file
 /// A product of matrices.
 ///
-/// This header is the workload itself and its host half; `workload/matmul.cuh` adds the device.
+/// This header is the workload itself and its host half; `matmul.cuh` adds the device.
 #pragma once
 
 #include "matmul_problem.hpp"

@@ -2,7 +2,7 @@
 /// @file
 /// A gather of rows by a list of indices, as paged caches and embedding tables need it.
 ///
-/// This header is the workload and its host half; `workload/row_gather.cuh` adds the device.
+/// This header is the workload and its host half; `row_gather.cuh` adds the device.
 #pragma once
 
 #include "capped_grid.hpp"

@@ -3,7 +3,7 @@
 /// A scaled sum of two arrays. Threads share no bytes, so a copy strategy has nothing to win where
 /// all SMs are full.
 ///
-/// This header is the workload and its host half; `workload/scale_add.cuh` adds the device.
+/// This header is the workload and its host half; `scale_add.cuh` adds the device.
 #pragma once
 
 #include "capped_grid.hpp"

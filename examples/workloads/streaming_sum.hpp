@@ -2,7 +2,7 @@
 /// @file
 /// The sum of an array: the workload only reads, so that the bytes in flight decide its speed.
 ///
-/// This header is the workload and its host half; `workload/streaming_sum.cuh` adds the device.
+/// This header is the workload and its host half; `streaming_sum.cuh` adds the device.
 #pragma once
 
 #include "capped_grid.hpp"

@@ -3,7 +3,7 @@
 /// The transpose of a matrix through tiles in shared memory. Threads share each tile and have
 /// nothing else to do, so a copy strategy has little to win where all SMs are full.
 ///
-/// This header is the workload and its host half; `workload/transpose.cuh` adds the device.
+/// This header is the workload and its host half; `transpose.cuh` adds the device.
 #pragma once
 
 #include "capped_grid.hpp"
