@@ -3,6 +3,7 @@
 /// Rigs on a device: null_cast is right with every allocator under every mode, and stays so.
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 #include "memory/poisoned_cuda.hpp"
 
 #include <assay/assay.cuh>
@@ -76,7 +77,7 @@ TEST_CASE("a live pool serves one rig after another", "[rig]") {
 
 TEST_CASE("memory that runs out fails the batch by item and cause, and nothing hangs", "[rig]") {
   workloads::null_cast<std::int32_t> const work{.rows = rows()};
-  rig real{pipeline{work, mr::limited{mr::async{}, test::small() ? 1_KiB : 64_KiB},
+  rig real{pipeline{work, test::limited{mr::async{}, test::small() ? 1_KiB : 64_KiB},
                     submit::concurrent{.threads = threads(4), .items = items(5)}}};
   CHECK_THROWS_AS(real.run(), submit::item_error);
   CHECK_THROWS_AS(real.run(), submit::item_error);

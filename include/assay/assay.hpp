@@ -4,6 +4,7 @@
 /// headers and runtime; but those of the trace.
 #pragma once
 
+#include <assay/no_cuda.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
@@ -26,7 +27,6 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/no_cuda.hpp>
 #include <assay/pool/mapped_range.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/pool/pool_backend.hpp>

@@ -87,7 +87,6 @@
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "measure/each_field.hpp"
+#include "memory/limited.hpp"
 #include "workloads/iterated_map.hpp"
 #include "workloads/matmul.hpp"
 #include "workloads/row_gather.hpp"
@@ -14,7 +15,6 @@
 #include <assay/core/units.hpp>
 #include <assay/measure/axes.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.hpp>
@@ -75,7 +75,7 @@ TEST_CASE("describe() shows each field of a place", "[axes]") {
 
 TEST_CASE("describe() shows each field of a memory adaptor", "[axes]") {
   require_each_field_told<1>(mr::counted{loud{}});
-  require_each_field_told<3>(mr::limited{loud{}});
+  require_each_field_told<3>(test::limited{loud{}});
   CHECK(describe(mr::counted<mr::heap>{}) == "mr::counted{mr::heap}");
 }
 

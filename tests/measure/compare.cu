@@ -4,6 +4,7 @@
 /// the report has what only a device can tell.
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 
 #include <assay/assay.cuh>
 
@@ -84,7 +85,7 @@ TEST_CASE("equal pipelines are not told apart", "[compare]") {
 TEST_CASE("a variant whose memory runs out ends the comparison with its reason", "[compare]") {
   pipeline const control{workloads::null_cast<std::int32_t>{.rows = rows()}, mr::async{},
                          submit::concurrent{.threads = 2, .items = items()}};
-  auto const found = compare(control, control.with(mr::limited{mr::async{}, 1024}), quick());
+  auto const found = compare(control, control.with(test::limited{mr::async{}, 1024}), quick());
   CHECK(found.findings.front().outcome == measure::verdict::unproven);
   CHECK_THAT(found.failure, assay::test::contains("1024") || assay::test::contains("1 KiB") ||
                                 assay::test::contains("memory"));

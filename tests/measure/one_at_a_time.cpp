@@ -6,12 +6,12 @@
 /// limited resource.
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 
 #include <assay/compare.hpp>
 #include <assay/core/units.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/procedure.hpp>
-#include <assay/memory/limited.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -27,9 +27,9 @@ using namespace assay;
 using namespace assay::literals;
 using assay::test::contains;
 
-using budget = resource_of<mr::limited<mr::heap>, on::host>;
+using budget = resource_of<test::limited<mr::heap>, on::host>;
 
-budget budget_of(std::size_t bytes) { return mr::limited{mr::heap{}, bytes}.open(on::host{}); }
+budget budget_of(std::size_t bytes) { return test::limited{mr::heap{}, bytes}.open(on::host{}); }
 
 /// A block that goes back to its resource with the last copy of the pointer.
 template <class Resource>
@@ -149,7 +149,7 @@ TEST_CASE("variants that do not fit into memory together run one at a time", "[c
     REQUIRE(found.caveats.size() == 1);
     CHECK_THAT(found.caveats.front(), contains("do not fit into memory together") &&
                                           contains("from epoch 1 on") && contains(row.step) &&
-                                          contains("mr::limited: no room for 2 MiB"));
+                                          contains("test::limited: no room for 2 MiB"));
     CHECK(all.live_bytes() == 0);
   }
 }

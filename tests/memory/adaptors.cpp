@@ -2,13 +2,13 @@
 // Adaptors, the heap and the buffer, with no CUDA toolkit.
 #include "catch.hpp"
 #include "memory/contract.hpp"
+#include "memory/limited.hpp"
 #include "memory/poisoned.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/thread_identity.hpp>
 
 #include <cstring>
@@ -30,18 +30,18 @@ TEST_CASE("every host resource keeps the contract") {
   on::host const place{};
   test::check_contract(mr::heap{}, place, here, touch);
   test::check_contract(mr::counted{mr::heap{}}, place, here, touch);
-  test::check_contract(mr::limited{mr::heap{}, 1_GiB}, place, here, touch);
+  test::check_contract(test::limited{mr::heap{}, 1_GiB}, place, here, touch);
   test::check_contract(test::poisoned{mr::heap{}}, place, here, touch);
   test::check_contract(mr::borrowed<mr::heap_resource>{{}}, place, here, touch);
-  test::check_contract(mr::counted{mr::limited{test::poisoned{mr::heap{}}, 1_GiB}}, place, here,
+  test::check_contract(mr::counted{test::limited{test::poisoned{mr::heap{}}, 1_GiB}}, place, here,
                        touch);
 }
 
 TEST_CASE("policies compare by what they choose and say it") {
   CHECK(mr::counted{mr::heap{}} == mr::counted{mr::heap{}});
-  CHECK(mr::limited{mr::heap{}, 5} != mr::limited{mr::heap{}, 6});
-  CHECK(describe(mr::counted{mr::limited{mr::heap{}, 1_MiB, 3}}) ==
-        "mr::counted{mr::limited{mr::heap, 1 MiB, fail_at=3}}");
+  CHECK(test::limited{mr::heap{}, 5} != test::limited{mr::heap{}, 6});
+  CHECK(describe(mr::counted{test::limited{mr::heap{}, 1_MiB, 3}}) ==
+        "mr::counted{test::limited{mr::heap, 1 MiB, fail_at=3}}");
   CHECK(describe(test::poisoned{mr::heap{}}) == "test::poisoned{mr::heap}");
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("counted: one thread is counted exactly") {
 }
 
 TEST_CASE("counted: failures are counted, and count as nothing else") {
-  auto resource = mr::counted{mr::limited{mr::heap{}, 100}}.open(on::host{});
+  auto resource = mr::counted{test::limited{mr::heap{}, 100}}.open(on::host{});
   CHECK_THROWS_AS(resource.allocate(here, 101), mr::out_of_memory);
   auto const stats = resource.stats();
   CHECK(stats.failures == 1);
@@ -171,10 +171,10 @@ TEST_CASE("counted: threads at once lose no count, and ended threads stay counte
 }
 
 TEST_CASE("limited: the budget, the n-th call, and the words") {
-  auto budget = mr::limited{mr::heap{}, 2_KiB}.open(on::host{});
+  auto budget = test::limited{mr::heap{}, 2_KiB}.open(on::host{});
   void* const block = budget.allocate(here, 1_KiB);
   CHECK(test::message_of([&] { budget.allocate(here, 1025); }) ==
-        "mr::limited: no room for 1025 bytes: 1 KiB of max_bytes 2 KiB are live");
+        "test::limited: no room for 1025 bytes: 1 KiB of max_bytes 2 KiB are live");
   CHECK(budget.live_bytes() == 1_KiB);
   void* const rest = budget.allocate(here, 1_KiB);
   budget.deallocate(here, block, 1_KiB);
@@ -182,16 +182,16 @@ TEST_CASE("limited: the budget, the n-th call, and the words") {
   CHECK(budget.live_bytes() == 0);
 
   // A request that fails further up takes nothing from the budget.
-  auto above = mr::limited{mr::limited<mr::heap>{.fail_at = 1}, 100}.open(on::host{});
+  auto above = test::limited{test::limited<mr::heap>{.fail_at = 1}, 100}.open(on::host{});
   CHECK_THROWS_AS(above.allocate(here, 60), mr::out_of_memory);
   CHECK(above.live_bytes() == 0);
   above.deallocate(here, above.allocate(here, 60), 60);
 
-  auto third = mr::limited<mr::heap>{.fail_at = 3}.open(on::host{});
+  auto third = test::limited<mr::heap>{.fail_at = 3}.open(on::host{});
   auto copy = third;
   std::vector<void*> blocks{third.allocate(here, 8), copy.allocate(here, 8)};
   CHECK(test::message_of([&] { third.allocate(here, 8); }) ==
-        "mr::limited: allocation 3 fails as asked for (fail_at)");
+        "test::limited: allocation 3 fails as asked for (fail_at)");
   blocks.push_back(third.allocate(here, 8));
   for (void* const each : blocks) { third.deallocate(here, each, 8); }
 }

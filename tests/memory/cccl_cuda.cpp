@@ -7,12 +7,12 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/cccl_3_0.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/pool/pool.hpp>
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 
 namespace mr = assay::mr;
 using cuda::mr::device_accessible;
@@ -49,7 +49,8 @@ static_assert(accepted<spelled<mr::pool_resource>, device_accessible>);
 static_assert(accepted<spelled<mr::pinned_resource>, device_accessible, host_accessible>);
 static_assert(accepted<spelled<mr::managed_resource>, device_accessible, host_accessible>);
 static_assert(accepted<spelled<mr::counted_resource<mr::pool_resource>>, device_accessible>);
-static_assert(accepted<spelled<mr::limited_resource<mr::pinned_resource>>, host_accessible>);
+static_assert(
+    accepted<spelled<assay::test::limited_resource<mr::pinned_resource>>, host_accessible>);
 static_assert(!accepted<spelled<mr::pool_resource>, host_accessible>);
 static_assert(!accepted<spelled<mr::counted_resource<mr::cuda_malloc_resource>>, host_accessible>);
 

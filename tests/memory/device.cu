@@ -3,6 +3,7 @@
 // Device resources on a GPU: the contract of all, and what each adds to it.
 #include "catch.hpp"
 #include "memory/contract.hpp"
+#include "memory/limited.hpp"
 #include "memory/poisoned_cuda.hpp"
 #include "pool/tags.cuh"
 
@@ -10,7 +11,6 @@
 #include <assay/memory/async.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/pool/pool.hpp>
@@ -58,7 +58,7 @@ TEST_CASE("every device resource keeps the contract") {
   test::check_contract(mr::pinned{}, place, where,
                        [](void* block, std::size_t bytes) { std::memset(block, 0x5A, bytes); });
   test::check_contract(mr::counted{mr::pool{}}, place, where, touch);
-  test::check_contract(mr::limited{mr::async{}, 1_GiB}, place, where, touch);
+  test::check_contract(test::limited{mr::async{}, 1_GiB}, place, where, touch);
   test::check_contract(test::poisoned{mr::pool{}}, place, where, touch);
   check(cudaDeviceSynchronize());
 }

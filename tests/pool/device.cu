@@ -3,11 +3,11 @@
 // The pool on a GPU: order between streams, captures, growth and trim, with kernels that check
 // tags.
 #include "catch.hpp"
+#include "memory/limited.hpp"
 #include "pool/tags.cuh"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/pool/pool.hpp>
 
@@ -62,7 +62,7 @@ TEST_CASE("a pool is made in one step, and can have its memory from another reso
   CHECK(made.stats().reserved_bytes == 8_MiB);
   made.deallocate(lane, made.allocate(lane, 1_MiB), 1_MiB);
 
-  auto below = mr::counted{mr::limited{mr::managed{}, 100_MiB}}.open(place);
+  auto below = mr::counted{test::limited{mr::managed{}, 100_MiB}}.open(place);
   {
     auto pool = mr::pool{}.open(place, below);
     auto* const numbers = static_cast<unsigned*>(pool.allocate(lane, 4_MiB));

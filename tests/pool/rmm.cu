@@ -3,6 +3,7 @@
 // RMM's resources here, and ours there. Needs RMM >= 26.06 (its headers, with the CCCL it brings,
 // and its library); where they are not in reach the program says so and counts as skipped.
 #include "catch.hpp"
+#include "memory/limited.hpp"
 
 #if __has_include(<rmm/mr/pool_memory_resource.hpp>)
 
@@ -11,7 +12,6 @@
 #include <assay/core/units.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/counted.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/memory/rmm_errors.hpp>
 #include <assay/pool/pool.hpp>
 
@@ -53,7 +53,7 @@ concept ours_is_theirs = ::cuda::mr::resource_with<R, ::cuda::mr::device_accessi
 
 static_assert(ours_is_theirs<mr::pool_resource>);
 static_assert(ours_is_theirs<mr::counted_resource<mr::pool_resource>>);
-static_assert(ours_is_theirs<mr::limited_resource<rmm::mr::cuda_memory_resource>> ==
+static_assert(ours_is_theirs<test::limited_resource<rmm::mr::cuda_memory_resource>> ==
               mr::is_device_accessible<rmm::mr::cuda_memory_resource>);
 
 TEST_CASE("RMM's pool is a policy here, and our adaptors count it") {

@@ -4,11 +4,11 @@
 /// clean after every failure.
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 #include "transfer/fake_link.hpp"
 #include "transfer/jobs.hpp"
 
 #include <assay/memory/concepts.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
@@ -403,7 +403,7 @@ TEST_CASE("an allocation that fails leaves nothing behind", "[transfer]") {
     for (std::uint64_t at = 1; at <= 4; ++at) {
       fake_device device{8};
       host_data data{device, 5000, all_locked, 1};
-      mr::limited_resource<fake_memory> memory{fake_memory{&device}, 1U << 30U, at};
+      test::limited_resource<fake_memory> memory{fake_memory{&device}, 1U << 30U, at};
       auto engine = engine_on(device, how, memory);
       CHECK_THROWS_AS(engine.run(device.caller(), job_of(data, 5000, 1)), mr::out_of_memory);
       CHECK(device.live_bytes == 0);

@@ -4,6 +4,7 @@
 /// from several threads, and after failures.
 
 #include "catch.hpp"
+#include "memory/limited.hpp"
 #include "transfer/host_memory.hpp"
 #include "transfer/jobs.hpp"
 #include "transfer/picked.hpp"
@@ -13,7 +14,6 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/limited.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/link_benchmark.hpp>
@@ -322,7 +322,8 @@ TEST_CASE("a failure names its chunk, leaves no memory behind, and the engine go
       caller.synchronize();
       CHECK(held.wrong(1) == "");
     }
-    auto starved = how.open(place, mr::limited{mr::async{}, std::size_t{1} << 40U, 2}.open(place));
+    auto starved =
+        how.open(place, test::limited{mr::async{}, std::size_t{1} << 40U, 2}.open(place));
     CHECK_THROWS_AS(starved.run(caller, held.job(1)), mr::out_of_memory);
     starved.run(caller, held.job(1));
     caller.synchronize();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::limited`: a byte budget for any resource, and an allocation that fails on purpose.
+/// `test::limited`: a byte budget for any resource, and an allocation that fails on purpose.
 #pragma once
 
 #include <assay/memory/request.hpp>
@@ -12,12 +12,12 @@
 #include <memory>
 #include <utility>
 
-namespace assay::mr {
+namespace assay::test {
 
 /// Throws `out_of_memory` for a request that would take the live bytes of all copies of the handle
 /// past the budget, and for the n-th allocation if asked to. Other requests go upstream.
 template <class R>
-class limited_resource : public adaptor_calls<limited_resource<R>, R> {
+class limited_resource : public mr::adaptor_calls<limited_resource<R>, R> {
  public:
   explicit limited_resource(R upstream,
                             std::size_t max_bytes = std::numeric_limits<std::size_t>::max(),
@@ -25,18 +25,18 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
       : upstream_(std::move(upstream)), state_(std::make_shared<state>(max_bytes, fail_at)) {}
 
   template <class Stream>
-  void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = default_alignment) {
+  void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = mr::default_alignment) {
     auto const number = state_->calls.fetch_add(1, std::memory_order_relaxed) + 1;
     if (number == state_->fail_at) {
-      throw out_of_memory("mr::limited: allocation " + std::to_string(number) +
-                          " fails as asked for (fail_at)");
+      throw mr::out_of_memory("test::limited: allocation " + std::to_string(number) +
+                              " fails as asked for (fail_at)");
     }
     auto live = state_->live_bytes.load(std::memory_order_relaxed);
     do {
       if (bytes > state_->max_bytes - live) {
-        throw out_of_memory("mr::limited: no room for " + describe_bytes(bytes) + ": " +
-                            describe_bytes(live) + " of max_bytes " +
-                            describe_bytes(state_->max_bytes) + " are live");
+        throw mr::out_of_memory("test::limited: no room for " + mr::describe_bytes(bytes) + ": " +
+                                mr::describe_bytes(live) + " of max_bytes " +
+                                mr::describe_bytes(state_->max_bytes) + " are live");
       }
     } while (
         !state_->live_bytes.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
@@ -49,7 +49,7 @@ class limited_resource : public adaptor_calls<limited_resource<R>, R> {
   }
   template <class Stream>
   void deallocate(Stream stream, void* block, std::size_t bytes,
-                  std::size_t alignment = default_alignment) noexcept {
+                  std::size_t alignment = mr::default_alignment) noexcept {
     upstream_.deallocate(stream, block, bytes, alignment);
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
@@ -87,12 +87,12 @@ struct limited {
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
   std::uint64_t fail_at = 0;
 
-  static constexpr std::string_view name = "mr::limited";
+  static constexpr std::string_view name = "test::limited";
   std::string describe() const {
     parameter_list all;
     all.show(assay::describe(upstream));
     if (max_bytes != std::numeric_limits<std::size_t>::max()) {
-      all.show(describe_bytes(max_bytes));
+      all.show(mr::describe_bytes(max_bytes));
     }
     return all.show("fail_at", fail_at, 0).after(name);
   }
@@ -106,4 +106,4 @@ struct limited {
 template <class Policy, class... Rest>
 limited(Policy, Rest...) -> limited<Policy>;
 
-}  // namespace assay::mr
+}  // namespace assay::test
