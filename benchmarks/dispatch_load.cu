@@ -95,7 +95,7 @@ auto make_on(on::device place) {
   check(cudaSetDevice(place.id));
   constexpr std::size_t count = std::size_t{1} << 24U;  // a kernel of some tenths of a millisecond
   stream const on{place};
-  transfer::device_block const memory{place, 2 * count * sizeof(std::uint32_t)};
+  device_block const memory{place, 2 * count * sizeof(std::uint32_t)};
   auto* const from = static_cast<std::uint32_t*>(memory.get());
   check(cudaMemsetAsync(from, 1, count * sizeof(std::uint32_t), on.get()));
   random_map const call{place, {from, count}, {from + count, count}};

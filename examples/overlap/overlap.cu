@@ -32,8 +32,8 @@ class bench {
       : given_(given),
         place_(place),
         by_(by),
-        locked_(most(given), transfer::host_memory::page_locked),
-        pageable_(most(given), transfer::host_memory::pageable),
+        locked_(most(given), probe_memory::kind::page_locked),
+        pageable_(most(given), probe_memory::kind::pageable),
         trial_(place, 2 * given.max_bytes + mebibyte),
         memory_(mr::pool{2 * given.max_bytes + 64 * mebibyte}.open(place)),
         chunk_seconds_(transfer::link_costs_of(place).copy_overhead_seconds) {}
@@ -74,13 +74,16 @@ class bench {
 
   /// An input and an output in host memory of one kind.
   struct host_arrays {
-    host_arrays(std::size_t count, transfer::host_memory kind) : in(count, kind), out(count, kind) {
+    host_arrays(std::size_t count, probe_memory::kind kind)
+        : in_memory(kind, count * sizeof(float)), out_memory(kind, count * sizeof(float)) {
       work_type source;
       source.elements = static_cast<std::int64_t>(count);
-      examples::fill_input(source, 0, in.get());
-      examples::poison_elements(out.get(), source.elements);  // touches the pages
+      fill_input(source, 0, in);
+      poison_elements(out, source.elements);
     }
-    workloads::host_array<float> in, out;
+    probe_memory in_memory, out_memory;
+    float* in = reinterpret_cast<float*>(in_memory.get());
+    float* out = reinterpret_cast<float*>(out_memory.get());
   };
 
   static std::size_t most(overlap_parameters const& given) {
@@ -92,7 +95,7 @@ class bench {
     auto const elements = static_cast<std::int64_t>(bytes / sizeof(float));
     work_type made;
     made.flops_per_element = given_.flops;
-    made.data = workloads::arrays_view<float, 1>{{arrays.in.get()}, elements, arrays.out.get()};
+    made.data = workloads::arrays_view<float, 1>{{arrays.in}, elements, arrays.out};
     return made;
   }
   transfer::job<workloads::element_compute<work_type>> job(std::size_t bytes,

@@ -15,6 +15,7 @@
 #include <assay/core/driver_call.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/memory_type_cuda.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/dispatch/device_terms.hpp>

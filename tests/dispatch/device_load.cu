@@ -62,7 +62,7 @@ double now() {
 template <class Engine>
 void check_results(Engine const& run, stream const& where) {
   constexpr std::size_t size = 100'003;
-  transfer::page_locked_block const x_block{size * sizeof(float)}, y_block{size * sizeof(float)};
+  page_locked_block const x_block{size * sizeof(float)}, y_block{size * sizeof(float)};
   std::span const x{static_cast<float*>(x_block.get()), size};
   std::span const y{static_cast<float*>(y_block.get()), size};
   std::fill(x.begin(), x.end(), 3.0F);

@@ -52,13 +52,8 @@ void probe_peers(peers const& who) {
   auto const bytes = sent.size() * sizeof(unsigned);
   for (auto const to : who.distinct()) {
     device_guard const there{to};
-    void* block = nullptr;
-    check(cudaMalloc(&block, 2 * bytes));
-    struct give_back {
-      void* block;
-      ~give_back() { check_noexcept(cudaFree(block)); }
-    } const owner{block};
-    auto* const in = static_cast<Vec*>(block);
+    device_block const block{to, 2 * bytes};
+    auto* const in = static_cast<Vec*>(block.get());
     for (auto const from : who.distinct()) {
       check(cudaMemcpy(in, sent.data(), bytes, cudaMemcpyHostToDevice));
       check(cudaMemset(in + vecs, 0, bytes));

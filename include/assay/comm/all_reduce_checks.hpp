@@ -11,10 +11,10 @@
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/tuning.hpp>
 #include <assay/copy/concepts.hpp>
+#include <assay/core/owned_memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,15 +24,9 @@ namespace assay::comm::detail {
 /// A failure for each rank, in host memory that all devices write to.
 class failure_board {
  public:
-  failure_board() {
-    void* block = nullptr;
-    check(cudaHostAlloc(&block, max_ranks * sizeof(failure),
-                        cudaHostAllocMapped | cudaHostAllocPortable));
-    notes_.reset(static_cast<failure*>(block));
-    clear();
-  }
+  failure_board() { clear(); }
 
-  failure* get() const noexcept { return notes_.get(); }
+  failure* get() const noexcept { return static_cast<failure*>(notes_.get()); }
   void clear() noexcept {
     for (int rank = 0; rank < max_ranks; ++rank) { get()[rank] = {}; }
   }
@@ -52,10 +46,7 @@ class failure_board {
   }
 
  private:
-  struct release {
-    void operator()(failure* notes) const noexcept { check_noexcept(cudaFreeHost(notes)); }
-  };
-  std::unique_ptr<failure, release> notes_;
+  page_locked_block notes_{max_ranks * sizeof(failure)};
 };
 
 inline void require_options(all_reduce_options const& options) {

@@ -5,7 +5,7 @@
 
 #include <assay/comm/concepts.hpp>
 #include <assay/core/device.hpp>
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -168,28 +168,17 @@ class peers {
       sent[i] = pair * 0x9E3779B9U + static_cast<std::uint32_t>(i);
     }
     std::vector<std::uint32_t> found(words, 0);
-    block const source{from, words * 4};
-    block const target{to, words * 4};
-    check(cudaMemcpy(source.data, sent.data(), words * 4, cudaMemcpyHostToDevice));
-    check(cudaMemcpyPeer(target.data, to.id, source.data, from.id, words * 4));
-    check(cudaMemcpy(found.data(), target.data, words * 4, cudaMemcpyDeviceToHost));
+    device_block const source{from, words * 4};
+    device_block const target{to, words * 4};
+    check(cudaMemcpy(source.get(), sent.data(), words * 4, cudaMemcpyHostToDevice));
+    check(cudaMemcpyPeer(target.get(), to.id, source.get(), from.id, words * 4));
+    check(cudaMemcpy(found.data(), target.get(), words * 4, cudaMemcpyDeviceToHost));
     if (found != sent) {
       throw peer_error(from, to,
                        "peer access is reported, but a copy brought other bytes (an IOMMU or PCIe "
                        "access control stands between them)");
     }
   }
-
-  struct block {
-    block(on::device place, std::size_t bytes) {
-      device_guard const guard{place};
-      check(cudaMalloc(&data, bytes));
-    }
-    block(block const&) = delete;
-    block& operator=(block const&) = delete;
-    ~block() { check_noexcept(cudaFree(data)); }
-    void* data = nullptr;
-  };
 
   std::vector<on::device> devices_;
 };

@@ -7,12 +7,11 @@
 #include <assay/comm/protocol.hpp>
 #include <assay/comm/tuning.hpp>
 #include <assay/core/device.hpp>
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 namespace assay::comm {
@@ -99,12 +98,8 @@ inline workspace_layout engine_layout(all_reduce_options const& options, int ran
 /// The workspace of one rank, cleared when the constructor returns.
 class workspace {
  public:
-  workspace(on::device place, workspace_layout const& at) : place_(place), layout_(at) {
-    nvtx_range const here{"all_reduce workspace", category::allocation, at.bytes};
-    device_guard const guard{place};
-    void* block = nullptr;
-    check(cudaMalloc(&block, at.bytes));
-    base_.reset(static_cast<std::byte*>(block));
+  workspace(on::device place, workspace_layout const& at)
+      : place_(place), layout_(at), block_(place, at.bytes) {
     reset();
   }
 
@@ -117,15 +112,12 @@ class workspace {
     check(cudaDeviceSynchronize());
   }
 
-  std::byte* base() const noexcept { return base_.get(); }
+  std::byte* base() const noexcept { return static_cast<std::byte*>(block_.get()); }
 
  private:
-  struct release {
-    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
-  };
   on::device place_;
   workspace_layout layout_;
-  std::unique_ptr<std::byte, release> base_;
+  device_block block_;
 };
 
 }  // namespace assay::comm

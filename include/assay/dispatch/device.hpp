@@ -102,7 +102,7 @@ class page_locked_store final : public arrays::host_array_store {
   }
   stats::random_source random_;
   double share_;
-  std::vector<transfer::page_locked_block> blocks_;
+  std::vector<page_locked_block> blocks_;
 };
 
 /// The stream of a calibration, as a base class: it is made before the bench and outlives it.

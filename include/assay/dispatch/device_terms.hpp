@@ -163,8 +163,8 @@ class link_meter {
   std::size_t most_bytes_;
   task_link link_;
   stream stream_;
-  transfer::device_block device_;
-  transfer::page_locked_block locked_;
+  device_block device_;
+  page_locked_block locked_;
   std::unique_ptr<std::byte[]> pageable_;
   array_copies<task_link> copies_;
   double without_copies_ = 0;

@@ -3,7 +3,7 @@
 /// `sm_clock_probe`: how fast the SMs ran between two points of a stream.
 #pragma once
 
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/ptx.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
@@ -61,9 +61,10 @@ class basic_sm_clock_probe {
   explicit basic_sm_clock_probe(on::device place)
       : place_(place),
         slots_(static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount))),
-        step_nanoseconds_(timer_step(place)) {
+        step_nanoseconds_(timer_step(place)),
+        block_(2 * std::size_t{slots_} * sizeof(Sample)),
+        samples_(static_cast<Sample*>(block_.get())) {
     device_guard const guard{place_};
-    samples_ = make_pinned<Sample>(2 * std::size_t{slots_});
     done_ = std::make_unique<event>();
   }
 
@@ -72,15 +73,15 @@ class basic_sm_clock_probe {
     nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     done_->synchronize();
-    std::fill_n(samples_.get(), 2 * std::size_t{slots_}, Sample{});
-    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_.get(), slots_);
+    std::fill_n(samples_, 2 * std::size_t{slots_}, Sample{});
+    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_, slots_);
   }
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
     nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
-    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_.get() + slots_, slots_);
+    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
     done_->record(on);
   }
 
@@ -107,21 +108,6 @@ class basic_sm_clock_probe {
   std::uint64_t step_nanoseconds() const noexcept { return step_nanoseconds_; }
 
  private:
-  struct free_pinned {
-    void operator()(void* block) const noexcept { check_noexcept(cudaFreeHost(block)); }
-  };
-  template <class T>
-  using pinned = std::unique_ptr<T[], free_pinned>;
-
-  template <class T>
-  static pinned<T> make_pinned(std::size_t count) {
-    void* block = nullptr;
-    check(cudaHostAlloc(&block, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable));
-    pinned<T> array{static_cast<T*>(block)};
-    std::fill_n(array.get(), count, T{});
-    return array;
-  }
-
   /// Measured once for each device and process.
   static std::uint64_t timer_step(on::device place) {
     static std::mutex lock;
@@ -131,16 +117,18 @@ class basic_sm_clock_probe {
     if (auto const at = known.find(place.id); at != known.end()) { return at->second; }
     device_guard const guard{place};
     stream const on{place};
-    auto const least = make_pinned<std::uint64_t>(1);
-    launch(measure_timer_step<std::uint64_t>, 1, 1, 0, on, least.get(), 64);
+    page_locked_block const block{sizeof(std::uint64_t)};
+    auto* const least = static_cast<std::uint64_t*>(block.get());
+    launch(measure_timer_step<std::uint64_t>, 1, 1, 0, on, least, 64);
     on.synchronize();
-    return known[place.id] = least[0];
+    return known[place.id] = *least;
   }
 
   on::device place_;
   unsigned slots_;
   std::uint64_t step_nanoseconds_;
-  pinned<Sample> samples_;  ///< a sample for each SM, then those after
+  page_locked_block block_;
+  Sample* samples_;  ///< a sample for each SM, then those after
   std::unique_ptr<event> done_;
 };
 

@@ -3,14 +3,14 @@
 /// `stream_latch`: holds streams until everything that is to be timed is in them.
 #pragma once
 
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/ptx.cuh>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <new>
 #include <stdexcept>
 
 namespace assay::kernel {
@@ -44,15 +44,11 @@ template <class Words = latch_words>
 class stream_latch {
  public:
   explicit stream_latch(double most_seconds = 5)
-      : most_nanoseconds_(static_cast<std::uint64_t>(most_seconds * 1e9)) {
-    void* block = nullptr;
-    check(cudaHostAlloc(&block, sizeof(Words), cudaHostAllocMapped | cudaHostAllocPortable));
-    shared_.reset(new (block) Words{});
-  }
+      : most_nanoseconds_(static_cast<std::uint64_t>(most_seconds * 1e9)) {}
 
   /// Enqueues the waiting for the next `open`; the stream's device must be current.
   void hold(::cuda::stream_ref on) {
-    launch(hold_stream<Words>, 1, 1, 0, on, shared_.get(), turn_ + 1, most_nanoseconds_);
+    launch(hold_stream<Words>, 1, 1, 0, on, shared_, turn_ + 1, most_nanoseconds_);
   }
 
   /// Lets all held streams go.
@@ -76,13 +72,10 @@ class stream_latch {
   }
 
  private:
-  struct free_pinned {
-    void operator()(Words* block) const noexcept { check_noexcept(cudaFreeHost(block)); }
-  };
-
   std::uint64_t most_nanoseconds_;
   std::uint32_t turn_ = 0;
-  std::unique_ptr<Words, free_pinned> shared_;
+  page_locked_block block_{sizeof(Words)};
+  Words* shared_ = new (block_.get()) Words{};
 };
 
 }  // namespace assay::kernel

@@ -3,7 +3,7 @@
 /// The rate at which a device's memory can be copied: the limit that device reports divide by.
 #pragma once
 
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/machine/ceiling.hpp>
 
@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <limits>
-#include <memory>
 
 namespace assay::machine {
 
@@ -31,14 +30,8 @@ inline ceiling device_copy_ceiling(on::device place) {
   constexpr std::size_t step = 37 * 4096;  // odd pages, so that no power of two comes back
   constexpr std::size_t placements = 8;
   constexpr int burst = 4;
-  auto const allocate = [](std::size_t size) {
-    void* pointer = nullptr;
-    check(cudaMalloc(&pointer, size));
-    return std::unique_ptr<std::byte, void (*)(std::byte*)>{
-        static_cast<std::byte*>(pointer), [](std::byte* old) { check_noexcept(cudaFree(old)); }};
-  };
-  auto const from = allocate(bytes);
-  auto const to = allocate(bytes + placements * step);
+  device_block const from{place, bytes};
+  device_block const to{place, bytes + placements * step};
   stream const where{place};
   check(cudaMemsetAsync(from.get(), 0x5a, bytes, where.get()));
   event begin{event::kind::timed};
@@ -47,7 +40,7 @@ inline ceiling device_copy_ceiling(on::device place) {
   auto const first = std::chrono::steady_clock::now();
   std::size_t round = 0;
   do {
-    auto* const target = to.get() + round % placements * step;
+    auto* const target = static_cast<std::byte*>(to.get()) + round % placements * step;
     for (int i = 0; i <= burst; ++i) {  // the first is not timed
       check(cudaMemcpyAsync(target, from.get(), bytes, cudaMemcpyDeviceToDevice, where.get()));
       if (i == 0) { begin.record(where); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/device.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/stream_latch.cuh>
@@ -68,21 +69,15 @@ class launch_session {
   class cache_flush {
    public:
     explicit cache_flush(on::device place)
-        : bytes_(static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2) {
-      void* block = nullptr;
-      check(cudaMalloc(&block, bytes_));
-      block_.reset(block);
-    }
+        : bytes_(static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2),
+          block_(place, bytes_) {}
     void enqueue(::cuda::stream_ref on) const {
       check(cudaMemsetAsync(block_.get(), 0x5a, bytes_, on.get()));
     }
 
    private:
-    struct free_device {
-      void operator()(void* block) const noexcept { check_noexcept(cudaFree(block)); }
-    };
     std::size_t bytes_;
-    std::unique_ptr<void, free_device> block_;
+    device_block block_;
   };
 
   on::device place_;

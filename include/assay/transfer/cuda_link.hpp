@@ -4,58 +4,12 @@
 #pragma once
 
 #include <assay/core/memory_type_cuda.hpp>
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 
 #include <cstddef>
-#include <string>
-#include <utility>
 
 namespace assay::transfer {
-
-/// Owns page-locked host memory.
-class page_locked_block {
- public:
-  explicit page_locked_block(std::size_t bytes) {
-    nvtx_range const here{"page_locked_block allocate", category::allocation, bytes};
-    check(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable));
-  }
-  page_locked_block(page_locked_block&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)) {}
-  page_locked_block& operator=(page_locked_block&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~page_locked_block() {
-    if (data_ == nullptr) { return; }
-    nvtx_range const here{"page_locked_block deallocate", category::allocation};
-    check_noexcept(cudaFreeHost(data_));
-  }
-  void* get() const noexcept { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
-
-/// Owns device memory outside of any resource, for measurements of the machine.
-class device_block {
- public:
-  device_block(on::device place, std::size_t bytes) {
-    nvtx_range const here{"device_block allocate", category::allocation, bytes};
-    device_guard const guard{place};
-    check(cudaMalloc(&data_, bytes));
-  }
-  device_block(device_block const&) = delete;
-  device_block& operator=(device_block const&) = delete;
-  ~device_block() {
-    nvtx_range const here{"device_block deallocate", category::allocation};
-    check_noexcept(cudaFree(data_));
-  }
-  void* get() const noexcept { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
 
 /// The calls of the CUDA runtime that transfers need; tests replace them by a simulated device.
 class cuda_link {

@@ -5,14 +5,13 @@
 
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/copy/regular.hpp>
-#include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/array_workload.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -20,46 +19,8 @@
 
 namespace assay::workloads {
 
-/// An array in host memory of the kind that a transfer wants; it begins at a page.
-template <class T>
-class host_array {
- public:
-  host_array(std::size_t count, transfer::host_memory kind)
-      : memory_(allocate(std::max<std::size_t>(count, 1) * sizeof(T), kind),
-                deleter{kind == transfer::host_memory::page_locked}) {}
-
-  T* get() const noexcept { return static_cast<T*>(memory_.get()); }
-
- private:
-  struct deleter {
-    bool page_locked = false;
-    void operator()(void* old) const noexcept {
-      if (page_locked) {
-        nvtx_range const here{"host_array deallocate", category::allocation};
-        check_noexcept(cudaFreeHost(old));
-      } else {
-        std::free(old);
-      }
-    }
-  };
-
-  static void* allocate(std::size_t bytes, transfer::host_memory kind) {
-    constexpr std::size_t page = 4096;
-    void* block = nullptr;
-    if (kind == transfer::host_memory::page_locked) {
-      nvtx_range const here{"host_array allocate", category::allocation, bytes};
-      check(cudaHostAlloc(&block, bytes, cudaHostAllocPortable));
-    } else {
-      block = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-      if (block == nullptr) { throw std::bad_alloc{}; }
-    }
-    return block;
-  }
-
-  std::unique_ptr<void, deleter> memory_;
-};
-
-/// Arrays in host memory of one kind; a caller's own are used where they are.
+/// Arrays in host memory of one kind, which begin at a page. A caller's own are used where they
+/// are.
 template <transfer::host_memory Kind>
 class link_array_store final : public arrays::host_array_store {
  public:
@@ -68,12 +29,24 @@ class link_array_store final : public arrays::host_array_store {
 
  private:
   std::byte* allocate_block(std::size_t bytes) override {
-    blocks_.emplace_back(bytes, Kind);
-    return blocks_.back().get();
+    bytes = std::max<std::size_t>(bytes, 1);
+    if constexpr (Kind == transfer::host_memory::page_locked) {
+      locked_.emplace_back(bytes);
+      return static_cast<std::byte*>(locked_.back().get());
+    } else {
+      constexpr std::size_t page = 4096;
+      pageable_.emplace_back(std::aligned_alloc(page, (bytes + page - 1) / page * page));
+      if (pageable_.back() == nullptr) { throw std::bad_alloc{}; }
+      return static_cast<std::byte*>(pageable_.back().get());
+    }
   }
   bool begins_blocks() const noexcept override { return true; }
 
-  std::vector<host_array<std::byte>> blocks_;
+  struct freed {
+    void operator()(void* old) const noexcept { std::free(old); }
+  };
+  std::vector<page_locked_block> locked_;
+  std::vector<std::unique_ptr<void, freed>> pageable_;
 };
 
 /// Device memory with a stream of its own: a state can outlive the lane that it was made on.

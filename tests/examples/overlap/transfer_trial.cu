@@ -17,24 +17,24 @@ constexpr on::device place{0};
 /// A page-locked job. Its kernel takes about as long as its copies, or almost no time.
 struct setting {
   std::int64_t elements = test::small() ? 1 << 13 : 1 << 24;
-  workloads::host_array<float> in{static_cast<std::size_t>(elements),
-                                  transfer::host_memory::page_locked};
-  workloads::host_array<float> out{static_cast<std::size_t>(elements),
-                                   transfer::host_memory::page_locked};
+  page_locked_block in_block{static_cast<std::size_t>(elements) * sizeof(float)};
+  page_locked_block out_block{static_cast<std::size_t>(elements) * sizeof(float)};
+  float* in = static_cast<float*>(in_block.get());
+  float* out = static_cast<float*>(out_block.get());
   workloads::iterated_map<float> work;
 
   setting() {
     workloads::iterated_map<float> source;
     source.elements = elements;
     source.seed = test::fresh_seed();
-    examples::fill_input(source, 0, in.get());
+    examples::fill_input(source, 0, in);
     work.flops_per_element = 2;
-    work.data = workloads::arrays_view<float, 1>{{in.get()}, elements, out.get()};
+    work.data = workloads::arrays_view<float, 1>{{in}, elements, out};
   }
-  auto job() const { return workloads::job_of(work, place, {in.get()}, out.get()); }
+  auto job() const { return workloads::job_of(work, place, {in}, out); }
   std::size_t bytes() const { return 2 * static_cast<std::size_t>(elements) * sizeof(float); }
   std::string wrong() const {
-    return examples::check_elements(work, out.get(), 0, elements).value_or("right");
+    return examples::check_elements(work, out, 0, elements).value_or("right");
   }
 };
 
@@ -45,7 +45,7 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
   examples::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
-  examples::poison_elements(with.out.get(), with.elements);
+  examples::poison_elements(with.out, with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
   std::vector<examples::transfer_bound> bounds;
