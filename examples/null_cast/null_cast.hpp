@@ -27,12 +27,6 @@ struct null_cast_parameters {
   submit::concurrent concurrent() const { return {threads, items, sync_per_item}; }
   submit::serialized serialized() const { return {threads, items, sync_per_item}; }
 
-  /// The workload, in the form that `Work` names.
-  template <class Work>
-  Work work() const {
-    return {.rows = rows, .null_fraction = null_fraction};
-  }
-
   /// Calls `body` with a value of the column's type.
   template <class Body>
   auto with_type(Body&& body) const {

@@ -13,7 +13,7 @@ using namespace assay;
 int main(int argc, char** argv) {
   examples::null_cast_options asked;
   return cli::run(
-      argc, argv, {examples::null_cast_host_title, ASSAY_COMMIT},
+      argc, argv, {"Three passes or one, submitted how? On the CPU.", ASSAY_COMMIT},
       [&](CLI::App& app) { asked.add_to(app); },
       [&](cli::options const& chosen) { return examples::null_cast_on_host(asked, chosen); });
 }

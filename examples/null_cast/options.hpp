@@ -10,7 +10,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,14 +26,11 @@ class null_cast_options {
     app.add_option("--type", given_.type, "of the column: int32, int64 or float");
     app.add_option("--threads", given_.threads, "host threads that submit");
     app.add_option("--items", items_,
-                   "items that each thread submits in a batch (default 100, on the host 2; with "
-                   "--quick 10 and 1)");
+                   "items of a thread in a batch (default 100, on the host 2; --quick: 10, 1)");
     app.add_flag("--sync-per-item", given_.sync_per_item,
                  "wait for each item, as libraries do whose calls block");
     app.add_option("--pool", pool_, "initial size of the pool on a GPU");
-    app.add_option("--variant", variant_,
-                   "run this variant alone, without comparing (a profiler's run); --list names "
-                   "them");
+    app.add_option("--variant", variant_, "run this variant alone, for a profiler; see --list");
     app.add_option("--batches", batches_, "how many batches of it (default 10)");
   }
 
@@ -69,22 +65,21 @@ class null_cast_options {
   std::string pool_ = "10GiB", variant_;
 };
 
-inline constexpr auto null_cast_host_title =
-    "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
-
 /// The half on the CPU: three passes or one, submitted at once or under one mutex.
 inline std::optional<measure::comparison> null_cast_on_host(null_cast_options const& asked,
                                                             cli::options const& chosen) {
   auto const given = asked.read(true, chosen.quick);
   auto const all = given.with_type([&]<class T>(T) {
-    auto const passes = given.work<workloads::null_cast<T>>();
+    auto const passes = workloads::null_cast<T>{given.rows, given.null_fraction};
     pipeline const control{passes, on::host{1}, given.concurrent()};
     return cross(given, control, std::pair{std::string{"three-passes"}, passes},
-                 std::pair{std::string{"fused"}, given.work<workloads::null_cast_fused<T>>()});
+                 std::pair{std::string{"fused"},
+                           workloads::null_cast_fused<T>{given.rows, given.null_fraction}});
   });
   if (asked.run_alone(all, chosen) != nullptr) { return {}; }
   auto measuring = chosen.measuring(on::host{1});
-  measuring.title = null_cast_host_title;
+  measuring.title =
+      "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
   return cli::list_or_compare(chosen, all, measuring);
 }
 
