@@ -47,32 +47,26 @@ __global__ void rms_norm_rows(int width, float const* residual, T const* branch,
   }
 }
 
-/// The gradient of the sum: one block for each row. A null copy is not written.
-template <int Threads, int Width, class T>
-__global__ void rms_norm_gradient_rows(int width, bool accumulate, T const* out_gradient,
-                                       float const* sum, float const* gain, float const* inverse,
-                                       float* sum_gradient, T* copy) {
-  using reduce = cub::BlockReduce<float, Threads>;
-  __shared__ typename reduce::TempStorage held;
-  __shared__ float along;
-  auto const first = static_cast<std::size_t>(blockIdx.x) * width;
-  float const inverse_of_row = inverse[blockIdx.x];
+/// The gradient of the sum in one row, by one warp. A null copy is not written.
+template <int Width, class T>
+__device__ void norm_row_gradient(std::size_t first, int width, bool accumulate,
+                                  T const* out_gradient, float const* sum, float const* gain,
+                                  float inverse, float* sum_gradient, T* copy) {
+  int const lane = static_cast<int>(threadIdx.x % 32);
   float products = 0, d[Width], s[Width], g[Width], before[Width];
-  for (int c = threadIdx.x * Width; c < width; c += Threads * Width) {
+  for (int c = lane * Width; c < width; c += 32 * Width) {
     load(out_gradient + first + c, d);
     load(sum + first + c, s);
     load(gain + c, g);
     for (int i = 0; i < Width; ++i) { products += d[i] * g[i] * s[i]; }
   }
-  float const dot = reduce{held}.Sum(products);
-  if (threadIdx.x == 0) { along = dot * inverse_of_row * inverse_of_row / width; }
-  __syncthreads();
-  for (int c = threadIdx.x * Width; c < width; c += Threads * Width) {
+  float const along = warp_sum(products) * inverse * inverse / width;
+  for (int c = lane * Width; c < width; c += 32 * Width) {
     auto const at = first + c;
     load(out_gradient + at, d);
     load(sum + at, s);
     load(gain + c, g);
-    for (int i = 0; i < Width; ++i) { d[i] = inverse_of_row * (d[i] * g[i] - s[i] * along); }
+    for (int i = 0; i < Width; ++i) { d[i] = inverse * (d[i] * g[i] - s[i] * along); }
     if (accumulate) {
       load(sum_gradient + at, before);
       for (int i = 0; i < Width; ++i) { d[i] = before[i] + d[i]; }
@@ -82,50 +76,51 @@ __global__ void rms_norm_gradient_rows(int width, bool accumulate, T const* out_
   }
 }
 
-/// The first line of a block adds what all lines hold for its columns, in their order.
-template <int Lines, int Width>
-__device__ void add_lines(float (&mine)[Width]) {
-  __shared__ float held[Lines][Width][32];
-  for (int i = 0; i < Width; ++i) { held[threadIdx.y][i][threadIdx.x] = mine[i]; }
-  __syncthreads();
-  for (int line = 1; line < Lines && threadIdx.y == 0; ++line) {
-    for (int i = 0; i < Width; ++i) { mine[i] += held[line][i][threadIdx.x]; }
+/// The gradient of the sum, and a part of that of the gain: of `rows_of_block` rows in each block.
+/// The second half reads again what the first left in the cache of the multiprocessor.
+template <int Threads, int Width, class T>
+__global__ void rms_norm_gradient_rows(int rows, int rows_of_block, int width, bool accumulate,
+                                       T const* out_gradient, float const* sum, float const* gain,
+                                       float const* inverse, float* sum_gradient, T* copy,
+                                       float* parts) {
+  int const begin = static_cast<int>(blockIdx.x) * rows_of_block;
+  int const end = min(rows, begin + rows_of_block);
+  for (int r = begin + static_cast<int>(threadIdx.x) / 32; r < end; r += Threads / 32) {
+    norm_row_gradient<Width>(static_cast<std::size_t>(r) * width, width, accumulate, out_gradient,
+                             sum, gain, inverse[r], sum_gradient, copy);
+  }
+  constexpr int narrow = Width < 4 ? Width : 4;  // so that most threads have a column
+  for (int c = static_cast<int>(threadIdx.x) * narrow; c < width; c += Threads * narrow) {
+    float mine[narrow] = {}, d[narrow], s[narrow];
+    for (int r = begin; r < end; ++r) {
+      auto const at = static_cast<std::size_t>(r) * width + c;
+      load(out_gradient + at, d);
+      load(sum + at, s);
+      float const inverse_of_row = inverse[r];
+      for (int i = 0; i < narrow; ++i) { mine[i] += d[i] * s[i] * inverse_of_row; }
+    }
+    store(parts + static_cast<std::size_t>(blockIdx.x) * width + c, mine);
   }
 }
 
-/// Parts of the gradient of the gain. A block of Lines x 32 threads has 32 x Width columns and
-/// `rows_of_part` rows. Each line takes every Lines-th row.
-template <int Lines, int Width, class T>
-__global__ void rms_norm_gain_parts(int rows, int rows_of_part, int width, T const* out_gradient,
-                                    float const* sum, float const* inverse, float* parts) {
-  int const column = static_cast<int>(blockIdx.x * 32 + threadIdx.x) * Width;
-  int const begin = static_cast<int>(blockIdx.y) * rows_of_part;
-  int const end = min(rows, begin + rows_of_part);
-  float mine[Width] = {}, d[Width], s[Width];
-  for (int r = begin + static_cast<int>(threadIdx.y); r < end && column < width; r += Lines) {
-    auto const at = static_cast<std::size_t>(r) * width + column;
-    load(out_gradient + at, d);
-    load(sum + at, s);
-    float const inverse_of_row = inverse[r];
-    for (int i = 0; i < Width; ++i) { mine[i] += d[i] * s[i] * inverse_of_row; }
-  }
-  add_lines<Lines>(mine);
-  if (threadIdx.y == 0 && column < width) {
-    store(parts + static_cast<std::size_t>(blockIdx.y) * width + column, mine);
-  }
-}
-
-/// The sum of all parts: a block of Lines x 32 threads for 32 columns.
-template <int Lines>
+/// The sum of all parts: a block of `Side` x `Side` threads, a warp in each line, for as many
+/// columns.
+template <int Side>
 __global__ void rms_norm_gain_gradient(int part_count, int width, float const* parts,
                                        float* gain_gradient) {
-  int const column = static_cast<int>(blockIdx.x * 32 + threadIdx.x);
-  float mine[1] = {};
-  for (int p = static_cast<int>(threadIdx.y); p < part_count && column < width; p += Lines) {
-    mine[0] += parts[static_cast<std::size_t>(p) * width + column];
+  static_assert(Side == 32, "a warp adds what the lines hold for a column");
+  __shared__ float held[Side][Side + 1];
+  int const line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
+  int const begin = static_cast<int>(blockIdx.x) * Side;
+  float mine = 0;
+#pragma unroll 8
+  for (int p = line; p < part_count && begin + lane < width; p += Side) {
+    mine += parts[static_cast<std::size_t>(p) * width + begin + lane];
   }
-  add_lines<Lines>(mine);
-  if (threadIdx.y == 0 && column < width) { gain_gradient[column] = mine[0]; }
+  held[line][lane] = mine;
+  __syncthreads();
+  float const sum = warp_sum(held[lane][line]);
+  if (lane == 0 && begin + line < width) { gain_gradient[begin + line] = sum; }
 }
 
 }  // namespace kernels
@@ -149,28 +144,24 @@ template <class T>
 void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_gradient,
              in<float> sum, in<float> gain, in<float> inverse, std::span<float> sum_gradient,
              std::span<float> gain_gradient, std::span<T> copy, std::span<float> scratch) {
-  constexpr int threads = 128, lines = 8, full = full_width<T>;
-  // So many parts that they fill a device, and each still has a row for each line.
-  constexpr std::size_t most_parts = 64;
+  constexpr int threads = 256, full = full_width<T>;
+  // A row for each warp. More where the scratch has no room for so many parts.
+  constexpr std::size_t least = threads / 32;
+  auto const room = scratch.size() / op.width;
+  auto const rows_of_block = std::max(least, (op.rows + room - 1) / room);
+  auto const parts = static_cast<unsigned>((op.rows + rows_of_block - 1) / rows_of_block);
   bool const wide =
       allows_width<full>({op.width}, {out_gradient.data(), sum.data(), gain.data(),
                                       sum_gradient.data(), copy.data(), scratch.data()});
-  auto const width = static_cast<int>(op.width), rows = static_cast<int>(op.rows);
+  auto const width = static_cast<int>(op.width);
   kernel::launch(wide ? kernels::rms_norm_gradient_rows<threads, full, T>
                       : kernels::rms_norm_gradient_rows<threads, 1, T>,
-                 dim3(static_cast<unsigned>(op.rows)), threads, 0, stream, width, op.accumulate,
-                 out_gradient.data(), sum.data(), gain.data(), inverse.data(), sum_gradient.data(),
-                 copy.empty() ? nullptr : copy.data());
-  auto const parts = static_cast<int>(
-      std::min({most_parts, (op.rows + lines - 1) / lines, scratch.size() / op.width}));
-  auto const columns = 32 * (wide ? full : 1);
-  kernel::launch(wide ? kernels::rms_norm_gain_parts<lines, full, T>
-                      : kernels::rms_norm_gain_parts<lines, 1, T>,
-                 dim3((width + columns - 1) / columns, parts), dim3(32, lines), 0, stream, rows,
-                 (rows + parts - 1) / parts, width, out_gradient.data(), sum.data(), inverse.data(),
-                 scratch.data());
-  kernel::launch(kernels::rms_norm_gain_gradient<lines>, dim3((width + 31) / 32), dim3(32, lines),
-                 0, stream, parts, width, scratch.data(), gain_gradient.data());
+                 dim3(parts), threads, 0, stream, static_cast<int>(op.rows),
+                 static_cast<int>(rows_of_block), width, op.accumulate, out_gradient.data(),
+                 sum.data(), gain.data(), inverse.data(), sum_gradient.data(),
+                 copy.empty() ? nullptr : copy.data(), scratch.data());
+  kernel::launch(kernels::rms_norm_gain_gradient<32>, dim3((width + 31) / 32), dim3(32, 32), 0,
+                 stream, static_cast<int>(parts), width, scratch.data(), gain_gradient.data());
 }
 
 }  // namespace assay::nn
