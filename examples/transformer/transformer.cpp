@@ -15,13 +15,17 @@
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/transformer/safetensors.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,12 +38,15 @@ namespace {
 struct request {
   std::vector<std::string> sizes{"small"}, precisions{"bf16"}, attentions{"fused"};
   std::vector<std::string> projections{"packed"}, runs{"step"};
-  std::vector<std::string> submissions{"graph"};
+  std::vector<std::string> submissions{"graph"}, optimisers{"fused"};
   std::vector<std::int64_t> contexts{512};
   std::int64_t batch = 4;
+  int multiprocessors = nn::optimiser::in_backward{}.multiprocessors;
   int repetitions = 20;
   bool answers = false;
   std::string json_file;
+  std::string curve_folder;
+  int curve_steps = 100;
 };
 
 void declare(CLI::App& app, request& into) {
@@ -57,6 +64,11 @@ void declare(CLI::App& app, request& into) {
        {"naive", "fused"});
   list("--projections", into.projections, "products for each matrix, or packed ones",
        {"separate", "packed"});
+  list("--optimiser", into.optimisers, "launches of AdamW (others than fused: with the defaults)",
+       {"fused", "per_tensor", "in_backward"});
+  app.add_option("--multiprocessors", into.multiprocessors, "those of AdamW in_backward")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
   list("--submission", into.submissions, "kernel by kernel, or as a recorded graph",
        {"sequential", "graph"});
@@ -72,6 +84,12 @@ void declare(CLI::App& app, request& into) {
       ->capture_default_str();
   app.add_flag("--answers", into.answers, "tables by operation and by kernel, from a trace");
   app.add_option("--json", into.json_file, "writes all times to a file");
+  app.add_option("--curve", into.curve_folder,
+                 "trains the first case, and writes losses, first weights and tokens to a folder, "
+                 "for benchmarks/transformer_peer.py");
+  app.add_option("--curve-steps", into.curve_steps, "steps of that training")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
 }
 
 nn::decoder size_of(std::string const& name) {
@@ -97,17 +115,19 @@ document measure(examples::transformer_case const& which, std::string const& siz
   auto const share = [&](bool halved) {
     return flops_of(which, halved) / (found.median_ms * 1e-3) / peak;
   };
-  std::printf("%-7s %7d %5s %9s %9s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
+  std::printf("%-7s %7d %5s %9s %9s %11s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
               static_cast<int>(which.of.context), which.precision.c_str(), which.attention.c_str(),
-              which.projections.c_str(), which.run.c_str(), which.submission.c_str(),
-              found.median_ms, found.fastest_ms, 100 * share(false), 100 * share(true),
-              static_cast<double>(found.bytes) / 0x1p30);
+              which.projections.c_str(), which.optimiser.c_str(), which.run.c_str(),
+              which.submission.c_str(), found.median_ms, found.fastest_ms, 100 * share(false),
+              100 * share(true), static_cast<double>(found.bytes) / 0x1p30);
   return {{"size", size},
           {"batch", which.of.batch},
           {"context", which.of.context},
           {"precision", which.precision},
           {"attention", which.attention},
           {"projections", which.projections},
+          {"optimiser", which.optimiser},
+          {"multiprocessors", which.multiprocessors},
           {"run", which.run},
           {"submission", which.submission},
           {"repetitions", repetitions},
@@ -125,11 +145,14 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
       for (auto const& precision : of.precisions) {
         for (auto const& attention : of.attentions) {
           for (auto const& projections : of.projections) {
-            for (auto const& run : of.runs) {
-              for (auto const& submission : of.submissions) {
-                nn::problem const problem{size_of(size), of.batch, context};
-                all.push_back(
-                    {size, {problem, precision, attention, projections, run, submission}});
+            for (auto const& optimiser : of.optimisers) {
+              for (auto const& run : of.runs) {
+                for (auto const& submission : of.submissions) {
+                  nn::problem const problem{size_of(size), of.batch, context};
+                  all.push_back({size,
+                                 {problem, precision, attention, projections, optimiser,
+                                  of.multiprocessors, run, submission}});
+                }
               }
             }
           }
@@ -140,13 +163,62 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
   return all;
 }
 
+/// Writes all that another program needs to train the same model on the same tokens.
+void write_curve(request const& of) {
+  auto const& [size, which] = cases_of(of).front();
+  std::filesystem::path const folder{of.curve_folder};
+  std::filesystem::create_directories(folder);
+  // Words that come often, so that the loss falls within the first hundred steps.
+  nn::markov_source const source{std::min<std::int64_t>(which.of.model.vocabulary, 1024), 1};
+  std::vector<nn::token_batch> batches;
+  std::string tokens;
+  for (int i = 0; i < of.curve_steps; ++i) {
+    batches.push_back(
+        source.batch(static_cast<std::uint64_t>(i), which.of.batch, which.of.context));
+    for (auto const* each : {&batches.back().inputs, &batches.back().targets}) {
+      auto const bytes = std::as_bytes(std::span{*each});
+      tokens.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    }
+  }
+  auto const first = nn::initial_weights<float>(which.of.model, 1);
+  nn::save_weights<float>(folder / "weights.safetensors", which.of.model, first);
+  assay::write_atomically(folder / "tokens.bin", tokens);
+  auto const losses = examples::losses_of(which, batches);
+  for (std::size_t i = 0; i < losses.size(); i += 10) {
+    std::printf("step %4zu  loss %.4f\n", i, static_cast<double>(losses[i]));
+  }
+  nn::adamw const settings;
+  document const all{{"model",
+                      {{"width", which.of.model.width},
+                       {"inner", which.of.model.inner},
+                       {"layers", which.of.model.layers},
+                       {"heads", which.of.model.heads},
+                       {"vocabulary", which.of.model.vocabulary}}},
+                     {"size", size},
+                     {"batch", which.of.batch},
+                     {"context", which.of.context},
+                     {"precision", which.precision},
+                     {"attention", which.attention},
+                     {"projections", which.projections},
+                     {"learning_rate", settings.learning_rate},
+                     {"weight_decay", settings.weight_decay},
+                     {"entropy", source.entropy()},
+                     {"losses", losses}};
+  assay::write_atomically(folder / "curve.json", all.dump(1) + '\n');
+}
+
 int run_all(request const& of, std::string const& command_line) {
+  if (!of.curve_folder.empty()) {
+    write_curve(of);
+    return assay::cli::ok;
+  }
   assay::cli::require_output(of.json_file);
   auto where = assay::machine::host_environment(ASSAY_COMMIT, command_line);
   assay::machine::describe_device(assay::on::device{0}, where);
   auto times = document::array();
   std::printf(
-      "size    context  prec attention projections   run  submission  median ms fastest ms  MFU %% "
+      "size    context  prec attention projections optimiser    run  submission  median ms fastest "
+      "ms  MFU %% "
       "half %%"
       "     GiB\n");
   for (auto const& [size, which] : cases_of(of)) {

@@ -25,6 +25,15 @@ constexpr assay::on::device gpu{0};
 /// Calls `visit` with the choices of these names.
 template <class Visit>
 auto with_choices(transformer_case const& which, Visit const& visit) {
+  if (which.optimiser != "fused") {
+    if (which.precision != "bf16" || which.attention != "fused" || which.projections != "packed") {
+      throw std::invalid_argument("optimiser " + which.optimiser +
+                                  ": it needs precision bf16, attention fused, projections packed");
+    }
+    constexpr nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed> usual;
+    if (which.optimiser == "per_tensor") { return visit(usual.with(nn::optimiser::per_tensor{})); }
+    return visit(usual.with(nn::optimiser::in_backward{which.multiprocessors}));
+  }
   auto const with_projections = [&]<class Precision, class Attention>(Precision, Attention) {
     if (which.projections == "packed") {
       return visit(nn::choices<Precision, Attention, nn::projections::packed>{});
@@ -91,12 +100,24 @@ transformer_time time_of(transformer_case const& which, int repetitions) {
     model.set_update(on, {{.learning_rate = 0}, model.weights().size()});
     auto times = times_of(on, which.submission == "graph", repetitions, [&] {
       if (which.run == "forward") { return model.enqueue_forward(on, arrays); }
-      model.enqueue_loss(on, arrays);
-      model.enqueue_gradients(on, arrays);
-      model.enqueue_update(on);
+      model.enqueue_step(on, arrays);
     });
     std::ranges::sort(times);
     return transformer_time{plan.peak(), times[times.size() / 2], times.front()};
+  });
+}
+
+std::vector<float> losses_of(transformer_case const& which,
+                             std::vector<nn::token_batch> const& batches) {
+  return with_choices(which, [&](auto how) {
+    assay::stream const on{gpu};
+    assay::device_guard const guard{gpu};
+    nn::require_free(nn::memory_plan{which.of, how});
+    nn::device_trainer run{which.of, on, assay::mr::cuda_malloc{}.open(gpu), {}, 1, how};
+    if (which.submission == "graph") { run.record(); }
+    std::vector<float> losses;
+    for (auto const& each : batches) { losses.push_back(run.step(each)); }
+    return losses;
   });
 }
 

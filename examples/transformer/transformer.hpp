@@ -5,6 +5,7 @@
 #include <assay/trace/table.hpp>
 #include <assay/transformer/decoder.hpp>
 #include <assay/transformer/ledger.hpp>
+#include <assay/transformer/tokens.hpp>
 
 #include <cstddef>
 #include <string>
@@ -18,6 +19,8 @@ struct transformer_case {
   std::string precision = "bf16";      ///< fp32, tf32, bf16
   std::string attention = "fused";     ///< naive, fused
   std::string projections = "packed";  ///< separate, packed
+  std::string optimiser = "fused";     ///< fused, per_tensor, in_backward
+  int multiprocessors = 16;            ///< of in_backward
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
 };
@@ -31,6 +34,10 @@ struct transformer_time {
 
 /// Refuses a plan beyond the free memory of device 0.
 transformer_time time_of(transformer_case const& which, int repetitions);
+
+/// The loss before each step of training by AdamW, from the weights of seed 1 on.
+std::vector<float> losses_of(transformer_case const& which,
+                             std::vector<assay::nn::token_batch> const& batches);
 
 /// The tables of answers, from a trace of steps that are submitted one kernel after another.
 /// `copy_rate` is in bytes per second.

@@ -504,4 +504,18 @@ TEST_CASE("adamw on a device", "[nn]") {
   enqueue(gpu.stream(), op, gradient.span(), w2.span(), m2.span(), v2.span(), std::span<float>{},
           factors.data());
   CHECK(gpu.found(w2) == found);  // with activations in float32 there is no copy
+  // A part, one after another element, on few multiprocessors: the same bits.
+  auto w3 = gpu.copy(w), m3 = gpu.copy(m), v3 = gpu.copy(v);
+  auto copy3 = gpu.poisoned<bfloat16>(n);
+  nn::adamw_update part = op;
+  part.count = n - 1;
+  auto const rest = [](auto& all) { return all.span().subspan(1); };
+  nn::adamw_beside const beside{part, 2};
+  enqueue(gpu.stream(), beside, rest(gradient), rest(w3), rest(m3), rest(v3), rest(copy3),
+          factors.data());
+  auto const found3 = gpu.found(w3);
+  CHECK(found3[0] == w[0]);
+  CHECK(std::equal(found.begin() + 1, found.end(), found3.begin() + 1));
+  auto const all_copied = wide(gpu.found(copy3)), all_wanted = wide(gpu.found(copy));
+  CHECK(std::equal(all_wanted.begin() + 1, all_wanted.end(), all_copied.begin() + 1));
 }

@@ -188,6 +188,19 @@ void check_equal_bits(How const& how) {
   CHECK(one.weights() == replayed.weights());
 }
 
+/// The weights after steps of an optimiser, by a stream or by a graph.
+template <class Optimiser>
+std::vector<float> weights_after_steps(Optimiser const& optimiser, bool as_graph) {
+  stream const where{place};
+  auto const of = sized(80, 17);
+  nn::markov_source const source{37, 5};
+  auto const how = nn::choices{}.with(nn::bf16{}).with(optimiser);
+  nn::device_trainer run{of, where, open_memory(), {}, 3, how};
+  if (as_graph) { run.record(); }
+  for (std::uint64_t i = 0; i < 5; ++i) { run.step(source.batch(i, of.batch, of.context)); }
+  return run.weights();
+}
+
 template <class How>
 void check_plan(How const& how) {
   INFO("precision " << how.precision.name << ", projections " << how.projections.name);
@@ -213,6 +226,18 @@ TEST_CASE("equal seeds give equal bits on a device, also by a graph", "[nn]") {
   check_equal_bits(nn::choices{});
   check_equal_bits(packed_bf16{});
   check_equal_bits(fused_bf16{});
+}
+
+TEST_CASE("optimisers differ in their launches, not in the weights of a device", "[nn]") {
+  auto const wanted = weights_after_steps(nn::optimiser::fused{}, false);
+  CHECK(weights_after_steps(nn::optimiser::per_tensor{}, true) == wanted);
+  // Products that leave multiprocessors free may add in another order.
+  auto const beside = weights_after_steps(nn::optimiser::in_backward{1}, false);
+  CHECK(weights_after_steps(nn::optimiser::in_backward{1}, true) == beside);
+  auto const [apart, whole] = difference(beside, std::vector<double>(wanted.begin(), wanted.end()));
+  CHECK(apart <= 1e-3 * whole);
+  CHECK_THAT(message_of([&] { weights_after_steps(nn::optimiser::in_backward{0}, false); }),
+             contains("multiprocessors of optimiser::in_backward is 0, allowed are 1 to"));
 }
 
 TEST_CASE("the plan of memory is what a step takes, at once", "[nn]") {
@@ -303,6 +328,7 @@ TEST_CASE("a transformer as a workload: all choices give the reference", "[nn]")
     check_items(work);
     check_items(work.with(nn::tf32{}));
     check_items(work.with(nn::bf16{}).with(nn::projections::packed{}));
+    check_items(work.with(nn::optimiser::in_backward{}));
   }
 }
 
@@ -332,7 +358,10 @@ TEST_CASE("a transformer as a workload: its axes and its traffic", "[nn]") {
   pipeline const fp32{work, mr::async{}, submit::graph{.items = 5}};
   pipeline const bf16 = fp32.with(nn::bf16{}).with(nn::projections::packed{});
   // docs: end
-  CHECK(bf16.axes().back() == std::pair<std::string, std::string>{"projections", "packed"});
+  CHECK(bf16.axes()[bf16.axes().size() - 2] ==
+        std::pair<std::string, std::string>{"projections", "packed"});
+  CHECK(bf16.with(nn::optimiser::in_backward{8}).axes().back() ==
+        std::pair<std::string, std::string>{"optimiser", "in_backward{multiprocessors=8}"});
   CHECK(bf16.work.with(nn::fp32{}).with(nn::projections::separate{}) == work);
   CHECK(bf16.work.item_traffic().flops == work.item_traffic().flops);
   CHECK(bf16.work.item_traffic().bytes() < work.item_traffic().bytes());

@@ -109,6 +109,22 @@ TEST_CASE("equal seeds give equal bits, other seeds do not", "[nn]") {
   CHECK(one.steps() == 5);
 }
 
+TEST_CASE("optimisers differ in their launches, not in the weights", "[nn]") {
+  nn::markov_source const source{16, 7};
+  using nn::attention::naive;
+  nn::host_trainer<float> fused{tiny, quick};
+  nn::host_trainer<float, naive, nn::optimiser::per_tensor> per_tensor{tiny, quick};
+  nn::host_trainer<float, naive, nn::optimiser::in_backward> in_backward{tiny, quick};
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    auto const batch = source.batch(i, 8, 16);
+    auto const loss = fused.step(batch);
+    CHECK(loss == per_tensor.step(batch));
+    CHECK(loss == in_backward.step(batch));
+  }
+  CHECK(std::ranges::equal(fused.weights(), per_tensor.weights()));
+  CHECK(std::ranges::equal(fused.weights(), in_backward.weights()));
+}
+
 TEST_CASE("a text that is learned by heart is below its bigram entropy", "[nn]") {
   std::string text;
   for (int i = 0; i < 50; ++i) { text += "the cat sat on the mat, then the bat sat on the hat; "; }

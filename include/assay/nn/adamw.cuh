@@ -56,16 +56,15 @@ __device__ void update_weights(std::size_t at, adamw_factors const& by, float co
   if constexpr (!std::is_same_v<T, float>) { store(copy + at, w); }
 }
 
-template <class T>
+template <int Width, class T>
 __global__ void adamw_elements(std::size_t count, adamw_factors const* factors,
                                float const* gradient, float* weights, float* first, float* second,
                                T* copy) {
   adamw_factors const by = *factors;
-  constexpr int width = 4;
-  for (auto const i : kernel::grid_stride(count / width)) {
-    update_weights<width>(width * i, by, gradient, weights, first, second, copy);
+  for (auto const i : kernel::grid_stride(count / Width)) {
+    update_weights<Width>(Width * i, by, gradient, weights, first, second, copy);
   }
-  auto const rest = count % width;
+  auto const rest = count % Width;
   if (blockIdx.x == 0 && threadIdx.x < rest) {
     update_weights<1>(count - rest + threadIdx.x, by, gradient, weights, first, second, copy);
   }
@@ -93,15 +92,42 @@ inline kernel::launch_shape element_shape(std::size_t count) {
 
 }  // namespace detail
 
-/// Enqueues the operation. All arrays begin at multiples of 16 bytes. `copy` is empty where
-/// activations are float32.
+namespace detail {
+
+/// Enqueues the operation with a grid that `shape_of` gives a number of groups of elements.
+template <class T, class ShapeOf>
+void enqueue_adamw(::cuda::stream_ref stream, std::size_t count, in<float> gradient,
+                   std::span<float> weights, std::span<float> first, std::span<float> second,
+                   std::span<T> copy, adamw_factors const* factors, ShapeOf const& shape_of) {
+  constexpr int full = 4;
+  bool const wide = allows_width<full>(
+      {}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
+  kernel::launch(wide ? kernels::adamw_elements<full, T> : kernels::adamw_elements<1, T>,
+                 shape_of(wide ? count / full : count), 0, stream, count, factors, gradient.data(),
+                 weights.data(), first.data(), second.data(), copy.data());
+}
+
+}  // namespace detail
+
+/// Enqueues the operation. `copy` is empty where activations are float32.
 template <class T>
 void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradient,
              std::span<float> weights, std::span<float> first, std::span<float> second,
              std::span<T> copy, adamw_factors const* factors) {
-  kernel::launch(kernels::adamw_elements<T>, detail::element_shape(op.count / 4), 0, stream,
-                 op.count, factors, gradient.data(), weights.data(), first.data(), second.data(),
-                 copy.data());
+  detail::enqueue_adamw(stream, op.count, gradient, weights, first, second, copy, factors,
+                        detail::element_shape);
+}
+
+/// The same with one block for each multiprocessor that it may fill. Smaller blocks would spread
+/// over all multiprocessors, and kernels that need a whole one would wait for them.
+template <class T>
+void enqueue(::cuda::stream_ref stream, adamw_beside const& op, in<float> gradient,
+             std::span<float> weights, std::span<float> first, std::span<float> second,
+             std::span<T> copy, adamw_factors const* factors) {
+  constexpr unsigned threads = 1024;
+  auto const blocks = static_cast<unsigned>(op.multiprocessors);
+  detail::enqueue_adamw(stream, op.count, gradient, weights, first, second, copy, factors,
+                        [&](std::size_t) { return kernel::launch_shape{blocks, threads}; });
 }
 
 /// Writes weights in the type of activations.

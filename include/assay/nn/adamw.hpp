@@ -85,4 +85,9 @@ struct adamw_update {
   }
 };
 
+/// The same beside other work of a device, on few of its multiprocessors.
+struct adamw_beside : adamw_update {
+  int multiprocessors = 16;
+};
+
 }  // namespace assay::nn

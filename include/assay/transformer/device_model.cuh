@@ -13,13 +13,14 @@
 #include <assay/nn/fused_attention_backward.cuh>
 #include <assay/nn/masked_softmax.cuh>
 #include <assay/nn/rms_norm.cuh>
-#include <assay/transformer/step.hpp>
 #include <assay/transformer/tokens.hpp>
+#include <assay/transformer/update.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -40,20 +41,43 @@ inline void require_free(memory_plan const& plan) {
                               "model or activations in bfloat16");
 }
 
+/// A stream beside another, on the device that is current. A stream capture of the other holds
+/// both.
+class side_stream {
+ public:
+  /// The stream, which waits for what the other has so far.
+  ::cuda::stream_ref behind(::cuda::stream_ref other) {
+    begun_.record(other);
+    check(cudaStreamWaitEvent(own_.get(), begun_.get(), 0));
+    return own_;
+  }
+  /// The other stream waits for all of this one.
+  void join(::cuda::stream_ref other) {
+    done_.record(own_);
+    check(cudaStreamWaitEvent(other.get(), done_.get(), 0));
+  }
+
+ private:
+  stream own_{current_device()};
+  event begun_, done_;
+};
+
 /// Enqueues each operation when it is called with it, in a range with the name of its part.
 ///
 /// The payload of the range is the number of the operation in the `ledger` of the problem, so that
 /// a trace finds the operation of each kernel.
 class device_runner {
  public:
-  /// The workspace of the products also holds sums in several parts: all is on one stream.
+  /// The workspace of the products also holds sums in several parts: all of these are on one
+  /// stream. `beside` may be null where no operation is an `adamw_beside`.
   device_runner(::cuda::stream_ref stream, cublas_products& products,
-                std::span<std::byte> workspace, adamw_factors const* factors,
+                std::span<std::byte> workspace, adamw_factors const* factors, side_stream* beside,
                 std::uint64_t first_number)
       : stream_(stream),
         products_(products),
         scratch_(reinterpret_cast<float*>(workspace.data()), workspace.size() / sizeof(float)),
         factors_(factors),
+        beside_(beside),
         number_(first_number) {}
 
   template <class Operation, class... Arguments>
@@ -67,10 +91,14 @@ class device_runner {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
+    } else if constexpr (std::same_as<Operation, adamw_beside>) {
+      enqueue(beside_->behind(stream_), what, arguments..., factors_);
     } else {
       enqueue(stream_, what, arguments...);
     }
   }
+  /// Leaves out an operation that the ledger has.
+  void skip() { ++number_; }
   std::uint64_t number() const { return number_; }
 
  private:
@@ -78,6 +106,7 @@ class device_runner {
   cublas_products& products_;
   std::span<float> scratch_;
   adamw_factors const* factors_;
+  side_stream* beside_;
   std::uint64_t number_;
 };
 
@@ -107,6 +136,12 @@ class device_model {
     cut_.take(tokens_, memory_plan::token_count(of));
     cut_.take(turns_, static_cast<std::size_t>(of.context * of.model.head_size()));
     cut_.take(factors_, 1);
+    if constexpr (is_in_backward) {
+      all_multiprocessors_ = attribute(current_device(), cudaDevAttrMultiProcessorCount);
+      detail::require_range("the number of multiprocessors of optimiser::in_backward",
+                            how.optimiser.multiprocessors, 1, all_multiprocessors_ - 1);
+      beside_.emplace();
+    }
     check(cudaMemsetAsync(first_.data(), 0, first_.size_bytes(), stream.get()));
     check(cudaMemsetAsync(second_.data(), 0, second_.size_bytes(), stream.get()));
     copy_in(stream, turns_,
@@ -162,23 +197,28 @@ class device_model {
   }
   /// After `enqueue_loss`.
   void enqueue_gradients(::cuda::stream_ref stream, activation_arrays const& a) {
-    auto const listed = tokens_.subspan(2 * inputs().size());
-    token_positions const positions{listed.first(inputs().size()), listed.subspan(inputs().size())};
     nn::weights<float> const to{of_.model, gradients_};
-    run(stream, [&](auto& each) {
-      backward_pass(each, of_, how_.attention, positions, matrices(), to, a);
+    run_backward(stream, [&](auto& each) {
+      backward_pass(each, of_, how_.attention, positions(), matrices(), to, a, [&](std::size_t) {
+        if constexpr (is_in_backward) { each.skip(); }
+      });
     });
   }
-  /// After `enqueue_gradients`.
-  void enqueue_update(::cuda::stream_ref stream) {
-    run(stream, [&](auto& each) {
-      update_pass(each, adamw_update{{}, weights_.size()}, gradients_, weights_, first_, second_,
-                  copy_);
+  /// A step of training: loss, gradients and AdamW.
+  void enqueue_step(::cuda::stream_ref stream, activation_arrays const& a) {
+    enqueue_loss(stream, a);
+    nn::weights<float> const to{of_.model, gradients_};
+    trained_weights<float, narrow> const all{gradients_, weights_, first_, second_, copy_};
+    run_backward(stream, [&](auto& each) {
+      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all);
     });
+    if constexpr (is_in_backward) { beside_->join(stream); }
   }
 
  private:
   static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
+  static constexpr bool is_in_backward =
+      std::same_as<decltype(Choices::optimiser), optimiser::in_backward>;
 
   /// Cuts the workspace, which comes first.
   std::span<std::byte> workspace_of() {
@@ -189,11 +229,26 @@ class device_model {
   std::span<token> inputs() const { return tokens_.first(static_cast<std::size_t>(of_.tokens())); }
   std::span<token> targets() const { return tokens_.subspan(inputs().size(), inputs().size()); }
 
+  token_positions positions() const {
+    auto const listed = tokens_.subspan(2 * inputs().size());
+    return {listed.first(inputs().size()), listed.subspan(inputs().size())};
+  }
+
   template <class Pass>
   void run(::cuda::stream_ref stream, Pass const& pass) {
-    device_runner each{stream, products_, workspace_, factors_.data(), number_};
+    auto* const beside = beside_ ? &*beside_ : nullptr;
+    device_runner each{stream, products_, workspace_, factors_.data(), beside, number_};
     pass(each);
     number_ = each.number();
+  }
+  /// The same kernels are chosen with AdamW beside the pass and without it.
+  template <class Pass>
+  void run_backward(::cuda::stream_ref stream, Pass const& pass) {
+    if constexpr (is_in_backward) {
+      products_.plan_for(all_multiprocessors_ - how_.optimiser.multiprocessors);
+    }
+    run(stream, pass);
+    if constexpr (is_in_backward) { products_.plan_for(0); }
   }
   template <class T>
   static void copy_in(::cuda::stream_ref stream, std::span<T> to, std::vector<T> const& from) {
@@ -211,6 +266,8 @@ class device_model {
   std::span<narrow> matrices_;  ///< the copy, or the weights themselves
   std::span<token> tokens_;     ///< inputs, targets, positions by word and their begins
   std::span<adamw_factors> factors_;
+  std::optional<side_stream> beside_;  ///< of optimiser::in_backward
+  int all_multiprocessors_ = 0;
   std::uint64_t number_ = 0;
 };
 

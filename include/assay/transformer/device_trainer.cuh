@@ -66,7 +66,8 @@ class device_trainer {
   float loss_and_gradients(token_batch const& batch) {
     nvtx_range const range{"nn::gradients", category::gpu};
     model_.set_batch(stream_, batch);
-    enqueue_loss_and_gradients();
+    model_.enqueue_loss(stream_, activations_);
+    model_.enqueue_gradients(stream_, activations_);
     return found_loss();
   }
   /// Trains on one batch; returns its loss before the step. Throws `loss_error`, and the weights
@@ -79,8 +80,7 @@ class device_trainer {
     if (recorded_) {
       recorded_->launch(stream_);
     } else {
-      enqueue_loss_and_gradients();
-      model_.enqueue_update(stream_);
+      model_.enqueue_step(stream_, activations_);
     }
     auto const found = found_loss();
     if (!std::isfinite(found)) { throw loss_error(found, steps_); }
@@ -94,16 +94,11 @@ class device_trainer {
     std::vector<token> const zeros(static_cast<std::size_t>(of().tokens()));
     (void)loss_and_gradients({zeros, zeros});
     submit::stream_capture capture{stream_};
-    enqueue_loss_and_gradients();
-    model_.enqueue_update(stream_);
+    model_.enqueue_step(stream_, activations_);
     recorded_.emplace(capture.end());
   }
 
  private:
-  void enqueue_loss_and_gradients() {
-    model_.enqueue_loss(stream_, activations_);
-    model_.enqueue_gradients(stream_, activations_);
-  }
   float found_loss() const { return copy_out(activations_.loss)[0]; }
   std::vector<float> copy_out(std::span<float const> from) const {
     std::vector<float> to(from.size());

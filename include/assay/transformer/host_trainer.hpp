@@ -3,8 +3,8 @@
 /// A decoder that trains on the host: in float64 the reference of all others.
 #pragma once
 
-#include <assay/transformer/step.hpp>
 #include <assay/transformer/tokens.hpp>
+#include <assay/transformer/update.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct host_runner {
 
 /// Weights, gradients and the state of AdamW on the host. For small models: products are plain
 /// loops of one thread. Equal seeds and batches give equal bits.
-template <class Real, class Attention = attention::naive>
+template <class Real, class Attention = attention::naive, class Optimiser = optimiser::fused>
 class host_trainer {
  public:
   /// Throws `std::invalid_argument` for a problem or settings that are not possible.
@@ -83,11 +83,15 @@ class host_trainer {
 
   /// Trains on one batch; returns its loss before the step. Throws `loss_error`.
   Real step(token_batch const& batch) {
-    auto const found = loss_and_gradients(batch);
+    auto const found = loss(batch);
     if (!std::isfinite(found)) { throw loss_error(static_cast<double>(found), steps_ + 1); }
     ++steps_;
-    update_pass(run_, adamw_update{settings_, weights_.size(), steps_}, std::span{gradients_},
-                std::span{weights_}, std::span{first_}, std::span{second_}, std::span<Real>{});
+    nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
+    sort_positions(batch.inputs, order_, begins_);
+    training_pass(run_, of_, choices<fp32, Attention, projections::separate, Optimiser>{},
+                  token_positions{order_, begins_}, w, dw, activations_,
+                  adamw_update{settings_, weights_.size(), steps_},
+                  trained_weights<Real>{gradients_, weights_, first_, second_, {}});
     return found;
   }
 

@@ -3,7 +3,7 @@
 /// The table of the operations of a step: place, operation, FLOPs and bytes.
 #pragma once
 
-#include <assay/transformer/step.hpp>
+#include <assay/transformer/update.hpp>
 
 #include <cstdint>
 #include <span>
@@ -33,9 +33,8 @@ class ledger {
     weights<float> const none{of.model};
     forward_pass(*this, of, how.attention, {}, none, a);
     loss_pass(*this, of, {}, a);
-    backward_pass(*this, of, how.attention, {}, none, none, a);
-    place_in_step const last{phase::optimiser, -1, "adamw"};
-    (*this)(last, adamw_update{settings, static_cast<std::size_t>(of.model.parameters())});
+    training_pass(*this, of, how, {}, none, none, a, adamw_update{settings},
+                  trained_weights<float>{});
   }
 
   template <class Operation, class... Arguments>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The choices on the axes of a transformer: precision, attention, projections.
+/// The choices on the axes of a transformer: precision, attention, projections, optimiser.
 #pragma once
 
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/policy.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace assay::nn {
@@ -78,27 +79,65 @@ struct packed {
 
 }  // namespace projections
 
+/// When AdamW runs, and in how many launches.
+namespace optimiser {
+
+/// One launch for all weights, behind the backward pass.
+struct fused {
+  static constexpr std::string_view axis = "optimiser";
+  static constexpr std::string_view name = "fused";
+  bool operator==(fused const&) const = default;
+};
+
+/// A launch for each tensor, behind the backward pass.
+struct per_tensor {
+  static constexpr std::string_view axis = "optimiser";
+  static constexpr std::string_view name = "per_tensor";
+  bool operator==(per_tensor const&) const = default;
+};
+
+/// A launch for each layer beside the backward pass of the layer before it, as soon as the
+/// gradients are there. The products of the backward pass leave it these multiprocessors.
+struct in_backward {
+  int multiprocessors = 16;
+  static constexpr std::string_view axis = "optimiser";
+  static constexpr std::string_view name = "in_backward";
+  std::string describe() const {
+    return parameter_list{}.show("multiprocessors", multiprocessors, 16).after(name);
+  }
+  bool operator==(in_backward const&) const = default;
+};
+
+}  // namespace optimiser
+
 /// A choice on each axis.
 template <class Precision = fp32, class Attention = attention::naive,
-          class Projections = projections::separate>
+          class Projections = projections::separate, class Optimiser = optimiser::fused>
 struct choices {
   using activation = typename Precision::activation;
   static constexpr bool keeps_scores = Attention::keeps_scores;
   Precision precision{};
   Attention attention{};
   Projections projections{};
+  Optimiser optimiser{};
   bool operator==(choices const&) const = default;
 
   /// A copy that differs in one choice.
   template <class Choice>
   constexpr auto with(Choice const& choice) const {
     if constexpr (Choice::axis == Precision::axis) {
-      return choices<Choice, Attention, Projections>{choice, attention, projections};
+      return choices<Choice, Attention, Projections, Optimiser>{choice, attention, projections,
+                                                                optimiser};
     } else if constexpr (Choice::axis == Attention::axis) {
-      return choices<Precision, Choice, Projections>{precision, choice, projections};
+      return choices<Precision, Choice, Projections, Optimiser>{precision, choice, projections,
+                                                                optimiser};
+    } else if constexpr (Choice::axis == Projections::axis) {
+      return choices<Precision, Attention, Choice, Optimiser>{precision, attention, choice,
+                                                              optimiser};
     } else {
-      static_assert(Choice::axis == Projections::axis);
-      return choices<Precision, Attention, Choice>{precision, attention, choice};
+      static_assert(Choice::axis == Optimiser::axis);
+      return choices<Precision, Attention, Projections, Choice>{precision, attention, projections,
+                                                                choice};
     }
   }
 };
@@ -106,8 +145,9 @@ struct choices {
 /// True of a choice on an axis of a transformer.
 template <class Choice>
 concept transformer_choice =
-    policy<Choice> && (Choice::axis == fp32::axis || Choice::axis == attention::naive::axis ||
-                       Choice::axis == projections::separate::axis);
+    policy<Choice> &&
+    (Choice::axis == fp32::axis || Choice::axis == attention::naive::axis ||
+     Choice::axis == projections::separate::axis || Choice::axis == optimiser::fused::axis);
 
 /// The choices that decide the arrays of a step.
 struct layout {
@@ -116,13 +156,15 @@ struct layout {
   bool operator==(layout const&) const = default;
 };
 
-template <class Precision, class Attention, class Projections>
-constexpr layout layout_of(choices<Precision, Attention, Projections> const&) {
+template <class Precision, class Attention, class Projections, class Optimiser>
+constexpr layout layout_of(choices<Precision, Attention, Projections, Optimiser> const&) {
   return {Projections::is_packed, Attention::keeps_scores};
 }
 
 static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);
 static_assert(policy<attention::fused>);
 static_assert(policy<projections::separate> && policy<projections::packed>);
+static_assert(policy<optimiser::fused> && policy<optimiser::per_tensor>);
+static_assert(policy<optimiser::in_backward>);
 
 }  // namespace assay::nn

@@ -72,9 +72,7 @@ class transformer_items {
       keep(stream, last_.span(), arrays.logits.last(last_.size()));
       return;
     }
-    model_.enqueue_loss(stream, arrays);
-    model_.enqueue_gradients(stream, arrays);
-    model_.enqueue_update(stream);
+    model_.enqueue_step(stream, arrays);
     keep(stream, loss_.span(), arrays.loss);
   }
   void poison() {
@@ -148,8 +146,8 @@ namespace assay::workloads {
 
 /// A decoder: one forward pass or one step of training, with a learning rate of zero.
 ///
-/// The axes are precision, attention and projections. An item takes its activations from the
-/// memory of its lane at once. The reference of all choices is float32 with separate products.
+/// The axes are precision, attention, projections and optimiser. An item takes its activations from
+/// the memory of its lane at once. The reference of all choices is float32 with separate products.
 template <class Choices = nn::choices<>>
 struct transformer {
   static constexpr std::string_view name = "transformer";
@@ -170,7 +168,9 @@ struct transformer {
         .show(run == nn::run::step ? "step" : "forward")
         .after(name);
   }
-  auto axes() const { return std::tuple{how.precision, how.attention, how.projections}; }
+  auto axes() const {
+    return std::tuple{how.precision, how.attention, how.projections, how.optimiser};
+  }
   template <nn::transformer_choice Choice>
   auto with(Choice const& choice) const {
     auto const changed = how.with(choice);
