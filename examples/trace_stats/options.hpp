@@ -3,6 +3,8 @@
 /// The options of trace_stats, and the part of a trace that they choose.
 #pragma once
 
+#include "answers.hpp"
+
 #include <assay/cli/parse.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/report/explanation.hpp>
@@ -42,7 +44,8 @@ struct stats_options {
   std::int64_t device = 0;
   std::uint32_t stream = 0;
   bool has_device = false, has_stream = false, explain_overlap = false, diff = false, csv = false,
-       json = false;
+       json = false, answers = false;
+  answer_options answer;
 
   void add_to(CLI::App& app) {
     app.add_option("FILE", files,
@@ -74,6 +77,22 @@ struct stats_options {
     app.add_flag("--explain-overlap", explain_overlap,
                  "say whether copies overlap kernels, how much, and if not, why");
     app.add_flag("--diff", diff, "say what changed from the first of two FILEs to the second");
+    app.add_flag("--answers", answers,
+                 "answer five questions about a transformer: clocks, kernels and their counts in "
+                 "one pass, products, softmax against products");
+    auto const ranges = [&](char const* option, std::string& to, char const* what) {
+      app.add_option(option, to, std::string{"with --answers: the ranges of "} + what + "; a glob")
+          ->capture_default_str();
+    };
+    ranges("--forward", answer.forward, "forward passes");
+    ranges("--step", answer.step, "steps of training");
+    ranges("--softmax", answer.softmax, "the softmax of attention");
+    ranges("--attention", answer.attention, "attention");
+    app.add_option("--warm-ups", answer.warm_ups, "with --answers: repetitions to leave out first")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--head-size", answer.head_size, "with --answers: elements of a head")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
         ->type_name("OUT.json");
     std::string known = "Reports:";
@@ -104,6 +123,12 @@ struct stats_options {
                                   std::to_string(files.size()));
     };
     of_files("--diff", diff, 2);
+    for (auto const* option :
+         {"--forward", "--step", "--softmax", "--attention", "--warm-ups", "--head-size"}) {
+      if (app.count(option) != 0 && !answers) {
+        throw std::invalid_argument(std::string{option} + " goes with --answers");
+      }
+    }
     of_files("--perfetto", !perfetto.empty(), 1);
     for (auto const& name : reports) {
       if (name == "range_kernels" && !range.empty()) { continue; }

@@ -50,6 +50,7 @@ class stats_printer {
       }
       auto const rows = trace::select(of, asked_.filter(of));
       if (!asked_.perfetto.empty()) { trace::write_chrome(rows.of(), asked_.perfetto); }
+      if (asked_.answers) { answers(path, rows); }
       tables(path, of, rows);
       if (asked_.explain_overlap) {
         print_sentences(path, "explain_overlap",
@@ -109,8 +110,8 @@ class stats_printer {
 
   /// Reports that were not asked for by name are left out where they would be empty.
   void tables(std::string const& path, trace::model const& of, trace::view const& rows) {
-    auto const others =
-        !asked_.phases.empty() || asked_.explain_overlap || !asked_.perfetto.empty();
+    auto const others = !asked_.phases.empty() || asked_.explain_overlap ||
+                        !asked_.perfetto.empty() || asked_.answers;
     if (asked_.reports.empty() && !others) {
       if (!asked_.range.empty()) { print_table(path, make("range_kernels", of, rows), false); }
       for (auto const name : trace::default_reports()) {
@@ -127,6 +128,13 @@ class stats_printer {
       }
       print_table(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
     }
+  }
+
+  void answers(std::string const& path, trace::view const& rows) {
+    trace_answers const found{rows, asked_.answer, asked_.classifier()};
+    print_table(path, found.answers(), true);
+    print_table(path, found.kernels(), false);
+    if (is_text() || is_json()) { print_sentences(path, "answer_notes", found.notes()); }
   }
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {

@@ -14,8 +14,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace assay::test::golden;
@@ -300,6 +306,189 @@ TEST_CASE("what a trace lost is told beside its tables") {
   write_nsys(lossy, here / "a.sqlite");
   CHECK_THAT(run({(here / "a.sqlite").string()}).out, contains("lacking: 7 records lost"));
   CHECK_THAT(run({(here / "a.sqlite").string(), "--format", "csv"}).out, !contains("lacking"));
+}
+
+namespace {
+
+/// A part of a total: the parts of all numbers below `count` add up to the total.
+std::int64_t part_of(std::int64_t total, std::int64_t number, std::int64_t count) {
+  return total * (number + 1) / count - total * number / count;
+}
+
+/// Forward passes of 12 layers as PyTorch runs them. Kernels, their numbers and total times are
+/// those of a public export of an RTX 5000 Ada; all else is made up.
+class forwards {
+ public:
+  builder made;
+
+  explicit forwards(int count) : passes_(count) {
+    for (int pass = 0; pass < passes_; ++pass) {
+      run("gather", 22'207, passes_);
+      for (int layer = 0; layer < 12; ++layer) { add_layer(); }
+      project();
+    }
+  }
+  /// A kernel whose time is a share of `total`, the share of each kernel of this name and total.
+  void run(std::string const& name, std::int64_t total, int count) {
+    auto const number = counts_[{name, total}]++;
+    auto const length = part_of(total, number % count, count);
+    made.launch(name, {host_, host_ + 4}, {device_, device_ + length});
+    host_ += 10;
+    device_ += length + 100;
+  }
+
+ private:
+  void project() { run("ampere_sgemm_128x64_tn", 21'847'478, passes_ * 85); }
+  template <class Body>
+  void within(std::string_view name, Body const& body) {
+    auto const begin = host_ - 5;
+    body();
+    made.range(name, {begin, host_ - 1});
+  }
+  void add_layer() {
+    for (int i = 0; i < 7; ++i) { project(); }
+    for (int i = 0; i < 5; ++i) { run("splitKreduce_kernel", 1'660'044, passes_ * 60); }
+    within("computing attention scores", [&] {
+      run("ampere_sgemm_128x128_tn", 776'600, passes_ * 12);
+      run("elementwise_kernel", 138'303, passes_ * 12);
+    });
+    within("computing softmax", [&] {
+      run("reduce_kernel", 636'374, passes_ * 12);
+      run("elementwise_kernel", 505'597, passes_ * 12);
+    });
+    within("computing final matmul",
+           [&] { run("ampere_sgemm_128x128_nn", 765'212, passes_ * 12); });
+    run("elementwise_kernel", 8'517'368, passes_ * 12);
+  }
+
+  int passes_;
+  std::int64_t host_ = 1000, device_ = 5000;
+  std::map<std::pair<std::string, std::int64_t>, int> counts_;
+};
+
+/// The rows of the table `answers` by pass and what they are.
+std::map<std::string, double> answers_in(std::string const& json) {
+  std::map<std::string, double> found;
+  auto const all = nlohmann::json::parse(json);
+  for (auto const& row : all.at("answers")) {
+    found[row.at("Pass").get<std::string>() + ": " + row.at("What").get<std::string>()] =
+        row.at("In All");
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("five questions are answered from the trace of another program") {
+  folder const here;
+  auto const file = (here / "a.sqlite").string();
+  SECTION("of a trace by hand") { write_nsys(forwards{5}.made.trace, file); }
+  SECTION("of the export that lent its numbers, in the folder ASSAY_NSYS_EXPORTS") {
+    auto const* const exports = std::getenv("ASSAY_NSYS_EXPORTS");
+    if (exports == nullptr) { return; }
+    auto const from = std::filesystem::path{exports} / "ada_2026.2_schema3.25_nvtx.sqlite";
+    std::filesystem::copy_file(from, file);
+  }
+  auto const what = run({file, "--answers", "--json"});
+  REQUIRE(what.code == cli::ok);
+  auto const found = answers_in(what.out);
+  CHECK(found.at("repetition: repetitions") == 5);
+  CHECK(found.at("repetition: softmax, us") == Approx(1142.0).epsilon(1e-4));
+  CHECK(found.at("repetition: products in attention, us") == Approx(1541.8).epsilon(1e-4));
+  CHECK(found.at("repetition: softmax / products, time") == Approx(0.741).margin(5e-4));
+  CHECK(found.at("repetition: products / softmax, FLOPs with heads of 64") == Approx(51.2));
+  CHECK(found.at("repetition: matrix products, % of kernel time") == Approx(71.8).margin(0.05));
+  auto const kernels = nlohmann::json::parse(what.out).at("answer_kernels");
+  CHECK(kernels[0].at("Kernel") == "ampere_sgemm_128x64_tn");
+  CHECK(kernels[0].at("Count in All") == 425);
+  CHECK(kernels[0].at("Forward Count") == 85);
+  CHECK(kernels[0].at("Step Count").is_null());
+}
+
+TEST_CASE("graphs that were recorded whole leave the questions about kernels open") {
+  folder const here;
+  auto const file = (here / "a.sqlite").string();
+  SECTION("in a trace by hand") {
+    builder b;
+    for (int i = 0; i < 10; ++i) {
+      b.launch("fill", {100 * i, 100 * i + 1}, {100 * i + 5, 100 * i + 6});
+      b.whole_graph({100 * i + 10, 100 * i + 90}, {},
+                    b.call("cudaGraphLaunch_v10000", {100 * i + 2, 100 * i + 3}).correlation);
+    }
+    write_nsys(b.trace, file);
+  }
+  SECTION("in an export, in the folder ASSAY_NSYS_EXPORTS") {
+    auto const* const exports = std::getenv("ASSAY_NSYS_EXPORTS");
+    if (exports == nullptr) { return; }
+    std::filesystem::copy_file(std::filesystem::path{exports} / "a100_2024.6_schema3.16.sqlite",
+                               file);
+  }
+  auto const what = run({file, "--answers"});
+  CHECK(what.code == cli::ok);
+  CHECK_THAT(what.out, contains("(b) to (e) have no answer: graphs were recorded whole") &&
+                           contains("--cuda-graph-trace=node") && contains("10.000") &&
+                           !contains("(d)") && !contains("answer_kernels"));
+}
+
+TEST_CASE("passes are the ranges of a name, without warm-ups; unequal ones are refused") {
+  folder const here;
+  builder b;
+  std::int64_t at = 0;
+  auto const step = [&](int kernels) {
+    b.range("my step", {at, at + 90});
+    b.range("my forward", {at + 1, at + 40});
+    for (int i = 0; i < kernels; ++i) {
+      b.launch("gemm", {at + 2 + i, at + 3 + i}, {at + 100, at + 130});
+    }
+    b.range("softmax", {at + 20, at + 24});
+    b.launch("gemm", {at + 21, at + 22}, {at + 130, at + 140});
+    // Of the thread that runs backward passes.
+    b.launch("gemm", {at + 50, at + 51}, {at + 140, at + 200}, {}, second_thread);
+    at += 1000;
+  };
+  auto const ask = [&](std::vector<std::string> words) {
+    auto const file = (here / "a.sqlite").string();
+    write_nsys(b.trace, file);
+    words.insert(words.end(),
+                 {file, "--answers", "--forward", "my forward", "--step", "my step", "--json"});
+    return run(words);
+  };
+  step(3);  // a warm-up
+  step(2);
+  step(2);
+  refused(ask({}),
+          {"repetition 1 of `my step` launches gemm 4 times, and repetition 0 launches it 5 times",
+           "--warm-ups N"});
+  auto const what = ask({"--warm-ups", "1"});
+  REQUIRE(what.code == cli::ok);
+  auto const found = answers_in(what.out);
+  CHECK(found.at("forward: repetitions") == 2);
+  CHECK(found.at("forward: host, the range, us") == Approx(0.078));
+  CHECK(found.at("step: kernels, sum, us") == Approx(0.260));
+  CHECK(found.at("step: device, busy, us") == Approx(0.200));
+  CHECK(found.at("step: device, first begin to last end, us") == Approx(0.200));
+  // By name the softmax is a product, by its range it is not.
+  CHECK(found.at("forward: matrix products, % of kernel time") == Approx(100));
+  CHECK(found.at("forward: softmax, us") == Approx(0.020));
+  auto const kernels = nlohmann::json::parse(what.out).at("answer_kernels");
+  CHECK(kernels[0].at("Forward Count") == 3);
+  CHECK(kernels[0].at("Step Count") == 4);
+  refused(ask({"--warm-ups", "3"}), {"--warm-ups 3", "3 repetitions"});
+  refused(run({(here / "a.sqlite").string(), "--softmax", "x"}), {"--softmax goes with --answers"});
+}
+
+TEST_CASE("attention in one kernel has no softmax of its own, and a trace may hold one pass") {
+  folder const here;
+  builder b;
+  b.launch("flash_fwd_kernel", {0, 1}, {10, 40});
+  b.launch("gemm", {2, 3}, {40, 50});
+  write_nsys(b.trace, here / "a.sqlite");
+  auto const what = run({(here / "a.sqlite").string(), "--answers"});
+  CHECK_THAT(what.out, contains("attention, not separable, us") &&
+                           contains("softmax and products are not separable") &&
+                           contains("do not repeat as a whole"));
+  write_nsys(builder{}.trace, here / "b.sqlite");
+  refused(run({(here / "b.sqlite").string(), "--answers"}), {"no kernels"});
 }
 
 TEST_CASE("help lists all reports and exit codes") {
