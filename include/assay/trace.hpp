@@ -30,6 +30,7 @@
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/graph_replays.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>

@@ -9,7 +9,9 @@
 #include <assay/transformer/answers.hpp>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 using namespace assay;
 using namespace assay::test::golden;
@@ -120,4 +122,36 @@ TEST_CASE("softmax and products of fused attention are not separable", "[nn]") {
   auto const last = table.rows() - 1;
   CHECK(table.text(last, 0) == "attention, us: softmax and products are not separable");
   CHECK(table.number(last, 1) == Approx(0.002));
+}
+
+TEST_CASE("a step that a graph replays has the answers of one that a stream runs", "[nn]") {
+  nn::ledger const ledger{of};
+  std::vector<nn::captured_node> captured;
+  builder made;
+  std::int64_t at = 0;
+  range(made, "nn::step", {0, 10});
+  for (std::uint64_t number = 0; number < ledger.entries().size(); ++number) {
+    auto const is_softmax = ledger.entries()[number].operation == "masked_softmax";
+    // Two nodes of each operation, as a library may have.
+    for (auto const length : {is_softmax ? 5 : 2, 1}) {
+      captured.push_back({nn::captured_node::kind::kernel, number});
+      made.node("gemm", {at, at + length}, 1, captured.size());
+      at += length;
+    }
+  }
+  captured.push_back({nn::captured_node::kind::copy, nn::captured_node::no_operation});
+  made.copy(copy_kind::device_to_device, 4, {at + 7, at + 9}).where.graph_node = captured.size();
+  nn::answers const found{
+      trace::replayed_operations(made.trace, "nn::step", nn::graph_nodes(captured, ledger)),
+      ledger};
+  CHECK(found.forward().kernels == 2 * (19 + 2 + 10));
+  CHECK(found.forward_softmax().ns == 2 * 6);
+  CHECK(found.forward_products().ns == 19 * 3);
+  CHECK(found.products().kernels == 2 * 3 * 19);
+  CHECK(found.outside_ns() == 2);
+  CHECK(found.idle_ns() == 7);
+  CHECK(found.step().ns + found.outside_ns() - found.overlap_ns() + found.idle_ns() ==
+        found.device_ns());
+  captured.back().operation = 100'000;
+  CHECK_THROWS_AS(nn::graph_nodes(captured, ledger), std::out_of_range);
 }

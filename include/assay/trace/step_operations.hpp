@@ -4,15 +4,18 @@
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
+#include <assay/trace/intervals.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::trace {
@@ -46,7 +49,24 @@ struct step_repetition {
   span device;               ///< from the first begin to the last end of what the step launched
   device_work total;         ///< all that the step launched
   device_work outside;       ///< work that no operation launched, such as copies of inputs
+  std::int64_t busy_ns = 0;  ///< the union of all that the step launched
   std::vector<step_operation> operations;  ///< by their numbers
+
+  /// The parts of `device` without work. `busy_ns` and this add up to its length.
+  std::int64_t idle_ns() const { return device.length() - busy_ns; }
+  /// What the times of operations count more than once. `busy_ns` and this add up to `total.ns`.
+  std::int64_t overlap_ns() const { return total.ns - busy_ns; }
+
+  /// Adds something that the step launched; `settle()` comes after the last.
+  void add(gpu_operation const& each) {
+    device = spans_.empty() ? each.when : around(device, each.when);
+    total += {1, each.when.length()};
+    spans_.push_back(each.when);
+  }
+  void settle() { busy_ns = interval_set{std::exchange(spans_, {})}.length(); }
+
+ private:
+  std::vector<span> spans_;
 };
 
 namespace detail {
@@ -77,6 +97,27 @@ inline void add_operation(step_repetition& to, view const& rows, range_record co
   });
 }
 
+/// The ranges of category `gpu` of the domain `assay`, outer ones before those that they hold.
+inline std::vector<range_record> assay_ranges(model const& of) {
+  std::vector<range_record> ranges;
+  std::copy_if(of.ranges.begin(), of.ranges.end(), std::back_inserter(ranges),
+               [&](range_record const& each) {
+                 return of.strings[each.domain] == "assay" && on_one_thread(each) && each.ended &&
+                        each.category == static_cast<std::uint32_t>(category::gpu);
+               });
+  std::stable_sort(ranges.begin(), ranges.end(), [](auto const& a, auto const& b) {
+    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : a.when.end > b.when.end;
+  });
+  return ranges;
+}
+
+/// Those of one name.
+inline std::vector<range_record> step_ranges(model const& of, std::string_view step) {
+  auto ranges = assay_ranges(of);
+  std::erase_if(ranges, [&](auto const& each) { return of.strings[each.name] != step; });
+  return ranges;
+}
+
 }  // namespace detail
 
 /// The repetitions of the step, by their begin: the ranges of the domain `assay` with that name.
@@ -86,25 +127,15 @@ inline void add_operation(step_repetition& to, view const& rows, range_record co
 /// 0, 1, ..., and where repetitions launch different numbers of kernels: counts then mean nothing.
 inline std::vector<step_repetition> step_operations(view const& rows, std::string_view step) {
   auto const& of = rows.of();
-  auto const of_assay = [&](range_record const& each) {
-    return of.strings[each.domain] == "assay" && on_one_thread(each) && each.ended &&
-           each.category == static_cast<std::uint32_t>(category::gpu);
-  };
-  std::vector<range_record> ranges;
-  std::copy_if(of.ranges.begin(), of.ranges.end(), std::back_inserter(ranges), of_assay);
-  std::stable_sort(ranges.begin(), ranges.end(), [](auto const& a, auto const& b) {
-    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : a.when.end > b.when.end;
-  });
+  auto const ranges = detail::assay_ranges(of);
   std::vector<step_repetition> found;
   for (std::size_t first = 0; first < ranges.size(); ++first) {
     auto const& outer = ranges[first];
     if (of.strings[outer.name] != step) { continue; }
     auto& to = found.emplace_back();
     to.host_ns = outer.when.length();
-    rows.visit(outer, [&](gpu_operation const& each) {
-      to.device = to.total.count == 0 ? each.when : around(to.device, each.when);
-      to.total += {1, each.when.length()};
-    });
+    rows.visit(outer, [&](gpu_operation const& each) { to.add(each); });
+    to.settle();
     to.outside = to.total;
     for (auto at = first + 1; at < ranges.size() && ranges[at].when.begin < outer.when.end; ++at) {
       if (ranges[at].thread != outer.thread) { continue; }

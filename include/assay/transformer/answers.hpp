@@ -3,6 +3,7 @@
 /// The device time of a transformer by operation: a trace of its steps joined with its ledger.
 #pragma once
 
+#include <assay/trace/graph_replays.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/transformer/ledger.hpp>
@@ -17,6 +18,24 @@
 #include <vector>
 
 namespace assay::nn {
+
+/// The nodes of a recorded graph for `trace::replayed_operations`: their parts are those of the
+/// ledger.
+inline std::vector<trace::graph_node> graph_nodes(std::vector<captured_node> const& captured,
+                                                  ledger const& of) {
+  std::vector<trace::graph_node> made;
+  for (auto const& each : captured) {
+    auto& to = made.emplace_back();
+    using enum captured_node::kind;
+    to.kind = each.what == kernel ? trace::operation_kind::kernel
+              : each.what == copy ? trace::operation_kind::copy
+                                  : trace::operation_kind::memset;
+    if (each.operation == captured_node::no_operation) { continue; }
+    to.operation = each.operation;
+    to.part = of.entries().at(each.operation).where.part;
+  }
+  return made;
+}
 
 /// The same part of all layers in one phase of one step.
 struct part_time {
@@ -51,6 +70,8 @@ class answers {
       host_ns_ += mean_of(step.host_ns);
       device_ns_ += mean_of(step.device.length());
       outside_ns_ += mean_of(step.outside.ns);
+      idle_ns_ += mean_of(step.idle_ns());
+      overlap_ns_ += mean_of(step.overlap_ns());
       for (std::size_t number = 0; number < step.operations.size(); ++number) {
         auto const& entry = entry_of(ledger, number, step.operations[number].part);
         add(entry, step.operations[number], &step == steps.data());
@@ -65,6 +86,10 @@ class answers {
   double host_ns() const { return host_ns_; }        ///< of the range of the step
   double device_ns() const { return device_ns_; }    ///< from the first begin to the last end
   double outside_ns() const { return outside_ns_; }  ///< copies and others of no operation
+  double idle_ns() const { return idle_ns_; }        ///< within `device_ns`
+  /// What operations beside each other are counted twice for: all operations, less this, with the
+  /// idle time are `device_ns`.
+  double overlap_ns() const { return overlap_ns_; }
   std::vector<part_time> const& parts() const { return parts_; }  ///< in the order of the step
   std::vector<kernel_time> const& kernels() const { return kernels_; }  ///< longest in a step first
 
@@ -151,7 +176,7 @@ class answers {
   }
 
   std::size_t repetitions_;
-  double host_ns_ = 0, device_ns_ = 0, outside_ns_ = 0;
+  double host_ns_ = 0, device_ns_ = 0, outside_ns_ = 0, idle_ns_ = 0, overlap_ns_ = 0;
   std::vector<part_time> parts_;
   std::vector<kernel_time> kernels_;
   std::map<std::pair<nn::phase, std::string>, std::size_t> places_;
@@ -220,6 +245,8 @@ inline trace::table summary_table(answers const& of) {
   made.add("device, from first begin to last end, us", of.device_ns() / 1e3);
   made.add("operations, us", of.step().ns / 1e3);
   made.add("copies and others of no operation, us", of.outside_ns() / 1e3);
+  made.add("overlap of operations, us", of.overlap_ns() / 1e3);
+  made.add("device idle, us", of.idle_ns() / 1e3);
   made.add("forward pass, operations, us", forward.ns / 1e3);
   made.add("products, % of the forward pass",
            detail::percent_of(of.forward_products().ns, forward.ns));

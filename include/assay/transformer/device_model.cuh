@@ -3,7 +3,6 @@
 /// The passes of a decoder on a device, in memory of the caller; needs cuBLAS.
 #pragma once
 
-#include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
@@ -13,6 +12,7 @@
 #include <assay/nn/fused_attention_backward.cuh>
 #include <assay/nn/masked_softmax.cuh>
 #include <assay/nn/rms_norm.cuh>
+#include <assay/transformer/op_scope.hpp>
 #include <assay/transformer/tokens.hpp>
 #include <assay/transformer/update.hpp>
 
@@ -65,25 +65,26 @@ class side_stream {
 /// Enqueues each operation when it is called with it, in a range with the name of its part.
 ///
 /// The payload of the range is the number of the operation in the `ledger` of the problem, so that
-/// a trace finds the operation of each kernel.
+/// a trace finds the operation of each kernel. In a capture it owns the nodes, as `op_scope` says.
 class device_runner {
  public:
   /// The workspace of the products also holds sums in several parts: all of these are on one
   /// stream. `beside` may be null where no operation is an `adamw_beside`.
   device_runner(::cuda::stream_ref stream, cublas_products& products,
                 std::span<std::byte> workspace, adamw_factors const* factors, side_stream* beside,
-                std::uint64_t first_number)
+                std::uint64_t first_number, capture_log& log)
       : stream_(stream),
         products_(products),
         scratch_(reinterpret_cast<float*>(workspace.data()), workspace.size() / sizeof(float)),
         factors_(factors),
         beside_(beside),
-        number_(first_number) {}
+        number_(first_number),
+        log_(log) {}
 
   template <class Operation, class... Arguments>
   void operator()(place_in_step const& where, Operation const& what,
                   Arguments const&... arguments) {
-    nvtx_range const range{where.part.data(), category::gpu, number_++};
+    op_scope const scope{where.part.data(), number_++, log_};
     if constexpr (std::same_as<Operation, product>) {
       products_.enqueue(stream_, what, arguments...);
     } else if constexpr (std::same_as<Operation, rms_norm_gradient> ||
@@ -108,6 +109,7 @@ class device_runner {
   adamw_factors const* factors_;
   side_stream* beside_;
   std::uint64_t number_;
+  capture_log& log_;
 };
 
 /// The weights of a decoder on a device with all that a step keeps, and the passes. Nothing is
@@ -154,6 +156,12 @@ class device_model {
   problem const& of() const { return of_; }
   std::span<float> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_; }
+  /// The nodes of the graph that the passes were last captured into, with their operations.
+  std::vector<captured_node> const& captured() const { return log_.nodes(); }
+  /// Within a capture, after work that a caller enqueued behind the passes.
+  void list_captured() {
+    if (log_.active()) { log_.list(); }
+  }
 
   /// The arrays of a step in `memory`, which has `memory_plan::activations` bytes.
   activation_arrays arrays(std::span<std::byte> memory) const {
@@ -236,10 +244,12 @@ class device_model {
 
   template <class Pass>
   void run(::cuda::stream_ref stream, Pass const& pass) {
+    log_.look(stream);
     auto* const beside = beside_ ? &*beside_ : nullptr;
-    device_runner each{stream, products_, workspace_, factors_.data(), beside, number_};
+    device_runner each{stream, products_, workspace_, factors_.data(), beside, number_, log_};
     pass(each);
     number_ = each.number();
+    list_captured();
   }
   /// The same kernels are chosen with AdamW beside the pass and without it.
   template <class Pass>
@@ -269,6 +279,7 @@ class device_model {
   std::optional<side_stream> beside_;  ///< of optimiser::in_backward
   int all_multiprocessors_ = 0;
   std::uint64_t number_ = 0;
+  capture_log log_;
 };
 
 }  // namespace assay::nn

@@ -42,6 +42,9 @@ class device_trainer {
   problem const& of() const { return model_.of(); }
   int steps() const { return steps_; }
 
+  /// The nodes of the recorded step, with their operations; none before `record`.
+  std::vector<captured_node> const& captured() const { return model_.captured(); }
+
   /// In the order of `weight_tensors`. Each waits for the stream.
   std::vector<float> weights() const { return copy_out(model_.weights()); }
   std::vector<float> gradients() const { return copy_out(model_.gradients()); }

@@ -6,6 +6,7 @@
 #include <assay/transformer/update.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,16 @@ class ledger {
  private:
   double narrow_;  ///< bytes of an activation, as a share of float32
   std::vector<ledger_entry> entries_;
+};
+
+/// A node of a recorded graph that traces have records of: a kernel, a copy or a set.
+struct captured_node {
+  enum class kind : std::uint8_t { kernel, copy, set };
+  static constexpr std::uint64_t no_operation = std::numeric_limits<std::uint64_t>::max();
+
+  kind what = kind::kernel;
+  std::uint64_t operation = no_operation;  ///< its number in the ledger
+  bool operator==(captured_node const&) const = default;
 };
 
 }  // namespace assay::nn

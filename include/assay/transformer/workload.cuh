@@ -70,10 +70,12 @@ class transformer_items {
     if (what_ == nn::run::forward) {
       model_.enqueue_forward(stream, arrays);
       keep(stream, last_.span(), arrays.logits.last(last_.size()));
+      model_.list_captured();
       return;
     }
     model_.enqueue_step(stream, arrays);
     keep(stream, loss_.span(), arrays.loss);
+    model_.list_captured();
   }
   void poison() {
     device_guard const guard{place_};
@@ -103,6 +105,8 @@ class transformer_items {
     return found;
   }
   std::span<float> gradients() const { return model_.gradients(); }
+  /// The nodes of the last item that a graph recorded, with their operations.
+  std::vector<captured_node> const& captured() const { return model_.captured(); }
 
  private:
   using narrow = typename Choices::activation;
