@@ -362,6 +362,67 @@ TEST_CASE("an experiment of one's own has its parameters as options, with their 
         "n=7 type=uint32: once\nn=7 type=uint32: tenfold\n");
 }
 
+TEST_CASE("axes are written as nvbench has them too") {
+  auto const listed = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"-l", "--type", "float"});
+    auto const lines = swept(words).out;
+    std::string numbers;  // of "n=8 type=float: once"
+    for (auto at = lines.find("n="); at != lines.npos; at = lines.find("\nn=", at)) {
+      at = lines.find('=', at) + 1;
+      auto const end = lines.find(' ', at);
+      if (lines.substr(end).starts_with(" type=float: once\n")) {
+        numbers += lines.substr(at, end - at) + " ";
+      }
+    }
+    return numbers;
+  };
+  CHECK(listed({"-a", "n=12345"}) == "12345 ");
+  CHECK(listed({"--axis", "n = [1, 2,3]"}) == "1 2 3 ");
+  CHECK(listed({"-a", "n=[2:10:2]"}) == "2 4 6 8 10 ");
+  CHECK(listed({"-a", "n=[2:9:3]"}) == "2 5 8 ");
+  CHECK(listed({"-a", "n[pow2]=[2:10:4]"}) == "4 64 1024 ");
+  CHECK(listed({"-a", "n[pow2]=8"}) == "256 ");
+  CHECK(listed({"--n", "5:7"}) == "5 6 7 ");
+  CHECK(listed({"--n", "[5,7]"}) == "5 7 ");
+  CHECK(listed({"--n", "9223372036854775806:9223372036854775807"}) ==
+        "9223372036854775806 9223372036854775807 ");
+  CHECK(swept({"-l", "-a", "type=[U32,F32]", "-a", "n=1"}).out ==
+        "n=1 type=uint32: once\nn=1 type=uint32: tenfold\n"
+        "n=1 type=float: once\nn=1 type=float: tenfold\n");
+}
+
+TEST_CASE("a parameter may have texts, and a function may skip a cell") {
+  auto const run = [](std::vector<std::string> words) {
+    words.emplace_back("--quick");
+    outcome result;
+    static_cast<test::outcome&>(result) =
+        test::outcome_of(words, [](int argc, auto argv, std::ostream& out, std::ostream& err) {
+          auto const make = [](long long factor) {
+            return [factor](point const& at) {
+              if (at.text("order") == "none") { throw skip("there is nothing to sort"); }
+              return chain<float>(factor * (at.text("order") == "long" ? 1000 : 100));
+            };
+          };
+          return cli::detail::experiment_of(parameter{"order", {"short", "none", "long"}}, "once",
+                                            make(1), "tenfold", make(10))
+              .run(argc, argv, "A question?", out, err);
+        });
+    return result;
+  };
+  folder const here;
+  auto const what = run({"--json", here / "r.json"});
+  INFO(what.err);
+  CHECK(what.code == cli::ok);
+  auto const back = report::parse_json(content(here / "r.json"));
+  REQUIRE(back.variants.size() == 4);
+  CHECK(back.variants[3].label == "order=long: tenfold");
+  CHECK_THAT(back.notes.front(), contains("2 cells of the sweep share alpha"));
+  CHECK(back.notes.back() == "skipped order=none: there is nothing to sort");
+  CHECK(run({"-l", "--order", "my own"}).out == "order=my own: once\norder=my own: tenfold\n");
+  refused(run({"--order", "none"}), cli::bad_input,
+          {"no cell is left: skipped order=none: there is nothing to sort"});
+}
+
 TEST_CASE("values that a parameter cannot have are one line, exit code 2, and no run") {
   struct bad {
     std::vector<std::string> words, says;
@@ -372,6 +433,15 @@ TEST_CASE("values that a parameter cannot have are one line, exit code 2, and no
            {{"--n", "5,,6"}, {"--n: '5,,6' has an empty value", "100,200,400"}},
            {{"--n", ""}, {"--n: '' has an empty value"}},
            {{"--n", "5,7,05"}, {"--n: '05' is named twice"}},
+           {{"--n", "9:5"}, {"--n: '9:5' ends before it begins"}},
+           {{"--n", "5:9:0"}, {"'5:9:0' has a stride below 1", "FIRST:LAST:STRIDE"}},
+           {{"--n", "1:2:3:4"}, {"'1:2:3:4' has more than three parts"}},
+           {{"--n", "-9000000000000000000:9000000000000000000"}, {"has more than 10000 values"}},
+           {{"-a", "m=3"}, {"--axis: unknown parameter 'm'", "n, type"}},
+           {{"-a", "n"}, {"--axis: 'n': write n=100,200,400"}},
+           {{"-a", "type[pow2]=3"}, {"--axis: 'type[pow2]=3': write type=float,uint32"}},
+           {{"-a", "n[pow2]=63"}, {"--n: '63' is no exponent", "2^62"}},
+           {{"-a", "type=F64"}, {"--type: unknown type 'double'"}},
            {{"--n", "0"}, {"--n 0: it must be between 1 and 1000000"}},
            {{"--n", "5", "6"}, {"6", "--help"}},
            {{"--type", "double"}, {"--type: unknown type 'double'", "float, uint32"}},

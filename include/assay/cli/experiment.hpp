@@ -27,6 +27,12 @@
 #include <vector>
 
 namespace assay {
+
+/// Thrown by a function of a point, it leaves the cell of this point out and is its reason.
+struct skip : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
 namespace cli::detail {
 
 /// The result of `make` for a point; without parameters `make` itself.
@@ -110,26 +116,51 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
       } else {
         app.add_option_function<std::string>(
                each.option(), [&each](std::string const& text) { each.given = text; },
-               each.types ? "some of these types" : "whole numbers, with commas between them")
+               each.of == swept::kind::types   ? "some of these types"
+               : each.of == swept::kind::texts ? "texts, with commas between them"
+                                               : "whole numbers such as 1,2,3 or 2:10:2")
             ->default_str(comma_separated(each.declared));
       }
     }
+    if (parameters_.empty()) { return; }
+    app.add_option("--axis,-a", axes_, "the same as nvbench has it: n=[1,2], n[pow2]=[10:20:2]")
+        ->allow_extra_args(false);
   }
 
   std::optional<measure::comparison> measured(cli::options const& given, std::ostream& out) {
     auto const chosen = measuring(given);
-    auto const cells = points_of(parameters_);
+    for (auto const& each : axes_) { read_axis(each, parameters_); }
+    auto cells = points_of(parameters_);
     if (given.list) {
       for (auto const& at : cells) { list(at, out); }
       return {};
     }
-    for (auto const& at : cells) { (void)at_point(at); }  // what they refuse is told before the run
-    if (sizeof...(Fs) == 1) { return against_first_point(cells, chosen); }
-    return sweep(cells, chosen, [this](point const& at, measure::options const& own) {
-      auto all = at_point(at);
-      all.chosen = own;
-      return all.run();
+    auto const skipped = without_skipped(cells);  // what a function refuses is told before the run
+    auto found = sizeof...(Fs) == 1
+                     ? against_first_point(cells, chosen)
+                     : sweep(cells, chosen, [this](point const& at, measure::options const& own) {
+                         auto all = at_point(at);
+                         all.chosen = own;
+                         return all.run();
+                       });
+    found.notes.insert(found.notes.end(), skipped.begin(), skipped.end());
+    return found;
+  }
+
+  /// Takes out the cells that a function skips, and returns the reasons.
+  std::vector<std::string> without_skipped(std::vector<point>& cells) {
+    std::vector<std::string> reasons;
+    std::erase_if(cells, [&](point const& at) {
+      try {
+        (void)at_point(at);
+        return false;
+      } catch (skip const& why) {
+        reasons.push_back("skipped " + at.label() + ": " + why.what());
+        return true;
+      }
     });
+    if (cells.empty()) { throw std::invalid_argument("no cell is left: " + reasons.front()); }
+    return reasons;
   }
 
   measure::options measuring(cli::options const& given) const {
@@ -187,7 +218,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
   }
 
   std::vector<swept> parameters_;
-  std::vector<std::string> names_;
+  std::vector<std::string> axes_, names_;
   std::tuple<Fs...> makes_;
   std::string title_, refusal_;
 };
@@ -238,8 +269,8 @@ auto experiment_of(Args... args) {
 ///
 /// At each point, the callables are compared with the first one; see `cli::sweep` for the error
 /// rate. A single callable is compared between points: each with the first. Callables are made once
-/// before the run, to refuse values early, and once again for their cell. Work on streams needs
-/// `<assay/compare.cuh>`.
+/// before the run, to refuse values early, and once again for their cell. A function may throw
+/// `skip`. Work on streams needs `<assay/compare.cuh>`.
 template <class... Args>
 int experiment(int argc, char const* const* argv, std::string const& question, Args... args) {
   return cli::detail::experiment_of(std::move(args)...).run(argc, argv, question);

@@ -52,8 +52,9 @@ class shared_options {
              std::string{format.help})
           ->check(no_option);
     }
-    app.add_flag("--list", chosen_.list, "name the variants and do nothing else");
-    app.add_flag("--quiet", chosen_.quiet, "no report and no progress: files and exit code only");
+    app.add_flag("--list,-l", chosen_.list, "name the variants and do nothing else");
+    app.add_flag("--quiet,-q", chosen_.quiet,
+                 "no report and no progress: files and exit code only");
     app.add_option("--fail-if", chosen_.fail_if,
                    "exit with 3 if any holds: " + joined(gate_names()))
         ->delimiter(',');

@@ -29,8 +29,7 @@ namespace detail {
 
 /// Adds the values of a point to the axes of variants.
 inline void add_axes(measure::variant_result& to, point const& at) {
-  for (auto const& [name, value] : at.values) { to.axes.emplace_back(name, std::to_string(value)); }
-  for (auto const& each : at.types) { to.axes.push_back(each); }
+  for (auto& each : at.choices()) { to.axes.push_back(std::move(each)); }
 }
 
 /// The options of cell `i` of `count`, with `seconds` of the time limit left.

@@ -5,6 +5,7 @@
 
 #include <assay/race/result.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -37,7 +38,10 @@ std::string type_name() {
   }
 }
 
-/// A parameter and the values that it may take: whole numbers, or types.
+/// Stands for texts where `parameter` has a list of types.
+struct text_values;
+
+/// A parameter and the values that it may take: whole numbers, texts, or types.
 template <class... Types>
 struct parameter {
   std::string name;
@@ -48,34 +52,55 @@ struct parameter<> {
   std::string name;
   std::vector<long long> values;
 };
+template <>
+struct parameter<text_values> {
+  std::string name;
+  std::vector<std::string> values;
+};
 parameter(std::string, std::vector<long long>) -> parameter<>;
+template <class Text>
+requires std::convertible_to<Text, std::string>
+parameter(std::string, std::initializer_list<Text>) -> parameter<text_values>;
 template <class... Types>
 parameter(std::string, type_list<Types...>) -> parameter<Types...>;
 
 /// One value of each parameter.
 struct point {
   measure::constants values;
+  std::vector<std::pair<std::string, std::string>> texts{};
   std::vector<std::pair<std::string, std::string>> types{};  ///< parameter, name of the type
 
   /// The value of a parameter. Throws `std::invalid_argument` for a name that the space lacks.
-  long long operator[](std::string_view name) const {
-    for (auto const& [own, value] : values) {
+  long long operator[](std::string_view name) const { return found(values, name); }
+  /// The value of a parameter of texts.
+  std::string const& text(std::string_view name) const { return found(texts, name); }
+
+  /// `block=128 items=2`.
+  std::string label() const {
+    std::string all;
+    for (auto const& [name, value] : choices()) {
+      all += (all.empty() ? "" : " ") + name + "=" + value;
+    }
+    return all;
+  }
+  /// Names and values: numbers, then texts, then types.
+  std::vector<std::pair<std::string, std::string>> choices() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (auto const& [name, value] : values) { all.emplace_back(name, std::to_string(value)); }
+    all.insert(all.end(), texts.begin(), texts.end());
+    all.insert(all.end(), types.begin(), types.end());
+    return all;
+  }
+
+ private:
+  template <class Value>
+  Value const& found(std::vector<std::pair<std::string, Value>> const& in,
+                     std::string_view name) const {
+    for (auto const& [own, value] : in) {
       if (own == name) { return value; }
     }
     throw std::invalid_argument("the space has no parameter \"" + std::string{name} + "\", only " +
                                 label());
-  }
-
-  /// `block=128 items=2`.
-  std::string label() const {
-    std::string text;
-    for (auto const& [name, value] : values) {
-      text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
-    }
-    for (auto const& [name, type] : types) {
-      text += (text.empty() ? "" : " ") + name + "=" + type;
-    }
-    return text;
   }
 };
 
