@@ -66,6 +66,7 @@
 #include <assay/measure/callables.hpp>
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/command_subject.hpp>
+#include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/conclude.hpp>

@@ -26,6 +26,9 @@ struct other_task : saxpy {
 struct bad_counts : saxpy {
   dispatch::work work() const { return {.size = x.size(), .bytes = NAN}; }
 };
+struct of_library : saxpy {
+  static constexpr std::string_view library() { return "OpenBLAS 0.3.21"; }
+};
 struct failing : saxpy {
   void run(on::host, float const*, float*) const { throw std::runtime_error("no luck"); }
 };
@@ -60,6 +63,7 @@ TEST_CASE("an engine runs each call on the path that its chooser picks", "[dispa
   dispatch::engine const forced{saxpy_costs(), dispatch::choose::always{on::host{1}}};
   forced(saxpy{2.0F, x, y});
   CHECK(forced.last().where() == dispatch::path{on::host{1}});
+  CHECK(forced.last().describe().ends_with(" (by choose::always{host{1}})"));
 }
 
 TEST_CASE("what an engine cannot run is refused in a line", "[dispatch]") {
@@ -68,6 +72,12 @@ TEST_CASE("what an engine cannot run is refused in a line", "[dispatch]") {
   std::vector<float> y(5);
   CHECK(message_of([&] { run(other_task{{1.0F, x, y}}); }) ==
         "unknown task other: this engine has the costs of saxpy");
+  CHECK(message_of([&] { run(of_library{{1.0F, x, y}}); }) ==
+        "the costs of saxpy are of '', and this program has 'OpenBLAS 0.3.21': calibrate again");
+  auto with_library = test::saxpy_measurements();
+  with_library.library = "OpenBLAS 0.3.21";
+  dispatch::engine const with{dispatch::costs{with_library}};
+  CHECK_NOTHROW(with(of_library{{1.0F, x, y}}));
   CHECK_THAT(message_of([&] { run(bad_counts{{1.0F, x, y}}); }), contains("bytes = nan"));
   CHECK(message_of([&] { run(failing{{1.0F, x, y}}); }) == "no luck");
   auto all = test::saxpy_measurements();

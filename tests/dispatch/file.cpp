@@ -6,12 +6,14 @@
 
 #include <assay/core/atomic_file.hpp>
 #include <assay/dispatch/file.hpp>
+#include <assay/dispatch/tree.hpp>
 #include <assay/stats/random_source.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,8 @@ costs all_kinds() {
   all.device = "a GPU";
   all.driver = "580.1";
   all.sm_clock_mhz = 1965;
+  all.library = "OpenBLAS 0.3.21";
+  all.tree = {{0, 1000.5, 2}, {.other = 0}, {3, 4096, 4}, {.other = 2}, {.other = 1}};
   return costs{all};
 }
 
@@ -77,6 +81,8 @@ TEST_CASE("costs read back as they were saved", "[dispatch]") {
   CHECK(read.warnings.empty());
   CHECK(read.measured().machine == saved.measured().machine);
   CHECK(read.measured().held_out == 19);
+  CHECK(read.measured().library == "OpenBLAS 0.3.21");
+  CHECK(read.measured().tree == saved.measured().tree);
   REQUIRE(read.paths().size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(read.paths()[i].where == saved.paths()[i].where);
@@ -181,7 +187,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
-             contains("its format is 1, and this library reads 4"));
+             contains("its format is 1, and this library reads 5"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;
@@ -189,7 +195,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(edited), contains("its checksum is wrong"));
   // What a checksum does not find, as another program wrote it.
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot x ")),
-             contains("line 26: a number of at least 0 is expected, not 'x "));
+             contains("line 27: a number of at least 0 is expected, not 'x "));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot 0.25 ")), contains("with rising sizes"));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot nan ")), contains("a number of at least 0"));
   CHECK_THAT(refusal(replaced(text, "path host{4}", "path host{0}")),
@@ -199,6 +205,11 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(replaced(text, "paths 4", "paths 5")), contains("`path` is expected"));
   CHECK_THAT(refusal(replaced(text, "link 1 2", "link 7 2")), contains("7 has no meaning"));
   CHECK_THAT(refusal(replaced(text, "cores 4", "cores -4")), contains("a number of at least 0"));
+  for (auto const* node : {"node 0 1000.5 1\n", "node 0 1000.5 5\n", "node 10 1000.5 2\n"}) {
+    CHECK_THAT(refusal(replaced(text, "node 0 1000.5 2\n", node)),
+               contains("node 0 of 5 of its tree leads nowhere: train the tree again"));
+  }
+  CHECK_THAT(refusal(replaced(text, "node 9 0 2\n", "node 9 0 4\n")), contains("leads nowhere"));
   CHECK_THAT(message_of([&] { dispatch::load((here / "none").string()); }),
              contains("No such file"));
   CHECK_THAT(message_of([&] { dispatch::load(here.path().string()); }),
@@ -212,7 +223,7 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
   test::folder const here;
   auto const file = (here / "saxpy.costs").string();
   auto const text = dispatch::to_text(all_kinds());
-  int refused = 0, read = 0;
+  int refused = 0, read = 0, trees = 0;
   for (int i = 0; i < 10'000; ++i) {
     auto mutated = text;
     for (auto left = 1 + random.below(4); left > 0 && !mutated.empty(); --left) {
@@ -247,7 +258,13 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
     try {
       auto const found = dispatch::load(file, the_machine());
       ++read;
-      CHECK(found.best(dispatch::facts_of_size(random.below(1 << 22))) < found.paths().size());
+      auto const known = dispatch::facts_of_size(random.below(1 << 22));
+      CHECK(found.best(known) < found.paths().size());
+      try {
+        auto const pick = dispatch::choose::kept_tree{}.bound(found);
+        CHECK(pick(known) < found.paths().size());
+        ++trees;
+      } catch (std::invalid_argument const&) {}  // there is no tree, or it names a wrong path
     } catch (read_error const& error) {
       ++refused;
       CHECK(std::string{error.what()}.find('\n') == std::string::npos);
@@ -256,4 +273,5 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
   CHECK(refused + read == 10'000);
   CHECK(refused > 5'000);
   CHECK(read > 100);  // edited names and digits
+  CHECK(trees > 100);
 }

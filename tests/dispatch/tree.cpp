@@ -130,6 +130,39 @@ TEST_CASE("a tree learns the memory of the arrays beside the size", "[dispatch]"
   CHECK_THAT(message_of([&] { tree.bound(dispatch::costs{wrong}); }), contains("wrong results"));
 }
 
+TEST_CASE("a tree tells calls of one size by their flops for each byte", "[dispatch]") {
+  std::vector<tree_row> rows;
+  for (std::size_t size = 1; size <= 1 << 20; size *= 2) {
+    for (double const flops : {1.0, 100.0}) {  // for each copied byte
+      auto known = facts_in(size, memory_type::pageable, 4.0 * static_cast<double>(size));
+      known.amount.flops = flops * known.arrays[0].bytes;
+      rows.push_back({known, {1, flops > 10 ? 0.5 : 2.0}});
+    }
+  }
+  auto const tree = dispatch::train_tree({on::host{1}, on::host{4}}, rows);
+  CHECK(tree.leaves() == 2);
+  CHECK(cost_of(tree, dispatch::costs{test::saxpy_measurements()}, rows) == 0);
+}
+
+TEST_CASE("costs keep a tree, whose leaves are paths of theirs", "[dispatch]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  dispatch::choose::kept_tree const kept;
+  CHECK_THAT(message_of([&] { kept.bound(of); }), contains("saxpy keep no tree: train one"));
+  std::vector<tree_row> rows;
+  for (std::size_t size = 1; size <= 12; ++size) {
+    rows.push_back({dispatch::facts_of_size(size), {size < 7 ? 2.0 : 0.5, 1}});
+  }
+  auto const tree = dispatch::train_tree({on::host{4}, on::host{1}}, rows);  // in another order
+  auto const with = dispatch::with_tree(of, tree);
+  for (std::size_t const size : {3U, 11U}) {
+    auto const known = dispatch::facts_of_size(size);
+    CHECK(kept.bound(with)(known) == (size < 7 ? 0 : 1));
+    CHECK(tree.bound(of)(known) == (size < 7 ? 0 : 1));
+  }
+  auto const other = dispatch::train_tree({on::host{4}, on::host{8}}, rows);
+  CHECK_THAT(message_of([&] { dispatch::with_tree(of, other); }), contains("no path host{8}"));
+}
+
 TEST_CASE("a leaf of a tree has several rows, and no impossible path", "[dispatch]") {
   std::vector<tree_row> rows;
   for (std::size_t size = 1; size <= 12; ++size) {  // the fifth call is an outlier

@@ -3,6 +3,7 @@
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
+#include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/regret.hpp>
 
 #include <algorithm>
@@ -54,6 +55,27 @@ TEST_CASE("regret is what the choices cost, without noise", "[measure]") {
   CHECK(always.max > 2);
   CHECK(always.p95 <= always.max);
   CHECK(always.describe().starts_with("choose::always{host{1}}: regret "));
+}
+
+TEST_CASE("one chooser is compared with another on the same calls", "[measure]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  auto const timed =
+      timed_with([](std::size_t p, double n) { return p == 0 ? 1e-9 * n : 6e-6 + 0.25e-9 * n; }, 2,
+                 0.02, seed);
+  choose::by_model const model;
+  auto const worse = measure::compare_choosers(timed, of, model, choose::always{on::host{1}}, seed);
+  CHECK(worse.second_is_slower());
+  CHECK(worse.low < worse.excess);
+  CHECK(worse.excess < worse.high);
+  CHECK(worse.excess == Approx(worse.second.chosen_seconds / worse.first.chosen_seconds - 1));
+  CHECK_THAT(worse.describe(), test::contains("] more time than choose::by_model"));
+  CHECK(measure::compare_choosers(timed, of, choose::always{on::host{1}}, model, seed)
+            .second_is_faster());
+  auto const same = measure::compare_choosers(timed, of, model, model, seed);
+  CHECK_FALSE((same.second_is_slower() || same.second_is_faster()));
+  CHECK_THROWS_AS(measure::compare_choosers({}, of, model, model), std::invalid_argument);
 }
 
 TEST_CASE("noise cannot flatter the best choice, and its floor says how much it is", "[measure]") {

@@ -34,6 +34,10 @@ struct matmul {
   static constexpr bool is_peer = By == multiplier::tiles;
   static constexpr std::size_t largest = 2048, largest_quick = 256;
 
+  static std::string_view library() {
+    static std::string const text = blas_in_words();
+    return text;
+  }
   static bool serves(on::host place) {
     return place.threads == 1 || blas::here().set_threads != nullptr;
   }

@@ -76,24 +76,36 @@ struct path_costs {
   std::vector<copy_factor> factors{};
 };
 
+/// A node of a decision tree: see `choose::tree`. A call goes on at the next node if its feature is
+/// below the threshold, and else at `other`.
+struct tree_node {
+  static constexpr std::size_t leaf = 9;  ///< the number of features
+  std::size_t feature = leaf;
+  double threshold = 0;
+  std::size_t other = 0;  ///< of a leaf: the number of its path
+  bool operator==(tree_node const&) const = default;
+};
+
 /// All that calibration finds out about a task, as the file keeps it.
 struct measurements {
   std::string task;
   std::vector<path_costs> paths;
   machine_terms machine{};
   std::string cpu{}, device{}, driver{}, compiler{}, started_at{};
+  std::string library{};    ///< what the task says of the library that computes it
   double sm_clock_mhz = 0;  ///< of the device while it worked; 0 where unknown
   int cores = 0;
   std::uint64_t seed = 0;
-  int held_out = 0;            ///< the number of sizes that decided the intervals
-  double expected_regret = 0;  ///< at the end of calibration, as a share
+  int held_out = 0;               ///< the number of sizes that decided the intervals
+  double expected_regret = 0;     ///< at the end of calibration, as a share
+  std::vector<tree_node> tree{};  ///< of `with_tree`; its leaves have numbers of `paths`
 };
 
 /// The costs of one task on one machine. Calls of const members from several threads are safe.
 class costs {
  public:
   /// Throws `std::invalid_argument` if no path computes right results, if a path is there twice,
-  /// and for knots that `curve` refuses.
+  /// for knots that `curve` refuses, and for a tree that leads nowhere.
   explicit costs(measurements of) : all_(std::move(of)) {
     std::string why = all_.paths.empty() ? ": name one" : "";
     for (std::size_t i = 0; i < all_.paths.size(); ++i) {
@@ -106,6 +118,7 @@ class costs {
       if (each.wrong.empty()) { curves_.back().emplace(each.knots, each.scale); }
       why += ": " + each.where.describe() + ": " + each.wrong;
     }
+    require_tree();
     for (auto const& each : curves_) {
       if (each) { return; }
     }
@@ -196,6 +209,22 @@ class costs {
   }
 
  private:
+  /// Each inner node leads on to later nodes, and each leaf to a path.
+  void require_tree() const {
+    auto const& nodes = all_.tree;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto const& at = nodes[i];
+      bool const is_leaf = at.feature == tree_node::leaf;
+      if (is_leaf ? at.other < all_.paths.size()
+                  : at.feature < tree_node::leaf && at.other > i + 1 && at.other < nodes.size()) {
+        continue;
+      }
+      throw std::invalid_argument(all_.task + ": node " + std::to_string(i) + " of " +
+                                  std::to_string(nodes.size()) +
+                                  " of its tree leads nowhere: train the tree again");
+    }
+  }
+
   template <class Load>
   std::size_t best(facts const& known, Load const& under) const noexcept {
     double const at = log_size(known);

@@ -37,7 +37,8 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
   using stream_type = typename Link::stream_type;
 
   device_engine(costs of, Link link, Memory memory, C const& policy)
-      : base(std::move(of), [&](costs const& all) { return bound_on(link, policy, all); }),
+      : base(
+            std::move(of), [&](costs const& all) { return bound_on(link, policy, all); }, policy),
         copies_(std::make_unique<array_copies<Link>>(std::move(link))),
         memory_(std::move(memory)) {}
 
@@ -48,10 +49,10 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
   /// only for arrays in pageable memory. A call with empty arrays alone does nothing on a device
   /// path.
   ///
-  /// Throws `std::invalid_argument` for a task of another name, and for counts that `require_work`
-  /// refuses. Throws the same for a path that the task cannot run on, and for arrays in device
-  /// memory that the path cannot use. Exceptions of the task pass through; the stream is then
-  /// drained.
+  /// Throws `std::invalid_argument` for a task of another name or library, and for counts that
+  /// `require_work` refuses. Throws the same for a path that the task cannot run on, and for arrays
+  /// in device memory that the path cannot use. Exceptions of the task pass through; the stream is
+  /// then drained.
   template <task T>
   void operator()(stream_type stream, T const& call) const {
     this->template require_task<T>();

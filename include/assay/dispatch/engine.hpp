@@ -26,6 +26,7 @@ namespace assay::dispatch {
 struct decision {
   std::size_t chosen = 0;
   std::vector<prediction> predictions;
+  std::string forced_by{};  ///< the chooser, unless it picks the least predicted time
 
   path const& where() const { return predictions.at(chosen).where; }
   /// `host{4}: 41 us [39, 44]; device{0} 63 us [60, 66], of it 38 us to the device (pageable)`.
@@ -35,7 +36,8 @@ struct decision {
     for (auto const& each : predictions) {
       if (&each != &mine) { text += "; " + each.where.describe() + ' ' + time_of(each); }
     }
-    return mine.extrapolated ? text + " (outside the calibrated sizes)" : text;
+    if (mine.extrapolated) { text += " (outside the calibrated sizes)"; }
+    return forced_by.empty() ? text : text + " (by " + forced_by + ')';
   }
 
  private:
@@ -71,7 +73,7 @@ class deciding_engine {
     if (mine.engine != number_) {
       throw std::logic_error("last(): this thread's latest call was not of this engine");
     }
-    decision made{.chosen = mine.chosen, .predictions = {}};
+    decision made{.chosen = mine.chosen, .predictions = {}, .forced_by = forced_by_};
     for (std::size_t i = 0; i < costs_->paths().size(); ++i) {
       made.predictions.push_back(
           costs_->predict(i, mine.known, heeds_load ? mine.loads[i] : path_load{}));
@@ -80,18 +82,29 @@ class deciding_engine {
   }
 
  protected:
-  /// `bind(costs)` makes the function that chooses.
-  template <class Bind>
-  deciding_engine(costs of, Bind const& bind)
-      : costs_(std::make_unique<costs const>(std::move(of))), pick_(bind(*costs_)) {}
+  /// `bind(costs)` makes the function by which the policy chooses.
+  template <class Bind, chooser C>
+  deciding_engine(costs of, Bind const& bind, C const& policy)
+      : costs_(std::make_unique<costs const>(std::move(of))), pick_(bind(*costs_)) {
+    if (!heeds_load && C::name != choose::by_model::name) { forced_by_ = describe(policy); }
+  }
 
   costs const& known_costs() const noexcept { return *costs_; }
 
   template <task T>
   void require_task() const {
-    if (T::name == costs_->task()) { return; }
-    throw std::invalid_argument("unknown task " + std::string{T::name} +
-                                ": this engine has the costs of " + costs_->task());
+    if (T::name != costs_->task()) {
+      throw std::invalid_argument("unknown task " + std::string{T::name} +
+                                  ": this engine has the costs of " + costs_->task());
+    }
+    if constexpr (has_library<T>) {
+      std::string_view const here = T::library();
+      auto const& then = costs_->measured().library;
+      if (here == then) { return; }
+      throw std::invalid_argument("the costs of " + costs_->task() + " are of '" + then +
+                                  "', and this program has '" + std::string{here} +
+                                  "': calibrate again");
+    }
   }
   /// Chooses the path of a call on a stream, and keeps the choice for `last`.
   path const& decide(facts const& known, std::size_t stream = 0) const {
@@ -144,6 +157,7 @@ class deciding_engine {
 
   std::unique_ptr<costs const> costs_;
   Pick pick_;
+  std::string forced_by_;
   std::uint64_t number_ = next_number();
 };
 
@@ -169,7 +183,7 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
   /// Throws `std::invalid_argument` if the costs lack a path that the policy names, or if they have
   /// a path on a device.
   explicit engine(costs of, C policy = {})
-      : base(std::move(of), [&](costs const& all) { return policy.bound(all); }) {
+      : base(std::move(of), [&](costs const& all) { return policy.bound(all); }, policy) {
     for (auto const& each : this->known_costs().paths()) {
       if (each.where.host() != nullptr) { continue; }
       throw std::invalid_argument(
@@ -179,7 +193,8 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
   }
 
   /// Runs the call and returns when it is complete. Throws `std::invalid_argument` for a task of
-  /// another name, and for counts that `require_work` refuses. Exceptions of the task pass through.
+  /// another name or library, and for counts that `require_work` refuses. Exceptions of the task
+  /// pass through.
   template <task T>
   void operator()(T const& call) const {
     this->template require_task<T>();

@@ -28,7 +28,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 4;
+inline constexpr int file_version = 5;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -142,6 +142,7 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.line("driver", of.driver);
   io.line("sm_clock_mhz", of.sm_clock_mhz);
   io.line("compiler", of.compiler);
+  io.line("library", of.library);
   io.line("started_at", of.started_at);
   io.line("seed", of.seed);
   io.line("held_out", of.held_out);
@@ -169,6 +170,8 @@ void exchange_lines(Lines& io, Measurements& of) {
       io.line("factor", at.end, at.memory, at.size, at.factor, at.spread);
     }
   }
+  io.count("nodes", of.tree);
+  for (auto& at : of.tree) { io.line("node", at.feature, at.threshold, at.other); }
 }
 
 /// Checks the kind, the version and the checksum; returns the lines between.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
@@ -91,6 +92,13 @@ concept has_device_run =
 /// work on the stream and does not wait. All its pointers are valid on the device.
 template <class T>
 concept task = named<T> && has_work<T> && has_arrays<T> && has_host_run<T>;
+
+/// A task that depends on a library, such as a BLAS, may say which: `static std::string_view
+/// library()`. Costs of another library are then refused.
+template <class T>
+concept has_library = requires {
+  { T::library() } -> std::convertible_to<std::string_view>;
+};
 
 /// The message for a device path of a task without a second `run`.
 template <task T>

@@ -30,7 +30,7 @@ struct tree_row {
 /// The others are the flops for each byte that is copied, and for each pageable byte: products of
 /// matrices of one size differ in these by their shape.
 struct tree_features {
-  static constexpr std::size_t count = 9;
+  static constexpr std::size_t count = tree_node::leaf;
   std::array<double, count> values{};
 
   explicit tree_features(facts const& known) noexcept {
@@ -57,16 +57,8 @@ namespace choose {
 
 /// The path at the leaf of a decision tree that the facts of a call lead to.
 struct tree {
-  /// A call goes on at the next node if its feature is below the threshold, and else at `other`.
-  struct node {
-    static constexpr std::size_t leaf = tree_features::count;
-    std::size_t feature = leaf;
-    double threshold = 0;
-    std::size_t other = 0;  ///< of a leaf: the number of its path in `paths`
-    bool operator==(node const&) const = default;
-  };
   std::vector<path> paths;
-  std::vector<node> nodes;
+  std::vector<tree_node> nodes;  ///< leaves have numbers of `paths`
 
   static constexpr std::string_view name = "choose::tree";
   std::size_t leaves() const noexcept { return (nodes.size() + 1) / 2; }
@@ -76,12 +68,14 @@ struct tree {
   auto bound(costs const& of) const {
     auto mine = nodes;
     for (auto& each : mine) {
-      if (each.feature == node::leaf) { each.other = detail::right_path(of, paths[each.other]); }
+      if (each.feature == tree_node::leaf) {
+        each.other = detail::right_path(of, paths[each.other]);
+      }
     }
     return [mine = std::move(mine)](facts const& known) noexcept {
       auto const features = tree_features{known}.values;
       std::size_t at = 0;
-      while (mine[at].feature != node::leaf) {
+      while (mine[at].feature != tree_node::leaf) {
         at = features[mine[at].feature] < mine[at].threshold ? at + 1 : mine[at].other;
       }
       return mine[at].other;
@@ -90,7 +84,38 @@ struct tree {
 };
 static_assert(chooser<tree>);
 
+/// The tree that the costs keep: see `with_tree`.
+struct kept_tree {
+  static constexpr std::string_view name = "choose::kept_tree";
+  bool operator==(kept_tree const&) const = default;
+  /// Throws `std::invalid_argument` for costs without a tree.
+  auto bound(costs const& of) const {
+    if (of.measured().tree.empty()) {
+      throw std::invalid_argument("the costs of " + of.task() +
+                                  " keep no tree: train one, and keep it by with_tree");
+    }
+    tree all{.paths = {}, .nodes = of.measured().tree};
+    for (auto const& each : of.paths()) { all.paths.push_back(each.where); }
+    return all.bound(of);
+  }
+};
+static_assert(chooser<kept_tree>);
+
 }  // namespace choose
+
+/// The same costs with a tree, which `save` writes into the same file. Throws
+/// `std::invalid_argument` for a tree of a path that they lack, or that is wrong.
+inline costs with_tree(costs const& of, choose::tree const& kept) {
+  auto all = of.measured();
+  all.tree = kept.nodes;
+  for (auto& each : all.tree) {
+    if (each.feature != tree_node::leaf) { continue; }
+    each.other = choose::detail::right_path(of, kept.paths.at(each.other));
+  }
+  costs made{std::move(all)};
+  made.warnings = of.warnings;
+  return made;
+}
 
 /// The limits of a tree.
 struct tree_limits {
@@ -120,7 +145,7 @@ class tree_growth {
   /// than none.
   struct split {
     double cost = 0;
-    std::size_t feature = choose::tree::node::leaf;
+    std::size_t feature = tree_node::leaf;
     double threshold = 0;
     std::size_t path = 0;  ///< of a leaf
   };
@@ -162,7 +187,7 @@ class tree_growth {
     }
     auto const at = grown_.nodes.size();
     grown_.nodes.push_back({chosen.feature, chosen.threshold, chosen.path});
-    if (chosen.feature == choose::tree::node::leaf) { return; }
+    if (chosen.feature == tree_node::leaf) { return; }
     numbers below, other;
     for (auto const row : rows) {
       (features_[row][chosen.feature] < chosen.threshold ? below : other).push_back(row);

@@ -77,6 +77,7 @@ dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<
                                .started_at = here.started_at,
                                .cores = here.host_threads,
                                .seed = seed};
+  if constexpr (dispatch::has_library<T>) { found.library = T::library(); }
   bench.describe(found);
   for (auto const& each : paths) {
     found.paths.push_back({.where = each});
