@@ -20,9 +20,9 @@ namespace assay {
 /// left out. A callable is one of these:
 /// - `void()`: work on the host;
 /// - `void(cudaStream_t)`: work that it enqueues on the stream, with `<assay/compare.cuh>`;
-/// - a function of `assay::setup&` that makes its buffers and returns one of the above. It is
-/// called
-///   anew in each epoch and for each buffer set.
+/// - a factory: it takes `assay::setup&`, makes buffers, and returns one of the above.
+///
+/// A factory is called anew in each epoch and for each buffer set.
 ///
 /// All callables of one comparison run in one place, on the host or on streams, and are called from
 /// the calling thread. `host_call`, `launch` or `factory` names the kind of a generic callable.

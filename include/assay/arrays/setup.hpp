@@ -61,9 +61,10 @@ using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
 ///
-/// A builder is called anew for each buffer set. The index of an array counts declarations from 0.
-/// Seeds follow from the setup's seed and that index, so the same declarations give the same values
-/// in each buffer set. All work on arrays runs in the order of the store's stream.
+/// A factory declares its arrays here. It is called anew for each buffer set. The index of an array
+/// counts declarations from 0. Seeds follow from the setup's seed and that index, so the same
+/// declarations give the same values in each buffer set. All work on arrays runs in the order of
+/// the store's stream.
 class setup {
  public:
   setup(std::shared_ptr<arrays::array_store> store, std::uint64_t seed)

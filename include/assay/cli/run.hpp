@@ -46,8 +46,8 @@ inline std::string why_failed(measure::comparison const& all) {
 /// Parses the command line, runs the experiment, writes its reports, and returns the exit code.
 ///
 /// `configure(app)` adds the program's own options. `body(options)` runs the experiment and returns
-/// its comparison, or an empty `std::optional` where there is nothing to report (`--list`). Files
-/// are tried before the body runs. Exceptions of `body` become one line on `err`:
+/// its comparison, or an empty `std::optional` where there is nothing to report (`--list`). It is
+/// called when all output files can be written. Exceptions of `body` become one line on `err`:
 /// `std::invalid_argument` is bad input, all others are failures of the run.
 inline int run(int argc, char const* const* argv, program const& about,
                std::function<void(CLI::App&)> const& configure,

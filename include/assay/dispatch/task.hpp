@@ -87,7 +87,7 @@ concept has_device_run =
     detail::arrays_of_task<T, decltype(std::declval<T const&>().arrays())>::run_on_device;
 
 /// A struct with `static constexpr std::string_view name`, `work()`, `arrays()` and `run(...)`.
-/// The arrays must outlive each call; `run` is complete when it returns. A second
+/// The arrays must outlive each call; `run` returns when the work is done. A second
 /// `run(cudaStream_t, pointers...)` makes the task one for devices too: `run` then enqueues the
 /// work on the stream and does not wait. All its pointers are valid on the device.
 template <class T>
@@ -107,7 +107,7 @@ std::string no_device_run(path const& where) {
          ": it has no run(cudaStream_t, pointers...) const with a pointer for each array";
 }
 
-/// The device of a calibration. <assay/dispatch/device.hpp> defines the class.
+/// The paths of a calibration on one device; <assay/dispatch/device.hpp> defines the class.
 template <task T>
 class device_paths;
 

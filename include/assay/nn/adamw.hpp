@@ -9,7 +9,7 @@
 
 namespace assay::nn {
 
-/// The settings of the optimiser. The defaults of PyTorch, but for the learning rate.
+/// The settings of the optimiser. The defaults are PyTorch's, but for the learning rate.
 struct adamw {
   double learning_rate = 3e-4;
   double beta1 = 0.9;

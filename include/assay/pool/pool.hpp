@@ -24,10 +24,10 @@ namespace assay::mr {
 /// Streams may be destroyed at any time, with work pending, and their handles may come back. So
 /// every call asks the driver for the stream's capture status. `allocate` also asks for the
 /// stream's number, which no other stream ever has. These calls sum up to 0.1 us, from one thread
-/// and from 16 (H100). `release(stream)` before a stream ends is a courtesy: its blocks can
-/// serve others at once. With `pool::trust_handles` the program promises that call for each stream,
-/// and `capture` before each capture. The pool then asks the driver nothing while a stream reuses
-/// its own memory.
+/// and from 16 (H100). `release(stream)` before a stream ends is optional: other streams
+/// can then use its blocks at once. With `pool::trust_handles` the program promises that call for
+/// each stream, and `capture` before each capture. The pool then asks the driver nothing while a
+/// stream reuses its own memory.
 ///
 /// Per-thread default streams are kept apart by thread. The pool reclaims the memory of a
 /// thread that has ended. A stream of another device is refused with `std::invalid_argument`. With
@@ -38,8 +38,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   using core = pool_core<Backend>;
   static constexpr bool host_accessible = Backend::host_accessible;
 
-  /// Keeps the blocks that a captured graph uses. Once the hold has gone they are free, after a
-  /// wait for the device that comes when memory is next needed.
+  /// Keeps the blocks that a captured graph uses. When the hold is destroyed, the blocks become
+  /// free. The pool waits for the device before it uses one of them again.
   class capture_hold {
    public:
     capture_hold(std::shared_ptr<core> owner,
@@ -91,8 +91,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// captured stream.
   void release(::cuda::stream_ref stream) { core_->release(stream); }
 
-  /// Returns chunks, or pieces of them where they are mapped, that are wholly free beyond the
-  /// initial bytes to the driver; says how many bytes. Waits for the device.
+  /// Gives free memory beyond the initial bytes back to the driver, and returns its bytes. Whole
+  /// chunks go, and pieces of mapped chunks. Waits for the device.
   std::size_t trim() { return core_->trim(); }
 
   /// Call it for each stream of a capture before the capture begins: `allocate` on a captured

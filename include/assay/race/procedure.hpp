@@ -59,7 +59,7 @@ class race_procedure {
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
 
-  /// Made when it is needed first, since the warm-up of the first epoch still betters the guesses.
+  /// Made at its first use: the warm-up of the first epoch improves the first guesses.
   stats::elimination& statistics() {
     if (!statistics_) { statistics_ = replayed(record_); }
     return *statistics_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `problem`: what candidates must compute, as the referee knows it and they do not.
+/// `problem`: the arrays, the right results and the reference of a task for candidates.
 #pragma once
 
 #include <assay/arrays/setup.hpp>
@@ -23,10 +23,11 @@ using candidate_function =
 /// and a derived bound where there is one, and returns the scalars. It is called often, and makes
 /// the same arrays each time. `random` inputs change from call to call, inputs of `from` do not.
 struct problem {
-  std::vector<std::size_t> sizes;  ///< known to candidates; the first one is timed
-  std::vector<std::size_t> held_back{};
+  std::vector<std::size_t> sizes;        ///< known to candidates; the first one is timed
+  std::vector<std::size_t> held_back{};  ///< sizes that candidates do not know
   std::function<std::vector<double>(setup&, std::size_t n)> declare;
   candidate_function reference;
+  /// Inputs of the examination, beside random ones.
   std::vector<special_values> values{special_values::zeros, special_values::extremes,
                                      special_values::nan};
 };
@@ -38,9 +39,9 @@ inline void require_whole(problem const& of) {
   auto const require = [](bool holds, char const* otherwise) {
     if (!holds) { throw std::invalid_argument(otherwise); }
   };
-  require(!of.sizes.empty(), "the problem has no size: give `sizes` one or more");
-  require(static_cast<bool>(of.declare), "the problem has no `declare`: it makes the arrays");
-  require(static_cast<bool>(of.reference), "the problem has no `reference`: candidates race it");
+  require(!of.sizes.empty(), "the problem has no size: name one or more in `sizes`");
+  require(static_cast<bool>(of.declare), "the problem has no `declare`, which makes the arrays");
+  require(static_cast<bool>(of.reference), "the problem has no `reference`, the time to beat");
 }
 
 }  // namespace referee_detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The sizes of a transformer, the size of its problem, and what follows from both by counting.
+/// The sizes of a transformer and of its input, and the counts of parameters and products.
 #pragma once
 
 #include <assay/core/requirements.hpp>
