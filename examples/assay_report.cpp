@@ -4,11 +4,12 @@
 // assay-uses: cli
 // assay-test-args: --help
 
+#include "all_reduce_page.hpp"
+
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
-#include <assay/page/all_reduce_page.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
@@ -174,7 +175,7 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
 /// Writes the page of the all-reduce if `of` names just its result; false if it names other files.
 bool report_all_reduce(request const& of, std::vector<named_document> const& files) {
   for (auto const& [name, from] : files) {
-    if (!report::is_all_reduce(from)) { continue; }
+    if (!examples::is_all_reduce(from)) { continue; }
     auto const& path = name;
     bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
                         !of.baseline.empty() || !of.fail_if.empty();
@@ -183,7 +184,7 @@ bool report_all_reduce(request const& of, std::vector<named_document> const& fil
           path + " is of the benchmark all_reduce: give it alone, with --html alone");
     }
     cli::require_output(of.html);
-    write_atomically(of.html, parsed(path, [&] { return report::all_reduce_page(from); }));
+    write_atomically(of.html, parsed(path, [&] { return examples::all_reduce_page(from); }));
     return true;
   }
   return false;

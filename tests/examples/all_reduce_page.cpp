@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
+#include "all_reduce_page.hpp"
 #include "catch.hpp"
 #include "page/count_of.hpp"
-
-#include <assay/page/all_reduce_page.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -30,7 +29,7 @@ report::document result() {
 }  // namespace
 
 TEST_CASE("an all-reduce has a chart of latency, one of bus bandwidth, and a table", "[page]") {
-  auto const html = report::all_reduce_page(result());
+  auto const html = examples::all_reduce_page(result());
   CHECK(count_of("<figure>", html) == 2);
   CHECK(count_of("class=\"line s0\"", html) == 2);
   CHECK(count_of("class=\"interval s0\"", html) == 2);  // the second size has no quartiles
@@ -42,12 +41,12 @@ TEST_CASE("an all-reduce has a chart of latency, one of bus bandwidth, and a tab
 }
 
 TEST_CASE("what is no all-reduce, or lacks its numbers, has no page", "[page]") {
-  CHECK(report::is_all_reduce(result()));
-  CHECK_FALSE(report::is_all_reduce({{"schema", "assay.comparison"}}));
-  CHECK_FALSE(report::is_all_reduce(report::document::array()));
+  CHECK(examples::is_all_reduce(result()));
+  CHECK_FALSE(examples::is_all_reduce({{"schema", "assay.comparison"}}));
+  CHECK_FALSE(examples::is_all_reduce(report::document::array()));
   auto broken = result();
   broken["figures"]["sizes"][1].erase("ours_us");
-  CHECK_THAT(message_of([&] { report::all_reduce_page(broken); }), contains("has no bytes"));
+  CHECK_THAT(message_of([&] { examples::all_reduce_page(broken); }), contains("has no bytes"));
   broken["figures"]["sizes"] = report::document::array();
-  CHECK_THAT(message_of([&] { report::all_reduce_page(broken); }), contains("no result of the"));
+  CHECK_THAT(message_of([&] { examples::all_reduce_page(broken); }), contains("no result of the"));
 }

@@ -17,9 +17,12 @@
 #include <utility>
 #include <vector>
 
-namespace assay::report {
+namespace assay::examples {
 
 namespace detail {
+
+using namespace report;
+using namespace report::detail;
 
 /// One curve of the page, and the names of its members in the JSON of a size.
 struct all_reduce_curve {
@@ -120,7 +123,7 @@ inline html_table all_reduce_table(document const& sizes,
 }  // namespace detail
 
 /// True for what the benchmark `all_reduce` wrote with `--json`.
-inline bool is_all_reduce(document const& from) {
+inline bool is_all_reduce(report::document const& from) {
   return from.is_object() && from.value("schema", "") == "assay.benchmark" &&
          from.value("benchmark", "") == "all_reduce";
 }
@@ -128,7 +131,7 @@ inline bool is_all_reduce(document const& from) {
 /// The page of that benchmark's result. Times are medians on the gpu clock, one after another on a
 /// stream; bars hold the middle half of the repetitions. Throws `std::invalid_argument` where
 /// sizes or their members are missing.
-inline std::string all_reduce_page(document const& from) {
+inline std::string all_reduce_page(report::document const& from) {
   auto const figures = from.find("figures");
   bool const whole = is_all_reduce(from) && figures != from.end() && figures->is_object() &&
                      figures->contains("sizes") && figures->at("sizes").is_array() &&
@@ -136,12 +139,12 @@ inline std::string all_reduce_page(document const& from) {
   if (!whole) { throw std::invalid_argument("this is no result of the benchmark all_reduce"); }
   auto const& sizes = figures->at("sizes");
   auto const all = detail::all_reduce_curves(sizes);
-  auto const& where = from.value("environment", document::object());
+  auto const& where = from.value("environment", report::document::object());
   auto const title = "All-reduce: " + figures->value("operation", std::string{"sum"}) + " of " +
                      figures->value("type", std::string{"float"}) + " over " +
                      std::to_string(figures->value("gpus", 0)) + " GPUs";
-  detail::page_ids ids;
-  std::vector<detail::figure> const charts{
+  report::detail::page_ids ids;
+  std::vector<report::detail::figure> const charts{
       detail::all_reduce_figure(all, "Latency", "us, gpu clock", &detail::all_reduce_curve::latency,
                                 true, ids),
       detail::all_reduce_figure(all, "Bus bandwidth", "GB/s, gpu clock",
@@ -151,15 +154,16 @@ inline std::string all_reduce_page(document const& from) {
     auto const value = where.value(key, std::string{});
     if (!value.empty()) { origin += ", " + value; }
   }
-  return detail::whole_page(
-      title,
-      detail::element("h1", "", escaped(title)) + detail::paragraph(origin, "soft") +
-          detail::paragraph("Median times on the gpu clock; bars hold the middle half of the "
-                            "repetitions. NCCL " +
-                            std::string{figures->value("multicast", false) ? "may" : "may not"} +
-                            " use NVLink multicast.") +
-          detail::figures(charts, charts.size()) +
-          detail::all_reduce_table(sizes, all).html("Times by size", sizes.size()));
+  return report::detail::whole_page(
+      title, report::detail::element("h1", "", report::escaped(title)) +
+                 report::detail::paragraph(origin, "soft") +
+                 report::detail::paragraph(
+                     "Median times on the gpu clock; bars hold the middle half of the "
+                     "repetitions. NCCL " +
+                     std::string{figures->value("multicast", false) ? "may" : "may not"} +
+                     " use NVLink multicast.") +
+                 report::detail::figures(charts, charts.size()) +
+                 detail::all_reduce_table(sizes, all).html("Times by size", sizes.size()));
 }
 
-}  // namespace assay::report
+}  // namespace assay::examples
