@@ -144,7 +144,6 @@ constexpr auto golden_text = R"json({
 {"id":0,"name":"NVIDIA H200","totalGlobalMem":150754820096,"computeMajor":9,"computeMinor":0,"maxThreadsPerBlock":1024,"maxThreadsPerMultiprocessor":2048,"regsPerMultiprocessor":65536,"sharedMemPerMultiprocessor":233472,"warpSize":32,"numSms":132,"l2CacheSize":62914560,"memoryBytesPerSecond":4800000000000,"clockHertz":1980000000}],
 "displayTimeUnit":"ns",
 "baseTimeNanoseconds":1765008149091427284,
-"assay":{"source":"by \"hand\" 1.0","epoch_ns":1765008149091427284,"base_ns":0,"window":[-5,90000],"lost":[3,0,0,0,0],"notes":[["clock","realtime"],["empty",""]]},
 "traceEvents":[
 {"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"GPU 0"}},
 {"ph":"M","name":"process_labels","pid":0,"tid":0,"args":{"labels":"GPU 0"}},

@@ -4,6 +4,7 @@
 #include <assay/trace/ranges.hpp>
 
 #include "catch.hpp"
+#include "record_ranges.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +37,7 @@ std::string note(model const& in, std::string const& what) {
 
 TEST_CASE("A range is recorded with its name, colour, payload, thread and times") {
   auto const before = system_clock_ns();
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     nvtx_range const outer{"outer", category::transfer, 4096};
     std::string const gone_soon = std::string(100, 'x') + "inner";
     auto inner = std::make_unique<nvtx_range>(gone_soon.c_str(), category::gpu);
@@ -70,7 +71,7 @@ TEST_CASE(
   std::optional<nvtx_range> before;
   std::optional<nvtx_range> across;
   before.emplace("before");
-  auto const first = trace::record_ranges([&] {
+  auto const first = test::record_ranges([&] {
     { nvtx_range const whole{"whole"}; }
     before.reset();
     across.emplace("across");
@@ -85,7 +86,7 @@ TEST_CASE(
   CHECK(note(first, "ranges open when the recording ended") == "1");
 
   // The end of `across` belongs to nothing in the second recording.
-  auto const second = trace::record_ranges([&] {
+  auto const second = test::record_ranges([&] {
     { nvtx_range const whole{"again"}; }
     across.reset();
   });
@@ -95,13 +96,13 @@ TEST_CASE(
 }
 
 TEST_CASE("Nothing is noted between recordings; two at once are refused") {
-  auto const made = trace::record_ranges([] {});
+  auto const made = test::record_ranges([] {});
   { nvtx_range const unseen{"unseen"}; }
   CHECK(made.ranges.empty());
-  auto const next = trace::record_ranges(
+  auto const next = test::record_ranges(
       [] { CHECK_THROWS_WITH(range_log::start(), assay::test::contains("already")); });
   CHECK(next.ranges.empty());
-  CHECK_THROWS_AS(trace::record_ranges([] { throw std::runtime_error("stop"); }),
+  CHECK_THROWS_AS(test::record_ranges([] { throw std::runtime_error("stop"); }),
                   std::runtime_error);
   CHECK_FALSE(range_log::on());
 }
@@ -113,7 +114,7 @@ TEST_CASE("Random nests on several threads, through many chunks, come back exact
   int const rounds = assay::test::small() ? 200 : 2000;
   std::vector<std::vector<std::pair<std::string, int>>> expected(threads);  // name, depth
   std::vector<std::uint32_t> ids(threads);
-  auto const made = trace::record_ranges([&] {
+  auto const made = test::record_ranges([&] {
     std::vector<std::thread> crew;
     for (int t = 0; t < threads; ++t) {
       crew.emplace_back([&, t] {
@@ -158,7 +159,7 @@ TEST_CASE("A full recording drops whole ranges, counts them, and keeps the ends 
   constexpr std::size_t fit = 3000;
   constexpr std::size_t room = fit * (sizeof(recorded_range) + 5) + 4;  // 4: the outermost's
   constexpr std::uint64_t total = 20'000;
-  auto const made = trace::record_ranges(
+  auto const made = test::record_ranges(
       [] {
         nvtx_range const outermost{"outermost"};
         for (std::uint64_t i = 0; i < total; i += 2) {
@@ -200,7 +201,7 @@ TEST_CASE("Stamps lie between reads of the clock around them") {
 
 TEST_CASE("Ranges that a full log dropped take their own ends with them, domain by domain") {
   auto const other = range_log::domain("another domain");
-  auto const made = trace::record_ranges(
+  auto const made = test::record_ranges(
       [&] {
         range_log::begin({.domain = other, .name = "kept"});
         while (range_log::begin({.name = "fills"})) { range_log::pop(0); }
@@ -217,7 +218,7 @@ TEST_CASE("Ranges that a full log dropped take their own ends with them, domain 
 }
 
 TEST_CASE("Ranges one behind the other do not overlap") {
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     for (int i = 0; i < (assay::test::small() ? 1000 : 100'000); ++i) {
       nvtx_range const here{"here"};
     }
@@ -240,7 +241,7 @@ TEST_CASE("Names of every length come back, and nothing beside them is touched")
     }
     names.push_back(name);
   }
-  auto const made = trace::record_ranges([&] {
+  auto const made = test::record_ranges([&] {
     for (auto const& name : names) {
       nvtx_range const here{name.c_str(), category::measurement, 77};
     }
@@ -257,7 +258,7 @@ TEST_CASE("Names of every length come back, and nothing beside them is touched")
 }
 
 TEST_CASE("Starts and ends match by their id across threads; marks are moments") {
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     range_log::begin({.what = recorded_range::kind::start_end, .id = 7, .name = "long one"});
     range_log::begin({.what = recorded_range::kind::start_end, .id = 8, .name = "never ended"});
     range_log::begin({.what = recorded_range::kind::mark, .name = "here"});
@@ -294,7 +295,7 @@ TEST_CASE("Recordings begin and end while threads open and close ranges") {
   }
   int const rounds = assay::test::small() ? 20 : 200;
   for (int i = 0; i < rounds; ++i) {
-    auto const made = trace::record_ranges([] { std::this_thread::yield(); }, 1U << 20U);
+    auto const made = test::record_ranges([] { std::this_thread::yield(); }, 1U << 20U);
     std::map<std::uint32_t, std::size_t> open;
     bool sane = true;
     for (auto const& row : made.ranges) {
@@ -317,7 +318,7 @@ struct ends_with_thread {
 }  // namespace
 
 TEST_CASE("A range in a destructor of a thread-local object does no harm") {
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     std::thread{[] {
       // Made before the log meets this thread, so destroyed after the log has left it.
       thread_local ends_with_thread last;

@@ -5,6 +5,7 @@
 #include <assay/trace/ranges.hpp>
 
 #include "catch.hpp"
+#include "record_ranges.hpp"
 
 using namespace assay;
 
@@ -17,7 +18,7 @@ namespace {
 TEST_CASE("A hook that came too late says so, and our own ranges are recorded all the same") {
   CHECK(trace::nvtx_hook::state() == trace::nvtx_hook_state::too_late);
   CHECK(trace::nvtx_hook::settle() == trace::nvtx_hook_state::too_late);
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     nvtxRangePushA("theirs");
     { nvtx_range const ours{"ours"}; }
     nvtxRangePop();

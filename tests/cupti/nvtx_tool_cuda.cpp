@@ -5,6 +5,7 @@
 #include <assay/trace/ranges.hpp>
 
 #include "catch.hpp"
+#include "record_ranges.hpp"
 
 using namespace assay;
 
@@ -46,7 +47,7 @@ TEST_CASE("A tool that was built in before has all ranges; recordings still have
   CHECK(trace::nvtx_hook::settle() == trace::nvtx_hook_state::other_tool);
   CHECK(pushes == 1);
   CHECK(pops == 1);
-  auto const made = trace::record_ranges([] {
+  auto const made = test::record_ranges([] {
     nvtxRangePushA("theirs");
     { nvtx_range const ours{"ours"}; }
     nvtxRangePop();

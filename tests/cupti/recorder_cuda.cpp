@@ -5,6 +5,7 @@
 #include <assay/cupti/recorder.hpp>
 
 #include "catch.hpp"
+#include "record_ranges.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +29,6 @@ struct fake {
   CUptiResult subscribing = CUPTI_SUCCESS;
   CUptiResult enabling = CUPTI_SUCCESS;
   std::size_t dropped = 0;
-  std::int64_t clock_moved = 0;
   int records_at_flush = 0;  ///< kernels with their calls
   char const* kernel_name = "plain";
   std::uint64_t graph_node = 0;
@@ -55,7 +55,7 @@ void write_records(int pairs) {
     used += sizeof record;
   };
   for (int i = 0; i < pairs; ++i) {
-    auto const at = static_cast<std::uint64_t>(system_clock_ns() + now->clock_moved);
+    auto const at = static_cast<std::uint64_t>(system_clock_ns());
     cupti::call call{};
     call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
     call.cbid = 211;
@@ -141,10 +141,6 @@ cupti_functions replaced_functions() {
   };
   made.activity_dropped_records = [](CUcontext, std::uint32_t, std::size_t* count) {
     *count = now->dropped;
-    return CUPTI_SUCCESS;
-  };
-  made.timestamp = [](std::uint64_t* at) {
-    *at = static_cast<std::uint64_t>(system_clock_ns() + now->clock_moved);
     return CUPTI_SUCCESS;
   };
   return made;
@@ -344,19 +340,6 @@ TEST_CASE("A library that is too old, or refuses, is a status and a note, not an
   CHECK(library.asked.back() == "unsubscribe");
 }
 
-TEST_CASE("A clock that is not the system's is found, and stamps are moved") {
-  fake library;
-  now = &library;
-  library.clock_moved = -3'600'000'000'000;
-  recorder tracer{{}, stand_in()};
-  tracer.start();
-  write_records(5);
-  auto const made = tracer.stop();
-  CHECK(made.kernels.size() == 5);
-  CHECK(made.lost == losses{});
-  CHECK_THAT(note(made, "CUPTI"), assay::test::contains("clock"));
-}
-
 TEST_CASE("What is asked for is what is switched on") {
   fake library;
   now = &library;
@@ -438,7 +421,7 @@ TEST_CASE("Ranges that are recorded elsewhere leave nothing half on") {
   fake library;
   now = &library;
   recorder good{{}, stand_in()};
-  (void)record_ranges([&] { CHECK_THROWS_AS(good.start(), std::logic_error); });
+  (void)test::record_ranges([&] { CHECK_THROWS_AS(good.start(), std::logic_error); });
   CHECK(library.asked.back() == "unsubscribe");
   good.start();
   (void)good.stop();

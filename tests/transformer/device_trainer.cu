@@ -4,6 +4,7 @@
 /// A decoder on a device against the float64 reference: loss, gradients, steps, bits, memory.
 #include "catch.hpp"
 #include "memory/poisoned_cuda.hpp"
+#include "record_ranges.hpp"
 
 #include <assay/core/stream.hpp>
 #include <assay/measure/instruments.cuh>
@@ -252,7 +253,7 @@ TEST_CASE("a forward pass alone changes nothing", "[nn]") {
   nn::device_trainer run{of, where, open_memory()};
   auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
   auto const before = run.loss(batch);
-  auto const trace = trace::record_ranges([&] { run.forward(batch); });
+  auto const trace = test::record_ranges([&] { run.forward(batch); });
   CHECK(trace.ranges.size() == 1 + 2 * 14 + 3);  // itself, layers, embedding, last norm, head
   CHECK(run.loss(batch) == before);
   CHECK(run.steps() == 0);
@@ -265,7 +266,7 @@ TEST_CASE("each operation of a step has a range with its number in the ledger", 
   auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
   nn::ledger const ledger{of, packed_bf16{}};
   for (int i = 0; i < 2; ++i) {
-    auto const trace = trace::record_ranges([&] { run.step(batch); });
+    auto const trace = test::record_ranges([&] { run.step(batch); });
     std::vector<std::string> parts(ledger.entries().size());
     std::size_t steps = 0;
     for (auto const& range : trace.ranges) {

@@ -39,7 +39,6 @@ class chrome_writer {
     }
     out_.close(']').line().member("displayTimeUnit", "ns").line();
     out_.member("baseTimeNanoseconds", from_.epoch_ns + base_).line();
-    write_origin();
     out_.line().key("traceEvents").open('[');
     write_names();
     write_calls();
@@ -56,19 +55,6 @@ class chrome_writer {
 
  private:
   std::string_view text(string_id number) const { return from_.strings[number]; }
-
-  // The object `assay` holds facts that the dialect has no place for.
-  void write_origin() {
-    out_.key("assay").open('{').member("source", from_.source);
-    out_.member("epoch_ns", from_.epoch_ns).member("base_ns", base_);
-    out_.key("window").array(from_.window.begin, from_.window.end);
-    auto const& lost = from_.lost;
-    out_.key("lost").array(lost.dropped, lost.zero_stamped, lost.out_of_window, lost.unmatched,
-                           lost.unnamed);
-    out_.key("notes").open('[');
-    for (auto const& [name, note] : from_.notes) { out_.array(name, note); }
-    out_.close(']').close('}');
-  }
 
   void metadata(std::string_view what, chrome_track on, std::string_view key, auto const& value) {
     out_.line().open('{').member("ph", "M").member("name", what).member("pid", on.pid);

@@ -49,7 +49,6 @@ class cupti_functions {
 
   decltype(&cuptiGetVersion) version = get("cuptiGetVersion");
   decltype(&cuptiGetResultString) result_string = get("cuptiGetResultString");
-  decltype(&cuptiGetTimestamp) timestamp = get("cuptiGetTimestamp");
   decltype(&cuptiGetCallbackName) callback_name = get("cuptiGetCallbackName");
   decltype(&cuptiDeviceGetChipName) chip_name = get("cuptiDeviceGetChipName");
   decltype(&cuptiSubscribe_v2) subscribe = get("cuptiSubscribe_v2");

@@ -28,8 +28,9 @@ enum class nvtx_hook_state {
 /// `NVTX_INJECTION64_PATH` comes first and has everything, a tool that was built in before comes
 /// first too. NVTX looks for a tool once, at its first call, so that code which calls it in the
 /// initialisation of static objects may be too early: `state()` tells. Shared libraries have an
-/// NVTX of their own, which this does not see. A payload that is a floating-point number is kept
-/// as the bits of a `double`. Without a recording an NVTX call costs two nanoseconds more.
+/// NVTX of their own, which this does not see. Names of wide characters come out empty. A payload
+/// that is a floating-point number is kept as the bits of a `double`. Without a recording an NVTX
+/// call costs two nanoseconds more.
 class nvtx_hook {
  public:
   /// Puts it in place, once; more calls do nothing.
@@ -88,17 +89,14 @@ class nvtx_hook {
     put(core, core_size, NVTX_CBID_CORE_RangePushA, &listener::push<char>);
     put(core, core_size, NVTX_CBID_CORE_RangePushW, &listener::push<wchar_t>);
     put(core, core_size, NVTX_CBID_CORE_RangePop, &listener::pop);
-    put(core, core_size, NVTX_CBID_CORE_NameOsThreadA, &listener::name_thread<char>);
-    put(core, core_size, NVTX_CBID_CORE_NameOsThreadW, &listener::name_thread<wchar_t>);
+    put(core, core_size, NVTX_CBID_CORE_NameOsThreadA, &listener::name_thread);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainMarkEx, &listener::mark_in<attributes>);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRangeStartEx, &listener::start_in<attributes>);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRangeEnd, &listener::end_in);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRangePushEx, &listener::push_in<attributes>);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainRangePop, &listener::pop_in);
-    put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateA, &listener::domain<char>);
-    put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateW, &listener::domain<wchar_t>);
-    put(core2, core2_size, NVTX_CBID_CORE2_DomainRegisterStringA, &listener::string<char>);
-    put(core2, core2_size, NVTX_CBID_CORE2_DomainRegisterStringW, &listener::string<wchar_t>);
+    put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateA, &listener::domain);
+    put(core2, core2_size, NVTX_CBID_CORE2_DomainRegisterStringA, &listener::string);
     attached_ = true;
     return 1;
   }

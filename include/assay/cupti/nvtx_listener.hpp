@@ -32,33 +32,7 @@ struct nvtx_listener {
     return *only;
   }
 
-  /// UTF-8 of at most `range_log::longest_name` bytes.
-  static std::string utf8(wchar_t const* text) {
-    std::string made;
-    for (; text != nullptr && *text != 0 && made.size() + 4 <= range_log::longest_name; ++text) {
-      auto const code = static_cast<std::uint32_t>(*text);
-      auto const put = [&](std::uint32_t byte) { made.push_back(static_cast<char>(byte)); };
-      auto const rest = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3FU)); };
-      if (code < 0x80) {
-        put(code);
-      } else if (code < 0x800) {
-        put(0xC0U | (code >> 6U));
-        rest(0);
-      } else if (code < 0x10000) {
-        put(0xE0U | (code >> 12U));
-        rest(6);
-        rest(0);
-      } else {
-        put(0xF0U | ((code >> 18U) & 7U));
-        rest(12);
-        rest(6);
-        rest(0);
-      }
-    }
-    return made;
-  }
-
-  static std::string utf8(char const* text) { return text == nullptr ? "" : text; }
+  static std::string text_of(char const* text) { return text == nullptr ? "" : text; }
   static std::uint32_t number(nvtxDomainHandle_t domain) noexcept {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(domain));
   }
@@ -86,11 +60,8 @@ struct nvtx_listener {
     if (name != nullptr) { event.name = name; }
     return range_log::begin(event);
   }
-  static bool note(recorded_range event, wchar_t const* name) noexcept try {
-    auto const narrow = utf8(name);
-    event.name = narrow;
-    return range_log::begin(event);
-  } catch (...) {  // no memory for the name
+  /// Programs of Linux have no use for wide characters: the range stays, its name does not.
+  static bool note(recorded_range const& event, wchar_t const*) noexcept {
     return range_log::begin(event);
   }
   static bool note(recorded_range event, nvtxEventAttributes_t const* from) noexcept {
@@ -98,9 +69,6 @@ struct nvtx_listener {
     event.category = from->category;
     event.argb = from->colorType == NVTX_COLOR_ARGB ? from->color : 0;
     event.payload = payload(*from);
-    if (from->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
-      return note(event, from->message.unicode);
-    }
     if (from->messageType == NVTX_MESSAGE_TYPE_ASCII) { return note(event, from->message.ascii); }
     if (from->messageType == NVTX_MESSAGE_TYPE_REGISTERED && from->message.registered != nullptr) {
       event.name = *reinterpret_cast<std::string const*>(from->message.registered);
@@ -155,21 +123,17 @@ struct nvtx_listener {
   static void end_in(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 
   // assay's own ranges are in the log already: without a domain they are not told twice.
-  template <class Char>
-  static nvtxDomainHandle_t domain(Char const* name) {
-    auto const text = utf8(name);
+  static nvtxDomainHandle_t domain(char const* name) {
+    auto const text = text_of(name);
     if (text == "assay") { return nullptr; }
     return reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{range_log::domain(text)});
   }
-  template <class Char>
-  static nvtxStringHandle_t string(nvtxDomainHandle_t, Char const* name) {
-    auto text = utf8(name);
+  static nvtxStringHandle_t string(nvtxDomainHandle_t, char const* name) {
     std::lock_guard const lock{all().mutex};
-    return reinterpret_cast<nvtxStringHandle_t>(&all().strings.emplace_back(std::move(text)));
+    return reinterpret_cast<nvtxStringHandle_t>(&all().strings.emplace_back(text_of(name)));
   }
-  template <class Char>
-  static void name_thread(std::uint32_t thread, Char const* name) {
-    range_log::name_thread(thread, utf8(name));
+  static void name_thread(std::uint32_t thread, char const* name) {
+    range_log::name_thread(thread, text_of(name));
   }
 };
 

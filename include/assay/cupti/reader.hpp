@@ -31,10 +31,9 @@ class cupti_reader {
  public:
   using call_name = std::function<char const*(CUpti_CallbackDomain, CUpti_CallbackId)>;
 
-  /// `epoch_ns` as in the model, `offset_ns` is added to each stamp of CUPTI's first.
-  cupti_reader(std::int64_t epoch_ns, std::int64_t offset_ns, call_name name_of_call,
-               std::size_t most_rows)
-      : name_of_call_(std::move(name_of_call)), offset_ns_(offset_ns), rows_left_(most_rows) {
+  /// `epoch_ns` as in the model. On Linux, stamps of CUPTI are of the system's clock.
+  cupti_reader(std::int64_t epoch_ns, call_name name_of_call, std::size_t most_rows)
+      : name_of_call_(std::move(name_of_call)), rows_left_(most_rows) {
     made_.epoch_ns = epoch_ns;
   }
 
@@ -141,7 +140,7 @@ class cupti_reader {
   }
 
   std::int64_t time(std::uint64_t stamp) const noexcept {
-    return static_cast<std::int64_t>(stamp) + offset_ns_ - made_.epoch_ns;
+    return static_cast<std::int64_t>(stamp) - made_.epoch_ns;
   }
   /// A new row with these stamps; null without a time (an unfinished record has no end) or room.
   template <class Row>
@@ -275,7 +274,6 @@ class cupti_reader {
     bool green = false;
   };
   call_name name_of_call_;
-  std::int64_t offset_ns_;
   std::size_t rows_left_;
   std::uint32_t process_ = static_cast<std::uint32_t>(::getpid());
   model made_;

@@ -12,7 +12,6 @@
 #include <assay/trace/ranges.hpp>
 
 #include <cuda_runtime_api.h>
-#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -95,7 +94,6 @@ class recorder {
     try {
       if (options_.ranges) { hook_ = nvtx_hook::settle(); }
       epoch_ns_ = system_clock_ns();
-      steady_offset_ = steady_offset();
       session_.emplace(options_, api_, epoch_ns_);
       status_ = session_->start();
       if (status_.what != recorder_status::kind::recording) { session_.reset(); }
@@ -135,7 +133,6 @@ class recorder {
       add_ranges(made, ranges);
       note_hook(made);
     }
-    note_clock(made);
     status_ = {};
     return made;
   }
@@ -145,12 +142,6 @@ class recorder {
   recorder_status const& status() const noexcept { return status_; }
 
  private:
-  static std::int64_t steady_offset() noexcept {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return system_clock_ns() - (now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
-  }
-
   void note_hook(model& made) const {
     auto const note = [&](char const* text) { made.notes.emplace_back("NVTX", text); };
     if (hook_ == nvtx_hook_state::other_tool) {
@@ -163,14 +154,6 @@ class recorder {
       note("this NVTX cannot be listened to: ranges of other code are missing");
     }
   }
-  void note_clock(model& made) const {
-    auto const moved = steady_offset() - steady_offset_;
-    constexpr std::int64_t tolerated = 1'000'000;
-    if (std::abs(moved) > tolerated) {
-      made.notes.emplace_back("clock", "the system's clock was set by " + std::to_string(moved) +
-                                           " ns during the trace: times across that do not add up");
-    }
-  }
 
   static inline constinit std::atomic<bool> busy_{false};
 
@@ -181,7 +164,6 @@ class recorder {
   nvtx_hook_state hook_ = nvtx_hook_state::waiting;
   std::int64_t epoch_ns_ = 0;
   std::int64_t begin_ = 0;
-  std::int64_t steady_offset_ = 0;
   bool recording_ = false;
 };
 

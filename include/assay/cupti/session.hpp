@@ -76,7 +76,7 @@ class cupti_session {
       return {recorder_status::kind::failed, describe(api_, registered)};
     }
     reader_.emplace(
-        epoch_ns_, clock_offset(),
+        epoch_ns_,
         [api = api_](CUpti_CallbackDomain domain, CUpti_CallbackId id) -> char const* {
           char const* name = nullptr;
           return api->callback_name(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
@@ -181,22 +181,6 @@ class cupti_session {
       return {recorder_status::kind::no_driver, "no CUDA driver on this machine"};
     }
     return {recorder_status::kind::failed, describe(api_, code)};
-  }
-
-  /// The offset from CUPTI's stamps to `system_clock_ns`: zero on Linux, where both read the same
-  /// clock.
-  std::int64_t clock_offset() {
-    std::uint64_t theirs = 0;
-    auto const before = system_clock_ns();
-    if (api_->timestamp(&theirs) != CUPTI_SUCCESS) { return 0; }
-    auto const after = system_clock_ns();
-    constexpr std::int64_t rounding = 2'000;  // stamps lie up to a microsecond off the bracket
-    auto const stamp = static_cast<std::int64_t>(theirs);
-    if (stamp >= before - rounding && stamp <= after + rounding) { return 0; }
-    auto const offset = before + (after - before) / 2 - stamp;
-    problems_.push_back("CUPTI's clock is not the system's: its stamps were moved by " +
-                        std::to_string(offset) + " ns");
-    return offset;
   }
 
   bool try_to(std::string_view what, CUptiResult code) {

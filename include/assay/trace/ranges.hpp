@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `add_ranges`: the recorded NVTX ranges as rows of a `model`; traces of ranges alone, without
-/// CUDA.
+/// `add_ranges`: the recorded NVTX ranges as rows of a `model`.
 #pragma once
 
 #include <assay/core/range_log.hpp>
@@ -14,7 +13,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {
@@ -80,26 +78,6 @@ inline void add_ranges(model& into, range_recording const& recording) {
   note("ranges open when the recording began, left out", began_before);
   note("ranges open when the recording ended", open_at_end);
   note("ranges dropped, since their memory was full", recording.dropped);
-}
-
-/// A trace of the ranges alone, while `work()` ran: of assay's own, and of other code in the
-/// program where `trace/nvtx_hook.hpp` is included. Throws what `work` throws, and
-/// `std::logic_error` when ranges are being recorded already.
-template <class Work>
-model record_ranges(Work&& work, std::size_t most_bytes = std::size_t{256} << 20U) {
-  model made;
-  made.source = "assay ranges";
-  range_log::start(most_bytes);
-  made.epoch_ns = system_clock_ns();
-  try {
-    std::forward<Work>(work)();
-  } catch (...) {
-    range_log::stop();
-    throw;
-  }
-  made.window.end = system_clock_ns() - made.epoch_ns;
-  add_ranges(made, range_log::stop());
-  return made;
 }
 
 }  // namespace assay::trace
