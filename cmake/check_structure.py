@@ -107,6 +107,8 @@ def check_includes(graph):
             other = name[len("assay/"):]
             if other not in graph.direct and other not in UMBRELLAS and not is_c(graph.base / other):
                 yield header, number, f"there is no {name}"
+            elif other in graph.direct and room(header) != room(other) and graph.internal(other):
+                yield header, number, f"must not include {name}: it is internal to its room"
             elif (why := may_include(header, other)):
                 yield header, number, f"must not include {name}: {why}"
         if header.endswith(".hpp") and any(other.endswith(".cuh") for other in graph.own(header)):
@@ -121,6 +123,18 @@ def check_rooms(graph):
         if files_in_room > MAX_ROOM_FILES:
             yield (f"include/assay/{name}", 1,
                    f"a room has at most {MAX_ROOM_FILES} files, this has {files_in_room}")
+
+
+def check_aliases(graph):
+    """A class template with one instantiation, under an alias, is a class that looks generic."""
+    text = {path: re.sub(r"//[^\n]*", "", path.read_text())
+            for path in files(graph.base.parents[1]) if path.suffix in {".hpp", ".cuh", ".cpp", ".cu"}}
+    used = collections.Counter(name for each in text.values() for name in re.findall(r"\b(\w+)<", each))
+    for header in graph.headers:
+        for alias in re.finditer(r"^using (\w+) = (basic_\w+)<.*>;", text[graph.base / header], re.M):
+            if used[alias[2]] == 1:
+                line = text[graph.base / header][:alias.start()].count("\n") + 1
+                yield header, line, f"{alias[1]} is the only {alias[2]}: make it a class that is no template"
 
 
 def check_kernels(lines):
@@ -206,6 +220,8 @@ def breaches(root):
     for header, number, what in check_includes(graph):
         yield f"include/assay/{header}", number, what
     yield from check_rooms(graph)
+    for header, number, what in check_aliases(graph):
+        yield f"include/assay/{header}", number, what
     for header in graph.headers:
         for number, what in check_header(header, (graph.base / header).read_text().splitlines()):
             yield f"include/assay/{header}", number, what

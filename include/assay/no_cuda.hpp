@@ -4,6 +4,7 @@
 /// trace.hpp, and of the page.
 #pragma once
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/array_view.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/comm/algorithm.hpp>
@@ -19,6 +20,7 @@
 #include <assay/copy/regular.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/bfloat16.hpp>
+#include <assay/core/child_process.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/memory_type.hpp>
 #include <assay/core/nvml.hpp>
@@ -28,6 +30,7 @@
 #include <assay/core/policy.hpp>
 #include <assay/core/random.hpp>
 #include <assay/core/range_log.hpp>
+#include <assay/core/recorded_range.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/core/system_clock.hpp>
 #include <assay/core/units.hpp>
@@ -49,6 +52,7 @@
 #include <assay/dispatch/product_shape.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
+#include <assay/dispatch/task_bench.hpp>
 #include <assay/dispatch/timed_calls.hpp>
 #include <assay/dispatch/tree.hpp>
 #include <assay/host/parallel_for.hpp>
@@ -84,11 +88,13 @@
 #include <assay/measure/remote_subject.hpp>
 #include <assay/measure/serve.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/measure/subject_runner.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/memory/thread_identity.hpp>
 #include <assay/memory/timed.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/pool/central_allocator.hpp>

@@ -89,6 +89,24 @@ class CheckStructure(unittest.TestCase):
     def test_a_good_tree_has_no_breach(self):
         self.assertEqual(self.found(), [])
 
+    def test_a_header_is_internal_to_its_room(self):
+        inner = FIRST.replace("One sentence.", "Internal to core. One sentence.")
+        write(self.tree, {"include/assay/core/inner.hpp": inner})
+        use = "#include <assay/core/inner.hpp>\n"
+        pathlib.Path(self.tree, LOW).write_text(GOOD[LOW] + use)
+        self.assertEqual(self.found(), [])
+        pathlib.Path(self.tree, GRAPH).write_text(GOOD[GRAPH] + use)
+        self.assertIn("internal to its room", self.found()[0])
+        self.assertEqual(len(self.found()), 1)
+
+    def test_a_template_has_more_than_one_instantiation(self):
+        low = GOOD[LOW] + "/// A thing.\ntemplate <class T>\nclass basic_thing {};\nusing thing = basic_thing<int>;\n"
+        pathlib.Path(self.tree, LOW).write_text(low)
+        self.assertIn("thing is the only basic_thing", self.found()[0])
+        self.assertEqual(len(self.found()), 1)
+        pathlib.Path(self.tree, "tests/core/low.cpp").write_text(SPDX + "basic_thing<fake> other;\n")
+        self.assertEqual(self.found(), [])
+
     def test_each_breach_is_found(self):
         for name, added, expected in BROKEN:
             with self.subTest(file=name, expected=expected):

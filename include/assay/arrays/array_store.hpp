@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to setup.hpp: the memory in which the arrays of a setup live.
+/// `array_store`: the memory in which the arrays of a setup live.
 #pragma once
 
 #include <assay/core/random.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to compare.cuh: the arrays of a setup in the memory of a device.
+/// The arrays of a setup in the memory of a device.
 #pragma once
 
 #include <assay/arrays/array_store.hpp>

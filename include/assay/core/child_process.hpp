@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to remote_subject.hpp and command_subject.hpp: a child process that is always reaped.
+/// A child process that is always reaped.
 #pragma once
 
 #include <assay/core/requirements.hpp>

@@ -51,28 +51,26 @@ struct pcie_link {
 /// A cheap copyable handle; the library is shut down with the last copy. Calls may come from any
 /// thread. No function throws: `why_missing()` tells why the library is missing, and unknown values
 /// stay unknown.
-///
-/// `Lookup` is how a function of the library is found, null if it has none by that name.
-template <class Lookup>
-class basic_nvml {
+class nvml {
  public:
-  using lookup = Lookup;
+  /// Finds a function of the library; null if it has none by that name.
+  using lookup = std::function<void*(char const*)>;
 
-  static basic_nvml load(std::string const& path = "libnvidia-ml.so.1") {
+  static nvml load(std::string const& path = "libnvidia-ml.so.1") {
     std::shared_ptr<void> const library{::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
                                         [](void* old) {
                                           if (old != nullptr) { ::dlclose(old); }
                                         }};
     if (library == nullptr) {
-      basic_nvml nothing;
+      nvml nothing;
       auto const* const reason = ::dlerror();
       nothing.why_missing_ = reason != nullptr ? reason : path + " cannot be loaded";
       return nothing;
     }
-    return basic_nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
+    return nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
   }
 
-  explicit basic_nvml(lookup const& find) {
+  explicit nvml(lookup const& find) {
     auto loaded = std::make_shared<functions>(find);
     if (!loaded->complete()) {
       why_missing_ = "the library lacks functions that every driver has";
@@ -211,7 +209,7 @@ class basic_nvml {
   }
 
  private:
-  basic_nvml() = default;
+  nvml() = default;
 
   // NVML's C interface, as its binary interface has been since CUDA 7: handles are opaque pointers,
   // all status codes are ints with 0 for success.
@@ -321,6 +319,5 @@ class basic_nvml {
   std::shared_ptr<functions> functions_;
   std::string why_missing_;
 };
-using nvml = basic_nvml<std::function<void*(char const*)>>;
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to nvtx_range.hpp and range_log.hpp: a range in the log, and the listeners of ranges.
+/// `recorded_range`: a range in the log, and the listeners of ranges.
 #pragma once
 
 #include <assay/core/requirements.hpp>

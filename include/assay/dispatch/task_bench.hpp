@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to dispatch. `task_bench`: verifies and times a task on its paths, over arrays of its
-/// own.
+/// `task_bench`: verifies and times a task on its paths, over arrays of its own.
 #pragma once
 
 #include <assay/arrays/setup.hpp>

@@ -55,15 +55,14 @@ __global__ void measure_timer_step(Word* least, int steps) {
 /// Samples the clock of every SM before and after a piece of work, with two small kernels and no
 /// synchronisation. The mean SM clock tells a slower program from a slower card. The samples are in
 /// pinned memory, which `hertz` reads.
-template <class Sample>
-class basic_sm_clock_probe {
+class sm_clock_probe {
  public:
-  explicit basic_sm_clock_probe(on::device place)
+  explicit sm_clock_probe(on::device place)
       : place_(place),
         slots_(static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount))),
         step_nanoseconds_(timer_step(place)),
-        block_(2 * std::size_t{slots_} * sizeof(Sample)),
-        samples_(static_cast<Sample*>(block_.get())) {
+        block_(2 * std::size_t{slots_} * sizeof(clock_sample)),
+        samples_(static_cast<clock_sample*>(block_.get())) {
     device_guard const guard{place_};
     done_ = std::make_unique<event>();
   }
@@ -73,15 +72,15 @@ class basic_sm_clock_probe {
     nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
     done_->synchronize();
-    std::fill_n(samples_, 2 * std::size_t{slots_}, Sample{});
-    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_, slots_);
+    std::fill_n(samples_, 2 * std::size_t{slots_}, clock_sample{});
+    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_, slots_);
   }
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
     nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
-    launch(sample_clocks<Sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
+    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
     done_->record(on);
   }
 
@@ -128,11 +127,8 @@ class basic_sm_clock_probe {
   unsigned slots_;
   std::uint64_t step_nanoseconds_;
   page_locked_block block_;
-  Sample* samples_;  ///< a sample for each SM, then those after
+  clock_sample* samples_;  ///< a sample for each SM, then those after
   std::unique_ptr<event> done_;
 };
-
-/// The probe with the samples that its kernel takes.
-using sm_clock_probe = basic_sm_clock_probe<clock_sample>;
 
 }  // namespace assay::kernel

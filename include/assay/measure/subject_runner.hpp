@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to procedure.hpp: runs the code of subjects, and turns each failure into an
-/// interruption.
+/// `subject_runner`: runs the code of subjects, and turns each failure into an interruption.
 #pragma once
 
 #include <assay/measure/cell_size.hpp>

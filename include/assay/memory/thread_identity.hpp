@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to memory: small numbers for threads: an index to find per-thread data, a token that
-/// never comes back.
+/// Small numbers for threads: an index to find per-thread data, and a token that never comes back.
 #pragma once
 
 #include <assay/core/requirements.hpp>

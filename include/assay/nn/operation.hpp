@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to nn. Types of the arguments of operations, and the check of sizes.
+/// Types of the arguments of operations, and the check of sizes.
 ///
 /// An operation is a value that knows its shape. `cost(narrow)` is its traffic: activations have
 /// `narrow` times the bytes of float32, all else is float32. A call of the value computes the

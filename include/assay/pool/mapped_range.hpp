@@ -61,9 +61,8 @@ struct mapping_calls {
 ///
 /// Only the device itself may use the memory; with `peer_access` all that can reach it, which
 /// `cudaDeviceEnablePeerAccess` does not change either way. Network cards may use it where the
-/// device has GPUDirect RDMA for such memory. `Calls` are the driver's.
-template <class Calls>
-class basic_mapped_range {
+/// device has GPUDirect RDMA for such memory.
+class mapped_range {
  public:
   /// The unit of pieces.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
@@ -72,12 +71,13 @@ class basic_mapped_range {
     if (!has(place, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) { return false; }
     auto const wanted = properties(place);
     std::size_t least = 0;
-    check(Calls::instance().granularity(&least, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    check(detail::mapping_calls::instance().granularity(&least, &wanted,
+                                                        CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     return least != 0 && page_bytes % least == 0;
   }
 
   /// The device must be current here and in `map`.
-  explicit basic_mapped_range(on::device place, bool peer_access = false)
+  explicit mapped_range(on::device place, bool peer_access = false)
       : properties_(properties(place)) {
     int devices = 0;
     check(cudaGetDeviceCount(&devices));
@@ -95,10 +95,10 @@ class basic_mapped_range {
     bytes_ = (4 * total_bytes + page_bytes - 1) / page_bytes * page_bytes;
     check(calls_.reserve(&begin_, bytes_, page_bytes, 0, 0));
   }
-  basic_mapped_range(basic_mapped_range const&) = delete;
-  basic_mapped_range& operator=(basic_mapped_range const&) = delete;
+  mapped_range(mapped_range const&) = delete;
+  mapped_range& operator=(mapped_range const&) = delete;
   /// Pieces that are still mapped stay mapped, and keep their addresses.
-  ~basic_mapped_range() {
+  ~mapped_range() {
     if (pieces_.empty()) { check_noexcept(as_runtime(calls_.release_addresses(begin_, bytes_))); }
   }
 
@@ -222,15 +222,12 @@ class basic_mapped_range {
     return end - at >= bytes ? at : 0;
   }
 
-  Calls const& calls_ = Calls::instance();
+  detail::mapping_calls const& calls_ = detail::mapping_calls::instance();
   CUmemAllocationProp properties_;
   std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
   std::size_t bytes_ = 0;
   std::map<std::uintptr_t, piece> pieces_;
 };
-
-/// A range that the driver maps.
-using mapped_range = basic_mapped_range<detail::mapping_calls>;
 
 }  // namespace assay::mr

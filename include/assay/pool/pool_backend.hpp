@@ -60,8 +60,7 @@ struct stream_calls {
 
 /// Chunks mapped side by side, or from `cudaMalloc` where the device cannot map; events without
 /// timing; the driver's numbers of streams for identities.
-template <class Range>
-class basic_cuda_pool_backend {
+class cuda_pool_backend {
  public:
   using stream_type = ::cuda::stream_ref;
   using event_type = cudaEvent_t;
@@ -69,12 +68,14 @@ class basic_cuda_pool_backend {
 
   /// With `mapped` chunks come from one `mapped_range`, where the device has them; `peer_access`
   /// is that range's.
-  explicit basic_cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
+  explicit cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
       : place_(place) {
     device_guard const guard{place_};
     null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
     token_->store(make_token());
-    if (mapped && Range::supported(place)) { range_ = std::make_shared<Range>(place, peer_access); }
+    if (mapped && mapped_range::supported(place)) {
+      range_ = std::make_shared<mapped_range>(place, peer_access);
+    }
   }
 
   on::device place() const noexcept { return place_; }
@@ -158,7 +159,7 @@ class basic_cuda_pool_backend {
 
   bool contiguous() const noexcept { return range_ != nullptr; }
   std::size_t piece_bytes(std::size_t bytes) const noexcept {
-    return range_ == nullptr ? bytes : Range::piece_bytes(bytes);
+    return range_ == nullptr ? bytes : mapped_range::piece_bytes(bytes);
   }
   std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
     nvtx_range const here{"mr::pool reserve", category::allocation, bytes};
@@ -218,16 +219,13 @@ class basic_cuda_pool_backend {
   on::device place_;
   detail::stream_calls calls_ = detail::stream_calls::find();
   bool null_per_thread_ = false;
-  std::shared_ptr<Range> range_;
+  std::shared_ptr<mapped_range> range_;
   std::shared_ptr<std::atomic<void*>> token_{new std::atomic<void*>{nullptr},
                                              [](std::atomic<void*>* kept) {
                                                check_noexcept(cudaFree(kept->load()));
                                                delete kept;
                                              }};
 };
-
-/// The backend of `mr::pool`.
-using cuda_pool_backend = basic_cuda_pool_backend<mapped_range>;
 
 static_assert(pool_backend<cuda_pool_backend>);
 

@@ -28,10 +28,9 @@ struct live_block {
 };
 
 /// Notes live blocks, and frees that were wrong. Safe for concurrent use.
-template <class Block>
-class basic_pool_ledger {
+class pool_ledger {
  public:
-  void opened(Block block) {
+  void opened(live_block block) {
     std::lock_guard const lock{mutex_};
     live_.insert_or_assign(block.address, block);
   }
@@ -65,9 +64,9 @@ class basic_pool_ledger {
     throw std::logic_error(all);
   }
 
-  std::vector<Block> live() {
+  std::vector<live_block> live() {
     std::lock_guard const lock{mutex_};
-    std::vector<Block> found;
+    std::vector<live_block> found;
     for (auto const& [address, block] : live_) { found.push_back(block); }
     return found;
   }
@@ -80,10 +79,8 @@ class basic_pool_ledger {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::uintptr_t, Block> live_;
+  std::unordered_map<std::uintptr_t, live_block> live_;
   std::vector<std::string> faults_;
 };
-
-using pool_ledger = basic_pool_ledger<live_block>;
 
 }  // namespace assay::mr

@@ -35,18 +35,16 @@ struct chunk_run {
 };
 
 /// Free ranges of memory, best fit, the lowest first; coalescing with their neighbours in the same
-/// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use. A
-/// `Point` has a `cache` and an `epoch`, as `order_point` has.
-template <class Point>
-class basic_range_heap {
+/// chunk, and in neighbouring ones where chunks may be joined. Not safe for concurrent use.
+class range_heap {
  public:
-  explicit basic_range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
+  explicit range_heap(bool join_chunks = false) noexcept : join_chunks_(join_chunks) {}
 
   /// Its begin moves only within the gap to its neighbours, so the order by address stays.
   struct range {
     mutable std::uintptr_t address;
     mutable std::size_t bytes;
-    mutable std::vector<Point> after;  // at most one for each cache
+    mutable std::vector<order_point> after;  // at most one for each cache
   };
 
  private:
@@ -73,7 +71,7 @@ class basic_range_heap {
   /// Adds memory, free after `after` but for its first `taken` bytes, as chunks of `piece_bytes`
   /// and a last one of the rest.
   void add(std::uintptr_t address, std::size_t bytes, std::size_t piece_bytes,
-           std::size_t taken = 0, std::span<Point const> after = {}) {
+           std::size_t taken = 0, std::span<order_point const> after = {}) {
     try {
       for (std::size_t at = 0; at < bytes; at += piece_bytes) {
         chunks_.emplace_hint(chunks_.end(), address + at, std::min(piece_bytes, bytes - at));
@@ -164,7 +162,7 @@ class basic_range_heap {
 
   /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host
   /// only for a range without neighbours, or beside ranges that wait for other caches.
-  void insert(std::uintptr_t address, std::size_t bytes, std::span<Point const> after) {
+  void insert(std::uintptr_t address, std::size_t bytes, std::span<order_point const> after) {
     auto const high = by_address_.lower_bound(address);
     auto const low = high == by_address_.begin() ? by_address_.end() : std::prev(high);
     bool const joins_high = high != by_address_.end() && joins(address + bytes, high->address);
@@ -262,8 +260,8 @@ class basic_range_heap {
   }
 
   // Adds `more` to `points`; false where the host has no memory for both, so ranges stay apart.
-  static bool absorb(std::vector<Point>& points, std::span<Point const> more) noexcept {
-    auto const same_cache = [&](Point const& point) {
+  static bool absorb(std::vector<order_point>& points, std::span<order_point const> more) noexcept {
+    auto const same_cache = [&](order_point const& point) {
       return std::find_if(points.begin(), points.end(),
                           [&](auto const& other) { return other.cache == point.cache; });
     };
@@ -284,7 +282,7 @@ class basic_range_heap {
     return true;
   }
 
-  void emplace(std::uintptr_t address, std::size_t bytes, std::span<Point const> after) {
+  void emplace(std::uintptr_t address, std::size_t bytes, std::span<order_point const> after) {
     auto const fresh =
         by_address_.insert(range{address, bytes, {after.begin(), after.end()}}).first;
     try {
@@ -332,8 +330,5 @@ class basic_range_heap {
   std::size_t least_chunk_ = std::numeric_limits<std::size_t>::max();
   bool join_chunks_;
 };
-
-/// The heap of the pool.
-using range_heap = basic_range_heap<order_point>;
 
 }  // namespace assay::mr

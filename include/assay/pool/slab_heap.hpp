@@ -20,8 +20,7 @@ namespace assay::mr {
 /// Two heaps of free ranges: one for large blocks, and one for small blocks. Slabs of the second
 /// are cut from the first. A small block that lives long so holds a slab, and not the space between
 /// large blocks. Free pieces of slabs go back. Not safe for concurrent use.
-template <class Point>
-class basic_slab_heap {
+class slab_heap {
  public:
   /// Blocks up to this size come from slabs.
   static constexpr std::size_t small_bytes = std::size_t{256} << 10U;
@@ -31,10 +30,10 @@ class basic_slab_heap {
   /// block.
   static constexpr std::size_t page_bytes = std::size_t{2} << 20U;
 
-  using heap = basic_range_heap<Point>;
+  using heap = range_heap;
   using range = typename heap::range;
 
-  explicit basic_slab_heap(bool join_chunks) noexcept : large_(join_chunks), small_(join_chunks) {}
+  explicit slab_heap(bool join_chunks) noexcept : large_(join_chunks), small_(join_chunks) {}
 
   heap& large() noexcept { return large_; }
   heap const& large() const noexcept { return large_; }
@@ -91,16 +90,17 @@ class basic_slab_heap {
 
   /// Gives back what `take` gave, or a part of it that is small if that was. The range is set
   /// aside if the host has no memory to note it.
-  void give(std::uintptr_t address, std::size_t bytes, std::optional<Point> after) noexcept {
+  void give(std::uintptr_t address, std::size_t bytes, std::optional<order_point> after) noexcept {
     try {
-      auto const points = after ? std::span<Point const>{&*after, 1} : std::span<Point const>{};
+      auto const points =
+          after ? std::span<order_point const>{&*after, 1} : std::span<order_point const>{};
       (bytes > small_bytes ? large_ : small_).insert(address, bytes, points);
     } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
   }
 
   /// The same for a range of several points that is not of a slab.
   void give_large(std::uintptr_t address, std::size_t bytes,
-                  std::span<Point const> after) noexcept {
+                  std::span<order_point const> after) noexcept {
     try {
       large_.insert(address, bytes, after);
     } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
@@ -150,7 +150,7 @@ class basic_slab_heap {
 
   // Makes a slab of free memory, and cuts a block off its front.
   std::uintptr_t first_of(std::uintptr_t address, std::size_t slab, std::size_t bytes,
-                          std::span<Point const> after) {
+                          std::span<order_point const> after) {
     try {
       small_.add(address, slab, small_.joins_chunks() ? slab_piece_bytes : slab, bytes, after);
     } catch (...) {
@@ -165,8 +165,5 @@ class basic_slab_heap {
   unnoted_ranges unnoted_;
   std::size_t lost_bytes_ = 0;
 };
-
-/// The free memory of the pool.
-using slab_heap = basic_slab_heap<order_point>;
 
 }  // namespace assay::mr
