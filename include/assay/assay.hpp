@@ -9,6 +9,8 @@
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/peers.hpp>
+#include <assay/comm/protocol.hpp>
+#include <assay/comm/tuning.hpp>
 #include <assay/comm/workspace.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>

@@ -9,9 +9,7 @@
 #include <assay/arrays/setup.hpp>
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_error.hpp>
-#include <assay/comm/protocol.hpp>
 #include <assay/comm/slicing.hpp>
-#include <assay/comm/tuning.hpp>
 #include <assay/compare.hpp>
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/concepts.hpp>

@@ -169,9 +169,10 @@ __device__ bool barrier(channel<T> const& here, unsigned count, bool release) {
     auto const found = await(
         here, from, count, [mine] { return sys::load_acquire(mine); },
         [&](unsigned value) {
-          return sys::reached(value, count) || (here.call.checked && !sys::plausible(value, count));
+          return protocol::reached(value, count) ||
+                 (here.call.checked && !protocol::plausible(value, count));
         });
-    if (here.call.checked && !sys::plausible(found, count) && here.failed.kind == 0) {
+    if (here.call.checked && !protocol::plausible(found, count) && here.failed.kind == 0) {
       here.fail(failure_kind::corrupted, from, count);
     }
   }

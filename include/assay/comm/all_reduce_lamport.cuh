@@ -39,7 +39,8 @@ __device__ void clear_one(channel<T> const& here, block_state const& last, unsig
   auto const pattern = protocol::sentinel;
   if (j >= last.lamport_vecs) { return; }
   for (int step = 1; step < here.call.ranks; ++step) {
-    auto* const slot = here.lamport_slot(here.me, here.peer(step), sys::buffer_to_clear(epoch));
+    auto* const slot =
+        here.lamport_slot(here.me, here.peer(step), protocol::buffer_to_clear(epoch));
     sys::store(slot + j, uint4{pattern, pattern, pattern, pattern});
   }
 }
@@ -114,8 +115,8 @@ __global__ void __launch_bounds__(most_push_threads, push_blocks_per_sm(Ranks))
     lamport_push(__grid_constant__ all_reduce_call<T> const call) {
   channel<T> const here{call};
   auto const last = here.load_state();
-  auto const epoch = sys::next_epoch(last.lamport_epoch);
-  auto const buffer = sys::lamport_buffer(epoch);
+  auto const epoch = protocol::next_epoch(last.lamport_epoch);
+  auto const buffer = protocol::lamport_buffer(epoch);
   auto const mine = detail::share_at(call, std::uint64_t{here.block} * call.block_vecs);
   require_agreement(here);
   uint4 own{};

@@ -53,7 +53,7 @@ class fifo_reducer : public flow_control<T> {
         sys::store_flag(block_consumed(me()), consumed, true);
       }
     }
-    if (me() == 0 && sys::renews(before_.items, number(items()))) {
+    if (me() == 0 && protocol::renews(before_.items, number(items()))) {
       auto const flagged = overwrites_input<TwoShot>(here_) ? items() : 0;
       renew(call_, block_consumed(0), loaded_flag(0), flagged, slot(0), before_.items);
     }
@@ -114,11 +114,11 @@ class fifo_reducer : public flow_control<T> {
   __device__ void await_block_consumed(unsigned other, unsigned consumed) const {
     auto const last = number(call_.fifo.periods * call_.fifo.period);
     auto const can_be = [&](unsigned count) {
-      return !call_.checked || sys::can_stand(count, last);
+      return !call_.checked || protocol::can_stand(count, last);
     };
     auto const found = await_own(
         here_, epoch(), [&] { return sys::load_acquire(block_consumed(other)); },
-        [&](unsigned count) { return sys::reached(count, consumed) || !can_be(count); });
+        [&](unsigned count) { return protocol::reached(count, consumed) || !can_be(count); });
     if (!can_be(found)) { here_.fail(failure_kind::corrupted, here_.me, epoch()); }
   }
 

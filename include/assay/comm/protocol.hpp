@@ -2,11 +2,13 @@
 /// @file
 /// The numbers of the protocol that ranks follow; docs/protocol.md explains it with diagrams.
 ///
-/// tests/comm/protocol.cpp and tests/comm/fifo_protocol.cpp explore every interleaving of a few
-/// ranks by these functions.
+/// tests/comm/protocol_cuda.cpp and tests/comm/fifo_protocol_cuda.cpp explore every interleaving of
+/// a few ranks by these functions.
 #pragma once
 
 #include <assay/core/requirements.hpp>
+
+#include <cuda_runtime_api.h>
 
 namespace assay::comm::protocol {
 
@@ -87,27 +89,31 @@ inline constexpr unsigned sentinel = 0xFFFFFFFFU;
 inline constexpr unsigned sentinel_substitute = 0x7FFFFFFFU;
 
 /// True where a multiple of the renewal period lies in (`before`, `after`].
-constexpr bool renews(unsigned before, unsigned after) noexcept {
+__host__ __device__ constexpr bool renews(unsigned before, unsigned after) noexcept {
   return before / renewal_period != after / renewal_period;
 }
-constexpr unsigned lamport_buffer(unsigned epoch) noexcept { return epoch % lamport_buffers; }
-constexpr unsigned buffer_to_clear(unsigned epoch) noexcept {
+__host__ __device__ constexpr unsigned lamport_buffer(unsigned epoch) noexcept {
+  return epoch % lamport_buffers;
+}
+__host__ __device__ constexpr unsigned buffer_to_clear(unsigned epoch) noexcept {
   return (epoch % lamport_buffers + lamport_buffers - cleared_after) % lamport_buffers;
 }
 /// The next epoch. The step from 0xFFFFFFFC, a multiple of 3, to 1 keeps the order of the buffers.
-constexpr unsigned next_epoch(unsigned epoch) noexcept {
+__host__ __device__ constexpr unsigned next_epoch(unsigned epoch) noexcept {
   constexpr unsigned last = 0xFFFFFFFCU;
   return epoch == last ? 1 : epoch + 1;
 }
 /// True where a barrier's counter has come to `wanted`; both may have wrapped.
-constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
+__host__ __device__ constexpr bool reached(unsigned seen, unsigned wanted) noexcept {
   return static_cast<int>(seen - wanted) >= 0;
 }
 /// True where a peer can have written the counter while this rank waits for `wanted`. A peer may be
 /// one barrier behind or ahead.
-constexpr bool plausible(unsigned seen, unsigned wanted) noexcept { return seen - wanted + 1 <= 2; }
+__host__ __device__ constexpr bool plausible(unsigned seen, unsigned wanted) noexcept {
+  return seen - wanted + 1 <= 2;
+}
 /// True where a renewed number can have been written, when the newest number is `last`.
-constexpr bool can_stand(unsigned seen, unsigned last) noexcept {
+__host__ __device__ constexpr bool can_stand(unsigned seen, unsigned last) noexcept {
   return last - seen < 4 * renewal_period;
 }
 

@@ -86,54 +86,6 @@ __device__ void await_bulk_copies_but() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Groups) : "memory");
 }
 
-/// The rules of comm/protocol.hpp for kernels.
-__host__ __device__ constexpr unsigned lamport_buffer(unsigned epoch) {
-  return epoch % protocol::lamport_buffers;
-}
-__host__ __device__ constexpr unsigned buffer_to_clear(unsigned epoch) {
-  return (epoch % protocol::lamport_buffers + protocol::lamport_buffers - protocol::cleared_after) %
-         protocol::lamport_buffers;
-}
-__host__ __device__ constexpr bool renews(unsigned before, unsigned after) {
-  return before / protocol::renewal_period != after / protocol::renewal_period;
-}
-__host__ __device__ constexpr unsigned next_epoch(unsigned epoch) {
-  return epoch == 0xFFFFFFFCU ? 1U : epoch + 1U;
-}
-__host__ __device__ constexpr bool reached(unsigned value, unsigned wanted) {
-  return static_cast<int>(value - wanted) >= 0;
-}
-__host__ __device__ constexpr bool plausible(unsigned value, unsigned wanted) {
-  return value - wanted + 1U <= 2U;
-}
-__host__ __device__ constexpr bool can_stand(unsigned value, unsigned last) {
-  return last - value < 4U * protocol::renewal_period;
-}
-/// Compares the rules above with comm/protocol.hpp, which the tests explore.
-consteval bool as_proven() {
-  for (unsigned const near : {0U, protocol::renewal_period - 5U, 0x7FFFFFFAU, 0xFFFFFFF5U}) {
-    for (unsigned epoch = near; epoch != near + 10U; ++epoch) {
-      bool const same = lamport_buffer(epoch) == protocol::lamport_buffer(epoch) &&
-                        buffer_to_clear(epoch) == protocol::buffer_to_clear(epoch) &&
-                        next_epoch(epoch) == protocol::next_epoch(epoch);
-      if (!same) { return false; }
-      for (unsigned value = epoch - 3U; value != epoch + 9U; ++value) {
-        if (reached(value, epoch) != protocol::reached(value, epoch)) { return false; }
-        if (plausible(value, epoch) != protocol::plausible(value, epoch)) { return false; }
-        if (renews(value, epoch) != protocol::renews(value, epoch)) { return false; }
-      }
-      for (unsigned const age : {0U, 1U, 2U, 3U, 4U, 5U}) {
-        for (unsigned const late : {0U, 1U}) {
-          auto const value = epoch - age * protocol::renewal_period + late;
-          if (can_stand(value, epoch) != protocol::can_stand(value, epoch)) { return false; }
-        }
-      }
-    }
-  }
-  return true;
-}
-static_assert(as_proven());
-
 /// Replaces words that equal the sentinel, since a receiver would take them for missing data.
 __device__ inline uint4 without_sentinel(uint4 vec) {
   auto const word = [](unsigned value) {

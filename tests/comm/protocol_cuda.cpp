@@ -2,7 +2,7 @@
 /// @file
 /// A model of one channel of lamport_push and two_shot by the rules of comm/protocol.hpp. In every
 /// interleaving of a few ranks and operations, no vec16 is lost or read twice, and no rank waits
-/// for ever. comm/fifo_protocol.cpp has the model of the FIFO algorithms.
+/// for ever. comm/fifo_protocol_cuda.cpp has the model of the FIFO algorithms.
 
 #include "catch.hpp"
 
