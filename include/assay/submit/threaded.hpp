@@ -23,6 +23,7 @@ namespace assay::submit {
 /// Lets every thread submit at once.
 struct no_lock {
   struct held {};
+  static constexpr std::string_view mode = "submit::concurrent";
   static constexpr bool waits = false;
   held enter() const noexcept { return {}; }
 };
@@ -30,6 +31,7 @@ struct no_lock {
 /// Lets one thread submit at a time, as a library with a mutex around its submission does.
 class mutex_lock {
  public:
+  static constexpr std::string_view mode = "submit::serialized";
   static constexpr bool waits = true;
   std::unique_lock<std::mutex> enter() {
     nvtx_range const waiting{"wait for the mutex"};
@@ -160,51 +162,35 @@ struct sequential {
 };
 static_assert(submission_mode<sequential>);
 
-/// Each thread submits its own items to its own lane, at the same time as the others. The threads
-/// contend only in the driver and in the memory resource.
-struct concurrent {
+/// Each thread submits its own items to its own lane, under a lock of this type.
+template <class Lock>
+struct threaded {
   int threads = 4;
   int items = 100;             ///< of each thread
-  bool sync_per_item = false;  ///< synchronise with the lane after each item
+  bool sync_per_item = false;  ///< synchronise with the lane after each item, the lock still held
 
-  static constexpr std::string_view name = "submit::concurrent";
+  static constexpr std::string_view name = Lock::mode;
   std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
   int lanes() const noexcept { return threads; }
   int batch_items() const noexcept { return threads * items; }
 
   /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
   template <any_lane Lane>
-  threaded_runner<Lane, no_lock> open(std::vector<Lane> lanes) const {
+  threaded_runner<Lane, Lock> open(std::vector<Lane> lanes) const {
     require_batch(name, threads, items, lanes.size());
     return {name.data(), std::move(lanes), items, sync_per_item};
   }
 
-  bool operator==(concurrent const&) const = default;
+  bool operator==(threaded const&) const = default;
 };
+
+/// The threads submit at the same time. They contend only in the driver and in the memory resource.
+using concurrent = threaded<no_lock>;
 static_assert(submission_mode<concurrent>);
 
-/// Each thread submits its own items to its own lane, each item under one mutex for all threads.
-///
-/// The time of an item includes its wait for the mutex, which `lock_wait` tells apart.
-struct serialized {
-  int threads = 4;
-  int items = 100;             ///< of each thread
-  bool sync_per_item = false;  ///< synchronise after each item, the mutex still held
-
-  static constexpr std::string_view name = "submit::serialized";
-  std::string describe() const { return describe_batch(name, threads, items, sync_per_item); }
-  int lanes() const noexcept { return threads; }
-  int batch_items() const noexcept { return threads * items; }
-
-  /// See `submission_mode`; throws `std::invalid_argument` unless all counts are at least 1.
-  template <any_lane Lane>
-  threaded_runner<Lane, mutex_lock> open(std::vector<Lane> lanes) const {
-    require_batch(name, threads, items, lanes.size());
-    return {name.data(), std::move(lanes), items, sync_per_item};
-  }
-
-  bool operator==(serialized const&) const = default;
-};
+/// The threads submit each item under one mutex. The time of an item includes its wait for the
+/// mutex, which `lock_wait` tells apart.
+using serialized = threaded<mutex_lock>;
 static_assert(submission_mode<serialized>);
 
 }  // namespace assay::submit
