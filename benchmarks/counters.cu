@@ -133,17 +133,16 @@ class kernels {
     auto const in = columns_.arrays_of(0);
     auto& via = columns_.with(0);
     if (which == 0) {
-      kernel::launch_is_valid<tuned::is_valid>(place_, on_, rows_, in.mask, via.bools.get());
+      kernel::launch_is_valid<tuned::is_valid>(on_, rows_, in.mask, via.bools.get());
     } else if (which == 1) {
       kernel::launch_copy_if_else<std::int32_t, tuned::copy_if_else>(
-          place_, on_, rows_, via.bools.get(), in.values, in.mask, 0, via.data.get(),
-          via.mask.get());
+          on_, rows_, via.bools.get(), in.values, in.mask, 0, via.data.get(), via.mask.get());
     } else if (which == 2) {
-      kernel::launch_cast<std::int32_t, tuned::cast>(place_, on_, rows_, via.data.get(),
-                                                     via.mask.get(), in.out, in.out_mask);
+      kernel::launch_cast<std::int32_t, tuned::cast>(on_, rows_, via.data.get(), via.mask.get(),
+                                                     in.out, in.out_mask);
     } else {
-      kernel::launch_null_cast_fused<std::int32_t, tuned::fused>(place_, on_, rows_, in.values,
-                                                                 in.mask, in.out);
+      kernel::launch_null_cast_fused<std::int32_t, tuned::fused>(on_, rows_, in.values, in.mask,
+                                                                 in.out);
     }
   }
 

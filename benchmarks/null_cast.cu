@@ -24,24 +24,21 @@ using tuned = kernel::null_cast_tuning<T>;
 
 /// Enqueues kernel `which` of the three, or 3 for the fused one, with one buffer_set.
 template <class T>
-void enqueue(on::device place, stream const& where, int which, buffer_sets<T>& all,
-             int buffer_set) {
+void enqueue(stream const& where, int which, buffer_sets<T>& all, int buffer_set) {
   auto const& in = all.arrays_of(buffer_set);
   auto& via = all.with(buffer_set);
   auto const rows = all.rows();
   if (which == 0) {
-    kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, in.mask,
-                                                         via.bools.get());
+    kernel::launch_is_valid<typename tuned<T>::is_valid>(where, rows, in.mask, via.bools.get());
   } else if (which == 1) {
     kernel::launch_copy_if_else<T, typename tuned<T>::copy_if_else>(
-        place, where, rows, via.bools.get(), in.values, in.mask, T{0}, via.data.get(),
-        via.mask.get());
+        where, rows, via.bools.get(), in.values, in.mask, T{0}, via.data.get(), via.mask.get());
   } else if (which == 2) {
-    kernel::launch_cast<T, typename tuned<T>::cast>(place, where, rows, via.data.get(),
-                                                    via.mask.get(), in.out, in.out_mask);
+    kernel::launch_cast<T, typename tuned<T>::cast>(where, rows, via.data.get(), via.mask.get(),
+                                                    in.out, in.out_mask);
   } else {
-    kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(place, where, rows, in.values,
-                                                                in.mask, in.out);
+    kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(where, rows, in.values, in.mask,
+                                                                in.out);
   }
 }
 
@@ -89,7 +86,7 @@ void each_kernel(on::device place, std::int64_t rows, bool large, int repetition
   for (int which = 0; which < 4; ++which) {
     auto const launches = std::max(2, all.count());
     runs.emplace_back(where, launches,
-                      [&](int i) { enqueue<T>(place, where, which, all, i % all.count()); });
+                      [&](int i) { enqueue<T>(where, which, all, i % all.count()); });
   }
   for (int which = 0; which < 4; ++which) {  // warm, and right
     runs[static_cast<std::size_t>(which)].enqueue();
@@ -150,14 +147,14 @@ void items_at_once(on::device place, Work const& work, int repetitions, report::
     runs.emplace_back(where, items, [&, i, lane_arrays](int) {
       if constexpr (Work::fused) {
         kernel::launch_null_cast_fused<T, typename tuned<T>::fused>(
-            place, where, rows, lane_arrays.values, lane_arrays.mask, lane_arrays.out);
+            where, rows, lane_arrays.values, lane_arrays.mask, lane_arrays.out);
       } else {
-        kernel::launch_is_valid<typename tuned<T>::is_valid>(place, where, rows, lane_arrays.mask,
+        kernel::launch_is_valid<typename tuned<T>::is_valid>(where, rows, lane_arrays.mask,
                                                              via[i].bools.get());
         kernel::launch_copy_if_else<T, typename tuned<T>::copy_if_else>(
-            place, where, rows, via[i].bools.get(), lane_arrays.values, lane_arrays.mask, T{0},
+            where, rows, via[i].bools.get(), lane_arrays.values, lane_arrays.mask, T{0},
             via[i].data.get(), via[i].mask.get());
-        kernel::launch_cast<T, typename tuned<T>::cast>(place, where, rows, via[i].data.get(),
+        kernel::launch_cast<T, typename tuned<T>::cast>(where, rows, via[i].data.get(),
                                                         via[i].mask.get(), lane_arrays.out,
                                                         lane_arrays.out_mask);
       }

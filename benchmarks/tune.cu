@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-architectures: 90a
 // Which constants are the best for our own kernels? A race for each kernel of null_cast and type of
-// values over block size, wide loads in flight, cache hints and kind of grid, at the experiment's
-// rows with cold caches; and one for a product of each type over copy strategies and their stages.
-// Says what became of the constants in use. A header with the winner's for each race, on request.
+// values over block size, wide loads in flight and stores that leave the caches alone, at the
+// experiment's rows with cold caches; and one for a product of each type over copy strategies and
+// their stages. Says what became of the constants in use. A header with the winner's for each race,
+// on request.
 
 #include "../examples/workloads/matmul.cuh"
 #include "support/result.hpp"
@@ -24,7 +25,6 @@
 namespace {
 
 using namespace assay;
-using kernel::cache;
 using kernel::tuning;
 
 using launch_function = std::function<void(cudaStream_t)>;
@@ -51,8 +51,8 @@ struct is_valid {
     return {mask.data(), bools.data()};
   }
   template <class Tuning>
-  static void launch(on::device place, cudaStream_t on, std::int64_t rows, arrays const& all) {
-    kernel::launch_is_valid<Tuning>(place, on, rows, all.mask, all.bools);
+  static void launch(cudaStream_t on, std::int64_t rows, arrays const& all) {
+    kernel::launch_is_valid<Tuning>(on, rows, all.mask, all.bools);
   }
 };
 
@@ -84,8 +84,8 @@ struct copy_if_else {
     return {bools.data(), values.data(), mask.data(), data.data(), data_mask.data()};
   }
   template <class Tuning>
-  static void launch(on::device place, cudaStream_t on, std::int64_t rows, arrays const& all) {
-    kernel::launch_copy_if_else<T, Tuning>(place, on, rows, all.bools, all.values, all.mask, T{0},
+  static void launch(cudaStream_t on, std::int64_t rows, arrays const& all) {
+    kernel::launch_copy_if_else<T, Tuning>(on, rows, all.bools, all.values, all.mask, T{0},
                                            all.data, all.data_mask);
   }
 };
@@ -116,11 +116,11 @@ struct cast {
     }
   }
   template <class Tuning>
-  static void launch(on::device place, cudaStream_t on, std::int64_t rows, arrays const& all) {
+  static void launch(cudaStream_t on, std::int64_t rows, arrays const& all) {
     if constexpr (Fused) {
-      kernel::launch_null_cast_fused<T, Tuning>(place, on, rows, all.values, all.mask, all.out);
+      kernel::launch_null_cast_fused<T, Tuning>(on, rows, all.values, all.mask, all.out);
     } else {
-      kernel::launch_cast<T, Tuning>(place, on, rows, all.values, all.mask, all.out, all.out_mask);
+      kernel::launch_cast<T, Tuning>(on, rows, all.values, all.mask, all.out, all.out_mask);
     }
   }
 };
@@ -129,45 +129,35 @@ template <class Tuning>
 point point_of() {
   return {{{"threads", Tuning::threads},
            {"packs", Tuning::packs},
-           {"loads", static_cast<int>(Tuning::loads)},
-           {"stores", static_cast<int>(Tuning::stores)},
-           {"persistent", Tuning::persistent ? 1 : 0}}};
+           {"streams", Tuning::streams ? 1 : 0}}};
 }
 
 /// The candidates of one kernel.
 template <class Kernel>
 struct field {
-  on::device place;
   std::int64_t rows;
   std::vector<candidate<true>> all{};
 
   template <class Tuning>
   void add() {
-    void (*const launch)(on::device, cudaStream_t, std::int64_t, typename Kernel::arrays const&) =
-        &Kernel::template launch<Tuning>;
-    factory make = [launch, place = place, rows = rows](setup& arrays) -> launch_function {
-      return
-          [=, in = Kernel::declare(arrays, rows)](cudaStream_t on) { launch(place, on, rows, in); };
+    factory make = [rows = rows](setup& arrays) -> launch_function {
+      return [=, in = Kernel::declare(arrays, rows)](cudaStream_t on) {
+        Kernel::template launch<Tuning>(on, rows, in);
+      };
     };
     auto const at = point_of<Tuning>();
     all.emplace_back(at.label(), std::move(make), at.values);
   }
-  template <unsigned Threads, int Packs>
-  void add_grids() {
-    add<tuning<Threads, Packs, cache::normal, cache::streaming, false>>();
-    add<tuning<Threads, Packs, cache::normal, cache::streaming, true>>();
+  template <unsigned Threads, int... Packs>
+  void add_blocks() {
+    (add<tuning<Threads, Packs, false>>(), ...);
+    (add<tuning<Threads, Packs, true>>(), ...);
   }
   template <int... Packs>
   void add_all() {
-    (add_grids<128, Packs>(), ...);
-    (add_grids<256, Packs>(), ...);
-    (add_grids<512, Packs>(), ...);
-    (add<tuning<256, Packs, cache::normal, cache::normal>>(), ...);
-    (add<tuning<256, Packs, cache::normal, cache::l2_only>>(), ...);
-    (add<tuning<256, Packs, cache::streaming, cache::normal>>(), ...);
-    (add<tuning<256, Packs, cache::streaming, cache::streaming>>(), ...);
-    (add<tuning<256, Packs, cache::l2_only, cache::normal>>(), ...);
-    (add<tuning<256, Packs, cache::l2_only, cache::streaming>>(), ...);
+    add_blocks<128, Packs...>();
+    add_blocks<256, Packs...>();
+    add_blocks<512, Packs...>();
   }
 };
 
@@ -204,7 +194,7 @@ struct races {
   template <class Kernel, class InUse, int... Packs>
   void of_kernel(std::string const& name) {
     if (!wants(name)) { return; }
-    field<Kernel> candidates{chosen.place, rows};
+    field<Kernel> candidates{rows};
     candidates.template add_all<Packs...>();
     run(name, candidates.all, true, point_of<InUse>().label());
   }

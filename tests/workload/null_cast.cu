@@ -108,13 +108,12 @@ void check_kernels(std::uint64_t seed) {
     fenced<double> fused{n};
     check(cudaDeviceSynchronize());
 
-    kernel::launch_is_valid<Tuning>(place, on, rows, mask.get(), bools.get());
-    kernel::launch_copy_if_else<T, CopyTuning>(place, on, rows, bools.get(), values.get(),
-                                               mask.get(), T{3}, data.get(), data_mask.get());
-    kernel::launch_cast<T, Tuning>(place, on, rows, data.get(), data_mask.get(), out.get(),
+    kernel::launch_is_valid<Tuning>(on, rows, mask.get(), bools.get());
+    kernel::launch_copy_if_else<T, CopyTuning>(on, rows, bools.get(), values.get(), mask.get(),
+                                               T{3}, data.get(), data_mask.get());
+    kernel::launch_cast<T, Tuning>(on, rows, data.get(), data_mask.get(), out.get(),
                                    out_mask.get());
-    kernel::launch_null_cast_fused<T, Tuning>(place, on, rows, values.get(), mask.get(),
-                                              fused.get());
+    kernel::launch_null_cast_fused<T, Tuning>(on, rows, values.get(), mask.get(), fused.get());
     on.synchronize();
 
     auto const got_bools = bools.read();
@@ -158,19 +157,15 @@ TEMPLATE_TEST_CASE("a corrupted output is caught and named on device lanes", "[w
 
 TEMPLATE_TEST_CASE("each kernel is right however it is tuned", "[workload][gpu]", std::int32_t,
                    std::int64_t, float) {
-  using kernel::cache;
   using kernel::tuning;
   constexpr int narrow = sizeof(TestType);    // packs of copy_if_else for tiles of 512 rows
   constexpr int wide = 2 * sizeof(TestType);  // and of 1024
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   check_kernels<TestType, tuning<32, 1>, tuning<32, narrow>>(seed);
-  check_kernels<TestType, tuning<256, 8, cache::streaming, cache::l2_only>,
-                tuning<256, wide, cache::streaming, cache::l2_only>>(seed);
-  check_kernels<TestType, tuning<512, 16, cache::l2_only, cache::streaming, true>,
-                tuning<512, narrow, cache::l2_only, cache::streaming, true>>(seed);
-  check_kernels<TestType, tuning<1024, 4, cache::normal, cache::normal, true>,
-                tuning<1024, wide, cache::normal, cache::normal, true>>(seed);
+  check_kernels<TestType, tuning<256, 8, true>, tuning<256, wide, true>>(seed);
+  check_kernels<TestType, tuning<512, 16>, tuning<512, narrow>>(seed);
+  check_kernels<TestType, tuning<1024, 4, true>, tuning<1024, wide, true>>(seed);
 }
 
 TEST_CASE("copy_if_else takes the validity of what it takes", "[workload][gpu]") {
@@ -191,7 +186,7 @@ TEST_CASE("copy_if_else takes the validity of what it takes", "[workload][gpu]")
   fenced<std::uint32_t> data_mask{(rows + 31) / 32};
   check(cudaDeviceSynchronize());
   kernel::launch_copy_if_else<std::int32_t, kernel::tuning<256, 8>>(
-      place, on, rows, device_bools.get(), device_values.get(), device_mask.get(), -1, data.get(),
+      on, rows, device_bools.get(), device_values.get(), device_mask.get(), -1, data.get(),
       data_mask.get());
   on.synchronize();
   auto const got = data.read();

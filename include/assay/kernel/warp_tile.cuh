@@ -5,29 +5,23 @@
 
 #include <assay/kernel/launch.cuh>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace assay::kernel {
 
-/// The cache hint of a load or store: none, evict first, or bypass L1.
-enum class cache { normal, streaming, l2_only };
-
 /// The tuning of a streaming kernel. Every choice gives the same result. (A type, since nvcc 13.0
 /// cannot compile kernels with values of class type as template arguments.)
 ///
 /// `Threads` per block, whole warps; `Packs` independent wide loads that each thread has in flight;
-/// a `Persistent` grid has as many blocks as are resident at once, each with many tiles.
-template <unsigned Threads = 256, int Packs = 8, cache Loads = cache::normal,
-          cache Stores = cache::normal, bool Persistent = false>
+/// `Streams` stores leave the caches to other data (evict first).
+template <unsigned Threads = 256, int Packs = 8, bool Streams = false>
 struct tuning {
   static_assert(Threads % 32 == 0 && Threads <= 1024 && Packs > 0);
   static constexpr unsigned threads = Threads;
   static constexpr int packs = Packs;
-  static constexpr cache loads = Loads;
-  static constexpr cache stores = Stores;
-  static constexpr bool persistent = Persistent;
+  static constexpr bool streams = Streams;
 };
 
 /// `Rows` neighbouring rows, moved in one access of at most 16 bytes.
@@ -51,33 +45,27 @@ __device__ To bit_cast(From const& value) {
   return __builtin_bit_cast(To, value);
 }
 
-template <cache Hint, class P>
+template <class P>
 __device__ P load(P const* from) {
-  auto const* word = reinterpret_cast<machine_word<sizeof(P)> const*>(from);
-  if constexpr (Hint == cache::streaming) { return bit_cast<P>(__ldcs(word)); }
-  if constexpr (Hint == cache::l2_only) { return bit_cast<P>(__ldcg(word)); }
-  return bit_cast<P>(*word);
+  return bit_cast<P>(*reinterpret_cast<machine_word<sizeof(P)> const*>(from));
 }
 
-template <cache Hint, class P>
+template <bool Streams, class P>
 __device__ void store(P* to, P const& value) {
   using word = machine_word<sizeof(P)>;
-  auto const moved = bit_cast<word>(value);
-  if constexpr (Hint == cache::streaming) {
-    __stcs(reinterpret_cast<word*>(to), moved);
-  } else if constexpr (Hint == cache::l2_only) {
-    __stcg(reinterpret_cast<word*>(to), moved);
+  if constexpr (Streams) {
+    __stcs(reinterpret_cast<word*>(to), bit_cast<word>(value));
   } else {
     // Not a plain assignment: the compiler would merge it with the scalar stores of a tile's tail.
-    __stwb(reinterpret_cast<word*>(to), moved);
+    __stwb(reinterpret_cast<word*>(to), bit_cast<word>(value));
   }
 }
 
 /// Rows [row, row + Rows) of a tile. If the tile is not full, those below `left` alone, one by one;
 /// the others read as zero.
-template <cache Hint, int Rows, bool Full, class T>
+template <int Rows, bool Full, class T>
 __device__ pack<T, Rows> load_rows(T const* tile, int row, int left) {
-  if constexpr (Full) { return load<Hint>(reinterpret_cast<pack<T, Rows> const*>(tile + row)); }
+  if constexpr (Full) { return load(reinterpret_cast<pack<T, Rows> const*>(tile + row)); }
   pack<T, Rows> rows{};
   for (int k = 0; k < Rows; ++k) {
     if (row + k < left) { rows.at[k] = tile[row + k]; }
@@ -85,10 +73,10 @@ __device__ pack<T, Rows> load_rows(T const* tile, int row, int left) {
   return rows;
 }
 
-template <cache Hint, bool Full, class T, int Rows>
+template <bool Streams, bool Full, class T, int Rows>
 __device__ void store_rows(T* tile, int row, int left, pack<T, Rows> const& rows) {
   if constexpr (Full) {
-    store<Hint>(reinterpret_cast<pack<T, Rows>*>(tile + row), rows);
+    store<Streams>(reinterpret_cast<pack<T, Rows>*>(tile + row), rows);
   } else {
     for (int k = 0; k < Rows; ++k) {
       if (row + k < left) { tile[row + k] = rows.at[k]; }
@@ -96,36 +84,30 @@ __device__ void store_rows(T* tile, int row, int left, pack<T, Rows> const& rows
   }
 }
 
-/// Runs `tile.run<Full>(first, left, lane)` for tiles of `Tile::rows` rows that together are
-/// [0, rows), each by one warp; only the last may not be full. Indices inside a tile are 32-bit.
+/// Runs `tile.run<Full>(first, left, lane)` for this warp's tile of `Tile::rows` rows of [0, rows).
+/// Only the last tile may not be full. Indices inside a tile are 32-bit.
 template <class Tuning, class Tile>
-__device__ void for_each_tile(Tile const& tile, std::int64_t rows) {
+__device__ void run_tile(Tile const& tile, std::int64_t rows) {
   constexpr int warps = Tuning::threads / 32;
   int const lane = static_cast<int>(threadIdx.x % 32);
-  auto first = (std::int64_t{blockIdx.x} * warps + threadIdx.x / 32) * Tile::rows;
-  for (; first < rows; first += std::int64_t{gridDim.x} * warps * Tile::rows) {
-    auto const left = rows - first;
-    if (left >= Tile::rows) {
-      tile.template run<true>(first, Tile::rows, lane);
-    } else {
-      tile.template run<false>(first, static_cast<int>(left), lane);
-    }
-    if constexpr (!Tuning::persistent) { return; }
+  auto const first = (std::int64_t{blockIdx.x} * warps + threadIdx.x / 32) * Tile::rows;
+  auto const left = rows - first;
+  if (left >= Tile::rows) {
+    tile.template run<true>(first, Tile::rows, lane);
+  } else if (left > 0) {
+    tile.template run<false>(first, static_cast<int>(left), lane);
   }
 }
 
-/// Launches a kernel that calls `for_each_tile` with tiles of `tile_rows`; zero rows launch
-/// nothing.
+/// Launches a kernel that calls `run_tile` with tiles of `tile_rows`; zero rows launch nothing.
 template <class Tuning, class... Parameters>
-void launch_over_tiles(void (*kernel)(Parameters...), std::int64_t tile_rows, on::device place,
+void launch_over_tiles(void (*kernel)(Parameters...), std::int64_t tile_rows,
                        ::cuda::stream_ref stream, std::int64_t rows,
                        std::type_identity_t<Parameters>... arguments) {
   if (rows == 0) { return; }
   auto const block_rows = tile_rows * (Tuning::threads / 32);
-  launch_shape shape{static_cast<unsigned>((rows + block_rows - 1) / block_rows), Tuning::threads};
-  if constexpr (Tuning::persistent) {
-    shape.blocks = std::min(shape.blocks, resident_shape(kernel, place, Tuning::threads).blocks);
-  }
+  launch_shape const shape{static_cast<unsigned>((rows + block_rows - 1) / block_rows),
+                           Tuning::threads};
   launch(kernel, shape, 0, stream, arguments...);
 }
 

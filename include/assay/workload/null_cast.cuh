@@ -62,8 +62,8 @@ struct is_valid_tile {
     for (int p = 0; p < Tuning::packs; ++p) {
       pack<std::uint32_t, 4> const out{spread(bits[p] & 0xFU), spread(bits[p] >> 4U & 0xFU),
                                        spread(bits[p] >> 8U & 0xFU), spread(bits[p] >> 12U)};
-      store_rows<Tuning::stores, Full>(bools + first, p * 512 + lane * 16, left,
-                                       bit_cast<pack<std::uint8_t, 16>>(out));
+      store_rows<Tuning::streams, Full>(bools + first, p * 512 + lane * 16, left,
+                                        bit_cast<pack<std::uint8_t, 16>>(out));
     }
   }
 };
@@ -89,7 +89,7 @@ struct copy_if_else_tile {
     std::uint32_t mine = 0;
     for (int h = 0; h < halves; ++h) {
       auto const in = bit_cast<pack<std::uint32_t, 4>>(
-          load_rows<Tuning::loads, 16, Full>(bools + first, h * 512 + lane * 16, left));
+          load_rows<16, Full>(bools + first, h * 512 + lane * 16, left));
       for (int k = 0; k < 4; ++k) { mine |= gather(in.at[k]) << (16 * h + 4 * k); }
     }
     auto const even = __shfl_sync(0xFFFFFFFFU, mine, 2 * lane % 32);
@@ -102,7 +102,7 @@ struct copy_if_else_tile {
     pack<T, pack_rows> x[Tuning::packs];
     for (int p = 0; p < Tuning::packs; ++p) {
       int const row = (p * 32 + lane) * pack_rows;
-      x[p] = load_rows<Tuning::loads, pack_rows, Full>(values + first, row, left);
+      x[p] = load_rows<pack_rows, Full>(values + first, row, left);
     }
     auto const valid = load_mask<words, Full>(mask + first / 32, left, lane);
     auto const take = taken<Full>(first, left, lane);
@@ -112,7 +112,7 @@ struct copy_if_else_tile {
       for (int k = 0; k < pack_rows; ++k) {
         x[p].at[k] = (bits >> k & 1U) != 0 ? x[p].at[k] : scalar;
       }
-      store_rows<Tuning::stores, Full>(data + first, row, left, x[p]);
+      store_rows<Tuning::streams, Full>(data + first, row, left, x[p]);
     }
     store_mask<words, Full>(data_mask + first / 32, left, lane, valid | ~take);
   }
@@ -135,14 +135,14 @@ struct cast_tile {
     auto const valid = load_mask<words, Full>(mask + first / 32, left, lane);
     pack<T, 2> x[Tuning::packs];
     for (int p = 0; p < Tuning::packs; ++p) {
-      x[p] = load_rows<Tuning::loads, 2, Full>(values + first, (p * 32 + lane) * 2, left);
+      x[p] = load_rows<2, Full>(values + first, (p * 32 + lane) * 2, left);
     }
     for (int p = 0; p < Tuning::packs; ++p) {
       int const row = (p * 32 + lane) * 2;
       auto const bits = Coalesce ? bits_from(valid, row) : 3U;
       pack<double, 2> const y{(bits & 1U) != 0 ? static_cast<double>(x[p].at[0]) : 0.0,
                               (bits & 2U) != 0 ? static_cast<double>(x[p].at[1]) : 0.0};
-      store_rows<Tuning::stores, Full>(out + first, row, left, y);
+      store_rows<Tuning::streams, Full>(out + first, row, left, y);
     }
     if constexpr (!Coalesce) { store_mask<words, Full>(out_mask + first / 32, left, lane, valid); }
   }
@@ -151,70 +151,69 @@ struct cast_tile {
 template <class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     is_valid(std::int64_t rows, std::uint32_t const* mask, std::uint8_t* bools) {
-  for_each_tile<Tuning>(is_valid_tile<Tuning>{mask, bools}, rows);
+  run_tile<Tuning>(is_valid_tile<Tuning>{mask, bools}, rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     copy_if_else(std::int64_t rows, std::uint8_t const* bools, T const* values,
                  std::uint32_t const* mask, T scalar, T* data, std::uint32_t* data_mask) {
-  for_each_tile<Tuning>(copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask},
-                        rows);
+  run_tile<Tuning>(copy_if_else_tile<T, Tuning>{bools, values, mask, scalar, data, data_mask},
+                   rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     cast(std::int64_t rows, T const* data, std::uint32_t const* data_mask, double* out,
          std::uint32_t* out_mask) {
-  for_each_tile<Tuning>(cast_tile<T, false, Tuning>{data, data_mask, out, out_mask}, rows);
+  run_tile<Tuning>(cast_tile<T, false, Tuning>{data, data_mask, out, out_mask}, rows);
 }
 
 template <class T, class Tuning>
 __global__ void __launch_bounds__(Tuning::threads)
     null_cast_fused(std::int64_t rows, T const* values, std::uint32_t const* mask, double* out) {
-  for_each_tile<Tuning>(cast_tile<T, true, Tuning>{values, mask, out, nullptr}, rows);
+  run_tile<Tuning>(cast_tile<T, true, Tuning>{values, mask, out, nullptr}, rows);
 }
 
-/// The parameters with which the workload compiles its kernels: the best of
-/// a sweep on an H200, within its noise of 0.5 %; `benchmarks/tune` races them. A grid that is
-/// launched once for all tiles beats a persistent one by 5 to 7 %: blocks that end make room at
-/// once. The doubles are not read again, so their stores leave the caches to the inputs and
-/// temporaries, which are; that costs nothing at sizes beyond the caches.
+/// The parameters with which the workload compiles its kernels, found by the races of
+/// `benchmarks/tune` on an H100. Casts are the best of theirs, or within 0.5 % of it. A kernel
+/// whose results the next one reads stores them into the caches, which races of single kernels do
+/// not see.
 template <class T>
 struct null_cast_tuning {
   using is_valid = tuning<256, 2>;
   using copy_if_else = tuning<256, sizeof(T)>;
-  using cast = tuning<256, 4, cache::normal, cache::streaming>;
-  using fused = tuning<256, 2, cache::normal, cache::streaming>;
+  using cast = tuning<128, 16, true>;
+  using fused = tuning<128, 16, true>;
 };
 
 template <class Tuning>
-void launch_is_valid(on::device place, ::cuda::stream_ref stream, std::int64_t rows,
-                     std::uint32_t const* mask, std::uint8_t* bools) {
-  launch_over_tiles<Tuning>(&is_valid<Tuning>, is_valid_tile<Tuning>::rows, place, stream, rows,
-                            rows, mask, bools);
+void launch_is_valid(::cuda::stream_ref stream, std::int64_t rows, std::uint32_t const* mask,
+                     std::uint8_t* bools) {
+  launch_over_tiles<Tuning>(&is_valid<Tuning>, is_valid_tile<Tuning>::rows, stream, rows, rows,
+                            mask, bools);
 }
 
 template <class T, class Tuning>
-void launch_copy_if_else(on::device place, ::cuda::stream_ref stream, std::int64_t rows,
-                         std::uint8_t const* bools, T const* values, std::uint32_t const* mask,
-                         T scalar, T* data, std::uint32_t* data_mask) {
-  launch_over_tiles<Tuning>(&copy_if_else<T, Tuning>, copy_if_else_tile<T, Tuning>::rows, place,
-                            stream, rows, rows, bools, values, mask, scalar, data, data_mask);
+void launch_copy_if_else(::cuda::stream_ref stream, std::int64_t rows, std::uint8_t const* bools,
+                         T const* values, std::uint32_t const* mask, T scalar, T* data,
+                         std::uint32_t* data_mask) {
+  launch_over_tiles<Tuning>(&copy_if_else<T, Tuning>, copy_if_else_tile<T, Tuning>::rows, stream,
+                            rows, rows, bools, values, mask, scalar, data, data_mask);
 }
 
 template <class T, class Tuning>
-void launch_cast(on::device place, ::cuda::stream_ref stream, std::int64_t rows, T const* data,
+void launch_cast(::cuda::stream_ref stream, std::int64_t rows, T const* data,
                  std::uint32_t const* data_mask, double* out, std::uint32_t* out_mask) {
-  launch_over_tiles<Tuning>(&cast<T, Tuning>, cast_tile<T, false, Tuning>::rows, place, stream,
-                            rows, rows, data, data_mask, out, out_mask);
+  launch_over_tiles<Tuning>(&cast<T, Tuning>, cast_tile<T, false, Tuning>::rows, stream, rows, rows,
+                            data, data_mask, out, out_mask);
 }
 
 template <class T, class Tuning>
-void launch_null_cast_fused(on::device place, ::cuda::stream_ref stream, std::int64_t rows,
-                            T const* values, std::uint32_t const* mask, double* out) {
-  launch_over_tiles<Tuning>(&null_cast_fused<T, Tuning>, cast_tile<T, true, Tuning>::rows, place,
-                            stream, rows, rows, values, mask, out);
+void launch_null_cast_fused(::cuda::stream_ref stream, std::int64_t rows, T const* values,
+                            std::uint32_t const* mask, double* out) {
+  launch_over_tiles<Tuning>(&null_cast_fused<T, Tuning>, cast_tile<T, true, Tuning>::rows, stream,
+                            rows, rows, values, mask, out);
 }
 
 }  // namespace assay::kernel
@@ -227,19 +226,17 @@ void run_on(Lane& where, basic_null_cast<T, Form> const& work, null_cast_arrays<
   using tuned = kernel::null_cast_tuning<T>;
   auto const rows = work.count();
   if constexpr (Form == null_cast_form::fused) {
-    kernel::launch_null_cast_fused<T, typename tuned::fused>(where.place, where.stream, rows,
-                                                             all.values, all.mask, all.out);
+    kernel::launch_null_cast_fused<T, typename tuned::fused>(where.stream, rows, all.values,
+                                                             all.mask, all.out);
   } else {
     scratch<std::uint8_t, Lane> const bools{where, size_of(rows)};
-    kernel::launch_is_valid<typename tuned::is_valid>(where.place, where.stream, rows, all.mask,
-                                                      bools.get());
+    kernel::launch_is_valid<typename tuned::is_valid>(where.stream, rows, all.mask, bools.get());
     scratch<T, Lane> const data{where, size_of(rows)};
     scratch<std::uint32_t, Lane> const mask{where, mask_bytes(rows) / sizeof(std::uint32_t)};
-    kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(where.place, where.stream, rows,
-                                                                 bools.get(), all.values, all.mask,
-                                                                 T{0}, data.get(), mask.get());
-    kernel::launch_cast<T, typename tuned::cast>(where.place, where.stream, rows, data.get(),
-                                                 mask.get(), all.out, all.out_mask);
+    kernel::launch_copy_if_else<T, typename tuned::copy_if_else>(
+        where.stream, rows, bools.get(), all.values, all.mask, T{0}, data.get(), mask.get());
+    kernel::launch_cast<T, typename tuned::cast>(where.stream, rows, data.get(), mask.get(),
+                                                 all.out, all.out_mask);
   }
 }
 
