@@ -100,8 +100,8 @@ __global__ void pass_pieces(std::byte const* in, std::byte* out, int first, int 
       tiles, tiles_count,
       [&](int i) {
         auto const* const from = in + i * (both + skew);
-        tiles.add(i, 0, from, first);
-        tiles.add(i, first + gap, from + first + skew, second);
+        tiles.add_rows(i, 0, 0, from, 0, 1, first);
+        tiles.add_rows(i, first + gap, 0, from + first + skew, 0, 1, second);
         tiles.commit(i);
       },
       [&](int i, std::byte const* there) {

@@ -125,13 +125,6 @@ class tile_pipeline<bulk<Stages>, Group, TileBytes> {
     barriers_.close(i);
   }
 
-  __device__ void add(int i, int offset, void const* source, int bytes) {
-    slots_.place_at_base(i);
-    if (!barriers::starts_copies()) { return; }
-    barriers_.open(i);
-    piece(i, slots_.base(i) + offset, static_cast<std::byte const*>(source), bytes);
-  }
-
   __device__ void add_rows(int i, int offset, int pitch, void const* source,
                            std::int64_t source_pitch, int rows, int row_bytes) {
     slots_.place_at_base(i);

@@ -46,12 +46,12 @@ struct warp {
 ///     }
 ///
 /// `load(i, source, bytes)` starts a tile of at most `TileBytes` from any address. A tile of
-/// several pieces is started by calls of `add(i, offset, source, bytes)` or `add_rows(i, offset,
-/// pitch, source, source_pitch, rows, row_bytes)`, and then `commit(i)`. `wait(i)` waits for the
-/// whole tile and returns the address of its byte 0. After a `load`, that address is congruent to
-/// the source's modulo 16; after pieces, it is a multiple of 128. Pieces must not overlap. They are
-/// fast where offset and source are congruent modulo 16, and correct anywhere. `release(i)` ends
-/// this thread's reads of the tile. A block must wait for every tile that it has started.
+/// several pieces is started by calls of `add_rows(i, offset, pitch, source, source_pitch, rows,
+/// row_bytes)`, and then `commit(i)`. `wait(i)` waits for the whole tile and returns the address of
+/// its byte 0. After a `load`, that address is congruent to the source's modulo 16; after pieces,
+/// it is a multiple of 128. Pieces must not overlap. They are fast where offset and source are
+/// congruent modulo 16, and correct anywhere. `release(i)` ends this thread's reads of the tile. A
+/// block must wait for every tile that it has started.
 ///
 /// The constructor takes `storage_bytes` of shared memory at a multiple of `storage_alignment`.
 /// Sources must not change while the kernel runs, or have been made visible to the asynchronous
@@ -229,7 +229,6 @@ concept tile_pipeline_interface =
       { P::stages } -> std::convertible_to<int>;
       { P::storage_bytes } -> std::convertible_to<std::size_t>;
       tiles.load(n, source, n);
-      tiles.add(n, n, source, n);
       tiles.add_rows(n, n, n, source, std::int64_t{}, n, n);
       tiles.commit(n);
       { tiles.wait(n) } -> std::same_as<std::byte const*>;

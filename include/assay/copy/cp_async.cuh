@@ -66,12 +66,6 @@ class tile_pipeline<cp_async<Stages>, Group, TileBytes> {
     commit(i);
   }
 
-  __device__ void add(int i, int offset, void const* source, int bytes) {
-    released_.require(i - Stages + 1);
-    slots_.place_at_base(i);
-    piece(slots_.base(i) + offset, source, bytes);
-  }
-
   __device__ void add_rows(int i, int offset, int pitch, void const* source,
                            std::int64_t source_pitch, int rows, int row_bytes) {
     released_.require(i - Stages + 1);
