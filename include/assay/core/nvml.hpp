@@ -99,19 +99,11 @@ class nvml {
   /// `problems` in words.
   device_state ask(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
     device_state state;
-    device handle = nullptr;
+    auto* const handle = find(pci_bus_id, problems);
+    if (handle == nullptr) { return state; }
     auto const note = [&](char const* what, int code) {
       problems.push_back(std::string{what} + ": " + functions_->text(code));
-      return false;
     };
-    if (!functions_) {
-      problems.push_back(why_missing_);
-      return state;
-    }
-    if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
-      note("device", code);
-      return state;
-    }
     auto const number = [&](char const* what, auto const& call, double scale, double& into) {
       unsigned value = 0;
       auto const code = call(&value);
@@ -151,24 +143,16 @@ class nvml {
   /// where that is not known. In a container the ids may be of another namespace than the caller's.
   std::optional<std::vector<unsigned>> ask_processes(std::string const& pci_bus_id,
                                                      std::vector<std::string>& problems) const {
-    device handle = nullptr;
-    if (!functions_) {
-      problems.push_back(why_missing_);
-      return std::nullopt;
-    }
-    if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
-      problems.push_back("device: " + functions_->text(code));
-      return std::nullopt;
-    }
-    return pids_of(handle, problems);
+    auto* const handle = find(pci_bus_id, problems);
+    return handle == nullptr ? std::nullopt : pids_of(handle, problems);
   }
 
   /// The use of the device with this bus id. Faster than `ask`.
   device_use ask_use(std::string const& pci_bus_id) const {
     device_use use;
-    device handle = nullptr;
-    if (!functions_ || functions_->by_bus_id(pci_bus_id.c_str(), &handle) != 0) { return use; }
     std::vector<std::string> ignored;
+    auto* const handle = find(pci_bus_id, ignored);
+    if (handle == nullptr) { return use; }
     if (auto const found = pids_of(handle, ignored)) {
       use.processes = static_cast<int>(found->size());
     }
@@ -183,16 +167,9 @@ class nvml {
   /// The PCIe link of the device with this bus id. Each failure is added to `problems` in words.
   pcie_link ask_link(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
     pcie_link link;
-    device handle = nullptr;
-    if (!functions_) {
-      problems.push_back(why_missing_);
-      return link;
-    }
+    auto* const handle = find(pci_bus_id, problems);
+    if (handle == nullptr) { return link; }
     auto const& f = *functions_;
-    if (auto const code = f.by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
-      problems.push_back("device: " + f.text(code));
-      return link;
-    }
     auto const number = [&](char const* what, int (*call)(device, unsigned*), unsigned& into) {
       if (call == nullptr) {
         problems.push_back(std::string{what} + ": the library does not know it");
@@ -229,6 +206,18 @@ class nvml {
     unsigned gpu;
     unsigned memory;
   };
+
+  /// The device with this bus id; null, and a problem in words, where there is none.
+  device find(std::string const& pci_bus_id, std::vector<std::string>& problems) const {
+    device handle = nullptr;
+    if (!functions_) {
+      problems.push_back(why_missing_);
+    } else if (auto const code = functions_->by_bus_id(pci_bus_id.c_str(), &handle); code != 0) {
+      problems.push_back("device: " + functions_->text(code));
+      return nullptr;
+    }
+    return handle;
+  }
 
   std::optional<std::vector<unsigned>> pids_of(device handle,
                                                std::vector<std::string>& problems) const {
