@@ -60,7 +60,8 @@ __global__ void push_by_bulk_copies(__grid_constant__ push_call const call) {
                                    static_cast<unsigned>(vecs * sizeof(uint4)));
       }
       comm::sys::commit_bulk_copies();
-      comm::sys::await_bulk_copies_but<Depth>();
+      // Until all but the last `Depth` groups are written.
+      asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Depth) : "memory");
     }
     comm::sys::await_bulk_copies();
   }

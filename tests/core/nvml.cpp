@@ -300,16 +300,15 @@ TEST_CASE("the processes of a device are asked for by its bus id") {
   now.pids = {4711, 8};
   std::vector<std::string> problems;
   nvml const library{find};
-  CHECK(library.ask_processes("0000:1B:00.0", problems) == std::vector<unsigned>{4711, 8});
+  CHECK(library.ask("0000:1B:00.0", problems).processes == 2);
   CHECK(now.asked_for == "0000:1B:00.0");
-  CHECK(library.ask("0", problems).processes == 2);
   CHECK(problems.empty());
 
   now.device = 3;
-  CHECK(library.ask_processes("0", problems) == std::nullopt);
+  CHECK(library.ask("0", problems).processes == std::nullopt);
   CHECK(problems == std::vector<std::string>{"device: Not Supported"});
   auto const absent = nvml::load("libassay-does-not-exist.so.1");
-  CHECK(absent.ask_processes("0", problems) == std::nullopt);
+  CHECK(absent.ask("0", problems).processes == std::nullopt);
   CHECK(problems.size() == 2);
 }
 
@@ -320,14 +319,15 @@ TEST_CASE("more processes than there is room for are asked for again") {
   for (std::size_t const many : {16U, 17U, 1000U}) {
     now.pids.assign(many, 5);
     now.pids.back() = 6;
-    CHECK(library.ask_processes("0", problems) == now.pids);
+    CHECK(library.ask("0", problems).processes == static_cast<int>(now.pids.size()));
   }
   now.pids.assign(17, 5);
   now.more_on_each_call = 2;
-  CHECK(library.ask_processes("0", problems) == now.pids);
+  auto const seen = library.ask("0", problems).processes;
+  CHECK(seen == static_cast<int>(now.pids.size()));
   CHECK(problems.empty());
   now.processes = 7;  // there is never enough room
-  CHECK(library.ask_processes("0", problems) == std::nullopt);
+  CHECK(library.ask("0", problems).processes == std::nullopt);
   CHECK(problems.size() == 1);
 }
 

@@ -80,11 +80,6 @@ __device__ inline void await_bulk_copies_read() {
 __device__ inline void await_bulk_copies() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
-/// Waits until all but the last `Groups` groups are written.
-template <int Groups>
-__device__ void await_bulk_copies_but() {
-  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Groups) : "memory");
-}
 
 /// Replaces words that equal the sentinel, since a receiver would take them for missing data.
 __device__ inline uint4 without_sentinel(uint4 vec) {

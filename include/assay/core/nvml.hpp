@@ -133,18 +133,8 @@ class nvml {
     } else {
       note("throttle reasons", code);
     }
-    if (auto const found = pids_of(handle, problems)) {
-      state.processes = static_cast<int>(found->size());
-    }
+    state.processes = processes_on(handle, problems);
     return state;
-  }
-
-  /// The ids of the processes that have a compute context on the device with this bus id; nothing
-  /// where that is not known. In a container the ids may be of another namespace than the caller's.
-  std::optional<std::vector<unsigned>> ask_processes(std::string const& pci_bus_id,
-                                                     std::vector<std::string>& problems) const {
-    auto* const handle = find(pci_bus_id, problems);
-    return handle == nullptr ? std::nullopt : pids_of(handle, problems);
   }
 
   /// The use of the device with this bus id. Faster than `ask`.
@@ -153,9 +143,7 @@ class nvml {
     std::vector<std::string> ignored;
     auto* const handle = find(pci_bus_id, ignored);
     if (handle == nullptr) { return use; }
-    if (auto const found = pids_of(handle, ignored)) {
-      use.processes = static_cast<int>(found->size());
-    }
+    use.processes = processes_on(handle, ignored);
     if (use.processes.value_or(0) > 0) { return use; }
     utilization percent{};
     if (functions_->busy != nullptr && functions_->busy(handle, &percent) == 0) {
@@ -219,8 +207,8 @@ class nvml {
     return handle;
   }
 
-  std::optional<std::vector<unsigned>> pids_of(device handle,
-                                               std::vector<std::string>& problems) const {
+  /// The processes with a compute context on a device; nothing where that is not known.
+  std::optional<int> processes_on(device handle, std::vector<std::string>& problems) const {
     auto const& f = *functions_;
     if (f.processes == nullptr) {
       problems.push_back("compute processes: the library does not know them");
@@ -240,9 +228,7 @@ class nvml {
       problems.push_back("compute processes: " + f.text(code));
       return std::nullopt;
     }
-    std::vector<unsigned> pids;
-    for (std::size_t i = 0; i < count; ++i) { pids.push_back(found[i].pid); }
-    return pids;
+    return static_cast<int>(count);
   }
 
   struct functions {
