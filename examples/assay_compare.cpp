@@ -4,10 +4,11 @@
 // assay-uses: cli
 // assay-test-args: --help
 
+#include "command_subject.hpp"
+
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/command_subject.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/remote_subject.hpp>
@@ -123,8 +124,8 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   for (std::size_t i = 0; i < 2; ++i) {
     variants.push_back(
         of.of_commands()
-            ? measure::command_variant(labels[i], {"/bin/sh", "-c", of.commands[i]},
-                                       of.remote().timeout)
+            ? examples::command_variant(labels[i], {"/bin/sh", "-c", of.commands[i]},
+                                        of.remote().timeout)
             : measure::remote_variant(labels[i], {of.programs[i]}, which.name, of.remote()));
   }
   auto measuring = of.chosen.measuring();

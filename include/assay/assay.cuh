@@ -4,8 +4,8 @@
 /// included by its name.
 #pragma once
 
-#include <assay/arrays/device_arrays.cuh>
 #include <assay/assay.hpp>
+#include <assay/arrays/device_arrays.cuh>
 #include <assay/comm/all_reduce.cuh>
 #include <assay/comm/all_reduce_call.cuh>
 #include <assay/comm/all_reduce_direct.cuh>

@@ -67,7 +67,6 @@
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/cell_size.hpp>
-#include <assay/measure/command_subject.hpp>
 #include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/comparison.hpp>

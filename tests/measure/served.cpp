@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Programs that call assay::serve, judged by the engine: verdicts, every failure, nothing left.
-#include <assay/measure/command_subject.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/remote_subject.hpp>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "command_subject.hpp"
 
 using namespace assay;
 using namespace std::chrono_literals;
@@ -339,7 +339,7 @@ TEST_CASE("the end of this program ends the program that it started") {
 }
 
 TEST_CASE("a command is timed from its start to its end") {
-  measure::command_subject sleeps{{"sleep", "0.03"}, 60s};
+  examples::command_subject sleeps{{"sleep", "0.03"}, 60s};
   auto const timed = sleeps.time(0, 2);
   CHECK(timed[clock::wall] > 0.03);
   CHECK(timed[clock::wall] < 1.0);
@@ -349,7 +349,7 @@ TEST_CASE("a command is timed from its start to its end") {
 
 TEST_CASE("a command that fails is named") {
   auto const said = [](std::vector<std::string> const& command) {
-    auto const made = measure::command_variant("x", command, 0.2s).build({});
+    auto const made = examples::command_variant("x", command, 0.2s).build({});
     auto const text = message_of([&] { made->warm(0, 1); });
     CHECK(no_child_left());
     return text;

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-namespace assay::measure {
+namespace assay::examples {
 
 /// A command that is timed as a whole, on the wall clock. Its output goes to /dev/null.
-class command_subject final : public subject {
+class command_subject final : public measure::subject {
  public:
   command_subject(std::vector<std::string> command, std::chrono::duration<double> timeout)
       : command_(std::move(command)), timeout_(timeout) {}
@@ -27,11 +27,11 @@ class command_subject final : public subject {
     for (int i = 0; i < launches; ++i) { run_once(); }
   }
 
-  cell time(int, int launches) override {
+  measure::cell time(int, int launches) override {
     std::chrono::duration<double> total{0};
     for (int i = 0; i < launches; ++i) { total += run_once(); }
-    cell timed;
-    timed[clock::wall] = total.count() / launches;
+    measure::cell timed;
+    timed[measure::clock::wall] = total.count() / launches;
     return timed;
   }
 
@@ -71,15 +71,17 @@ class command_subject final : public subject {
 
 /// A whole command as a variant; the first word is the program. A command that fails or takes
 /// longer than the timeout ends the comparison with its name.
-inline variant command_variant(std::string label, std::vector<std::string> command,
-                               std::chrono::duration<double> timeout = std::chrono::seconds{60}) {
-  variant made;
+inline measure::variant command_variant(
+    std::string label, std::vector<std::string> command,
+    std::chrono::duration<double> timeout = std::chrono::seconds{60}) {
+  measure::variant made;
   made.axes = {{"command", label}};
   made.label = std::move(label);
-  made.build = [command = std::move(command), timeout](epoch const&) -> std::unique_ptr<subject> {
+  made.build = [command = std::move(command),
+                timeout](measure::epoch const&) -> std::unique_ptr<measure::subject> {
     return std::make_unique<command_subject>(command, timeout);
   };
   return made;
 }
 
-}  // namespace assay::measure
+}  // namespace assay::examples
