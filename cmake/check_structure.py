@@ -52,6 +52,7 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # A formatter that fills comments can draw a marker of CMake into the sentence before it, where CMake
 # does not find it.
 LOST_MARKER = re.compile(r"^//.*\S +assay-[a-z-]+: ")
+CONFLICT = re.compile(r"(<{7}|>{7}) \S")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\w")
 
 
@@ -210,6 +211,8 @@ def check_text(path, lines):
             yield number, "unfinished"
         if path.suffix in {".cpp", ".cu"} and LOST_MARKER.search(line):
             yield number, "a marker begins its line: put an empty comment line before it"
+        if CONFLICT.match(line):
+            yield number, "the marker of a merge conflict"
         if MACHINE_PATH.search(line):
             yield number, "a path of somebody's machine"
 

@@ -66,6 +66,7 @@ BROKEN = [
     ("tests/core/low.cpp", "// TO" "DO: later\n", "unfinished"),
     ("tests/core/low.cpp", SPDX + "// It is slow. assay-test-timeout: 9\n", "a marker begins its line"),
     ("notes.md", "see /ho" "me/somebody/x\n", "somebody's machine"),
+    ("notes.md", "one\n<<<<<" "<< HEAD\ntwo\n", "merge conflict"),
 ]
 
 
