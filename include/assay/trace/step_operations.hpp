@@ -103,7 +103,7 @@ inline std::vector<range_record> assay_ranges(model const& of) {
   std::copy_if(of.ranges.begin(), of.ranges.end(), std::back_inserter(ranges),
                [&](range_record const& each) {
                  return of.strings[each.domain] == "assay" && on_one_thread(each) && each.ended &&
-                        each.category == static_cast<std::uint32_t>(category::gpu);
+                        each.category == static_cast<std::uint32_t>(assay::category::gpu);
                });
   std::stable_sort(ranges.begin(), ranges.end(), [](auto const& a, auto const& b) {
     return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : a.when.end > b.when.end;
