@@ -10,6 +10,7 @@
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/page/dispatch_page.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
@@ -50,6 +51,7 @@ constexpr auto examples =
     "  assay_report run.json --junit ci.xml --fail-if slower,unproven\n"
     "  assay_report new.json --baseline old.json --html page.html\n"
     "  assay_report all_reduce.json --html page.html    what the benchmark all_reduce wrote\n"
+    "  assay_report dispatch.json --html page.html      what the experiment dispatch wrote\n"
     "Exit codes: 0 done; 2 bad input; 4 a file could not be written. With --fail-if also: 1 a "
     "wrong answer; 3 a condition holds; 5 a guard forbids a verdict.";
 
@@ -172,19 +174,25 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
   return report::printable(text, true);
 }
 
-/// Writes the page of the all-reduce if `of` names just its result; false if it names other files.
-bool report_all_reduce(request const& of, std::vector<named_document> const& files) {
+/// Writes the page of an all-reduce or of dispatch if `of` names just its result; false if it
+/// names comparisons.
+bool report_other(request const& of, std::vector<named_document> const& files) {
   for (auto const& [name, from] : files) {
-    if (!examples::is_all_reduce(from)) { continue; }
+    bool const dispatch = report::is_dispatch(from);
+    if (!dispatch && !examples::is_all_reduce(from)) { continue; }
     auto const& path = name;
     bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
                         !of.baseline.empty() || !of.fail_if.empty();
     if (files.size() > 1 || of.html.empty() || others) {
       throw std::invalid_argument(
-          path + " is of the benchmark all_reduce: give it alone, with --html alone");
+          path + " is of " + (dispatch ? "the experiment dispatch" : "the benchmark all_reduce") +
+          ": give it alone, with --html alone");
     }
     cli::require_output(of.html);
-    write_atomically(of.html, parsed(path, [&] { return examples::all_reduce_page(from); }));
+    write_atomically(of.html, parsed(path, [&] {
+                       return dispatch ? report::dispatch_page(from)
+                                       : examples::all_reduce_page(from);
+                     }));
     return true;
   }
   return false;
@@ -193,7 +201,7 @@ bool report_all_reduce(request const& of, std::vector<named_document> const& fil
 int report_all(request const& of) {
   std::vector<named_document> documents;
   for (auto const& path : of.files) { documents.emplace_back(path, read(path)); }
-  if (report_all_reduce(of, documents)) { return cli::ok; }
+  if (report_other(of, documents)) { return cli::ok; }
   for (auto const& condition : of.fail_if) {
     cli::value_of("--fail-if",
                   [&] { return cli::choose("condition", condition, cli::gate_names()); });

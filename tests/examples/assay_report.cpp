@@ -117,6 +117,27 @@ TEST_CASE("each committed record becomes well-formed files of every kind") {
   }
 }
 
+TEST_CASE("results that are no comparisons have pages of their own, and no other file") {
+  if (program.empty()) { return; }
+  for (auto const* name : {"all_reduce", "dispatch"}) {
+    INFO(name);
+    place const here;
+    auto const record = source("benchmarks/results") / (std::string{name} + ".json");
+    auto const done = here.run("'" + record.string() + "' --html x.html");
+    INFO(done.err);
+    CHECK(done.code == 0);
+    CHECK(here.read("x.html").size() < 1'048'576);
+    auto const read =
+        here.shell("python3 '" + source("tests/page/well_formed.py").string() + "' x.html");
+    INFO(read.err);
+    CHECK(read.code == 0);
+    auto const refused = here.run("'" + record.string() + "' --html y.html --markdown y.md");
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, contains(name) && contains("give it alone, with --html alone"));
+    CHECK_FALSE(here.has("y.html"));
+  }
+}
+
 TEST_CASE("without an option the short report is printed, without control characters") {
   if (program.empty()) { return; }
   place const here;

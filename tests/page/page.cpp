@@ -69,9 +69,23 @@ TEST_CASE("a page names each contrast and variant, and begins with the verdict a
   auto const head = page.substr(page.find("class=\"headline\""), 400);
   CHECK_THAT(head,
              contains("verdict differs") && contains("DIFFERENT:") && contains("(wall clock)"));
-  CHECK(page.find("class=\"headline\"") < page.find("<h2>"));
+  CHECK(page.find("class=\"headline\"") < page.find("<h2 "));
   CHECK_THAT(page, contains("second instance against its first"));
   CHECK_THAT(page, contains("<dt>seed</dt><dd>42</dd>"));
+}
+
+TEST_CASE("links below the head lead to each title, and only there") {
+  auto const page = report::page({{factorial(measure::verdict::faster)}});
+  auto const titles = count_of("<h2 id=\"", page);
+  CHECK(titles > 4);
+  CHECK(count_of("<h2", page) == titles);
+  CHECK(count_of("<a href=\"#", page) == titles);
+  for (auto at = page.find("<a href=\"#"); at != std::string::npos;
+       at = page.find("<a href=\"#", at + 1)) {
+    auto const begin = at + 10;
+    CHECK(count_of("id=\"" + page.substr(begin, page.find('"', begin) - begin) + "\"", page) == 1);
+  }
+  CHECK(page.find("<nav>") < page.find("<h2 "));
 }
 
 TEST_CASE("a page loads nothing") {
@@ -140,7 +154,40 @@ TEST_CASE("a sweep has a curve, and open markers where a verdict names a faster 
   all.findings[1].outcome = measure::verdict::slower;
   auto const page = report::page({{all}});
   CHECK_THAT(page, contains("Time over block, wall clock") && contains("slower than"));
-  CHECK(count_of("mark s0 open", page.substr(page.find("<h2>Sweep"), 5000)) == 1);
+  auto const curve = page.substr(page.find("Median times of the variants"), 5000);
+  CHECK(count_of("mark s0 open", curve.substr(0, curve.find("</figure>"))) == 1);
+}
+
+TEST_CASE("a sweep of pairs has ratios with a band, each pair at its place") {
+  measure::comparison all;
+  for (auto const* n : {"100", "1000", "10000"}) {
+    for (auto const* kernel : {"plain", "tiled"}) {
+      all.variants.push_back(test::sample_variant(kernel, n, 1e-3));
+      all.variants.back().label = std::string{"n="} + n + ": " + kernel;
+      all.variants.back().axes = {{"kernel", kernel}, {"n", n}};
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::vector<double> weights(6, 0.0);
+    weights[2 * i] = -1;
+    weights[2 * i + 1] = 1;
+    auto const ratio = i == 0 ? 0.5 : i == 1 ? 1.0 : 2.0;
+    all.findings.push_back(
+        test::found("pair", i == 1 ? measure::verdict::inconclusive : measure::verdict::faster,
+                    {ratio, ratio / 1.25, ratio * 1.25}, weights));
+  }
+  auto const page = report::page({{all}});
+  auto const title = page.find("aria-label=\"tiled against plain\"");
+  REQUIRE(title != std::string::npos);
+  CHECK(count_of("against plain\"", page) == 1);  // the controls have no ratios
+  auto const picture = page.substr(title, page.find("</figure>", title) - title);
+  CHECK(count_of("class=\"between s1\"", picture) == 1);
+  CHECK(count_of("mark s1", picture) == 3);
+  CHECK(count_of("mark s1 open", picture) == 1);
+  // From 0.4 to 2.5, so 1 is in the middle, also of the sizes.
+  CHECK_THAT(picture, contains("class=\"mark s1 open\" x=\"50.00%\" y=\"50.00%\""));
+  CHECK_THAT(page, contains("hold together at 95 % over all points"));
+  CHECK(page.find(">Sweep over n</h2>") < page.find(">Effects on the wall clock</h2>"));
 }
 
 TEST_CASE("an interval of an interim analysis is that of the epochs before it") {
@@ -206,7 +253,7 @@ TEST_CASE("epochs are drawn with the margin only where their differences stay vi
   auto& one = all.findings[0];
   auto const has_margin = [&] {
     auto const page = report::page({{all}});
-    auto const epochs = page.substr(page.find("<h2>Epochs"));
+    auto const epochs = page.substr(page.find(">Epochs</h2>"));
     return epochs.substr(0, epochs.find("</figure>")).find("class=\"rule\"") != std::string::npos;
   };
   one.effect = {1.2, 1.1, 1.3, 0.95};

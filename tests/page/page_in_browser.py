@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages of all committed comparisons and all-reduces in a headless Chromium, and looks at what it shows.
+"""Opens the pages of all committed comparisons, all-reduces and studies of dispatch in a headless Chromium, and looks at what it shows.
 
 page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--screenshots FOLDER] [FILE.json...]
 
@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTHS = (360, 760, 1600)
-SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"')  # has a page
+SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"', '"schema": "assay.dispatch.1"')  # has a page
 
 # What is wrong with the page as it is shown, as a list of sentences.
 LOOK = r"""(() => {

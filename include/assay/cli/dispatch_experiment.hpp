@@ -14,7 +14,7 @@
 #include <assay/dispatch/product_shape.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/regret.hpp>
-#include <assay/page/crossover_chart.hpp>
+#include <assay/page/dispatch_page.hpp>
 #include <assay/report/dispatch_study.hpp>
 #include <assay/report/dispatch_study_json.hpp>
 #include <assay/report/json.hpp>
@@ -173,7 +173,7 @@ struct dispatch_experiment<std::tuple<T...>> {
       report::totals(text, all);
     }
     if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
-    if (!given.svg.empty()) { write_atomically(given.svg, report::crossover_svg(all)); }
+    if (!given.html.empty()) { write_atomically(given.html, report::dispatch_page(json)); }
     if (!given.quiet) { std::cout << text.str(); }
   }
 };

@@ -34,7 +34,7 @@ struct dispatch_parameters {
   int device = 0;
   bool device_named = false, host = false, quick = false, quiet = false;
   bool bisects = true;
-  std::filesystem::path json, csv, svg;
+  std::filesystem::path json, csv, html;
 
   /// The paths of a task, those on the host first.
   template <class Task>
@@ -85,7 +85,8 @@ class dispatch_options {
     };
     file("--json", given_.json, "write everything as JSON");
     file("--csv", given_.csv, "write the timed calls of each task to X.TASK.csv");
-    file("--svg", given_.svg, "write the charts of all tasks");
+    file("--html", given_.html,
+         "write a page with charts and tables: one file, which loads nothing");
     app.add_flag("--quiet", given_.quiet, "no report and no progress: files and exit code only");
     app.footer(
         "Exit codes: 0 done; 1 a path computed a wrong answer; 2 bad input, nothing was "
@@ -115,7 +116,7 @@ class dispatch_options {
     require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
     require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
     require_output(of.json);
-    require_output(of.svg);
+    require_output(of.html);
     for (auto const& each : of.tasks) {
       if (!of.csv.empty()) { require_output(beside(of.csv, each)); }
     }

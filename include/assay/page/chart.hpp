@@ -176,6 +176,12 @@ class chart {
               "bar " + detail::style_class(style), text);
   }
 
+  /// An interval without a marker, as over the end of a bar; none where an end is NaN.
+  void whisker(double low, double high, double y) {
+    if (std::isnan(low) || std::isnan(high)) { return; }
+    segment(over_, left(low), top(y), left(high), top(y), "whisker");
+  }
+
   /// A cell of a heat map between two categories; `share` in [0, 1] is its shade.
   void heat(std::size_t column, std::size_t row, double share, std::string const& text,
             std::string const& hint = {}) {
@@ -205,22 +211,8 @@ class chart {
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.
   std::string svg(std::string const& id) const;
-  /// The element for a file of SVG: from `x` on, `width` pixels wide, its plot from `y` on.
-  std::string svg_at(std::string const& id, int x, int y, int width) const;
 
  private:
-  /// The content of the element, and the pixels that labels need on the left.
-  struct drawing {
-    std::string content;
-    int margin = 0;
-  };
-  drawing drawn() const;
-  /// The begin of the element with these attributes, and its text alternative.
-  std::string begin(std::string const& id, std::string const& attributes) const {
-    return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
-           "\" aria-describedby=\"" + id + "-d\" " + attributes + "><desc id=\"" + id + "-d\">" +
-           escaped(description_) + "</desc>";
-  }
   static bool finite(place at) { return std::isfinite(at.x) && std::isfinite(at.y); }
   static std::string percent(double value) { return detail::hundredths(value) + "%"; }
   double left(double x) const { return 100 * std::clamp(x_.share(x), 0.0, 1.0); }
@@ -291,8 +283,7 @@ class chart {
   std::string under_, paths_, over_;  // in the order of painting
 };
 
-inline chart::drawing chart::drawn() const {
-  auto const ticks = ticks_of_y();
+inline std::string chart::svg(std::string const& id) const {
   int margin = 8;
   std::string grid;
   auto labelled = std::numeric_limits<double>::quiet_NaN();
@@ -305,46 +296,29 @@ inline chart::drawing chart::drawn() const {
     grid += words(x, 100, 0, 16, "middle", "tick", x_.label_of(each));
     labelled = each;
   }
-  for (double const each : ticks) {
-    if (!shown_.y) { break; }
-    auto const y = top(each);
+  for (double const each : shown_.y ? ticks_of_y() : std::vector<double>{}) {
     auto const text = y_.label_of(each);
     margin = std::max(margin, width_of(text) + 12);
-    if (y_.categories.empty()) { segment(grid, 0, y, 100, y, "grid"); }
-    grid += words(0, y, -8, 4, "end", "tick", text);
+    if (y_.categories.empty()) { segment(grid, 0, top(each), 100, top(each), "grid"); }
+    grid += words(0, top(each), -8, 4, "end", "tick", text);
   }
   if (shown_.x) {
     segment(grid, 0, 100, 100, 100, "base");
     grid += words(100, 100, 0, 34, "end", "unit", x_.label);
   }
   if (shown_.y) { grid += words(0, 0, -margin, -14, "start", "unit", y_.label); }
-  return {grid + under_ +
-              (paths_.empty() ? ""
-                              : "<svg class=\"box\" viewBox=\"0 0 1000 1000\" width=\"100%\" "
-                                "height=\"100%\" preserveAspectRatio=\"none\">" +
-                                    paths_ + "</svg>") +
-              over_ + "</svg>",
-          shown_.y ? margin : 0};
-}
-
-inline std::string chart::svg(std::string const& id) const {
-  auto const [content, margin] = drawn();
+  if (!shown_.y) { margin = 0; }
   auto const pixels = [](int value) { return std::to_string(value) + "px"; };
-  return begin(id, "style=\"margin:" + std::string{shown_.y ? "30px 12px " : "0 0 "} +
-                       (shown_.x ? "42px " : "0 ") + pixels(margin) + ";width:calc(100% - " +
-                       pixels(margin + (shown_.y ? 12 : 0)) + ");height:" + pixels(height_) +
-                       "\"") +
-         content;
-}
-
-inline std::string chart::svg_at(std::string const& id, int x, int y, int width) const {
-  auto const [content, margin] = drawn();
-  auto const is = [](char const* name, int value) {
-    return std::string{name} + "=\"" + std::to_string(value) + "\" ";
-  };
-  return begin(id, is("x", x + margin) + is("y", y) + is("width", width - margin) +
-                       is("height", height_)) +
-         content;
+  auto const box = paths_.empty() ? ""
+                                  : "<svg class=\"box\" viewBox=\"0 0 1000 1000\" width=\"100%\" "
+                                    "height=\"100%\" preserveAspectRatio=\"none\">" +
+                                        paths_ + "</svg>";
+  return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
+         "\" aria-describedby=\"" + id +
+         "-d\" style=\"margin:" + (shown_.y ? "30px 12px " : "0 0 ") + (shown_.x ? "42px " : "0 ") +
+         pixels(margin) + ";width:calc(100% - " + pixels(margin + (shown_.y ? 12 : 0)) +
+         ");height:" + pixels(height_) + "\"><desc id=\"" + id + "-d\">" + escaped(description_) +
+         "</desc>" + grid + under_ + box + over_ + "</svg>";
 }
 
 }  // namespace assay::report

@@ -6,13 +6,16 @@
 #include <assay/core/distinct.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/page/effects.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/sweep.hpp>
+#include <assay/report/headline.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,31 +123,20 @@ inline std::vector<std::string> dominated_by(measure::comparison const& all) {
   return by;
 }
 
-/// The simultaneous interval of a variant's time: the control's median times the interval of the
-/// ratio. None where no verdict on the primary clock is about the variant.
-inline std::optional<std::pair<double, double>> simultaneous_interval(
-    measure::comparison const& all, std::size_t variant) {
+/// The finding on the primary clock that holds a variant against its control; null without one.
+inline measure::finding const* verdict_on(measure::comparison const& all, std::size_t variant) {
   for (auto const& each : all.findings) {
     auto const who = two_of(each, all.variants.size());
-    if (!who || who->second != variant || !has_interval(each.effect)) { continue; }
-    auto const median = all.variants[who->first].on(all.primary).median;
-    return std::pair{median * each.effect.low, median * each.effect.high};
+    if (who && who->second == variant && has_interval(each.effect)) { return &each; }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 /// The axis of a swept field.
 inline axis field_axis(swept_field const& field) {
   auto const levels = field.levels();
   auto const text = [bytes = field.bytes](double value) {
-    if (!bytes) { return plain_number(value); }
-    auto shown = byte_size(value);
-    auto const zeros = shown.find(".0");  // 1.00 MiB: a size that was chosen needs no decimals
-    auto const blank = shown.find(' ');
-    if (zeros < blank && shown.find_first_not_of("0", zeros + 1) == blank) {
-      shown.erase(zeros, blank - zeros);
-    }
-    return shown;
+    return bytes ? without_zeros(byte_size(value)) : plain_number(value);
   };
   bool const wide = levels.front() > 0 && levels.back() >= 8 * levels.front();
   auto made = axis_over(levels, field.name, text, wide);
@@ -181,51 +173,95 @@ inline std::vector<response_line> response_lines(sweep const& of) {
 /// The time over a swept field, on some of its lines. An open marker is a variant that a verdict
 /// calls slower than another one.
 inline figure response_figure(measure::comparison const& all, sweep const& of,
-                              std::vector<response_line> const& lines, page_ids& ids) {
+                              std::span<response_line const> lines, page_ids& ids) {
   auto const dominated = dominated_by(all);
-  bool const narrow = lines.size() == 1;  // bands of several lines would hide each other
   std::vector<double> ends;
-  for (std::size_t v = 0; v < all.variants.size(); ++v) {
-    auto const interval = narrow ? simultaneous_interval(all, v) : std::nullopt;
-    auto const median = all.variants[v].on(all.primary).median;
-    ends.push_back(median);
-    if (interval) { ends.insert(ends.end(), {interval->first, interval->second}); }
-  }
+  for (auto const& each : all.variants) { ends.push_back(each.on(all.primary).median); }
   figure made{.title = "Time over " + of.fields[0].name + ", " + clock_name(all.primary)};
   chart drawn{made.title, "Median times of the variants; the table has them.",
               field_axis(of.fields[0]), time_axis(ends, all.primary), 240};
   for (std::size_t v = 0; v < all.variants.size(); ++v) {
     if (!of.series[v].empty()) { continue; }
-    auto const median = all.variants[v].on(all.primary).median;
-    drawn.rule_y(median, "analysis");
-    drawn.note({of.fields[0].levels().front(), median}, all.variants[v].label, "start", -5);
+    drawn.rule_y(ends[v], "analysis");
+    drawn.note({of.fields[0].levels().front(), ends[v]}, all.variants[v].label, "start", -5);
   }
   for (std::size_t style = 0; style < lines.size(); ++style) {
-    std::vector<place> places, low, high;
+    std::vector<place> places;
     std::vector<mark> marks;
     for (auto const v : lines[style].variants) {
-      auto const x = of.fields[0].values[v];
-      auto const median = all.variants[v].on(all.primary).median;
-      places.push_back({x, median});
-      marks.push_back({.x = x,
-                       .y = median,
-                       .text = all.variants[v].label + ": " + duration(median),
+      places.push_back({of.fields[0].values[v], ends[v]});
+      marks.push_back({.x = places.back().x,
+                       .y = ends[v],
+                       .text = all.variants[v].label + ": " + duration(ends[v]),
                        .open = !dominated[v].empty()});
-      auto const interval = narrow ? simultaneous_interval(all, v) : std::nullopt;
-      low.push_back({x, interval ? interval->first : median});
-      high.push_back({x, interval ? interval->second : median});
     }
-    if (narrow) { drawn.band(low, high, style); }
     drawn.line(places, style);
     drawn.marks(marks, style);
     if (lines.size() > 1) { made.legend.emplace_back(style, lines[style].label); }
   }
-  made.note =
-      std::string{
-          "Medians of cells. Open markers: a verdict says that another variant is "
-          "faster."} +
-      (narrow ? " Band: simultaneous interval of the ratio, times the control's median." : "");
+  made.note = "Medians of cells. Open markers: a verdict says that another variant is faster.";
   made.picture = drawn.svg(ids.next());
+  return made;
+}
+
+/// What the variants of a line are held against: one line or one variant, else their controls.
+inline std::string control_of(measure::comparison const& all,
+                              std::vector<response_line> const& lines, response_line const& line) {
+  std::vector<std::string> names;
+  for (auto const v : line.variants) {
+    auto const* const found = verdict_on(all, v);
+    if (found == nullptr) { continue; }
+    auto const control = two_of(*found, all.variants.size())->first;
+    auto const own = std::ranges::find_if(lines, [&](response_line const& each) {
+      return std::ranges::find(each.variants, control) != each.variants.end();
+    });
+    bool const other = own != lines.end() && own->label != line.label;
+    add_distinct(names, other ? own->label : all.variants[control].label);
+  }
+  return names.size() == 1 ? names.front() : "its control";
+}
+
+/// For each line the ratio to the control's time over a swept field, with its simultaneous band.
+/// All have one axis.
+inline std::vector<figure> ratio_figures(measure::comparison const& all, sweep const& of,
+                                         std::vector<response_line> const& lines, page_ids& ids) {
+  std::vector<double> ends;
+  for (std::size_t v = 0; v < all.variants.size(); ++v) {
+    auto const* const found = verdict_on(all, v);
+    if (found == nullptr || of.series[v].empty()) { continue; }
+    auto const& [ratio, low, high, confidence] = found->effect;
+    ends.insert(ends.end(), {ratio, low, high});
+  }
+  show_margin_if_near(ends, all.margin);
+  std::vector<figure> made;
+  for (std::size_t i = 0; i < lines.size() && !ends.empty(); ++i) {
+    auto const style = i % chart_styles;
+    std::vector<place> middle, low, high;
+    std::vector<mark> marks;
+    for (auto const v : lines[i].variants) {
+      auto const* const found = verdict_on(all, v);
+      if (found == nullptr) { continue; }
+      auto const x = of.fields[0].values[v];
+      middle.push_back({x, found->effect.ratio});
+      low.push_back({x, found->effect.low});
+      high.push_back({x, found->effect.high});
+      marks.push_back({.x = x,
+                       .y = found->effect.ratio,
+                       .text = sentence(*found, all),
+                       .open = found->outcome == measure::verdict::inconclusive ||
+                               found->outcome == measure::verdict::unproven});
+    }
+    if (marks.empty()) { continue; }
+    auto const title = lines[i].label + " against " + control_of(all, lines, lines[i]);
+    chart drawn{title, "Ratios of times with their intervals; the table has them.",
+                field_axis(of.fields[0]), ratio_axis(ends, "the control's", all.primary), 200};
+    drawn.band_y(1 / (1 + all.margin), 1 + all.margin);
+    drawn.rule_y(1);
+    drawn.band(low, high, style);
+    drawn.line(middle, style);
+    drawn.marks(marks, style);
+    made.push_back({title, {}, drawn.svg(ids.next()), {}});
+  }
   return made;
 }
 
@@ -278,7 +314,9 @@ inline std::vector<figure> heat_maps(measure::comparison const& all, sweep const
 inline html_table sweep_table(measure::comparison const& all, sweep const& of) {
   std::vector<std::string> head{"variant"};
   for (auto const& each : of.fields) { head.push_back(each.name); }
-  for (auto const* each : {"clock", "median", "slower than"}) { head.emplace_back(each); }
+  for (auto const* each : {"clock", "median", "against its control", "slower than"}) {
+    head.emplace_back(each);
+  }
   html_table rows{std::move(head)};
   auto const dominated = dominated_by(all);
   for (std::size_t v = 0; v < all.variants.size(); ++v) {
@@ -288,8 +326,11 @@ inline html_table sweep_table(measure::comparison const& all, sweep const& of) {
                         ? html_cell{"-"}
                         : html_cell{field_axis(each).text(each.values[v]), each.values[v]});
     }
+    auto const* const found = verdict_on(all, v);
     row.insert(row.end(),
                {to_string(all.primary), time_cell(all.variants[v].on(all.primary).median),
+                found == nullptr ? html_cell{"-"}
+                                 : html_cell{effect_and_interval(*found), found->effect.ratio},
                 dominated[v].empty() ? "-" : dominated[v]});
     rows.add(std::move(row));
   }

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/parts.hpp>
+#include <assay/page/strips.hpp>
 #include <assay/report/headline.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/stats/signed_rank.hpp>
@@ -30,11 +31,10 @@ inline std::string forest(measure::comparison const& all, measure::clock on, pag
     }
   }
   auto const x = ratio_axis(ratios, "the control's", on);
-  axis const y;
   std::string rows;
   for (std::size_t i = 0; i < std::min(found.size(), budget.marks); ++i) {
     auto const& each = *found[i];
-    chart strip{each.contrast_name, sentence(each, all), x, y, 22, {false, false}};
+    auto strip = strip_of(each.contrast_name, sentence(each, all), x);
     strip.band_x(1 / bound, bound);
     strip.rule_x(1);
     auto const& [ratio, low, high, confidence] = each.effect;
@@ -51,11 +51,9 @@ inline std::string forest(measure::comparison const& all, measure::clock on, pag
     }
     rows += strip_row(escaped(each.contrast_name), strip.svg(ids.next()),
                       element("b", verdict_class(each), verdict_text(each)) + " " +
-                          element("span", "whole", escaped(effect_and_interval(each)))) +
-            "\n";
+                          element("span", "whole", escaped(effect_and_interval(each))));
   }
-  chart const scale{"Axis", x.label, x, y, 1, {true, false}};
-  return element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), ""));
+  return strip_list(rows, x, ids);
 }
 
 /// The findings of a clock as a table.

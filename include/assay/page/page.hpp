@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -132,17 +133,26 @@ inline std::string sweep_section(measure::comparison const& all, page_ids& ids,
   auto const timed = [&](auto const& each) { return each.on(all.primary).median > 0; };
   if (!found || !std::ranges::all_of(all.variants, timed)) { return {}; }
   std::vector<figure> curves, maps;
+  auto const lines = response_lines(*found);
   if (found->fields.size() == 1 || found->fields[1].levels().size() < 3) {
-    auto lines = response_lines(*found);
-    while (!lines.empty()) {  // in parts that have a style for each line
-      auto const end =
-          lines.begin() + static_cast<std::ptrdiff_t>(std::min(lines.size(), chart_styles));
-      curves.push_back(response_figure(all, *found, {lines.begin(), end}, ids));
-      lines.erase(lines.begin(), end);
+    for (std::size_t i = 0; i < lines.size(); i += chart_styles) {  // a style for each line
+      auto const some = std::span{lines}.subspan(i);
+      curves.push_back(
+          response_figure(all, *found, some.first(std::min(some.size(), chart_styles)), ids));
     }
   }
   if (found->fields.size() == 2) { maps = heat_maps(all, *found, ids); }
-  return title_of("Sweep") + figures(curves, budget.charts) + figures(maps, budget.charts) +
+  auto const ratios = ratio_figures(all, *found, lines, ids);
+  return title_of("Sweep over " + found->fields[0].name) +
+         paragraph(ratios.empty() ? ""
+                                  : "Line: the estimate of each ratio. Its band: the intervals, "
+                                    "which hold together at " +
+                                        setting_percent(1 - all.alpha) +
+                                        " over all points of this page. Grey band: the margin, "
+                                        "where near. Open marker: no verdict.",
+                   "soft") +
+         figures(ratios, budget.charts) + figures(curves, budget.charts) +
+         figures(maps, budget.charts) +
          sweep_table(all, *found).folded("variants of the sweep", budget.marks);
 }
 
@@ -166,7 +176,8 @@ inline std::string epochs_section(measure::comparison const& all, page_ids& ids,
   }
   return title_of("Epochs") +
          paragraph(
-             "Circle: the effect of one epoch. Square and line: estimate and interval at an "
+             "An epoch repeats the experiment with new buffers. Circle: its effect. Square and "
+             "line: estimate and interval at an "
              "interim analysis; the last one is the result. Band: the margin, where near.",
              "soft") +
          figures(made, budget.charts) + epoch_table(all).folded("effects of epochs", budget.marks) +
@@ -188,8 +199,8 @@ inline std::string cells_section(measure::comparison const& all, page_ids& ids,
   return title_of("Distribution of cells") + figures(spread, budget.charts) + quantiles +
          title_of("Cells over time") +
          paragraph(
-             "Each dot is a timed cell, against the median of its variant. A red band is a "
-             "dropped epoch.",
+             "A cell is one timing of a few launches. Each dot is a cell, against the median of "
+             "its variant. A red band is a dropped epoch.",
              "soft") +
          figures(times, budget.charts) +
          epoch_medians(all).folded("medians of epochs", budget.marks);
@@ -199,8 +210,9 @@ inline std::string answers_section(std::string_view title,
                                    std::vector<measure::answer> const& all) {
   std::string text;
   for (auto const& each : all) {
-    text += element("details", "",
-                    element("summary", "", escaped(each.question)) + bullets(each.lines));
+    auto const open = all.size() == 1 ? "<details open=\"open\">" : "<details>";
+    text +=
+        open + element("summary", "", escaped(each.question)) + bullets(each.lines) + "</details>";
   }
   return text.empty() ? "" : title_of(title) + text;
 }
@@ -269,14 +281,32 @@ inline std::string part_html(page_part const& part, page_ids& ids, page_budget c
   if (auto const factors = crossed(all)) {
     text += factorial_section(all, *factors, ids, budget) + effects_section(all, ids, budget);
   } else {
-    text += effects_section(all, ids, budget) + sweep_section(all, ids, budget);
+    text += sweep_section(all, ids, budget) + effects_section(all, ids, budget);
   }
   if (part.baseline != nullptr) { text += baseline_section(all, *part.baseline); }
-  text += epochs_section(all, ids, budget) + cells_section(all, ids, budget) +
-          roofline_section(all, ids, budget) + host_section(all, ids, budget) +
-          answers_section("Answers", all.answers) + answers_section("Reasons", all.reasons) +
-          traced_section(all, ids, budget);
+  text += answers_section("Answers", all.answers) + answers_section("Reasons", all.reasons) +
+          traced_section(all, ids, budget) + roofline_section(all, ids, budget) +
+          host_section(all, ids, budget) + epochs_section(all, ids, budget) +
+          cells_section(all, ids, budget);
   return text + guards_section(all) + environment_section(all);
+}
+
+/// The part with an id in each title, and with links to all of them below its head.
+inline std::string with_links(std::string const& text, std::string const& id) {
+  std::string out, links;
+  std::size_t from = 0, number = 0;
+  constexpr std::string_view begin = "<h2>", end = "</h2>";
+  for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, from)) {
+    auto const name = id + "-" + std::to_string(++number);
+    auto const words = at + begin.size(), stop = text.find(end, words);
+    links += "<li><a href=\"#" + name + "\">" + text.substr(words, stop - words) + "</a></li>";
+    out += text.substr(from, at - from) + "<h2 id=\"" + name + "\">";
+    from = words;
+  }
+  out += text.substr(from);
+  auto const first = out.find("<h2 ");
+  auto const head = std::min(first, out.size());
+  return out.insert(head, links.empty() ? "" : "<nav><ul>" + links + "</ul></nav>");
 }
 
 }  // namespace detail
@@ -295,7 +325,7 @@ inline std::string page(std::vector<page_part> const& parts) {
     }
     auto const id = "part-" + ids.next();
     links += "<li><a href=\"#" + id + "\">" + escaped(each.of.title) + "</a></li>";
-    body += "<section id=\"" + id + "\">" + text + "</section>\n";
+    body += "<section id=\"" + id + "\">" + detail::with_links(text, id) + "</section>\n";
   }
   auto const title =
       parts.size() == 1 ? parts.front().of.title : std::to_string(parts.size()) + " comparisons";

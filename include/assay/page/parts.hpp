@@ -60,6 +60,15 @@ inline std::string whole_page(std::string const& title, std::string const& body)
          "</script></body></html>\n";
 }
 
+/// `1 MiB` for `1.00 MiB`: a value that was chosen needs no decimals.
+inline std::string without_zeros(std::string shown) {
+  auto const point = shown.find('.'), blank = shown.find(' ');
+  if (point < blank && shown.find_first_not_of('0', point + 1) == blank) {
+    shown.erase(point, blank - point);
+  }
+  return shown;
+}
+
 /// A cell of a table: its text, and the number that it is sorted by.
 struct html_cell {
   std::string text;
@@ -85,8 +94,11 @@ class html_table {
   /// The table, of at most `most` rows; below it a line says what was left out.
   std::string html(std::string const& caption, std::size_t most) const {
     std::string head, body;
-    for (auto const& each : head_) {
-      head += "<th scope=\"col\"><button type=\"button\">" + escaped(each) + "</button></th>";
+    for (std::size_t i = 0; i < head_.size(); ++i) {
+      auto const is_number = [i](auto const& row) { return !std::isnan(row.at(i).order); };
+      head += std::string{"<th scope=\"col\""} +
+              (std::ranges::any_of(rows_, is_number) ? " class=\"n\"" : "") +
+              "><button type=\"button\">" + escaped(head_[i]) + "</button></th>";
     }
     for (std::size_t i = 0; i < std::min(most, rows_.size()); ++i) {
       body += "<tr>";
@@ -144,11 +156,17 @@ struct figure {
   }
 };
 
-/// Figures side by side where there is room. A line tells how many were left out.
+/// Figures side by side where there is room; many are behind a line that opens them. A line tells
+/// how many were left out.
 inline std::string figures(std::vector<figure> const& all, std::size_t most) {
+  constexpr std::size_t at_a_glance = 12;
+  most = std::min(most, all.size());
   std::string inner;
-  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) { inner += all[i].html() + "\n"; }
+  for (std::size_t i = 0; i < most; ++i) { inner += all[i].html() + "\n"; }
   auto text = element("div", "figures", inner);
+  if (most > at_a_glance) {
+    text = element("details", "", element("summary", "", count(most) + " charts") + text);
+  }
   if (all.size() > most) {
     text += element("p", "left-out",
                     count(most) + " of " + count(all.size()) +
@@ -157,31 +175,12 @@ inline std::string figures(std::vector<figure> const& all, std::size_t most) {
   return text;
 }
 
-/// A row of a plot that is a list: a name, a strip of the chart, and a value in words.
-inline std::string strip_row(std::string const& name, std::string const& strip,
-                             std::string const& value) {
-  return element("li", "",
-                 element("span", "name", name) + element("span", "strip", strip) +
-                     element("span", "value", value));
-}
-
 /// `wall clock`.
 inline std::string clock_name(measure::clock on) { return std::string{to_string(on)} + " clock"; }
 
 /// The thing that one value of a clock is the time of.
 inline std::string_view per_what(measure::clock on) {
   return on == measure::clock::submit ? "per item" : "per launch";
-}
-
-/// A unit in which numbers of this size are short.
-struct time_unit {
-  double factor = 1;
-  std::string_view name = "s";
-};
-inline time_unit unit_for(double seconds) {
-  if (seconds >= 1) { return {1, "s"}; }
-  if (seconds >= 1e-3) { return {1e3, "ms"}; }
-  return seconds >= 1e-6 ? time_unit{1e6, "us"} : time_unit{1e9, "ns"};
 }
 
 /// An axis of times in the unit of its largest value. The label names unit and clock. The axis is

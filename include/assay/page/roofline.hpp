@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/parts.hpp>
+#include <assay/page/strips.hpp>
 #include <assay/report/short_text.hpp>
 
 #include <algorithm>
@@ -144,7 +145,7 @@ inline std::string rate_strips(measure::comparison const& all,
   std::string strips;
   for (std::size_t i = 0; i < std::min(rated.size(), budget.marks); ++i) {
     auto const& each = rated[i];
-    chart strip{"Rate, " + each.label, "The table has the rates.", x, {}, 22, {false, false}};
+    auto strip = strip_of("Rate, " + each.label, "The table has the rates.", x);
     strip.bar(0, each.bytes_per_second, 0.5, 0.6, 0, rate(each.bytes_per_second, "B"));
     strip.rule_x(ceiling.per_second);
     strips +=
@@ -152,11 +153,10 @@ inline std::string rate_strips(measure::comparison const& all,
                   rate(each.bytes_per_second, "B") + ", " +
                       percent(each.bytes_per_second / ceiling.per_second, 1) + " of the ceiling");
   }
-  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
-  return element("p", "soft",
-                 "Line: the ceiling, " + escaped(ceiling.name) + ", " +
-                     rate(ceiling.per_second, "B") + ".") +
-         element("ul", "forest", strips + strip_row("", scale.svg(ids.next()), ""));
+  return paragraph(
+             "Line: the ceiling, " + ceiling.name + ", " + rate(ceiling.per_second, "B") + ".",
+             "soft") +
+         strip_list(strips, x, ids);
 }
 
 /// Variants under the measured ceilings; empty where the record has no ceiling or no declared work.
@@ -180,11 +180,10 @@ inline std::string roofline_section(measure::comparison const& all, page_ids& id
                                        computing.begin() + static_cast<std::ptrdiff_t>(end)},
                                       ids));
     }
-    return element("h2", "", "Roofline") + figures(parts, budget.charts) + table;
+    return title_of("Roofline") + figures(parts, budget.charts) + table;
   }
   if (moving.empty() || bytes == nullptr) { return {}; }
-  return element("h2", "", "Rates below the ceiling") + rate_strips(all, moving, ids, budget) +
-         table;
+  return title_of("Rates below the ceiling") + rate_strips(all, moving, ids, budget) + table;
 }
 
 }  // namespace assay::report::detail

@@ -34,7 +34,7 @@ svg .line{fill:none;stroke:var(--c);stroke-width:1.8;stroke-dasharray:var(--d);
 stroke-linejoin:round}
 svg .between{fill:var(--c);fill-opacity:.18}
 svg .dots{fill:none;stroke:var(--c);stroke-width:3;stroke-linecap:round;stroke-opacity:.55}
-svg .interval{stroke:var(--c);stroke-width:2.2}
+svg .interval{stroke:var(--c);stroke-width:2.2}svg .whisker{stroke:var(--ink);stroke-width:1.6}
 svg .mark path{fill:var(--c);stroke:var(--page);stroke-width:.8}
 svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
 svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{fill-opacity:.15}
@@ -53,7 +53,8 @@ overflow-wrap:anywhere}
 main{max-width:1120px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:1.15rem;font-weight:600;color:var(--soft);margin:0 0 6px}
 h2{font-size:1.15rem;margin:44px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
-h3{font-size:.9375rem;margin:22px 0 6px}
+h3{font-size:1.05rem;margin:26px 0 6px}h4{font-size:.9375rem;margin:20px 0 6px}
+nav{font-size:.875rem}
 .headline{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:46em}
 .soft,.note,.left-out,.legend{color:var(--soft);font-size:.875rem}
 p{margin:6px 0;max-width:62em}
@@ -70,7 +71,7 @@ align-items:center;padding:5px 0;border-bottom:1px solid var(--line);font-size:.
 line-height:1.35}
 .forest li:last-child{border:0}
 .strip{padding:0 20px}.value{font-variant-numeric:tabular-nums}
-.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr));
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr));
 gap:26px 36px}
 figure{margin:12px 0 0;min-width:0;break-inside:avoid}
 .figures>figure:only-child{grid-column:1/-1;max-width:700px}
@@ -85,7 +86,8 @@ caption{text-align:left;color:var(--soft);padding:2px 0 6px}
 th,td{text-align:left;vertical-align:top;padding:3px 16px 3px 0;border-bottom:1px solid var(--line)}
 td{max-width:30em}td:first-child{min-width:11em}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-th button{all:unset;cursor:pointer;font-weight:600;white-space:nowrap}
+th.n{white-space:normal}
+th button{all:unset;cursor:pointer;font-weight:600}
 th button:focus-visible,.zoom-keys button:focus-visible,summary:focus-visible,.scroll:focus-visible,
 a:focus-visible{outline:2px solid var(--s0);outline-offset:2px}
 th button::after{content:" \2195";color:var(--soft)}
@@ -145,7 +147,8 @@ document.addEventListener("click", function (event) {
       : ns >= 1e3 ? plain(ns / 1e3, 3) + "us" : plain(ns, 3) + "ns");
   ticks.forEach((tick, i) => {
     const away = parseFloat(tick.getAttribute("x")) / 100 * width;
-    tick.textContent = width === whole ? plain(away * factor, 4)
+    tick.dataset.whole ??= tick.textContent;
+    tick.textContent = width === whole ? tick.dataset.whole
         : i === 0 ? plain(begin * factor, 6) : distance(away);
   });
 });

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <string>
@@ -127,13 +126,6 @@ inline std::string zoom_buttons(std::string const& of) {
          "</div>";
 }
 
-/// Four significant digits, as the script of the page writes ticks.
-inline std::string four_digits(double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
-
 /// The timeline of the batch of one variant; empty where the record has none.
 inline std::string timeline_figure(measure::comparison const& all,
                                    measure::traced_variant const& of, page_ids& ids,
@@ -145,8 +137,8 @@ inline std::string timeline_figure(measure::comparison const& all,
   auto const unit = unit_for(length * 1e-9);
   axis x{.label = std::string{unit.name} + " since the batch began",
          .high = length,
-         .text = [factor = unit.factor * 1e-9](double ns) { return four_digits(ns * factor); }};
-  x.at = {0, 0.25 * length, 0.5 * length, 0.75 * length};
+         .text = [factor = unit.factor * 1e-9](double ns) { return plain_number(ns * factor); }};
+  x.at = linear_ticks(0, length, 4);  // the labels of a zoomed view are longer
   auto lanes = line.lanes;
   std::ranges::reverse(lanes);  // the first one is on top
   auto const title = "Timeline of a batch, " + label_at(all, of.variant);
@@ -189,10 +181,10 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
                                   page_budget const& budget) {
   std::string text;
   for (auto const& each : all.traced) {
-    text += element("h2", "",
-                    "Where the time goes: " + escaped(label_at(all, each.variant.variant)) +
-                        " against " + escaped(label_at(all, each.control.variant))) +
-            waterfall(all, each, ids, budget) + element("h3", "", "Idle time by cause") +
+    text += element("h3", "",
+                    escaped(label_at(all, each.variant.variant)) + " against " +
+                        escaped(label_at(all, each.control.variant))) +
+            waterfall(all, each, ids, budget) + element("h4", "", "Idle time by cause") +
             idle_by_cause(all, each, ids, budget);
     for (auto const* side : {&each.control, &each.variant}) {
       if (!side->bound.empty()) {
@@ -203,7 +195,7 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
       text += timeline_figure(all, *side, ids, budget);
     }
   }
-  return text;
+  return text.empty() ? text : title_of("Where the time goes") + text;
 }
 
 }  // namespace assay::report::detail

@@ -5,6 +5,8 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/parts.hpp>
+#include <assay/page/strips.hpp>
+#include <assay/trace/labels.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,17 +20,8 @@
 
 namespace assay::report::detail {
 
-/// A time of a few nanoseconds or more with its sign.
-inline std::string signed_duration(double ns) {
-  std::string text{ns < 0 ? "-" : "+"};
-  return text += duration(std::abs(ns) * 1e-9);
-}
-
-/// `+1.50 us [+1.20 us, +1.80 us]`; the estimate alone where there is no interval.
 inline std::string change_in_words(measure::traced_time const& of) {
-  auto const text = signed_duration(of.ns);
-  if (std::isnan(of.low_ns) || std::isnan(of.high_ns)) { return text; }
-  return text + " [" + signed_duration(of.low_ns) + ", " + signed_duration(of.high_ns) + "]";
+  return duration_change(of.ns * 1e-9, of.low_ns * 1e-9, of.high_ns * 1e-9);
 }
 
 /// The label of a variant, also for an index that a broken record has.
@@ -38,12 +31,12 @@ inline std::string label_at(measure::comparison const& all, int variant) {
                                                   : "variant " + std::to_string(variant);
 }
 
-/// `kernel gemm`, `host cudaMalloc`: the source of a part's time.
+/// `kernel: gemm`, `waits: cudaMalloc`: the source of a part's time. A kernel has its short name.
 inline std::string part_name(measure::traced_part const& of) {
   constexpr std::array<std::string_view, 5> of_devices{"kernel", "copy", "set", "idle", "edge"};
   bool const device = std::ranges::find(of_devices, of.kind) != of_devices.end();
-  if (of.kind == "host code") { return "host: own code " + of.name; }
-  return (device ? of.kind : "host, " + of.kind) + ": " + of.name;
+  return (device ? of.kind : "waits") + (of.kind == "host code" ? ": host code " : ": ") +
+         (of.kind == "kernel" ? trace::short_kernel_name(of.name) : of.name);
 }
 
 /// A bar of a waterfall: a change from the sum so far, or the whole time of a variant.
@@ -113,24 +106,16 @@ inline std::string waterfall_row(waterfall_step const& step, double from, axis c
   auto const words = step.whole ? duration(to * 1e-9)
                                 : change_in_words(step.change) +
                                       (step.clear ? "" : ", not distinguishable from zero");
-  chart strip{step.name, words, x, {}, 22, {false, false}};
+  auto strip = strip_of(step.name, words, x);
   if (step.whole) {
     strip.rule_x(to);
     strip.marks({{.x = to, .y = 0.5, .text = words}}, 0);
   } else {
     auto const style = step.change.ns > 0 ? std::size_t{1} : std::size_t{4};
     strip.bar(std::min(from, to), std::max(from, to), 0.5, 0.6, step.clear ? style : 2, words);
-    if (!std::isnan(step.change.low_ns) && !std::isnan(step.change.high_ns)) {
-      strip.marks({{.x = to,
-                    .y = 0.5,
-                    .text = words,
-                    .open = !step.clear,
-                    .x_low = from + step.change.low_ns,
-                    .x_high = from + step.change.high_ns}},
-                  step.clear ? style : 2);
-    }
+    strip.whisker(from + step.change.low_ns, from + step.change.high_ns, 0.5);
   }
-  return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words)) + "\n";
+  return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words));
 }
 
 /// The parts of a difference as a table.
@@ -139,13 +124,13 @@ inline html_table parts_table(measure::traced_difference const& of) {
                    "times, variant", "bytes, control", "bytes, variant", "in words"}};
   for (auto const& each : of.parts) {
     auto const time = [](double ns) {
-      return std::isnan(ns) ? html_cell{"-"} : html_cell{signed_duration(ns), ns};
+      return std::isnan(ns) ? html_cell{"-"} : html_cell{signed_duration(ns * 1e-9), ns};
     };
     auto const number = [](double value) { return html_cell{fixed(value, 0), value}; };
     auto const words = of.confidence == 0             ? "no interval: too few traced batches"
                        : each.delta.distinguishable() ? "distinguishable from zero"
                                                       : "not distinguishable from zero";
-    rows.add({part_name(each), time(each.delta.ns), time(each.delta.low_ns),
+    rows.add({each.kind + ": " + each.name, time(each.delta.ns), time(each.delta.low_ns),
               time(each.delta.high_ns), time_cell(each.control_ns * 1e-9),
               time_cell(each.variant_ns * 1e-9), number(each.control_count),
               number(each.variant_count),
@@ -171,7 +156,7 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   std::erase_if(values, [](double each) { return !std::isfinite(each); });
   if (values.empty()) { return {}; }
   auto const unit = unit_for(*std::ranges::max_element(values) * 1e-9);
-  auto const x = axis_over(values, std::string{unit.name} + " a batch",
+  auto const x = axis_over(values, std::string{unit.name} + " a batch, wall clock",
                            [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); });
   std::string rows;
   sum = 0;
@@ -179,7 +164,6 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
     rows += waterfall_row(each, sum, x, ids);
     sum = each.whole ? each.change.ns : sum + each.change.ns;
   }
-  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
   auto const held = of.confidence > 0
                         ? count(of.pairs) +
                               " traced batches of each, in turn. Line: the interval; "
@@ -189,52 +173,31 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   return element("p", "soft",
                  "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
                      escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
-         element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), "")) +
-         parts_table(of).folded("parts of the difference", budget.marks);
+         strip_list(rows, x, ids) + parts_table(of).folded("parts of the difference", budget.marks);
 }
 
 /// Idle time of both variants by cause, as bars and as a table.
 inline std::string idle_by_cause(measure::comparison const& all,
                                  measure::traced_difference const& of, page_ids& ids,
                                  page_budget const& budget) {
-  std::array const sides{&of.control, &of.variant};
-  double most = 0;
-  for (auto const* side : sides) {
-    double sum = 0;
-    for (auto const& each : side->idle) { sum += std::max(0.0, each.time.ns); }
-    most = std::max(most, sum);
-  }
-  if (!(most > 0)) { return element("p", "soft", "No device was idle between its operations."); }
-  auto const unit = unit_for(most * 1e-9);
-  axis const x{.label = std::string{unit.name} + " of a batch, all devices idle",
-               .high = most * 1.05,
-               .text = [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); }};
   html_table rows{{"variant", "cause", "idle", "low", "high"}};
-  std::string strips, keys;
-  for (auto const* side : sides) {
-    auto const label = label_at(all, side->variant);
-    chart strip{"Idle time, " + label, "By cause: the table has the numbers.", x, {}, 22,
-                {false, false}};
-    double from = 0;
-    for (std::size_t i = 0; i < side->idle.size(); ++i) {
-      auto const& [cause, time] = side->idle[i];
-      auto const cell = [](double ns) {
-        return std::isnan(ns) ? html_cell{"-"} : time_cell(ns * 1e-9);
-      };
-      rows.add({label, cause, cell(time.ns), cell(time.low_ns), cell(time.high_ns)});
-      if (!(time.ns > 0)) { continue; }
-      strip.bar(from, from + time.ns, 0.5, 0.7, i, cause + ": " + duration(time.ns * 1e-9));
-      from += time.ns;
+  std::vector<bar_row> bars;
+  auto const cell = [](double ns) {
+    return std::isnan(ns) ? html_cell{"-"} : time_cell(ns * 1e-9);
+  };
+  for (auto const* side : {&of.control, &of.variant}) {
+    auto& bar = bars.emplace_back(bar_row{label_at(all, side->variant), {}, {}});
+    double sum = 0;
+    for (auto const& [cause, time] : side->idle) {
+      rows.add({bar.label, cause, cell(time.ns), cell(time.low_ns), cell(time.high_ns)});
+      bar.parts.emplace_back(cause, time.ns * 1e-9);
+      sum += std::max(time.ns, 0.0) * 1e-9;
     }
-    strips += strip_row(escaped(label), strip.svg(ids.next()), duration(from * 1e-9) + " idle");
+    bar.value = duration(sum) + " idle";
   }
-  for (std::size_t i = 0; i < of.control.idle.size(); ++i) {
-    keys += element("li", "", bar_key(i) + escaped(of.control.idle[i].cause));
-  }
-  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
-  return element("ul", "legend", keys) +
-         element("ul", "forest", strips + strip_row("", scale.svg(ids.next()), "")) +
-         rows.folded("idle time by cause", budget.marks);
+  auto const drawn = stacked_bars(bars, " of a batch, all devices idle", ids);
+  if (drawn.empty()) { return paragraph("No device was idle between its operations.", "soft"); }
+  return drawn + rows.folded("idle time by cause", budget.marks);
 }
 
 }  // namespace assay::report::detail

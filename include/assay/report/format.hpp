@@ -56,17 +56,46 @@ std::string scaled(double value, double base, std::array<std::string_view, N> co
 
 }  // namespace detail
 
+/// A unit of time: `factor` of them are a second.
+struct time_unit {
+  double factor = 1;
+  std::string_view name = "s";
+};
+
+/// The unit in which a time of this size is short.
+inline time_unit unit_for(double seconds) {
+  auto const size = std::abs(seconds) / (1 - 5e-5);  // 999.96 us reads better as 1.000 ms
+  if (size >= 1 || size == 0) { return {1, "s"}; }
+  if (size >= 1e-3) { return {1e3, "ms"}; }
+  return size >= 1e-6 ? time_unit{1e6, "us"} : time_unit{1e9, "ns"};
+}
+
 /// A duration given in seconds, with four significant digits: `12.34 ms`.
 inline std::string duration(double seconds) {
   if (!std::isfinite(seconds)) { return fixed(seconds, 0); }
-  auto const size = std::abs(seconds);
-  constexpr double rounding = 1 - 5e-5;
-  auto const [factor, unit] = size >= rounding          ? std::pair{1.0, " s"}
-                              : size >= 1e-3 * rounding ? std::pair{1e3, " ms"}
-                              : size >= 1e-6 * rounding ? std::pair{1e6, " us"}
-                                                        : std::pair{1e9, " ns"};
-  if (size == 0) { return "0 s"; }
-  return fixed(seconds * factor, detail::decimals_for(seconds * factor, 4)) + unit;
+  if (seconds == 0) { return "0 s"; }
+  auto const [factor, unit] = unit_for(seconds);
+  return fixed(seconds * factor, detail::decimals_for(seconds * factor, 4)) + " " +
+         std::string{unit};
+}
+
+/// A change of a time, with its sign: `+12.34 ms`.
+inline std::string signed_duration(double seconds) {
+  std::string text{seconds < 0 ? "-" : "+"};  // GCC 12 warns of "x" + std::string
+  return text += duration(std::abs(seconds));
+}
+
+/// A change of a time with its interval, in one unit: `+1.515 ms [+1.218, +1.934]`. The change
+/// alone where there is no interval.
+inline std::string duration_change(double seconds, double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high)) { return signed_duration(seconds); }
+  auto const largest = std::max({std::abs(seconds), std::abs(low), std::abs(high)});
+  auto const [factor, unit] = unit_for(largest);
+  auto const decimals = detail::decimals_for(largest * factor, 4);
+  auto const part = [factor = factor, decimals](double each) {
+    return (each < 0 ? "" : "+") + fixed(each * factor, decimals);
+  };
+  return part(seconds) + " " + std::string{unit} + " [" + part(low) + ", " + part(high) + "]";
 }
 
 /// A size in bytes with binary prefixes: `20.5 MiB`. Below 1 KiB it is exact.
