@@ -35,7 +35,7 @@ TEST_CASE("the verdict comes first, then a table of the primary clock, then deta
 TEST_CASE("several verdicts are counted in the first sentence") {
   auto all = two();
   all.findings[1].primary = true;
-  CHECK_THAT(report::markdown(all), contains("2 verdicts on the wall clock: 1 SLOWER; 1 FASTER."));
+  CHECK_THAT(report::markdown(all), contains("2 verdicts, each against a control (wall clock): 1 SLOWER; 1 FASTER."));
   all.findings[1].outcome = measure::verdict::wrong_answer;
   all.findings[1].reason = "element 3 is 4, not 5";
   CHECK_THAT(report::markdown(all), contains("\n\n**WRONG ANSWER**: no comparison of ") &&

@@ -304,7 +304,7 @@ TEST_CASE("the short report: verdicts, variants, noise and one advice") {
         R"(SLOWER: longer is slower than a by 10.0 % [9.0, 11.0] (wall clock).
   a        1.000 ms   4.00 TB/s, 94.3 % of cudaMemcpy device to device
   longer   1.100 ms   3.64 TB/s, 85.8 % of cudaMemcpy device to device
-  noise 0.21 % between epochs, 12 epochs in 3.210 s on AMD EPYC
+  wall clock, noise 0.21 % between epochs, 12 epochs in 3.210 s on AMD EPYC
 )");
   std::ostringstream streamed;
   streamed << all;
@@ -333,6 +333,21 @@ TEST_CASE("the short report: verdicts, variants, noise and one advice") {
   CHECK(report::short_text(all) ==
         "UNPROVEN: nothing is proven about a and longer: variant \"a\", epoch 1, timing: no (wall "
         "clock).\n");
+}
+
+TEST_CASE("more than eight verdicts have a line each, with their reason") {
+  auto all = test::sample();
+  all.findings.assign(
+      8, test::found("n=64: b against a", verdict::slower, {1.05, 1.04, 1.06}, {-1, 1, 0, 0}));
+  CHECK_THAT(report::short_text(all), test::contains("is slower than"));
+  all.findings.push_back(test::found("n=9: b against a", verdict::unproven, {1.02, 1.01, 1.03}));
+  all.findings.back().reason = "a guard";
+  auto const text = report::short_text(all);
+  CHECK_THAT(text,
+             test::contains("\nSLOWER +5.00 % [+4.00, +6.00], n=64: b against a (wall clock)\n") &&
+                 test::contains("UNPROVEN +2.00 % [+1.00, +3.00], n=9: b against a (wall clock): "
+                                "a guard\n"));
+  CHECK(text.find("is slower than") == std::string::npos);
 }
 
 TEST_CASE("the short report of a table of sentences keeps to its lines and columns") {

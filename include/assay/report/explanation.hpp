@@ -9,6 +9,7 @@
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/bound.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/labels.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -26,6 +27,12 @@ inline std::string quantity_text(trace::quantity of, double value) {
   return of == trace::quantity::time_per_launch_cost ? fixed(value, 1) : percent(value, 1);
 }
 
+/// `DRAM throughput 85.0 %, at least 80.0 %`: a number that meets its condition.
+inline std::string met_text(trace::condition const& asked, double value) {
+  return std::string{to_string(asked.of)} + " " + quantity_text(asked.of, value) +
+         (asked.at_least ? ", at least " : ", at most ") + quantity_text(asked.of, asked.threshold);
+}
+
 }  // namespace detail
 
 /// Gives the bound, its reason and the deciding numbers in one sentence.
@@ -35,10 +42,7 @@ inline std::string bound_sentence(trace::work_bound const& of) {
   text += ": " + of.reason;
   std::string numbers;
   for (auto const& each : of.because) {
-    numbers += std::string{numbers.empty() ? "" : "; "} + std::string{to_string(each.asked.of)} +
-               " " + detail::quantity_text(each.asked.of, each.value) +
-               (each.asked.at_least ? ", at least " : ", at most ") +
-               detail::quantity_text(each.asked.of, each.asked.threshold);
+    numbers += (numbers.empty() ? "" : "; ") + detail::met_text(each.asked, each.value);
   }
   return numbers.empty() ? text : text + " (" + numbers + ")";
 }
@@ -78,15 +82,22 @@ inline std::string host_split_text(trace::explanation const& of) {
     auto const [before, after] = mean(member);
     text += std::string{first ? "" : ", "} + name + " " + nanoseconds(before) + " -> " +
             nanoseconds(after) + " (" + signed_time(after - before);
-    if (delta != 0) { text += ", " + percent((after - before) / delta, 0); }
-    text += ")";
+    auto const share = delta == 0 ? trace::ceilings::unknown : (after - before) / delta;
+    text += (is_share(share) ? ", " + percent(share, 0) : "") + ")";
     first = false;
   }
   return text + ".";
 }
 
+/// The bound of a variant with the number that decides it, or why there is none.
 inline std::string counters_text(trace::variant_evidence const& of) {
-  if (of.limits) { return of.label + " is " + bound_sentence(*of.limits) + "."; }
+  if (of.limits) {
+    auto const& found = *of.limits;
+    if (found.because.empty()) { return of.label + " is " + bound_sentence(found) + "."; }
+    auto const& first = found.because.front();
+    return of.label + " is " + std::string{to_string(found.limit)} +
+           " bound: " + met_text(first.asked, first.value) + ".";
+  }
   if (of.counters && !of.counters->status) {
     return "No hardware counters of " + of.label + ": " + of.counters->status.line() + ".";
   }
@@ -120,6 +131,7 @@ inline std::string change_of(trace::metric_pair const& of) {
     return signed_percent(of.variant - of.control, 1) + " points";
   }
   if (of.control == 0) { return "new"; }
+  if (of.variant > 2 * of.control) { return fixed(of.variant / of.control, 1) + "x"; }
   return signed_percent(of.variant / of.control - 1, 1) + " %";
 }
 
@@ -140,11 +152,36 @@ inline std::string_view remedy(trace::change const& of) {
     case waiting:
       return "wait later, or for an event";
     case call:
-      return of.name == trace::on_its_way ? ""
-                                          : "make fewer calls: fuse kernels, or capture a graph";
+      return of.name == trace::on_its_way ? "" : "fuse kernels, or capture a graph";
     default:
       return "";
   }
+}
+
+/// `; by counters L2 misses 12.1 % -> 15.7 % +539.1 us, the rest -256.0 us`: the largest cause.
+inline std::string largest_cause(trace::kernel_change const& of) {
+  if (of.causes.empty()) { return {}; }
+  auto const& first = of.causes.front();
+  return "; by counters " + std::string{to_string(first.what)} + " " +
+         quantity_of(first.what, first.control) + " -> " + quantity_of(first.what, first.variant) +
+         " " + signed_time(first.ns) + ", the rest " + signed_time(of.delta_ns() - first.ns);
+}
+
+/// A part with its interval, its counts, and its remedy or the largest cause by counters.
+inline std::string part_line(trace::change const& part,
+                             std::vector<trace::kernel_change> const& kernels) {
+  bool const waited = part.seen_by == trace::perspective::host_waits;
+  bool const kernel = !waited && part.what == trace::entry_kind::kernel;
+  auto shown = part;
+  shown.share = trace::ceilings::unknown;  // parts of one sum need no shares
+  if (kernel) { shown.name = trace::short_kernel_name(part.name); }
+  auto text = (waited ? "Waits: " : "Devices: ") + change_text(shown);
+  text.pop_back();  // the full stop
+  for (auto const& split : kernels) {
+    if (kernel && split.name == part.name) { text += largest_cause(split); }
+  }
+  auto const advice = part.delta_ns() > 0 ? remedy(part) : std::string_view{};
+  return text + (advice.empty() ? "" : "; " + std::string{advice}) + ".";
 }
 
 /// The parts of a difference that has intervals, at most `most`, then all others in a line each:
@@ -163,19 +200,7 @@ inline std::vector<std::string> part_lines(trace::explanation const& of, std::si
       smaller.push_back(&each);
       continue;
     }
-    bool const waited = each.seen_by == trace::perspective::host_waits;
-    auto text = (waited ? "While devices waited: " : "Devices: ") + change_text(each);
-    auto const advice = each.delta_ns() > 0 ? remedy(each) : std::string_view{};
-    if (!advice.empty()) { text += " Remedy: " + std::string{advice} + "."; }
-    for (auto const& split : of.kernels) {
-      if (!waited && each.what == trace::entry_kind::kernel && split.name == each.name) {
-        text += " " + kernel_change_text(split, found.difference_ns);
-      }
-    }
-    lines.push_back(std::move(text));
-  }
-  for (auto const& split : of.kernels) {
-    if (split.name.empty()) { lines.push_back(kernel_change_text(split, found.difference_ns)); }
+    lines.push_back(part_line(each, of.kernels));
   }
   auto const tell = [&](std::vector<trace::change const*> const& some, std::string const& one,
                         std::string const& more) {
@@ -205,18 +230,16 @@ inline std::vector<std::string> paired_lines(trace::explanation const& of, std::
       "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
       interval_time(found.traced) +
       (found.traced.excludes(0) ? "" : ", which" + std::string{none}) +
-      (found.tracing_taken()
-           ? "; tracing itself adds " + interval_time(found.tracing) +
-                 ", which is taken off the times in which devices waited. The parts without it"
-           : ". Its parts") +
+      (found.tracing_taken() ? "; tracing itself adds " + interval_time(found.tracing) +
+                                   ", taken off the waits. The parts without it"
+                             : ". Its parts") +
       ", whose intervals hold together at " + percent(found.confidence, 0) + ":"};
   for (auto& each : part_lines(of, most)) { lines.push_back(std::move(each)); }
   if (found.tracing_taken()) { return lines; }
   auto const added = tracing_added(of);
   if (std::isnan(added.low) || std::isnan(added.high)) { return lines; }
-  lines.push_back("What tracing itself adds to the difference" +
-                  (added.excludes(0) ? ": " + interval_time(added) + "."
-                                     : none + (": " + interval_time(added)) + "."));
+  lines.push_back(std::string{"What tracing itself adds"} + (added.excludes(0) ? "" : none) + ": " +
+                  interval_time(added) + ".");
   return lines;
 }
 
@@ -225,7 +248,7 @@ inline std::vector<std::string> paired_lines(trace::explanation const& of, std::
 /// The explanation, one sentence or more a line: the largest parts of the difference first, then
 /// the bound of each variant, and the losses of the traces. Adds the host's time of an item, if no
 /// parts have intervals.
-inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 4) {
+inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 3) {
   std::vector<std::string> lines;
   auto const add = [&](std::string text) {
     if (!text.empty()) { lines.push_back(std::move(text)); }
@@ -259,7 +282,7 @@ inline std::vector<std::string> sentences(trace::explanation const& of, std::siz
 }
 
 /// The question and its answer, for `comparison::reasons`.
-inline measure::answer reason(trace::explanation const& of, std::size_t most = 4) {
+inline measure::answer reason(trace::explanation const& of, std::size_t most = 3) {
   return {"Why does " + of.variant.label + " differ from " + of.control.label + "?",
           sentences(of, most)};
 }

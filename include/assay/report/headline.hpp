@@ -54,8 +54,8 @@ inline headline headline_of(measure::comparison const& all) {
     text += (text.empty() ? "" : "; ") + std::to_string(count) + " " + word;
   }
   return {"",
-          std::to_string(primary.size()) + " verdicts on the " +
-              std::string{to_string(all.primary)} + " clock: " + text + ".",
+          std::to_string(primary.size()) + " verdicts, each against a control (" +
+              std::string{to_string(all.primary)} + " clock): " + text + ".",
           nullptr};
 }
 
@@ -80,13 +80,6 @@ inline std::vector<baseline_pair> beside(measure::comparison const& now,
     pairs.push_back({&each, same == saved.findings.end() ? nullptr : &*same});
   }
   return pairs;
-}
-
-/// An effect with its interval: `+54.8 % [+49.1, +60.9]`. Empty where nothing was timed.
-inline std::string effect_and_interval(measure::finding const& of) {
-  if (of.outcome == measure::verdict::wrong_answer) { return {}; }
-  return has_interval(of.effect) ? effect_text(of.effect) + " " + interval_text(of.effect)
-                                 : "no bound yet";
 }
 
 /// The machine and the build of a result, on one line.

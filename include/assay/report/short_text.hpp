@@ -26,11 +26,23 @@ inline std::string verdict_text(measure::finding const& found) {
   return resolved && !found.exceeds_margin ? text + ", below margin" : text;
 }
 
-/// The verdicts on the primary clock, a sentence for each.
+/// The most verdicts that have a sentence each; more of them have a line each.
+inline constexpr std::ptrdiff_t most_sentences = 8;
+
+/// A verdict in short: `SLOWER +5.67 % [+5.61, +5.72], n=1024: new against old (gpu clock)`.
+inline std::string brief_verdict(measure::finding const& of) {
+  auto const effect = effect_and_interval(of);
+  return verdict_text(of) + (effect.empty() ? "" : " " + effect) + ", " + of.contrast_name + " (" +
+         std::string{to_string(of.on)} + " clock)" + (of.reason.empty() ? "" : ": " + of.reason);
+}
+
+/// The verdicts on the primary clock, a sentence or a line for each.
 inline std::string verdict_lines(comparison const& all, std::string_view indent) {
   std::string out;
   std::string last_reason;  // equal reasons in succession are printed once
   bool interaction = false;
+  bool const brief =
+      std::ranges::count(all.findings, true, &measure::finding::primary) > most_sentences;
   auto const further = std::string{indent} + "  ";
   for (auto const& found : all.findings) {
     if (!found.primary) { continue; }
@@ -39,7 +51,8 @@ inline std::string verdict_lines(comparison const& all, std::string_view indent)
     last_reason = found.reason;
     auto const text = verdict_text(found);
     interaction = interaction || text.starts_with("DIFFERENT");
-    out += wrapped(text + ": " + sentence(shown, all) + ".", indent, further);
+    out += wrapped(brief ? brief_verdict(shown) : text + ": " + sentence(shown, all) + ".", indent,
+                   further);
   }
   if (interaction) {
     out += wrapped("(DIFFERENT means that the effect of one choice depends on the other choice.)",
@@ -136,7 +149,8 @@ inline std::string short_text(comparison const& all) {
   for (auto const& each : all.caveats) { out += wrapped(each, "  ", "  "); }
   double const noise = detail::largest_noise(all);
   if (all.epochs > 0) {
-    out += wrapped((noise > 0 ? "noise " + percent(noise) + " between epochs, " : "") +
+    out += wrapped(std::string{to_string(all.primary)} + " clock, " +
+                       (noise > 0 ? "noise " + percent(noise) + " between epochs, " : "") +
                        std::to_string(all.epochs) + " epochs in " + duration(all.seconds) +
                        (all.where.device.empty()
                             ? all.where.host_cpu.empty() ? "" : " on " + all.where.host_cpu

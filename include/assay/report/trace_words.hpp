@@ -143,10 +143,7 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
 
 namespace detail {
 
-inline std::string signed_time(double ns) {
-  std::string text{ns < 0 ? "-" : "+"};  // GCC 12 warns of "x" + std::string
-  return text += nanoseconds(std::abs(ns));
-}
+inline std::string signed_time(double ns) { return signed_duration(ns * 1e-9); }
 
 /// A part beyond the whole, against which another part counts, is no share that a reader can use.
 inline bool is_share(double share) { return std::abs(share) <= 1; }
@@ -155,11 +152,8 @@ inline std::string share_text(double share, std::string_view of_what = " of the 
   return is_share(share) ? " (" + percent(share, 0) + std::string{of_what} + ")" : std::string{};
 }
 
-/// `+1.50 us [+1.20 us, +1.80 us]`; the estimate alone where there is no interval.
 inline std::string interval_time(stats::interval const& ns) {
-  auto const text = signed_time(ns.estimate);
-  if (!std::isfinite(ns.low)) { return text; }
-  return text + " [" + signed_time(ns.low) + ", " + signed_time(ns.high) + "]";
+  return duration_change(ns.estimate * 1e-9, ns.low * 1e-9, ns.high * 1e-9);
 }
 
 inline std::string change_text(trace::change const& each) {

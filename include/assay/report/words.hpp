@@ -49,6 +49,13 @@ inline std::string interval_text(measure::estimate const& effect) {
          signed_percent(effect.high - 1, decimals) + "]";
 }
 
+/// An effect with its interval: `+54.8 % [+49.1, +60.9]`. Empty where nothing was timed.
+inline std::string effect_and_interval(measure::finding const& of) {
+  if (of.outcome == measure::verdict::wrong_answer) { return {}; }
+  return has_interval(of.effect) ? effect_text(of.effect) + " " + interval_text(of.effect)
+                                 : "no bound yet";
+}
+
 namespace detail {
 
 /// The choice of one variant on an axis; empty when the variant has no such axis.

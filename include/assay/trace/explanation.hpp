@@ -130,11 +130,11 @@ inline time_difference difference_between(measure::comparison const& found, std:
     auto const of = [&](double ratio) { return median * (std::pow(ratio, sign) - 1); };
     auto const& effect = each.effect;
     return {of(effect.ratio), std::min(of(effect.low), of(effect.high)),
-            std::max(of(effect.low), of(effect.high)), "the comparison"};
+            std::max(of(effect.low), of(effect.high)), "the comparison (wall clock)"};
   }
   return {found.variants.at(variant).on(measure::clock::wall).median * 1e9 - median,
           ceilings::unknown, ceilings::unknown,
-          "the medians of the variants, as no contrast with an interval compares these two alone"};
+          "the medians of the variants (wall clock), as no contrast compares these two alone"};
 }
 
 namespace detail {

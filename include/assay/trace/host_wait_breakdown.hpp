@@ -42,7 +42,7 @@ inline constexpr std::string_view waiting_calls = "Synchronize";  // a part of t
 
 inline constexpr std::string_view between_calls = "between the calls";
 /// From the return of the call that asks for work to the begin of that work.
-inline constexpr std::string_view on_its_way = "on its way to the device";
+inline constexpr std::string_view on_its_way = "launched work on its way";
 
 namespace detail {
 
