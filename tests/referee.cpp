@@ -113,6 +113,26 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
   CHECK(found.charges[0].what == kind::wrong_answer);
 }
 
+TEST_CASE("a program is a candidate too, and the problem's own program judges its outputs") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, true};
+  auto const judge = [&](char const* name) {
+    return referee.judge(name, ASSAY_REFEREE_PROBLEM, "");
+  };
+  auto const honest = judge("plain");
+  INFO(report::json_line(honest));
+  CHECK_FALSE(honest.is_accused());
+  REQUIRE(honest.timed.has_value());
+  CHECK(honest.timed->epochs > 0);
+  auto const content = judge("content");
+  REQUIRE(content.is_accused());
+  CHECK(content.charges[0].what == kind::wrong_answer);
+  CHECK_THAT(content.charges[0].text, contains("by the problem's own program, size 30000"));
+  CHECK(judge("in-place").charges.at(0).what == kind::modified_input);
+  CHECK_THAT(judge("crashes").charges.at(0).text, contains("ended by signal 6"));
+  CHECK_THAT(referee.judge("true", "/bin/true", "").charges.at(0).text,
+             contains("does not call assay::serve"));
+}
+
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   std::map<std::string, std::string> const failures{
       {"crashes", "ended by signal 11"},

@@ -17,10 +17,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,16 +52,21 @@ class referee_session {
     for (auto& each : references_) { each = start(); }
   }
 
-  /// The verdict on a shared library. A candidate that cannot be judged has a charge of `failure`.
-  /// Throws `std::runtime_error` where the problem's own reference is wrong or fails.
+  /// The verdict on a shared library, whose file name has `.so` in it, or on a program that calls
+  /// `serve_candidate`. A candidate that cannot be judged has a charge of `failure`. Throws
+  /// `std::runtime_error` where the problem's own reference is wrong or fails.
   referee_result judge(std::string const& candidate) {
     using steady_clock = std::chrono::steady_clock;
     auto const begin = steady_clock::now();
     referee_result found;
     found.candidate = candidate;
-    auto const in = std::exchange(next_, start());
+    auto const name = candidate.substr(candidate.rfind('/') + 1);
+    bool const is_program = name.find(".so") == name.npos;
+    std::shared_ptr<process> in;
     try {
+      in = is_program ? started(candidate) : std::exchange(next_, start());
       examine(*in, found);
+      if (is_program && !found.is_accused()) { examine_outputs(*in, found); }
       if (!found.is_accused() && options_.timed) { time(in, found); }
       if (!found.is_accused()) { examine_rest(*in, found); }
     } catch (failed_request const& cause) {
@@ -68,7 +75,7 @@ class referee_session {
     for (auto& each : found.charges) {
       std::replace(each.text.begin(), each.text.end(), '\n', ' ');
     }
-    in->begin_to_end();
+    if (in) { in->begin_to_end(); }
     last_ = in;  // a device needs a while to let a process go
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return found;
@@ -84,6 +91,16 @@ class referee_session {
 
   std::shared_ptr<process> start() const {
     return std::make_shared<process>(problem_, options_.limits);
+  }
+
+  /// A candidate that is a program, by its path; a name alone is in the working directory.
+  std::shared_ptr<process> started(std::string const& program) const {
+    auto const path = program.find('/') == program.npos ? "./" + program : program;
+    try {
+      auto const made = std::make_shared<process>(std::vector{path}, options_.limits);
+      (void)made->cases();
+      return made;
+    } catch (std::exception const& cause) { throw failed_request{cause.what()}; }
   }
 
   static measure::served::words ask(process& in, std::string const& doing,
@@ -110,6 +127,21 @@ class referee_session {
       std::string const step{each};
       if (accuses(in, found, "examining '" + step + "'", {"examine", step})) { return; }
     }
+  }
+
+  /// Lets the problem's own program judge the outputs of a program, at every size.
+  void examine_outputs(process& in, referee_result& found) {
+    auto const file =
+        (std::filesystem::temp_directory_path() / ("assay-referee-" + std::to_string(in.pid())))
+            .string();
+    auto const sizes = references_[0]->request({"sizes"});
+    for (std::size_t i = 1; i < sizes.size() && !found.is_accused(); ++i) {
+      auto const seed = std::to_string(stats::draw_seed());
+      ask(in, "calling", {"write", sizes[i], seed, file});
+      accuses(*references_[0], found, "judging its outputs", {"check", sizes[i], seed, file});
+    }
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
   }
 
   /// Its clock, its process, and what stays when it is unloaded.

@@ -30,7 +30,8 @@ namespace referee_detail {
 
 using measure::served::words;
 
-/// Answers the requests of the referee about a problem, for its reference and one candidate.
+/// Answers the requests of the referee about a problem, for its reference and one candidate: a
+/// library, or a function of this program.
 ///
 /// | request                          | reply                                           |
 /// |----------------------------------|-------------------------------------------------|
@@ -39,10 +40,14 @@ using measure::served::words;
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
+/// | `sizes`                          | `ok SIZE ...`, known ones and those held back   |
+/// | `write SIZE SEED FILE`           | `ok`; calls, and writes the outputs to the file |
+/// | `check SIZE SEED FILE`           | as `examine`: judges the outputs of the file    |
 /// | others of served_protocol.hpp    | for the case `reference` or the candidate       |
 class problem_server {
  public:
-  problem_server(ground& where, problem const& of) : ground_(where), problem_(of) {}
+  problem_server(ground& where, problem const& of, candidate_function own)
+      : ground_(where), problem_(of), own_(std::move(own)) {}
 
   words answer(words const& request) {
     using measure::served::at;
@@ -67,6 +72,8 @@ class problem_server {
       return {"ok", std::to_string(std::chrono::nanoseconds{now}.count())};
     }
     if (verb == "unload") { return reply(unload(at(request, 1))); }
+    if (verb == "sizes") { return sizes(); }
+    if (verb == "write" || verb == "check") { return exchange(request); }
     if (verb == "build") { return build(request); }
     if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
     if (verb == "verify" && is_reference_) { return verify_reference(request); }
@@ -86,13 +93,47 @@ class problem_server {
   }
 
   void load(std::string const& path, std::uint64_t seed) {
-    library_ = std::make_unique<candidate_library>(path);
-    examination_.emplace(ground_, problem_, library_->entry(), seed);
+    if (!own_) { library_ = std::make_unique<candidate_library>(path); }
+    examination_.emplace(ground_, problem_, candidate(), seed);
+  }
+
+  candidate_function candidate() const {
+    if (own_) { return own_; }
+    if (!library_) { throw std::logic_error("a candidate is asked for before 'load'"); }
+    return library_->entry();
+  }
+
+  words sizes() const {
+    words reply{"ok"};
+    for (auto const* list : {&problem_.sizes, &problem_.held_back}) {
+      for (auto const n : *list) { reply.push_back(std::to_string(n)); }
+    }
+    return reply;
+  }
+
+  /// The candidate's process writes the outputs of a call, and the reference's judges them: the
+  /// candidate's own program may hold another problem.
+  words exchange(words const& request) {
+    using measure::served::at;
+    auto const called = own_ ? own_ : problem_.reference;
+    bench of{ground_, problem_, called, measure::served::to_integer<std::size_t>(at(request, 1)),
+             measure::served::to_integer<std::uint64_t>(at(request, 2))};
+    if (at(request, 0) == "write") {
+      of.call();
+      of.write_outputs(at(request, 3));
+      return {"ok"};
+    }
+    of.read_outputs(at(request, 3));
+    auto const wrong = of.verify();
+    if (!wrong) { return {"ok"}; }
+    return reply(charge{charge::kind::wrong_answer,
+                        "by the problem's own program, size " + at(request, 1) + ": " + *wrong});
   }
 
   /// Unloads the candidate, then loads, calls and unloads it once more: the first time may leave
-  /// what a runtime keeps for the whole process.
+  /// what a runtime keeps for the whole process. A function of this program stays.
   std::optional<charge> unload(std::string const& path) {
+    if (own_) { return {}; }
     subject_.reset();
     timed_.reset();
     examination_.reset();
@@ -140,11 +181,10 @@ class problem_server {
   words build(words const& request) {
     auto const& name = measure::served::at(request, 1);
     is_reference_ = name == "reference";
-    if (!is_reference_ && !library_) { throw std::logic_error("'build' before 'load'"); }
     subject_.reset();
     if (examination_) { examination_->clear(); }
     if (!timed_) {  // the process has one case, of which all epochs share the instruments
-      candidate_function const what = is_reference_ ? problem_.reference : library_->entry();
+      candidate_function const what = is_reference_ ? problem_.reference : candidate();
       timed_ = ground_.timed(name, [this, what](setup& make) -> stream_call {
         auto numbers = problem_.declare(make, problem_.sizes.front());
         return [what, with = arguments{make, std::move(numbers)}](void* stream) {
@@ -159,6 +199,7 @@ class problem_server {
 
   ground& ground_;
   problem const& problem_;
+  candidate_function own_;  ///< empty where the candidate is a library
   state state_;
   std::unique_ptr<candidate_library> library_;
   std::optional<examination> examination_;
@@ -170,15 +211,16 @@ class problem_server {
 
 /// Serves a problem on a ground that `make` makes, once there is a referee.
 template <class Make>
-int serve_on(problem const& of, Make&& make) {
+int serve_on(problem const& of, candidate_function own, Make&& make) {
   namespace served = measure::served;
   try {
     require_whole(of);
     auto const descriptor = served::inherited_descriptor();
     if (!descriptor) {
       std::printf(
-          "This program has a problem and its reference. It judges candidates in the hands of the "
-          "referee: assay_referee PROGRAM CANDIDATE.so\n");
+          own ? "This program is a candidate: assay_referee PROBLEM THIS_PROGRAM\n"
+              : "This program has a problem and its reference. It judges candidates in the hands "
+                "of the referee: assay_referee THIS_PROGRAM CANDIDATE.so\n");
       return 0;
     }
     served::channel with{*descriptor};
@@ -189,7 +231,7 @@ int serve_on(problem const& of, Make&& make) {
       with.send({"error", cause.what()});
       return 4;
     }
-    problem_server server{*where, of};
+    problem_server server{*where, of, std::move(own)};
     served::converse(with, served::greeting_words(),
                      [&](words const& request) { return server.answer(request); });
     return 0;
@@ -204,7 +246,14 @@ int serve_on(problem const& of, Make&& make) {
 /// Serves a problem on the host: `int main() { return assay::serve_problem(of); }`. Candidates do
 /// their work before their call returns.
 inline int serve_problem(problem const& of) {
-  return referee_detail::serve_on(of,
+  return referee_detail::serve_on(of, {},
+                                  [] { return std::make_unique<referee_detail::host_ground>(); });
+}
+
+/// The same for a program that is itself a candidate, with `work` of its own, for the problem of
+/// another program. That program judges the outputs too, whatever `of` says here.
+inline int serve_candidate(problem const& of, candidate_function work) {
+  return referee_detail::serve_on(of, std::move(work),
                                   [] { return std::make_unique<referee_detail::host_ground>(); });
 }
 
