@@ -75,3 +75,17 @@ TEST_CASE("a comparison after another one counts its own time") {
   line(2, 8, "timing", start + 71s);
   CHECK(out.str() == "epoch 2 of at most 8: timing, at most 77 s left\n");
 }
+
+TEST_CASE(
+    "the next cell of a sweep counts its own time, though nobody said that the last one ended") {
+  std::ostringstream out;
+  auto const start = report::progress_line::clock::now();
+  report::progress_line line{out, report::progress_form::appended};
+  line(1, 8, "timing", start);
+  line(7, 8, "timing", start + 5s);
+  line(1, 8, "timing", start + 60s);
+  line(2, 8, "timing", start + 71s);
+  CHECK(out.str() ==
+        "epoch 1 of at most 8: timing\n"
+        "epoch 2 of at most 8: timing, at most 77 s left\n");
+}

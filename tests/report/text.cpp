@@ -201,6 +201,24 @@ Environment
 )");
 }
 
+TEST_CASE("a sweep has a table of its cells, and other comparisons have none") {
+  auto all = test::sample();
+  all.findings = {test::found("pool", verdict::slower, {1.1, 1.08, 1.125}, {-1, 1, 0, 0}),
+                  test::found("async", verdict::unproven, {}, {0, 0, -1, 1})};
+  CHECK_THAT(printed(all), test::contains("Cells (time against the control's") &&
+                               test::contains("  memory        variant "));
+  auto const lines = printed(all);
+  auto const row = lines.substr(lines.find("  pool{10 GiB}  serialized  "));
+  CHECK_THAT(row.substr(0, row.find('\n')),
+             test::contains("serialized") && test::contains("+10.0") && test::contains("SLOWER"));
+  all.findings[1].weights = {-1, 0, 0, 1};  // no cell has both variants
+  CHECK_THAT(printed(all), !test::contains("Cells"));
+  all.findings.pop_back();  // one cell alone
+  CHECK_THAT(printed(all), !test::contains("Cells"));
+  all.findings[0].weights = {-0.5, -0.5, 0.5, 0.5};
+  CHECK_THAT(printed(all), !test::contains("Cells"));
+}
+
 TEST_CASE("a report is plain ASCII and at most 100 columns wide") {
   auto const text = printed(everything());
   CHECK(std::ranges::all_of(

@@ -14,6 +14,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace assay::report {
 
@@ -59,6 +60,7 @@ class progress_line {
     bool const in_place = form_ == progress_form::in_place;
     auto const apart = in_place ? clock::duration{std::chrono::milliseconds{100}}
                                 : clock::duration{std::chrono::seconds{10}};
+    if (epoch < std::exchange(last_, epoch)) { begin_ = now; }  // another comparison
     if (!begin_) {
       begin_ = now;
       shown_ = in_place ? now - apart : now;
@@ -88,7 +90,8 @@ class progress_line {
  private:
   std::ostream* out_;
   progress_form form_;
-  std::optional<clock::time_point> begin_;  ///< the first call since `finish`
+  std::optional<clock::time_point> begin_;  ///< the first call of a comparison
+  int last_ = 0;                            ///< the epoch of the last call
   clock::time_point shown_;
   std::size_t width_ = 0;  ///< the width of the line on the terminal
 };
