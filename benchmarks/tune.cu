@@ -188,7 +188,7 @@ struct races {
     }
     figures[name] = std::move(line);
     chosen.save(figures);
-    if (!headers.empty()) { write_header(found, headers + "/" + name + ".hpp"); }
+    if (!headers.empty()) { write_header(found, headers + "/" + name + ".hpp", "tuning::" + name); }
   }
 
   template <class Kernel, class InUse, int... Packs>

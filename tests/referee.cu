@@ -59,6 +59,10 @@ TEST_CASE("honest kernels are timed, and a late cheat is found behind it") {
     REQUIRE(found.timed.has_value());
     CHECK(found.timed->failure.empty());
   }
+  auto const program = referee.judge("program", device_problem, "");
+  INFO(assay::report::json_line(program));
+  CHECK_FALSE(program.is_accused());
+  CHECK(program.timed.has_value());
   auto const found = referee.judge("nothing-once-compared");
   INFO(assay::report::json_line(found));
   REQUIRE(found.is_accused());

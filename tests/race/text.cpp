@@ -82,7 +82,10 @@ TEST_CASE("the header has the winner's constants, the device, the date and the e
   CHECK_THAT(text, contains("// WINNER: block=256: none of 5"));
   CHECK_THAT(text, contains("inline constexpr char const* winner = \"block=256\";\n"
                             "inline constexpr long long block = 256;\n"));
-  CHECK_THAT(text, contains("#pragma once"));
+  CHECK_THAT(text, contains("#pragma once\n\nnamespace tuning {\n"));
+  write_header(example(), path, "tuning::cast");  // of two headers in one unit
+  CHECK_THAT(test::content(path), contains("\nnamespace tuning::cast {\n") &&
+                                      contains("\n}  // namespace tuning::cast\n"));
 
   auto odd = example();
   odd.racers[2].name = "a \"b\"\\\n";  // a backslash at its end would continue a comment

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The problem of the device tests, of 50 us on an H100: y = 2 x + 1 over 2^24 floats.
+/// The problem of the device tests, of 50 us on an H100: y = 2 x + 1 over 2^24 floats. Under other
+/// names than its own this program is an honest candidate.
 #include <assay/referee.cuh>
 
 #include <cstddef>
+#include <filesystem>
 #include <vector>
 
 #include "device_work.cuh"
 
-int main() {
+int main(int, char** argv) {
   assay::problem of;
   of.sizes = {std::size_t{1} << 24, 1 << 16};
   of.held_back = {1, 4'097, (1 << 20) + 13};
@@ -24,5 +26,7 @@ int main() {
     device_task const task{buffers, sizes, scalars};
     return task.run(static_cast<cudaStream_t>(stream));
   };
-  return assay::serve_device_problem(of);
+  bool const is_problem = std::filesystem::path{argv[0]}.filename() == "referee_device_problem";
+  return is_problem ? assay::serve_device_problem(of)
+                    : assay::serve_device_candidate(of, of.reference);
 }

@@ -98,8 +98,9 @@ inline std::string race_text(measure::race_result const& of, std::size_t lines =
   return out + wrapped(detail::effort(of), "  ", "  ");
 }
 
-/// A header with the winner's name and constants, and with the evidence in its comment.
-inline std::string race_header(measure::race_result of) {
+/// A header with the winner's name and constants, in a namespace of this name, and with the
+/// evidence in its comment.
+inline std::string race_header(measure::race_result of, std::string const& in = "tuning") {
   for (auto& each : of.racers) {  // a name may end neither a string nor a line of a comment
     for (auto& letter : each.name) {
       bool const breaks = letter == '"' || letter == '\\' || (letter >= 0 && letter < ' ');
@@ -114,13 +115,13 @@ inline std::string race_header(measure::race_result of) {
     auto const& each = of.racers[i];
     if (each.survived) { out += "//   " + each.name + ": " + duration(each.seconds) + "\n"; }
   }
-  out += "#pragma once\n\nnamespace tuning {\n\ninline constexpr char const* winner = \"" +
+  out += "#pragma once\n\nnamespace " + in + " {\n\ninline constexpr char const* winner = \"" +
          best.name + "\";\n";
   for (auto const& [name, value] : best.constants) {
     out += "inline constexpr long long " + detail::identifier(name) + " = " +
            std::to_string(value) + ";\n";
   }
-  return out + "\n}  // namespace tuning\n";
+  return out + "\n}  // namespace " + in + "\n";
 }
 
 }  // namespace assay::report
@@ -129,8 +130,9 @@ namespace assay {
 
 /// Writes `report::race_header` to a file. Throws `std::runtime_error` for a race without a winner,
 /// and `file_error`.
-inline void write_header(measure::race_result const& of, std::string const& path) {
-  write_atomically(path, report::race_header(of));
+inline void write_header(measure::race_result const& of, std::string const& path,
+                         std::string const& in = "tuning") {
+  write_atomically(path, report::race_header(of, in));
 }
 
 }  // namespace assay

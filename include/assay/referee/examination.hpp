@@ -233,21 +233,13 @@ class examination {
       ground_.drain();
       return holdings_now(ground_.device_bytes());
     };
-    std::array<double, 5> grown{};
-    grown.fill(1e300);
-    auto before = after_calls();
-    before = after_calls();
-    for (int batch = 0; batch < 4; ++batch) {
-      auto const now = after_calls();
-      for (std::size_t i = 0; i < grown.size(); ++i) {
-        grown[i] = std::min(grown[i], (now.amounts[i] - before.amounts[i]) / calls);
-      }
-      before = now;
-    }
+    (void)after_calls();
+    auto const grown = least_growth(4, after_calls);
     for (std::size_t i = 0; i < grown.size(); ++i) {
-      if (grown[i] < holdings::least[i]) { continue; }
+      double const per_call = grown[i] / calls;
+      if (per_call < holdings::least[i]) { continue; }
       return charge{kind::growing_memory,
-                    std::string{holdings::names[i]} + " grew by " + stats::number_text(grown[i]) +
+                    std::string{holdings::names[i]} + " grew by " + stats::number_text(per_call) +
                         " or more per call in each of 4 x " + std::to_string(calls) + " calls"};
     }
     return {};

@@ -15,9 +15,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cfenv>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -162,6 +164,23 @@ inline holdings holdings_now(std::uint64_t device_bytes) {
            static_cast<double>(device_bytes),
            static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd),
            pages * static_cast<double>(::sysconf(_SC_PAGESIZE))}};
+}
+
+/// What each amount grew by at least in so many batches: `measured` runs one and returns the
+/// amounts.
+template <class Measured>
+std::array<double, 5> least_growth(int batches, Measured const& measured) {
+  std::array<double, 5> grown{};
+  grown.fill(1e300);
+  auto before = measured();
+  for (int batch = 0; batch < batches; ++batch) {
+    auto const now = measured();
+    for (std::size_t i = 0; i < grown.size(); ++i) {
+      grown[i] = std::min(grown[i], now.amounts[i] - before.amounts[i]);
+    }
+    before = now;
+  }
+  return grown;
 }
 
 /// What `check` finds if it finds something four times. The memory of a device counts all processes

@@ -147,17 +147,8 @@ class problem_server {
       return holdings_now(ground_.device_bytes());
     };
     return found_each_time([&]() -> std::optional<charge> {
-      auto before = cycle();
       constexpr std::array<double, 5> least{1, 1, 1, 1 << 20, 4 << 20};
-      std::array<double, 5> grown{};
-      grown.fill(1e300);
-      for (int i = 0; i < 2; ++i) {
-        auto const now = cycle();
-        for (std::size_t k = 0; k < grown.size(); ++k) {
-          grown[k] = std::min(grown[k], now.amounts[k] - before.amounts[k]);
-        }
-        before = now;
-      }
+      auto const grown = least_growth(2, cycle);
       for (std::size_t k = 0; k < grown.size(); ++k) {
         if (grown[k] < least[k]) { continue; }
         return charge{charge::kind::left_behind, stats::number_text(grown[k]) + " " +
