@@ -12,6 +12,7 @@
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/dispatch_page.hpp>
 #include <assay/page/page.hpp>
+#include <assay/page/transformer_page.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
 #include <assay/report/markdown.hpp>
@@ -52,6 +53,7 @@ constexpr auto examples =
     "  assay_report new.json --baseline old.json --html page.html\n"
     "  assay_report all_reduce.json --html page.html    what the benchmark all_reduce wrote\n"
     "  assay_report dispatch.json --html page.html      what the experiment dispatch wrote\n"
+    "  assay_report answers.json --html page.html       what transformer --answers --json wrote\n"
     "Exit codes: 0 done; 2 bad input; 4 a file could not be written. With --fail-if also: 1 a "
     "wrong answer; 3 a condition holds; 5 a guard forbids a verdict.";
 
@@ -174,26 +176,33 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
   return report::printable(text, true);
 }
 
-/// Writes the page of an all-reduce or of dispatch if `of` names just its result; false if it
-/// names comparisons.
+/// A kind of result that has a page and is no comparison.
+struct other_result {
+  char const* program;
+  bool (*is)(report::document const&);
+  std::string (*page)(report::document const&);
+};
+constexpr other_result other_results[] = {
+    {"the benchmark all_reduce", &examples::is_all_reduce, &examples::all_reduce_page},
+    {"the experiment dispatch", &report::is_dispatch, &report::dispatch_page},
+    {"the program transformer", &report::is_transformer, &report::transformer_page}};
+
+/// Writes the page of such a result if `of` names just that; false if it names other files.
 bool report_other(request const& of, std::vector<named_document> const& files) {
-  for (auto const& [name, from] : files) {
-    bool const dispatch = report::is_dispatch(from);
-    if (!dispatch && !examples::is_all_reduce(from)) { continue; }
-    auto const& path = name;
-    bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
-                        !of.baseline.empty() || !of.fail_if.empty();
-    if (files.size() > 1 || of.html.empty() || others) {
-      throw std::invalid_argument(
-          path + " is of " + (dispatch ? "the experiment dispatch" : "the benchmark all_reduce") +
-          ": give it alone, with --html alone");
+  for (auto const& [path, from] : files) {
+    for (auto const& each : other_results) {
+      if (!each.is(from)) { continue; }
+      bool const others = !of.markdown.empty() || !of.junit.empty() || !of.csv.empty() ||
+                          !of.baseline.empty() || !of.fail_if.empty();
+      if (files.size() > 1 || of.html.empty() || others) {
+        throw std::invalid_argument(path + " is of " + each.program +
+                                    ": give it alone, with --html alone");
+      }
+      cli::require_output(of.html);
+      auto const& document = from;
+      write_atomically(of.html, parsed(path, [&] { return each.page(document); }));
+      return true;
     }
-    cli::require_output(of.html);
-    write_atomically(of.html, parsed(path, [&] {
-                       return dispatch ? report::dispatch_page(from)
-                                       : examples::all_reduce_page(from);
-                     }));
-    return true;
   }
   return false;
 }

@@ -80,7 +80,7 @@ COLOURS = r"""(() => {
   const found = Object.fromEntries(["page", "ink", "soft", "s0", "s1", "s2", "s3", "s4", "s5"].map(name => [name, colour(name)]));
   probe.remove();
   found.background = getComputedStyle(document.body).backgroundColor;
-  found.mark = getComputedStyle(document.querySelector(".mark path")).fill;
+  found.mark = getComputedStyle(document.querySelector(".mark path, svg .bar")).fill;
   return found;
 })()"""
 
