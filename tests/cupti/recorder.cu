@@ -11,11 +11,14 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
+#include <assay/memory/buffer.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/threaded.hpp>
+#include <assay/trace/graph_replays.hpp>
 #include <assay/transfer/pinned.hpp>
+#include <assay/transformer/op_scope.hpp>
 #include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
@@ -23,6 +26,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -33,6 +37,10 @@ namespace assay::kernel {
 
 template <class T>
 __global__ void traced_nothing(T) {}
+
+/// Kernels that a trace tells apart.
+template <int Number, class T>
+__global__ void traced_numbered(T) {}
 
 /// Runs for a given time by the device's own clock.
 template <class T>
@@ -469,4 +477,125 @@ TEST_CASE("Many launches through many buffers lose nothing") {
   CHECK(count_kernels(made, "traced_nothing") == static_cast<std::size_t>(launches));
   CHECK(count_calls(made, "cudaLaunchKernel") == static_cast<std::size_t>(launches));
   nothing_lost(made);
+}
+
+namespace {
+
+template <int Number>
+void launch_numbered(stream const& on) {
+  kernel::launch(kernel::traced_numbered<Number, int>, 1, 1, 0, on, 0);
+}
+
+/// A graph of six operations of one to three nodes, the fourth on a branch beside the fifth.
+class owned_graph {
+ public:
+  explicit owned_graph(std::byte* data) : data_(data) { capture(); }
+
+  std::vector<trace::graph_node> nodes() const {
+    std::vector<trace::graph_node> made;
+    for (auto const& each : log_.nodes()) {
+      using enum nn::captured_node::kind;
+      made.push_back({each.what == kernel ? trace::operation_kind::kernel
+                      : each.what == copy ? trace::operation_kind::copy
+                                          : trace::operation_kind::memset,
+                      each.operation, "operation " + std::to_string(each.operation)});
+    }
+    return made;
+  }
+  void replay(int times) const {
+    for (int i = 0; i < times; ++i) {
+      nvtx_range const step{"owned step", category::gpu};
+      made_->launch(on_);
+      on_.synchronize();
+    }
+  }
+
+ private:
+  template <class Body>
+  void operation(std::uint64_t number, Body const& body) {
+    nn::op_scope const scope{"operation", number, log_};
+    body();
+  }
+  void capture() {
+    submit::stream_capture capturing{on_};
+    log_.look(on_);
+    operation(0, [&] { launch_numbered<0>(on_); });
+    operation(1, [&] {
+      for (int i = 0; i < 3; ++i) { launch_numbered<1>(on_); }
+    });
+    operation(2, [&] {
+      check(cudaMemsetAsync(data_, 1, 4096, on_.get()));
+      check(cudaMemcpyAsync(data_ + 4096, data_, 4096, cudaMemcpyDeviceToDevice, on_.get()));
+    });
+    event forked, joined;
+    forked.record(on_);
+    check(cudaStreamWaitEvent(side_.get(), forked.get(), 0));
+    operation(3, [&] {
+      launch_numbered<3>(side_);
+      launch_numbered<3>(side_);
+    });
+    operation(4, [&] { launch_numbered<4>(on_); });
+    joined.record(side_);
+    check(cudaStreamWaitEvent(on_.get(), joined.get(), 0));
+    operation(5, [&] { launch_numbered<5>(on_); });
+    launch_numbered<6>(on_);  // of no operation
+    log_.list();
+    made_.emplace(capturing.end());
+  }
+
+  std::byte* data_;
+  stream on_{on::device{0}}, side_{on::device{0}};
+  nn::capture_log log_;
+  std::optional<submit::graph_exec> made_;
+};
+
+/// Each kernel of operation N is called `traced_numbered<N, ...>`.
+void check_owners(model const& made, std::vector<trace::graph_node> const& nodes, int replays) {
+  for (auto const& each : made.kernels) { CHECK(each.where.graph_node >> 32U == each.graph); }
+  auto const found = trace::replayed_operations(made, "owned step", nodes);
+  REQUIRE(found.size() == static_cast<std::size_t>(replays));
+  for (auto const& each : found) {
+    REQUIRE(each.operations.size() == 6);
+    CHECK(each.total.count == nodes.size());
+    CHECK(each.outside.count == 1);
+    CHECK(each.busy_ns + each.idle_ns() == each.device.length());
+    CHECK(each.operations[2].work.at("[set]").count == 1);
+    CHECK(each.operations[2].work.at("[copy]").count == 1);
+    for (auto const& [number, count] : {std::pair{0, 1}, {1, 3}, {3, 2}, {4, 1}, {5, 1}}) {
+      INFO("operation " << number);
+      auto const& work = each.operations[static_cast<std::size_t>(number)].work;
+      CHECK(each.operations[static_cast<std::size_t>(number)].total().count ==
+            static_cast<std::size_t>(count));
+      for (auto const& [name, some] : work) { CHECK_THAT(name, test::contains("traced_numbered")); }
+    }
+  }
+  // By their whole names, in the order of their identities, the kernels are in that of the capture.
+  std::map<std::uint64_t, std::string> names;
+  for (auto const& each : made.kernels) { names[each.where.graph_node] = made.strings[each.name]; }
+  std::string order;
+  for (auto const& [node, name] : names) { order += name.substr(name.find('<') + 1, 1); }
+  CHECK(order == "011133456");
+}
+
+}  // namespace
+
+TEST_CASE("Nodes of a graph belong to the operations that captured them") {
+  if (!can_record()) { return; }
+  auto const memory = mr::cuda_malloc{}.open(on::device{0});
+  stream const on{on::device{0}};
+  auto data = make_buffer<std::byte>(8192, on, memory);
+  owned_graph const before{data.span().data()};
+  before.replay(1);
+  // Made before the recording, and within it. Later recordings misnumber the launches of graphs.
+  for (int times = 1; times <= 2; ++times) {
+    auto const made = trace::record({}, [&] { before.replay(3); });
+    check_owners(made, before.nodes(), 3);
+  }
+  std::vector<trace::graph_node> nodes;
+  auto const made = trace::record({}, [&] {
+    owned_graph const within{data.span().data()};
+    nodes = within.nodes();
+    within.replay(2);
+  });
+  check_owners(made, nodes, 2);
 }
