@@ -152,6 +152,24 @@ auto copy_among(P const&... policies) {
   }
 }
 
+/// True if `P` is a choice on an axis that `Work` brings.
+template <class Work, class Place, class P>
+inline constexpr bool is_own_choice = axis_of<P, Place>() == axis::none && takes_policy<Work, P>;
+
+/// The workload with the policies that are choices on its own axes.
+template <class Place, class Work>
+Work work_with(Work work) {
+  return work;
+}
+template <class Place, class Work, class First, class... Rest>
+auto work_with(Work work, First const& first, Rest const&... rest) {
+  if constexpr (is_own_choice<Work, Place, First>) {
+    return detail::work_with<Place>(work.with(first), rest...);
+  } else {
+    return detail::work_with<Place>(std::move(work), rest...);
+  }
+}
+
 /// `pipeline{...}`, for use inside the class: nvcc 13.0 takes the name there for the class itself.
 template <class Work, class... P>
 auto make_pipeline(Work const& work, P const&... policies);
@@ -159,13 +177,17 @@ auto make_pipeline(Work const& work, P const&... policies);
 template <class... P>
 using place_of = decltype(detail::place_among(on::device{}, std::declval<P const&>()...));
 
+/// True if no two of the policies are choices on the same axis, also on one of a workload.
 template <class... P>
-inline constexpr bool each_axis_once =
-    ((axis_of<P, place_of<P...>>() == axis::place) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::memory) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::submission) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::transfer) + ... + 0) <= 1 &&
-    ((axis_of<P, place_of<P...>>() == axis::copy) + ... + 0) <= 1;
+consteval bool each_axis_once() {
+  std::array<std::string_view, sizeof...(P)> const names{axis_name<P, place_of<P...>>()...};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (names[i] == names[j]) { return false; }
+    }
+  }
+  return true;
+}
 
 /// False if a policy is a copy strategy, and `Work` takes none.
 template <class Work, class... P>
@@ -192,12 +214,12 @@ struct neither_policy_nor_workload;
 /// axis by `with`.
 ///
 /// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
-/// concepts; an axis that is not named has its default: `on::device{0}`, `submit::sequential{}`,
-/// `default_memory` of the place, no transfer: data is resident where the work runs, and
-/// `copy::regular<>` where the workload takes a copy strategy, else none. A live memory resource
-/// (ours, CCCL's, RMM's) may stand for a memory policy. Nothing is opened, started or allocated
-/// before a `rig` is made of it. A transfer and a copy strategy count on a device only: on the host
-/// there is no link to cross and no tile to bring in.
+/// concepts, and choices on axes of the workload too; an axis that is not named has its default:
+/// `on::device{0}`, `submit::sequential{}`, `default_memory` of the place, no transfer: data is
+/// resident where the work runs, and `copy::regular<>` where the workload takes a copy strategy,
+/// else none. A live memory resource (ours, CCCL's, RMM's) may stand for a memory policy. Nothing
+/// is opened, started or allocated before a `rig` is made of it. A transfer and a copy strategy
+/// count on a device only: on the host there is no link to cross and no tile to bring in.
 template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit,
           policy Transfer = no_transfer, policy Copy = no_copy>
 struct pipeline {
@@ -212,16 +234,18 @@ struct pipeline {
   Transfer transfer;
   Copy copy;
 
-  template <class... Policies>
-  requires(pipeline_policy<Policies, Place> && ...)
-  explicit pipeline(Work workload, Policies const&... policies)
-      : work(std::move(workload)),
+  template <class From, class... Policies>
+  requires((pipeline_policy<Policies, Place> || takes_policy<From, Policies>) && ...) &&
+              std::same_as<Work, decltype(detail::work_with<Place>(
+                                     std::declval<From>(), std::declval<Policies const&>()...))>
+  explicit pipeline(From workload, Policies const&... policies)
+      : work(detail::work_with<Place>(std::move(workload), policies...)),
         place(detail::place_among(on::device{}, policies...)),
         memory(detail::memory_among<Place>(policies...)),
         submit(detail::submission_among<Place>(policies...)),
         transfer(detail::transfer_among<Place>(policies...)),
         copy(detail::copy_among<Work, Place>(policies...)) {
-    static_assert(detail::each_axis_once<Policies...>,
+    static_assert(detail::each_axis_once<Policies...>(),
                   "two of these policies are choices on the same axis");
     static_assert(detail::copy_is_taken<Work, Policies...>,
                   "this workload takes no copy strategy: its kernels have no tiles to bring in");
@@ -299,7 +323,9 @@ struct pipeline {
 
 template <class Work, class... Policies>
 pipeline(Work, Policies const&...)
-    -> pipeline<Work, detail::place_of<Policies...>,
+    -> pipeline<decltype(detail::work_with<detail::place_of<Policies...>>(
+                    std::declval<Work>(), std::declval<Policies const&>()...)),
+                detail::place_of<Policies...>,
                 decltype(detail::memory_among<detail::place_of<Policies...>>(
                     std::declval<Policies const&>()...)),
                 decltype(detail::submission_among<detail::place_of<Policies...>>(

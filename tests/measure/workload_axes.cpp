@@ -103,6 +103,19 @@ TEST_CASE("with changes an axis of the workload and nothing else", "[axes]") {
   CHECK(other.place == layered.place);
 }
 
+TEST_CASE("a pipeline takes choices of its workload beside the others, in any order", "[axes]") {
+  pipeline const named{transformer<flash>{.layers = 3}, precision{16}, on::host{2}, naive{4}};
+  STATIC_REQUIRE(std::same_as<decltype(named.work), transformer<naive>>);
+  CHECK(named == layered.with(naive{4}).with(precision{16}));
+  pipeline const other{transformer<flash>{.layers = 3}, naive{4}, on::host{2}, precision{16}};
+  CHECK(other == named);
+  CHECK(pipeline{dot_product{}, precision{32}, on::host{}, submit::sequential{.items = 2}} ==
+        control.with(precision{32}));
+  STATIC_REQUIRE(assay::detail::each_axis_once<precision, on::host, flash>());
+  STATIC_REQUIRE_FALSE(assay::detail::each_axis_once<on::host, naive, on::host>());
+  STATIC_REQUIRE_FALSE(assay::detail::each_axis_once<naive, on::host, flash>());
+}
+
 TEST_CASE("a workload takes choices on its own axes alone", "[axes]") {
   STATIC_REQUIRE(can_change<decltype(control), precision>);
   STATIC_REQUIRE_FALSE(can_change<decltype(control), flash>);
