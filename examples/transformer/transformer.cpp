@@ -165,11 +165,11 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
 
 /// Writes all that another program needs to train the same model on the same tokens.
 void write_curve(request const& of) {
-  auto const& [size, which] = cases_of(of).front();
+  auto const [size, which] = cases_of(of).front();
   std::filesystem::path const folder{of.curve_folder};
   std::filesystem::create_directories(folder);
-  // Words that come often, so that the loss falls within the first hundred steps.
-  nn::markov_source const source{std::min<std::int64_t>(which.of.model.vocabulary, 1024), 1};
+  // So few words that a hundred steps learn which word follows which.
+  nn::markov_source const source{std::min<std::int64_t>(which.of.model.vocabulary, 64), 1};
   std::vector<nn::token_batch> batches;
   std::string tokens;
   for (int i = 0; i < of.curve_steps; ++i) {
