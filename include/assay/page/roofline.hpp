@@ -85,9 +85,9 @@ inline figure roofline_figure(measure::comparison const& all,
     across.push_back(each.intensity());
     up.push_back(each.flops_per_second);
   }
-  if (bytes != nullptr && flops != nullptr) {
-    across.push_back(flops->per_second / bytes->per_second);  // the ridge
-  }
+  double const ridge =
+      bytes != nullptr && flops != nullptr ? flops->per_second / bytes->per_second : across.front();
+  across.push_back(ridge);
   auto const [least, most] = std::ranges::minmax(across);
   across.insert(across.end(), {least / 4, most * 4});
   auto const roof = [&](double intensity) {
@@ -96,17 +96,11 @@ inline figure roofline_figure(measure::comparison const& all,
     return flops == nullptr ? by_bytes : std::min(by_bytes, flops->per_second);
   };
   auto const x = axis_over(across, "FLOP a byte, as declared", plain_number, true);
-  std::vector<place> line;
-  for (double const share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    auto const at = x.low * std::pow(x.high / x.low, share);
+  std::vector<place> line;  // straight between these, since both axes are logarithmic
+  for (double const at : {x.low, ridge, x.high}) {
     line.push_back({at, roof(at)});
+    up.push_back(roof(at));
   }
-  if (bytes != nullptr && flops != nullptr) {
-    auto const ridge = flops->per_second / bytes->per_second;
-    line.push_back({ridge, roof(ridge)});
-    std::ranges::sort(line, {}, &place::x);
-  }
-  for (auto const& each : line) { up.push_back(each.y); }
   auto const y = axis_over(
       up, "TFLOP/s, " + clock_name(all.primary),
       [](double value) { return plain_number(value * 1e-12); }, true);
