@@ -264,7 +264,7 @@ TEST_CASE("what tracing adds is told once, and parts without it sum up to the re
   CHECK_THAT(lines[1], contains("differ by +1") && contains("; tracing itself adds +") &&
                            contains(" taken off the waits. The parts without it, whose intervals "
                                     "hold together at 9"));
-  CHECK_THAT(joined(lines), !contains("What tracing itself adds"));
+  CHECK(joined(lines).find("tracing itself adds") == joined(lines).rfind("tracing itself adds"));
   CHECK(rows_of(lines) <= 12);
   std::vector<change const*> parts;
   for (auto const& each : much.changes.changes) {
@@ -276,8 +276,9 @@ TEST_CASE("what tracing adds is told once, and parts without it sum up to the re
   CHECK(much.changes.tracing_taken());
 
   auto const none = told(0);
-  CHECK_THAT(joined(report::sentences(none)),
-             contains("What tracing itself adds is not distinguishable from zero"));
+  CHECK_THAT(
+      joined(report::sentences(none)),
+      contains("; tracing itself adds ") && contains(", not distinguishable from zero. Its parts"));
   CHECK(rows_of(report::sentences(none)) <= 12);
   auto const* calls = find(none.changes, entry_kind::allocation, "cudaMalloc");
   REQUIRE(calls != nullptr);
@@ -300,9 +301,32 @@ TEST_CASE("reasons name parts with intervals, and call the others not distinguis
                            contains("; copy in another stream, beside kernels."));
   CHECK(rows_of(lines) <= 12);
   CHECK_THAT(joined(lines), contains(" parts are not distinguishable from zero, together ") &&
-                                contains("What tracing itself adds") &&
+                                contains("; tracing itself adds ") &&
                                 !contains("Devices: kernel "));
   CHECK(why.changes.pairs == pairs);
+}
+
+TEST_CASE("reasons with many parts name the three largest, in at most twelve rows") {
+  std::mt19937_64 random{7};
+  recipe const variant{.kernels = 12, .copies = 5, .scatter = 0.01, .allocations = 4};
+  auto why = explained({.scatter = 0.01}, variant, pairs, random,
+                       {60'000, 59'000, 61'000, "the comparison (wall clock)"});
+  why.control.label = "mr::pool, submit::concurrent";
+  why.variant.label = "mr::async, submit::serialized";
+  work_bound found;
+  found.limit = bound::memory;
+  found.reason = "it moves what it must nearly at the rate that was measured as the limit";
+  found.because = {{{quantity::required_bytes, true, 0.8}, 0.963}, {{quantity::dram}, 0.9}};
+  why.control.limits = why.variant.limits = found;
+  auto const lines = report::sentences(why);
+  INFO(joined(lines));
+  CHECK(rows_of(lines) <= 12);
+  CHECK(std::ranges::count_if(lines, [](std::string const& each) {
+          return each.starts_with("Devices: ") || each.starts_with("Waits: ");
+        }) == 3);
+  CHECK_THAT(joined(lines), contains(" smaller part") &&
+                                contains("submit::serialized is memory bound: rate of what must "
+                                         "move 96.3 %, at least 80.0 %.\n"));
 }
 
 TEST_CASE("a part that is small beside the control and the difference is told in a sum") {

@@ -225,21 +225,17 @@ inline stats::interval tracing_added(trace::explanation const& of) {
 /// The reasons where the parts have intervals.
 inline std::vector<std::string> paired_lines(trace::explanation const& of, std::size_t most) {
   auto const& found = of.changes;
-  auto const none = " is not distinguishable from zero";
-  std::vector<std::string> lines{
-      "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
-      interval_time(found.traced) +
-      (found.traced.excludes(0) ? "" : ", which" + std::string{none}) +
-      (found.tracing_taken() ? "; tracing itself adds " + interval_time(found.tracing) +
-                                   ", taken off the waits. The parts without it"
-                             : ". Its parts") +
-      ", whose intervals hold together at " + percent(found.confidence, 0) + ":"};
+  auto const added = found.tracing_taken() ? found.tracing : tracing_added(of);
+  std::string const none = ", not distinguishable from zero";
+  auto head = "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
+              interval_time(found.traced) + (found.traced.excludes(0) ? "" : none);
+  if (!std::isnan(added.low) && !std::isnan(added.high)) {
+    head += "; tracing itself adds " + interval_time(added) + (added.excludes(0) ? "" : none);
+  }
+  head += found.tracing_taken() ? ", taken off the waits. The parts without it" : ". Its parts";
+  std::vector<std::string> lines{std::move(head) + ", whose intervals hold together at " +
+                                 percent(found.confidence, 0) + ":"};
   for (auto& each : part_lines(of, most)) { lines.push_back(std::move(each)); }
-  if (found.tracing_taken()) { return lines; }
-  auto const added = tracing_added(of);
-  if (std::isnan(added.low) || std::isnan(added.high)) { return lines; }
-  lines.push_back(std::string{"What tracing itself adds"} + (added.excludes(0) ? "" : none) + ": " +
-                  interval_time(added) + ".");
   return lines;
 }
 
