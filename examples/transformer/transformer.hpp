@@ -20,7 +20,7 @@ struct transformer_case {
   std::string attention = "fused";     ///< naive, fused
   std::string projections = "packed";  ///< separate, packed
   std::string optimiser = "fused";     ///< fused, per_tensor, in_backward
-  int multiprocessors = 16;            ///< of in_backward
+  int multiprocessors = 32;            ///< of in_backward
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
 };

@@ -99,11 +99,11 @@ struct per_tensor {
 /// A launch for each layer beside the backward pass of the layer before it, as soon as the
 /// gradients are there. The products of the backward pass leave it these multiprocessors.
 struct in_backward {
-  int multiprocessors = 16;
+  int multiprocessors = 32;
   static constexpr std::string_view axis = "optimiser";
   static constexpr std::string_view name = "in_backward";
   std::string describe() const {
-    return parameter_list{}.show("multiprocessors", multiprocessors, 16).after(name);
+    return parameter_list{}.show("multiprocessors", multiprocessors, 32).after(name);
   }
   bool operator==(in_backward const&) const = default;
 };
