@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -60,7 +61,7 @@ inline std::vector<trace::gpu_operation> in_launch_order(trace::view const& rows
 }
 
 /// The shortest period of a sequence that a whole number of periods makes up; its size if none.
-inline std::size_t period_of(std::vector<std::string_view> const& all) {
+inline std::size_t period_of(std::vector<trace::string_id> const& all) {
   std::vector<std::size_t> border(all.size(), 0);  // of each beginning: also its end
   for (std::size_t i = 1, length = 0; i < all.size(); ++i) {
     while (length > 0 && all[i] != all[length]) { length = border[length - 1]; }
@@ -149,8 +150,11 @@ inline std::optional<repeated_pass> passes_in(trace::view const& rows, std::stri
 inline repeated_pass repeated_sequence(trace::view const& rows) {
   auto all = detail::in_launch_order(rows);
   std::erase_if(all, [](auto const& each) { return trace::is_memory(each.kind); });
-  std::vector<std::string_view> names;
-  for (auto const& each : all) { names.push_back(detail::name_of(rows.of(), each)); }
+  std::vector<trace::string_id> names;
+  for (auto const& each : all) {
+    auto const is_kernel = each.kind == trace::operation_kind::kernel;
+    names.push_back(is_kernel ? rows.of().kernels[each.row].name : 0);  // 0: a graph
+  }
   auto const period = detail::period_of(names);
   if (period == 0) {
     throw std::invalid_argument("the trace has no kernels: there is nothing to answer from");
@@ -180,6 +184,11 @@ class trace_answers {
         forward_(passes_in(rows, asked.forward, asked.warm_ups)) {
     if (!step_ && !forward_) { forward_ = repeated_sequence(rows); }
     named_ = step_ || forward_->name.rfind("the same ", 0) != 0;
+    class_of_name_.resize(rows.of().strings.size());
+    for (auto const& each : rows.of().kernels) {
+      auto& known = class_of_name_[each.name];
+      if (known.empty()) { known = classes_.class_of(rows.of().strings[each.name]); }
+    }
   }
 
   /// One line for each answer that has a number.
@@ -201,22 +210,23 @@ class trace_answers {
                              "Share (%):1, Class:t, Kernel:t")};
     if (has_whole_graphs()) { return made; }
     auto const& longest = step_ ? *step_ : *forward_;
-    auto const all = by_name(longest);
     auto const whole = kernel_ns(longest);
-    std::vector<std::pair<std::string_view, work>> sorted{all.begin(), all.end()};
+    auto const all = by_name(longest);
+    auto const of_forward = forward_ ? by_name(*forward_) : named_work{};
+    std::vector<std::pair<trace::string_id, work>> sorted{all.begin(), all.end()};
     std::ranges::stable_sort(sorted, std::greater{},
                              [](auto const& each) { return each.second.ns; });
-    auto const one = [&](std::optional<repeated_pass> const& pass, std::string_view name) {
+    auto const one = [&](std::optional<repeated_pass> const& pass, named_work const& found,
+                         trace::string_id name) {
       if (!pass) { return std::optional<std::size_t>{}; }
-      auto const found = by_name(*pass);
       auto const at = found.find(name);
       return std::optional{at == found.end() ? 0 : at->second.count / pass->count()};
     };
     for (auto const& [name, each] : sorted) {
       if (100 * each.ns < whole) { break; }
-      made.add(one(forward_, name), one(step_, name), each.count,
-               static_cast<double>(each.ns) / 1e3, percent(each.ns, whole), classes_.class_of(name),
-               name);
+      made.add(one(forward_, of_forward, name), one(step_, all, name), each.count,
+               static_cast<double>(each.ns) / 1e3, percent(each.ns, whole), class_of_name_[name],
+               rows_.of().strings[name]);
     }
     return made;
   }
@@ -259,7 +269,7 @@ class trace_answers {
     std::size_t count = 0;
     std::int64_t ns = 0;
   };
-  using named_work = std::map<std::string_view, work>;
+  using named_work = std::map<trace::string_id, work>;
 
   static double percent(std::int64_t part, std::int64_t whole) {
     return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -290,7 +300,7 @@ class trace_answers {
   named_work by_name(repeated_pass const& pass) const {
     named_work all;
     each_kernel(pass, [&](auto const& each) {
-      auto& to = all[detail::name_of(rows_.of(), each)];
+      auto& to = all[rows_.of().kernels[each.row].name];
       ++to.count;
       to.ns += each.when.length();
     });
@@ -306,7 +316,7 @@ class trace_answers {
     return ns_of(pass, [](auto const&) { return true; });
   }
   bool is_class(trace::gpu_operation const& each, std::string_view name) const {
-    return classes_.class_of(detail::name_of(rows_.of(), each)) == name;
+    return class_of_name_[rows_.of().kernels[each.row].name] == name;
   }
   std::int64_t fused_ns(repeated_pass const& pass) const {
     return ns_of(pass, [&](auto const& each) { return is_class(each, "attention"); });
@@ -403,6 +413,7 @@ class trace_answers {
   trace::view const& rows_;
   answer_options asked_;
   trace::kernel_classifier classes_;
+  std::vector<std::string_view> class_of_name_;  // of kernels, by the number of their name
   std::optional<repeated_pass> step_, forward_;
   bool named_ = true;
 };
