@@ -5,7 +5,7 @@
 // assay-uses: cupti
 // assay-uses: cli
 // assay-links: cublas
-// assay-test-args: --size tiny --context 24 --repetitions 2 --answers
+// assay-test-args: --size tiny --context 24 --repetitions 2 --submission sequential,graph --answers
 #include "transformer.hpp"
 
 #include <assay/cli/guarded.hpp>
@@ -14,6 +14,7 @@
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/trace_json.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/transformer/safetensors.hpp>
 
@@ -26,6 +27,7 @@
 #include <filesystem>
 #include <iostream>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +110,20 @@ double flops_of(examples::transformer_case const& which, bool halved) {
   return which.run == "forward" ? step / 3 : step;
 }
 
+/// The choices of a case, as the JSON file has them.
+document case_document(examples::transformer_case const& which, std::string const& size) {
+  return {{"size", size},
+          {"batch", which.of.batch},
+          {"context", which.of.context},
+          {"precision", which.precision},
+          {"attention", which.attention},
+          {"projections", which.projections},
+          {"optimiser", which.optimiser},
+          {"multiprocessors", which.multiprocessors},
+          {"run", which.run},
+          {"submission", which.submission}};
+}
+
 document measure(examples::transformer_case const& which, std::string const& size,
                  int repetitions) {
   constexpr double peak = 989e12;
@@ -120,22 +136,36 @@ document measure(examples::transformer_case const& which, std::string const& siz
               which.projections.c_str(), which.optimiser.c_str(), which.run.c_str(),
               which.submission.c_str(), found.median_ms, found.fastest_ms, 100 * share(false),
               100 * share(true), static_cast<double>(found.bytes) / 0x1p30);
-  return {{"size", size},
-          {"batch", which.of.batch},
-          {"context", which.of.context},
-          {"precision", which.precision},
-          {"attention", which.attention},
-          {"projections", which.projections},
-          {"optimiser", which.optimiser},
-          {"multiprocessors", which.multiprocessors},
-          {"run", which.run},
-          {"submission", which.submission},
-          {"repetitions", repetitions},
-          {"median_ms", found.median_ms},
-          {"fastest_ms", found.fastest_ms},
-          {"mfu", share(false)},
-          {"mfu_halved", share(true)},
-          {"memory_bytes", found.bytes}};
+  auto made = case_document(which, size);
+  made.update({{"repetitions", repetitions},
+               {"median_ms", found.median_ms},
+               {"fastest_ms", found.fastest_ms},
+               {"mfu", share(false)},
+               {"mfu_halved", share(true)},
+               {"memory_bytes", found.bytes}});
+  return made;
+}
+
+/// Prints the answers of a case, and gives them with their tables by name.
+document answer(examples::transformer_case const& which, std::string const& size,
+                double copy_rate) {
+  constexpr int repetitions = 5;
+  auto const found = examples::answers_of(which, repetitions, copy_rate);
+  std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision << ", "
+            << which.attention << ", " << which.projections << ", " << which.optimiser << ", "
+            << which.run << ", " << which.submission << "; products reach "
+            << static_cast<int>(found.most.product_flops_per_second / 1e12) << " TFLOP/s\n\n";
+  auto made = case_document(which, size);
+  made.update({{"copy_bytes_per_second", found.most.copy_bytes_per_second},
+               {"product_flops_per_second", found.most.product_flops_per_second}});
+  for (auto const& table : found.tables) {
+    assay::report::text(std::cout, table);
+    std::cout << '\n';
+    std::ostringstream rows;
+    assay::report::json_table(rows, table);
+    made[table.name()] = document::parse(rows.str());
+  }
+  return made;
 }
 
 std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request const& of) {
@@ -224,25 +254,19 @@ int run_all(request const& of, std::string const& command_line) {
   for (auto const& [size, which] : cases_of(of)) {
     times.push_back(measure(which, size, of.repetitions));
   }
+  auto answers = document::array();
   if (of.answers) {
     auto const rate = examples::copy_rate();
     std::printf("\ncopies on the device: %.0f GB/s\n", rate / 1e9);
-    for (auto const& [size, which] : cases_of(of)) {
-      if (which.submission != of.submissions.front()) { continue; }
-      std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision
-                << ", " << which.attention << ", " << which.projections << ", " << which.run
-                << "\n\n";
-      for (auto const& table : examples::answers_of(which, 5, rate)) {
-        assay::report::text(std::cout, table);
-        std::cout << '\n';
-      }
-    }
+    std::fflush(stdout);
+    for (auto const& [size, which] : cases_of(of)) { answers.push_back(answer(which, size, rate)); }
   }
   if (!of.json_file.empty()) {
     document const all{{"schema", "assay.transformer"},
                        {"schema_version", 1},
                        {"environment", assay::report::to_json(where)},
-                       {"times", std::move(times)}};
+                       {"times", std::move(times)},
+                       {"answers", std::move(answers)}};
     assay::write_atomically(of.json_file, all.dump(1) + '\n');
   }
   return assay::cli::ok;

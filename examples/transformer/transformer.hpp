@@ -3,8 +3,8 @@
 #pragma once
 
 #include <assay/trace/table.hpp>
+#include <assay/transformer/answers.hpp>
 #include <assay/transformer/decoder.hpp>
-#include <assay/transformer/ledger.hpp>
 #include <assay/transformer/tokens.hpp>
 
 #include <cstddef>
@@ -39,10 +39,14 @@ transformer_time time_of(transformer_case const& which, int repetitions);
 std::vector<float> losses_of(transformer_case const& which,
                              std::vector<assay::nn::token_batch> const& batches);
 
-/// The tables of answers, from a trace of steps that are submitted one kernel after another.
-/// `copy_rate` is in bytes per second.
-std::vector<assay::trace::table> answers_of(transformer_case const& which, int repetitions,
-                                            double copy_rate);
+/// Ceilings that were measured in the run, and the tables of answers.
+struct transformer_answers {
+  assay::nn::ceilings most;
+  std::vector<assay::trace::table> tables;
+};
+
+/// The answers from a trace; `copy_rate` is in bytes per second.
+transformer_answers answers_of(transformer_case const& which, int repetitions, double copy_rate);
 
 /// Bytes per second of copies on device 0.
 double copy_rate();

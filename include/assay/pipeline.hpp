@@ -214,12 +214,12 @@ struct neither_policy_nor_workload;
 /// axis by `with`.
 ///
 /// `pipeline{work, policies...}` takes the policies in any order and tells them apart by their
-/// concepts, and choices on axes of the workload too; an axis that is not named has its default:
-/// `on::device{0}`, `submit::sequential{}`, `default_memory` of the place, no transfer: data is
-/// resident where the work runs, and `copy::regular<>` where the workload takes a copy strategy,
-/// else none. A live memory resource (ours, CCCL's, RMM's) may stand for a memory policy. Nothing
-/// is opened, started or allocated before a `rig` is made of it. A transfer and a copy strategy
-/// count on a device only: on the host there is no link to cross and no tile to bring in.
+/// concepts. Choices on axes of the workload may be among them. An axis that is not named has its
+/// default: `on::device{0}`, `submit::sequential{}`, `default_memory` of the place, no transfer:
+/// data is resident where the work runs, and `copy::regular<>` where the workload takes a copy
+/// strategy, else none. A live memory resource (ours, CCCL's, RMM's) may stand for a memory policy.
+/// Nothing is opened, started or allocated before a `rig` is made of it. A transfer and a copy
+/// strategy count on a device only: on the host there is no link to cross and no tile to bring in.
 template <policy Work, any_place Place, memory_policy<Place> Memory, submission_mode Submit,
           policy Transfer = no_transfer, policy Copy = no_copy>
 struct pipeline {

@@ -8,9 +8,12 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/transformer/answers.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace assay;
@@ -88,9 +91,19 @@ TEST_CASE("tables of the answers", "[nn]") {
   CHECK(parts.text(0, 1) == "embedding");
   CHECK(parts.number(0, 10) == 0);
   // An embedding reads and writes 12 elements and reads 3 tokens, in 1 ns: 108 GB/s.
-  CHECK(nn::part_table(found, 216e9).number(0, 10) == Approx(50));
+  auto const limited = nn::part_table(found, {216e9, 1e12});
+  CHECK(limited.number(0, 10) == Approx(50));
+  CHECK(limited.number(0, 11) == Approx(50));
+  // Scores: 144 FLOPs in two layers of 5 ns, far more of the products' limit than of the copies'.
+  auto const row = [&](std::string_view part) {
+    std::size_t at = 0;
+    while (limited.text(at, 1) != part) { ++at; }
+    return at;
+  };
+  CHECK(limited.number(row("scores"), 11) ==
+        Approx(std::max(100 * 0.0144, limited.number(row("scores"), 10))));
   CHECK(nn::kernel_table(found).integer(0, 0) == 21);
-  auto const summary = nn::summary_table(found);
+  auto const summary = nn::summary_table(found, {500, 200});
   auto const value = [&](std::string_view what) {
     for (std::size_t row = 0; row < summary.rows(); ++row) {
       if (summary.text(row, 0) == what) { return summary.number(row, 1); }
@@ -100,6 +113,19 @@ TEST_CASE("tables of the answers", "[nn]") {
   CHECK(value("softmax / products of attention, time") == Approx(14.0 / 16));
   CHECK(value("softmax / products of attention, FLOPs") == Approx(5.0 / (4 * 2)));
   CHECK(value("products, % of the forward pass") == Approx(100.0 * 61 / 85));
+  // A softmax that is called `gemm` is a product by its name.
+  CHECK(value("products by name, % of the forward pass") == Approx(100.0 * 75 / 85));
+  CHECK(value("host clock without a trace, us") == Approx(0.5));
+  CHECK(value("events without a trace, us") == Approx(0.2));
+  CHECK(value("tracing added on the host, us") == Approx((found.host_ns() - 500) / 1e3));
+}
+
+TEST_CASE("FLOPs of attention count all scores, or those that the mask keeps", "[nn]") {
+  auto const counts = nn::count_table({nn::size_small, 4, 512});
+  CHECK(counts.number(0, 1) == Approx(1.610612736));
+  CHECK(counts.number(0, 2) == Approx(1.610612736 * 513 / 1024));
+  CHECK(counts.number(2, 1) == Approx(0.06291456));
+  CHECK(counts.number(3, 1) == Approx(2 * 12 * 1.610612736));
 }
 
 TEST_CASE("a trace of another problem is refused", "[nn]") {
@@ -152,6 +178,14 @@ TEST_CASE("a step that a graph replays has the answers of one that a stream runs
   CHECK(found.idle_ns() == 7);
   CHECK(found.step().ns + found.outside_ns() - found.overlap_ns() + found.idle_ns() ==
         found.device_ns());
+  nn::note_operations(made.trace, ledger, captured);
+  auto const& notes = made.trace.notes;
+  REQUIRE(notes.size() == ledger.entries().size() + 1);
+  CHECK(notes[0].first == "operation 0");
+  // Three tokens of four bytes, and three rows of four elements that are read and written.
+  CHECK(notes[0].second == "forward, -1, embedding, embedding, 0, 108");
+  CHECK(notes.back().first == "nodes");
+  CHECK_THAT(notes.back().second, contains("0 0 1 1 2 2 ") && contains(" -"));
   captured.back().operation = 100'000;
   CHECK_THROWS_AS(nn::graph_nodes(captured, ledger), std::out_of_range);
 }

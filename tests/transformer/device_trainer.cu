@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-links: cublas
+// assay-uses: cupti
 /// @file
 /// A decoder on a device against the float64 reference: loss, gradients, steps, bits, memory.
 #include "catch.hpp"
@@ -16,9 +17,11 @@
 #include <assay/trace/ranges.hpp>
 #include <assay/transformer/device_trainer.cuh>
 #include <assay/transformer/ledger.hpp>
+#include <assay/transformer/traced_answers.cuh>
 #include <assay/transformer/workload.cuh>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -356,9 +359,16 @@ TEST_CASE("a transformer as a workload: what is wrong is seen, what does not fit
 TEST_CASE("a transformer as a workload: its axes and its traffic", "[nn]") {
   // docs: compare
   workloads::transformer<> const work{.model = nn::size_small, .batch = 4, .context = 512};
-  pipeline const fp32{work, mr::async{}, submit::graph{.items = 5}};
+  pipeline const fp32{work, mr::async{}, submit::graph{.threads = 1, .items = 5}};
   pipeline const bf16 = fp32.with(nn::bf16{}).with(nn::projections::packed{});
+  pipeline const fused{work,
+                       nn::bf16{},
+                       nn::attention::fused{},
+                       nn::projections::packed{},
+                       mr::async{},
+                       submit::graph{.threads = 1, .items = 5}};
   // docs: end
+  CHECK(fused == bf16.with(nn::attention::fused{}));
   CHECK(bf16.axes()[bf16.axes().size() - 2] ==
         std::pair<std::string, std::string>{"projections", "packed"});
   CHECK(bf16.with(nn::optimiser::in_backward{8}).axes().back() ==
@@ -369,4 +379,31 @@ TEST_CASE("a transformer as a workload: its axes and its traffic", "[nn]") {
   auto forward = work;
   forward.run = nn::run::forward;
   CHECK(forward.item_traffic().flops < work.item_traffic().flops / 2);
+}
+
+TEST_CASE("a replayed step has the operations of one that a stream runs, with all its kernels",
+          "[nn]") {
+  if (test::small()) { return; }  // a sanitizer watches: there is no trace
+  workloads::transformer<> const work{.model = sized(64, 17).model, .batch = 2, .context = 17};
+  // docs: trace
+  pipeline const graph{work, nn::bf16{}, nn::attention::fused{}, mr::async{},
+                       submit::graph{.threads = 1, .items = 3}};
+  auto const replayed = nn::trace_answers(graph);
+  // docs: end
+  auto const streamed = nn::trace_answers(graph.with(submit::sequential{.items = 3}));
+  for (auto const* each : {&replayed.found, &streamed.found}) {
+    CHECK(each->repetitions() == 3);
+    CHECK(each->forward_products().operations == 7 * 2 + 1);
+    CHECK(each->step().ns + each->outside_ns() - each->overlap_ns() + each->idle_ns() ==
+          Approx(each->device_ns()).epsilon(1e-9));
+  }
+  auto const& a = replayed.found.parts();
+  auto const& b = streamed.found.parts();
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO(a[i].part);
+    CHECK(a[i].part == b[i].part);
+    CHECK(a[i].kernels == b[i].kernels);
+  }
+  CHECK(replayed.tables.size() == 4);
 }

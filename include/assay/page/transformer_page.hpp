@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The result of the program `transformer` as a page of HTML: times of its cases, and for each case
-/// five answers with the time and the roofline share of every operation.
+/// The result of the program `transformer` as a page of HTML: the times of its cases. Each case has
+/// five answers, with the time and the roofline share of every operation.
 #pragma once
 
 #include <assay/page/parts.hpp>

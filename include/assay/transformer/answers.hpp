@@ -6,9 +6,11 @@
 #include <assay/trace/graph_replays.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/table.hpp>
+#include <assay/trace/top_kernels.hpp>
 #include <assay/transformer/ledger.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <stdexcept>
@@ -35,6 +37,28 @@ inline std::vector<trace::graph_node> graph_nodes(std::vector<captured_node> con
     to.part = of.entries().at(each.operation).where.part;
   }
   return made;
+}
+
+/// Writes the operations into the notes of a trace, which its files keep. The note `operation 17`
+/// has phase, layer, part, operation, FLOPs and bytes. `nodes` has the number of the operation of
+/// each node of the graph that the trace replays, and `-` for none.
+inline void note_operations(trace::model& to, ledger const& of,
+                            std::vector<captured_node> const& captured = {}) {
+  std::size_t number = 0;
+  for (auto const& each : of.entries()) {
+    auto const amount = [](double value) { return std::to_string(std::llround(value)); };
+    to.notes.emplace_back("operation " + std::to_string(number++),
+                          std::string{name_of(each.where.phase)} + ", " +
+                              std::to_string(each.where.layer) + ", " +
+                              std::string{each.where.part} + ", " + std::string{each.operation} +
+                              ", " + amount(each.cost.flops) + ", " + amount(each.cost.bytes()));
+  }
+  std::string nodes;
+  for (auto const& each : captured) {
+    bool const owned = each.operation != captured_node::no_operation;
+    nodes += (nodes.empty() ? "" : " ") + (owned ? std::to_string(each.operation) : "-");
+  }
+  if (!nodes.empty()) { to.notes.emplace_back("nodes", std::move(nodes)); }
 }
 
 /// The same part of all layers in one phase of one step.
@@ -185,38 +209,69 @@ class answers {
 
 namespace detail {
 
-inline std::string_view name_of(phase which) {
-  switch (which) {
-    case phase::forward:
-      return "forward";
-    case phase::loss:
-      return "loss";
-    case phase::backward:
-      return "backward";
-    default:
-      return "optimiser";
-  }
-}
-
 inline double percent_of(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+/// The time of the kernels that are called by the name of a product: in a forward pass, in a step.
+inline std::pair<double, double> products_by_name(answers const& of) {
+  auto const classes = trace::default_classes();
+  std::pair<double, double> sum{};
+  for (auto const& each : of.kernels()) {
+    if (classes.class_of(each.name) != "matmul") { continue; }
+    sum.first += each.forward_ns;
+    sum.second += each.step_ns;
+  }
+  return sum;
+}
 
 }  // namespace detail
 
+/// What the machine can do at most, as measured in the run; zero: not measured.
+struct ceilings {
+  double copy_bytes_per_second = 0;
+  double product_flops_per_second = 0;  ///< of a large product in the same precision
+};
+
 /// The parts of a step with their rates: bytes and FLOPs of the ledger by time of the trace. The
-/// last column is the share of `copy_rate`, in bytes per second, where that is given.
-inline trace::table part_table(answers const& of, double copy_rate = 0) {
+/// last columns are the share of the rate of copies, and the larger of that and, where an operation
+/// multiplies matrices, the share of the rate of products.
+inline trace::table part_table(answers const& of, ceilings const& most = {}) {
   trace::table made{
       "nn_parts", "Device Time of a Step by Operation",
-      trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, "
-                           "Time (us):1, Share (%):1, GFLOP:3, TFLOP/s:1, GB/s:1, Copies (%):1")};
+      trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, Time (us):1, Share "
+                           "(%):1, GFLOP:3, TFLOP/s:1, GB/s:1, Copies (%):1, Roofline (%):1")};
   auto const whole = of.step().ns;
   for (auto const& each : of.parts()) {
-    made.add(detail::name_of(each.phase), each.part, each.operation, each.operations, each.kernels,
+    auto const rate = [&](double amount) { return each.ns > 0 ? 1e9 * amount / each.ns : 0; };
+    bool const multiplies = each.operation == product::name ||
+                            each.operation == fused_attention::name ||
+                            each.operation == fused_attention_gradient::name;
+    auto const copies = detail::percent_of(rate(each.cost.bytes()), most.copy_bytes_per_second);
+    auto const products =
+        detail::percent_of(multiplies ? rate(each.cost.flops) : 0, most.product_flops_per_second);
+    made.add(name_of(each.phase), each.part, each.operation, each.operations, each.kernels,
              each.ns / 1e3, detail::percent_of(each.ns, whole), each.cost.flops / 1e9,
-             each.ns > 0 ? each.cost.flops / each.ns / 1e3 : 0,
-             each.ns > 0 ? each.cost.bytes() / each.ns : 0,
-             each.ns > 0 ? detail::percent_of(1e9 * each.cost.bytes() / each.ns, copy_rate) : 0);
+             rate(each.cost.flops) / 1e12, rate(each.cost.bytes()) / 1e9, copies,
+             std::max(copies, products));
   }
+  return made;
+}
+
+/// The FLOPs of naive attention, with all scores and with those that the causal mask keeps.
+inline trace::table count_table(problem const& of) {
+  trace::table made{"nn_counts", "FLOPs of Attention",
+                    trace::parse_columns("What:t, Full GFLOP:3, Causal GFLOP:3")};
+  auto const add = [&](std::string_view what, double flops_of_score) {
+    made.add(what, flops_of_score * static_cast<double>(of.scores()) / 1e9,
+             flops_of_score * static_cast<double>(of.causal_scores()) / 1e9);
+  };
+  auto const product = 2.0 * static_cast<double>(of.model.head_size());
+  constexpr double softmax = 5;
+  auto const layers = static_cast<double>(of.model.layers);
+  add("scores of one layer", product);
+  add("values of one layer", product);
+  add("softmax of one layer", softmax);
+  add("scores and values of a forward pass", 2 * product * layers);
+  add("softmax of a forward pass", softmax * layers);
   return made;
 }
 
@@ -233,14 +288,27 @@ inline trace::table kernel_table(answers const& of) {
   return made;
 }
 
+/// The same step without a trace, a mean over repetitions; zero: not measured.
+struct untraced_times {
+  double host_ns = 0;    ///< by the host's clock, with the wait for the device
+  double events_ns = 0;  ///< between events on the stream
+};
+
 /// Times by each clock, the shares of products, and softmax against the products of attention. The
 /// range on the host contains waits, and the extent on the device contains idle time: neither is a
 /// sum of kernels.
-inline trace::table summary_table(answers const& of) {
+inline trace::table summary_table(answers const& of, untraced_times const& untraced = {}) {
   trace::table made{"nn_summary", "A Step in Numbers", trace::parse_columns("What:t, Value:3")};
   auto const forward = of.forward(), softmax = of.forward_softmax();
   auto const products = of.forward_attention_products();
   made.add("repetitions", of.repetitions());
+  if (untraced.host_ns > 0) {
+    made.add("host clock without a trace, us", untraced.host_ns / 1e3);
+    if (untraced.events_ns > 0) {
+      made.add("events without a trace, us", untraced.events_ns / 1e3);
+    }
+    made.add("tracing added on the host, us", (of.host_ns() - untraced.host_ns) / 1e3);
+  }
   made.add("range on the host, us", of.host_ns() / 1e3);
   made.add("device, from first begin to last end, us", of.device_ns() / 1e3);
   made.add("operations, us", of.step().ns / 1e3);
@@ -251,6 +319,10 @@ inline trace::table summary_table(answers const& of) {
   made.add("products, % of the forward pass",
            detail::percent_of(of.forward_products().ns, forward.ns));
   made.add("products, % of all operations", detail::percent_of(of.products().ns, of.step().ns));
+  auto const [forward_by_name, step_by_name] = detail::products_by_name(of);
+  made.add("products by name, % of the forward pass",
+           detail::percent_of(forward_by_name, forward.ns));
+  made.add("products by name, % of all operations", detail::percent_of(step_by_name, of.step().ns));
   if (auto const fused = of.forward_fused_attention(); fused.ns > 0) {
     made.add("attention, us: softmax and products are not separable", fused.ns / 1e3);
     return made;

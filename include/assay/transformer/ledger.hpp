@@ -14,6 +14,19 @@
 
 namespace assay::nn {
 
+inline std::string_view name_of(phase which) {
+  switch (which) {
+    case phase::forward:
+      return "forward";
+    case phase::loss:
+      return "loss";
+    case phase::backward:
+      return "backward";
+    default:
+      return "optimiser";
+  }
+}
+
 /// One operation of a step.
 struct ledger_entry {
   place_in_step where;
