@@ -20,7 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTHS = (360, 760, 1600)
-SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"', '"schema": "assay.dispatch.1"')  # has a page
+SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"', '"schema": "assay.dispatch.1"',
+         '"schema": "assay.transformer"')  # has a page
 
 # What is wrong with the page as it is shown, as a list of sentences.
 LOOK = r"""(() => {
