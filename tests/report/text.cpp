@@ -201,22 +201,25 @@ Environment
 )");
 }
 
-TEST_CASE("a sweep has a table of its cells, and other comparisons have none") {
+TEST_CASE("the verdicts of a sweep are a table of its cells, and of other comparisons sentences") {
   auto all = test::sample();
   all.findings = {test::found("pool", verdict::slower, {1.1, 1.08, 1.125}, {-1, 1, 0, 0}),
                   test::found("async", verdict::unproven, {}, {0, 0, -1, 1})};
-  CHECK_THAT(printed(all), test::contains("Cells (time against the control's") &&
-                               test::contains("  memory        variant "));
-  auto const lines = printed(all);
-  auto const row = lines.substr(lines.find("  pool{10 GiB}  serialized  "));
-  CHECK_THAT(row.substr(0, row.find('\n')),
-             test::contains("serialized") && test::contains("+10.0") && test::contains("SLOWER"));
+  all.findings[1].reason = "a guard";
+  auto const text = printed(all);
+  CHECK_THAT(text, test::contains("Verdicts (time against the control's") &&
+                       test::contains("  memory        variant ") &&
+                       test::contains("  async: a guard\n") && !test::contains("is slower than"));
+  auto const row = text.substr(text.find("  pool{10 GiB}  serialized  "));
+  CHECK_THAT(row.substr(0, row.find('\n')), test::contains("+10.0") &&
+                                                test::contains("[+8.0, +12.5]") &&
+                                                test::contains("SLOWER"));
   all.findings[1].weights = {-1, 0, 0, 1};  // no cell has both variants
-  CHECK_THAT(printed(all), !test::contains("Cells"));
+  CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
   all.findings.pop_back();  // one cell alone
-  CHECK_THAT(printed(all), !test::contains("Cells"));
+  CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
   all.findings[0].weights = {-0.5, -0.5, 0.5, 0.5};
-  CHECK_THAT(printed(all), !test::contains("Cells"));
+  CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
 }
 
 TEST_CASE("a report is plain ASCII and at most 100 columns wide") {

@@ -8,6 +8,7 @@
 #include <assay/report/format.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/table.hpp>
+#include <assay/report/table_of_cells.hpp>
 #include <assay/report/words.hpp>
 
 #include <algorithm>
@@ -69,59 +70,19 @@ inline void answers(std::ostream& out, std::string_view title,
 }
 
 inline void verdicts(std::ostream& out, measure::comparison const& all) {
+  if (auto const cells = table_of_cells(all)) {
+    heading(out, "Verdicts (time against the control's; all intervals hold together)");
+    cells->print(out);
+    std::vector<std::string> reasons{""};
+    for (auto const& each : all.findings) {
+      if (!each.primary || !add_distinct(reasons, each.reason)) { continue; }
+      out << wrapped(each.contrast_name + ": " + each.reason, "  ", "    ");
+    }
+    return;
+  }
   heading(out, "Verdicts");
   if (all.findings.empty()) { out << "  none: nothing was compared\n"; }
   out << verdict_lines(all, "  ");
-}
-
-/// A sweep as a table: the axes that both variants of a finding share, and the ratio in that cell.
-inline void cells(std::ostream& out, measure::comparison const& all) {
-  std::vector<std::string> head;
-  std::vector<std::vector<std::string>> lines;
-  for (auto const& each : all.findings) {
-    if (!each.primary) { continue; }
-    auto const& weights = each.weights;
-    auto const at = [&](double weight) {
-      return static_cast<std::size_t>(std::ranges::find(weights, weight) - weights.begin());
-    };
-    auto const variant = at(1), control = at(-1);
-    auto const parts = std::ranges::count_if(weights, [](double w) { return w != 0; });
-    if (parts != 2 || weights.size() != all.variants.size() || variant >= weights.size() ||
-        control >= weights.size()) {
-      return;
-    }
-    std::vector<std::string> names, line;
-    std::string what;
-    for (auto const& axis : all.variants[variant].axes) {
-      auto const& others = all.variants[control].axes;
-      if (std::ranges::find(others, axis) == others.end()) {
-        what += (what.empty() ? "" : ", ") + axis.second;
-      } else {
-        names.push_back(axis.first);
-        line.push_back(axis.second);
-      }
-    }
-    if (head.empty()) { head = names; }
-    if (names.empty() || names != head) { return; }
-    bool const timed = has_interval(each.effect);
-    line.insert(line.end(), {what, timed ? effect_text(each.effect) : "",
-                             timed ? interval_text(each.effect) : "", verdict_text(each)});
-    lines.push_back(std::move(line));
-  }
-  for (auto a = static_cast<std::ptrdiff_t>(head.size()); a-- > 0;) {
-    auto const value = [a](auto const& line) { return line[static_cast<std::size_t>(a)]; };
-    auto const is_first = [&](auto const& line) { return value(line) == value(lines.front()); };
-    if (!std::ranges::all_of(lines, is_first)) { continue; }
-    head.erase(head.begin() + a);  // it is the same in all cells
-    for (auto& each : lines) { each.erase(each.begin() + a); }
-  }
-  if (head.empty()) { return; }
-  auto const axes = head.size();
-  head.insert(head.end(), {"variant", "effect", "interval", "verdict"});
-  table rows{head, {axes, axes + 3}};
-  for (auto& each : lines) { rows.add(std::move(each)); }
-  heading(out, "Cells (time against the control's; all intervals hold together)");
-  rows.print(out);
 }
 
 /// True if a secondary finding has the verdict of the primary one, and an interval that contains
@@ -317,7 +278,6 @@ inline void text(std::ostream& out, measure::comparison const& all) {
   detail::head(out, all);
   detail::answers(out, "Answers", all.answers);
   detail::verdicts(out, all);
-  detail::cells(out, all);
   detail::other_clocks(out, all);
   detail::variants(out, all);
   detail::submission(out, all);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to text.hpp: the verdicts of a sweep as a table.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/short_text.hpp>
+#include <assay/report/table.hpp>
+#include <assay/report/words.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::report::detail {
+
+/// The two variants that a finding compares, the control last; nothing for other contrasts.
+inline std::optional<std::pair<std::size_t, std::size_t>> compared_pair(
+    measure::finding const& of) {
+  auto const at = [&](double weight) {
+    return static_cast<std::size_t>(std::ranges::find(of.weights, weight) - of.weights.begin());
+  };
+  auto const parts = std::ranges::count_if(of.weights, [](double each) { return each != 0; });
+  if (parts != 2 || at(1) == of.weights.size() || at(-1) == of.weights.size()) { return {}; }
+  return std::pair{at(1), at(-1)};
+}
+
+/// A row for each cell of a sweep: the axes that both variants share and that vary, the effect, its
+/// interval and verdict. Nothing for a comparison that is no sweep.
+inline std::optional<table> table_of_cells(measure::comparison const& all) {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> lines;
+  for (auto const& each : all.findings) {
+    if (!each.primary) { continue; }
+    auto const pair = compared_pair(each);
+    if (!pair || each.weights.size() != all.variants.size()) { return {}; }
+    auto const& others = all.variants[pair->second].axes;
+    std::vector<std::string> names, line;
+    std::string what;
+    for (auto const& axis : all.variants[pair->first].axes) {
+      if (std::ranges::find(others, axis) == others.end()) {
+        what += (what.empty() ? "" : ", ") + axis.second;
+      } else {
+        names.push_back(axis.first);
+        line.push_back(axis.second);
+      }
+    }
+    if (lines.empty()) { head = names; }
+    if (names != head) { return {}; }
+    bool const timed = has_interval(each.effect);
+    line.insert(line.end(), {what, timed ? effect_text(each.effect) : "",
+                             timed ? interval_text(each.effect) : "", verdict_text(each)});
+    lines.push_back(std::move(line));
+  }
+  for (auto a = head.size(); a-- > 0;) {
+    auto const is_first = [&](auto const& line) { return line[a] == lines.front()[a]; };
+    if (!std::ranges::all_of(lines, is_first)) { continue; }
+    auto const drop = [a](auto& from) {
+      from.erase(from.begin() + static_cast<std::ptrdiff_t>(a));
+    };
+    drop(head);  // it is the same in all cells
+    std::ranges::for_each(lines, drop);
+  }
+  if (head.empty()) { return {}; }
+  auto const axes = head.size();
+  head.insert(head.end(), {"variant", "effect", "interval", "verdict"});
+  table rows{head, {axes, axes + 3}};
+  for (auto& each : lines) { rows.add(std::move(each)); }
+  return rows;
+}
+
+}  // namespace assay::report::detail
