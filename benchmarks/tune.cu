@@ -176,6 +176,10 @@ struct races {
     how.cold_cache = cold;
     auto const found = race(all, how);
     std::cout << found;
+    if (found.leader < 0) {
+      figures[name] = {{"failure", found.failure}};
+      return;
+    }
     report::document line{{"winner", found.winner()},        {"decided", found.decided},
                           {"candidates", all.size()},        {"survivors", found.survivors()},
                           {"seconds", found.best().seconds}, {"epochs", found.epochs.size()},
