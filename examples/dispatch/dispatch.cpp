@@ -10,12 +10,11 @@
 // assay-test-args: --quick --tasks vector_add,reduction --largest 20000 --budget 3 --trace 2
 
 #include "../tracing/tracing.hpp"
+#include "experiment.hpp"
 #include "tasks.hpp"
+#include "traced_calls.hpp"
 
 #include <matmul.hpp>  // of blas/ or of no_blas/
-
-#include <assay/cli/dispatch_experiment.hpp>
-#include <assay/cli/traced_calls.hpp>
 
 #include <tuple>
 
@@ -27,10 +26,10 @@ using all_tasks = decltype(std::tuple_cat(
     examples::matmul_tasks{}));
 
 int main(int argc, char** argv) {
-  return cli::dispatch_experiment<all_tasks>{
+  return examples::dispatch_experiment<all_tasks>{
       .about = "Does a GPU pay, from which size on, and for data in which memory?",
       .commit = ASSAY_COMMIT,
       .blas = examples::blas_in_words(),
-      .trace = cli::traced_calls(examples::tracing())}
+      .trace = examples::traced_calls(examples::tracing())}
       .main(argc, argv);
 }

@@ -32,7 +32,7 @@ void reduction<reducer::cub>::run(cudaStream_t stream, float const* from, moment
                                            to_moments{}, moments{}, stream));
 }
 
-void multiply_by_tiles(cudaStream_t stream, dispatch::product_shape of, float const* a,
+void multiply_by_tiles(cudaStream_t stream, product_shape of, float const* a,
                        float const* b, float* c) {
   workloads::launch_matmul(current_device(), stream, copy::cp_async<2>{},
                            workloads::matmul_inputs<float>{of.view_of_a(a), of.view_of_b(b), false},

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "moments.hpp"
+#include "product_shape.hpp"
 
 #include <assay/arrays/setup.hpp>
-#include <assay/dispatch/product_shape.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/workload/vector_add.hpp>
@@ -105,7 +105,7 @@ template <>
 void reduction<reducer::cub>::run(cudaStream_t, float const*, moments*) const;
 
 /// Enqueues C = A x B of float32 by the tiles of `workloads::matmul`.
-void multiply_by_tiles(cudaStream_t stream, dispatch::product_shape of, float const* a,
-                       float const* b, float* c);
+void multiply_by_tiles(cudaStream_t stream, product_shape of, float const* a, float const* b,
+                       float* c);
 
 }  // namespace assay::examples

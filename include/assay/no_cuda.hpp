@@ -35,7 +35,6 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/crossover.hpp>
-#include <assay/dispatch/crossover_check.hpp>
 #include <assay/dispatch/curve.hpp>
 #include <assay/dispatch/engine.hpp>
 #include <assay/dispatch/estimate.hpp>
@@ -45,9 +44,7 @@
 #include <assay/dispatch/load.hpp>
 #include <assay/dispatch/machine_terms.hpp>
 #include <assay/dispatch/next_size.hpp>
-#include <assay/dispatch/offload_sweep.hpp>
 #include <assay/dispatch/path.hpp>
-#include <assay/dispatch/product_shape.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/task_bench.hpp>
@@ -108,7 +105,6 @@
 #include <assay/race/space.hpp>
 #include <assay/race/text.hpp>
 #include <assay/report/csv.hpp>
-#include <assay/report/dispatch_study.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/headline.hpp>

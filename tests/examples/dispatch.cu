@@ -16,8 +16,6 @@
 
 using namespace assay;
 using namespace assay::examples;
-using dispatch::product_shape;
-
 namespace {
 
 /// Runs a task over arrays in device memory at many sizes, twice at each: a kernel must leave its

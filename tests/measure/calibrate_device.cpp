@@ -3,10 +3,8 @@
 /// Calibration with device paths, on a device of host memory.
 
 #include "catch.hpp"
-#include "dispatch/fake_device.hpp"
-#include "dispatch/synthetic_machine.hpp"
+#include "dispatch/fake_device_paths.hpp"
 
-#include <assay/dispatch/device_bench.hpp>
 #include <assay/measure/calibrate.hpp>
 #include <assay/measure/regret.hpp>
 
@@ -28,52 +26,7 @@ using measure::calibrate;
 using test::contains;
 using test::device_saxpy;
 using test::message_of;
-
-namespace {
-
-test::fake_device& the_device() {
-  static test::fake_device device{7};
-  return device;
-}
-
-/// As `dispatch::detail::page_locked_store`, of the fake.
-class fake_store final : public arrays::host_array_store {
- public:
-  fake_store(std::uint64_t seed, double share)
-      : host_array_store(seed), draw_{stats::random_source{seed}}, share_(share) {}
-
- private:
-  std::byte* allocate_block(std::size_t bytes) override {
-    if (draw_.uniform(0, 1) >= share_) { return host_array_store::allocate_block(bytes); }
-    return static_cast<std::byte*>(test::fake_block{the_device(), bytes + spread}.get());
-  }
-  test::draws draw_;
-  double share_;
-};
-
-}  // namespace
-
-namespace assay::dispatch {
-
-/// The device of a calibration, as <assay/dispatch/device.hpp> defines it for CUDA.
-template <task T>
-class device_paths : public device_bench<T, test::fake_task_link, test::fake_memory> {
- public:
-  explicit device_paths(on::device)
-      : device_bench<T, test::fake_task_link, test::fake_memory>(test::fake_task_link{the_device()},
-                                                                 the_device().caller(),
-                                                                 test::fake_memory{&the_device()}) {
-  }
-  void describe(measurements& to, bool staged) const {
-    to.device = staged ? "a fake with staging" : "a fake";
-    to.machine = {{}, test::device_measurements().machine.links, {1e-6, 1e-6, 1e-6}};
-  }
-  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
-    return std::make_shared<fake_store>(seed, share);
-  }
-};
-
-}  // namespace assay::dispatch
+using test::the_device;
 
 namespace {
 
@@ -203,78 +156,6 @@ TEST_CASE("calls leave no array at home, those that they write, or all", "[measu
       CHECK(the_device().copies - before == moved);  // x goes in, y goes in and back
     }
   }
-}
-
-TEST_CASE("a study times calls of each kind, checks crossovers and sweeps", "[measure]") {
-  int traced = 0;
-  std::vector<std::string> said;
-  measure::study_options<device_saxpy> options{
-      .calibrated = {.sizes = {1, 2000}, .budget_seconds = 1, .make = make(), .seed = 7},
-      .facts_at =
-          [](std::size_t n, memory_type memory) {
-            auto known = dispatch::facts_of_size(n);
-            auto const bytes = 4.0 * static_cast<double>(n);
-            known.arrays[0] = {.bytes = bytes, .memory = memory};
-            known.arrays[1] = {.bytes = bytes, .way = dispatch::direction::inout, .memory = memory};
-            known.count = 2;
-            return known;
-          },
-      .calls = 4,
-      .training = 3,
-      .sweep_to = 5,
-      .rules = {{"a > 500", {501, on::host{1}, on::device{0}}}},
-      .make_other = [](setup& arrays, std::size_t n) { return make()(arrays, n + 1); },
-      .traced = 2,
-      .trace =
-          [&](std::function<void()> const& call) {
-            call();
-            ++traced;
-            return dispatch::traced_values{{"work_seconds", 1e-6}};
-          },
-      .say = [&](std::string const& what) { said.push_back(what); }};
-  auto const found = measure::study_dispatch(host_and_device, options);
-  REQUIRE(found.kinds.size() == 5);
-  CHECK(found.kinds[4].name == "other shapes");
-  CHECK(found.calibration_seconds > 0);
-  for (std::size_t k = 0; k < 5; ++k) {
-    auto const& each = found.kinds[k];
-    CHECK(each.timed.calls.size() == 4);
-    CHECK(each.training.calls.size() == 3);
-    REQUIRE(each.traced.calls.size() == 2);
-    CHECK(each.traced.calls[1].traced.front().first == "work_seconds");
-    CHECK(each.timed.calls[1].traced.empty());
-    for (auto const& call : each.timed.calls) {
-      CHECK(std::isfinite(call.halves[0][0]));
-      CHECK(std::isfinite(call.halves[0][1]));
-      CHECK(std::isfinite(found.of.seconds(1, call.known)));
-    }
-    bool const mixed = each.name == "mixed" || each.name == "other shapes";
-    CHECK(mixed == (k >= 3));
-    CHECK(static_cast<bool>(each.at) == !mixed);
-    CHECK(each.checks.size() == (mixed ? 0 : 1));
-    CHECK(each.sweep.has_value() == !mixed);
-    if (!mixed) { CHECK(each.sweep->last == 5); }
-  }
-  CHECK(traced == 10);
-  CHECK_THAT(said.front(), contains("calibration, 1 s"));
-  CHECK(found.kinds[1].at(10).arrays[0].memory == memory_type::page_locked);
-  auto const rows = judge_choosers(found);
-  CHECK(std::ranges::count(rows, "a > 500", &measure::regret_row::name) == 1);
-
-  auto wrong_size = options;
-  wrong_size.make_other = nullptr;
-  wrong_size.calibrated.make = options.make_other;
-  CHECK_THAT(message_of([&] { measure::study_dispatch(host_and_device, wrong_size); }),
-             contains("return the size asked for"));
-
-  options.bisects = false;
-  options.sweep_to = 0;
-  options.traced = 0;
-  auto const brief = measure::study_dispatch(host_and_device, options);
-  CHECK(brief.kinds[1].checks.empty());
-  CHECK_FALSE(brief.kinds[1].sweep);
-  CHECK(brief.kinds[1].traced.calls.empty());
-  CHECK(traced == 10);
 }
 
 TEST_CASE("a device path that leaves elements out is found, and is not chosen", "[measure]") {

@@ -176,30 +176,3 @@ TEST_CASE("regrets of several tasks are those of all their calls", "[measure]") 
   CHECK(sum.max == whole.max);
   CHECK(sum.single == whole.single);
 }
-
-TEST_CASE("rows of several tasks are added by the names of their choosers", "[measure]") {
-  auto const times = [](std::size_t p, double n) { return p == 0 ? 1e-9 * n : 6e-6 + 2.5e-10 * n; };
-  measure::dispatch_study first{dispatch::costs{test::saxpy_measurements()}};
-  first.kinds = {{"resident", dispatch::facts_of_size, timed_with(times, 2, 0, 1)}};
-  auto second = first;
-  second.kinds[0].timed = timed_with(times, 2, 0, 2);
-  second.rules = {{"a > 500", {501, on::host{1}, on::host{4}}}};
-  auto const one = judge_choosers(first), two = judge_choosers(second);
-  CHECK(two.size() == one.size() + 1);
-  auto const sums = measure::added_rows({one, two});
-  REQUIRE(sums.size() == one.size());  // the rule is of one task alone
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    CHECK(sums[i].name == one[i].name);
-    CHECK(sums[i].all.single.size() == 800);
-    CHECK(sums[i].kinds[0].single.size() == 800);
-    CHECK(sums[i].longer->single.size() ==
-          one[i].longer->single.size() + judge_choosers(second)[0].longer->single.size());
-  }
-  auto const* const rival = measure::best_rival(sums);
-  REQUIRE(rival != nullptr);
-  CHECK(rival->is_rival);
-  for (auto const& each : sums) { CHECK((!each.is_rival || each.all.total >= rival->all.total)); }
-  CHECK_FALSE(sums[0].is_rival);
-  CHECK(measure::best_rival({sums[0]}) == nullptr);
-  CHECK(measure::added_rows({}).empty());
-}

@@ -2,10 +2,10 @@
 // assay-precompiled: no
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
+#include "dispatch/study_json.hpp"
 #include "page/count_of.hpp"
 
 #include <assay/page/dispatch_page.hpp>
-#include <assay/report/dispatch_study_json.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -19,12 +19,12 @@ using test::count_of;
 namespace {
 
 /// saxpy on two host paths and a device, over resident and over pageable arrays.
-measure::dispatch_study device_study() {
+examples::dispatch_study device_study() {
   auto all = test::saxpy_measurements();
   all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 2e-5 + 1e-11 * n; }));
   all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 5e9, 0.01},
                        {"", dispatch::to::host, memory_type::pageable, 1e-5, 5e9, 0.01}};
-  measure::dispatch_study made{dispatch::costs{all}};
+  examples::dispatch_study made{dispatch::costs{all}};
   made.kinds = {{"resident"},
                 {"pageable", [](std::size_t n) {
                    auto known = dispatch::facts_of_size(n);
@@ -42,11 +42,11 @@ measure::dispatch_study device_study() {
 }
 
 /// What the experiment writes.
-report::document written(measure::dispatch_study const& study) {
+report::document written(examples::dispatch_study const& study) {
   return {{"schema", "assay.dispatch.1"},
           {"where", {{"device", "a <device>"}, {"commit", "abc"}}},
           {"blas", "a BLAS"},
-          {"tasks", {report::to_json(study)}}};
+          {"tasks", {examples::to_json(study)}}};
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 
 namespace assay::examples {
 
-using dispatch::product_shape;
-
 inline std::string blas_in_words() { return blas::in_words(); }
 
 /// The implementations of the product on a device: cuBLAS, or the tiles of `workloads::matmul`.

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A `measure::dispatch_study` as JSON; needs nlohmann_json.
+/// A `dispatch_study` as JSON; needs nlohmann_json.
 #pragma once
 
+#include "study.hpp"
+
 #include <assay/dispatch/crossover.hpp>
-#include <assay/measure/regret.hpp>
 #include <assay/report/json_values.hpp>
 
 #include <cstddef>
 #include <string>
 #include <utility>
 
-namespace assay::report {
+namespace assay::examples {
 
 /// The knots of each path, the terms of the machine, and for each kind of calls the crossovers and
 /// the timed calls. Seconds; regrets as shares; null where a number is not finite.
-inline document to_json(measure::dispatch_study const& study) {
-  using detail::number;
+inline report::document to_json(dispatch_study const& study) {
+  using report::document;
+  using report::detail::number;
   auto const& all = study.of.measured();
   auto const list = [](auto const& from, auto const& each) {
     auto made = document::array();
@@ -35,10 +37,10 @@ inline document to_json(measure::dispatch_study const& study) {
                     {"max", number(of.max)},
                     {"noise_floor", number(of.noise_floor)}};
   };
-  auto const sweep = [&](dispatch::offload_sweep const& of) {
+  auto const sweep = [&](offload_sweep const& of) {
     return document{{"last", of.last},
                     {"seconds", of.seconds},
-                    {"thresholds", list(of.rows, [&](dispatch::offload_row const& row) {
+                    {"thresholds", list(of.rows, [&](offload_row const& row) {
                        return document{{"host", all.paths[row.host].where.describe()},
                                        {"device", all.paths[row.device].where.describe()},
                                        {"swept", row.swept},
@@ -85,7 +87,7 @@ inline document to_json(measure::dispatch_study const& study) {
                                        {"spread", number(at.spread)}};
                      })}};
   });
-  made["kinds"] = list(study.kinds, [&](measure::call_kind const& kind) {
+  made["kinds"] = list(study.kinds, [&](call_kind const& kind) {
     document of{{"name", kind.name}};
     auto const call_of = [&](measure::timed_calls::call const& call) {
       document one{{"size", call.known.amount.size},
@@ -115,7 +117,7 @@ inline document to_json(measure::dispatch_study const& study) {
                                      return interval(each.size, each.low, each.high);
                                    })}});
     }
-    of["bisected"] = list(kind.checks, [&](dispatch::crossover_check const& each) {
+    of["bisected"] = list(kind.checks, [&](crossover_check const& each) {
       return document{{"first", each.predicted.first.describe()},
                       {"right", each.right},
                       {"sizes", list(each.crossings, [&](auto const& found) {
@@ -124,7 +126,7 @@ inline document to_json(measure::dispatch_study const& study) {
     });
     return of;
   });
-  made["regrets"] = list(judge_choosers(study), [&](measure::regret_row const& row) {
+  made["regrets"] = list(judge_choosers(study), [&](regret_row const& row) {
     return document{{"chooser", row.all.chooser},
                     {"name", row.name},
                     {"kinds", list(row.kinds, regret)},
@@ -134,4 +136,4 @@ inline document to_json(measure::dispatch_study const& study) {
   return made;
 }
 
-}  // namespace assay::report
+}  // namespace assay::examples

@@ -6,8 +6,8 @@
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 
+#include "dispatch/traced_calls.hpp"
 #include <assay/cli/cupti_tracing.hpp>
-#include <assay/cli/traced_calls.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
@@ -64,7 +64,7 @@ TEST_CASE("items of a prediction beside the stages of traced calls") {
   dispatch::size_range const sizes{1U << 16U, test::small() ? 1U << 18U : 1U << 24U};
   auto const costs = measure::calibrate<device_saxpy>(
       {on::host{1}, gpu}, {.sizes = sizes, .budget_seconds = 4, .make = make, .seed = seed});
-  auto const trace = cli::traced_calls(cli::cupti_tracing());
+  auto const trace = examples::traced_calls(cli::cupti_tracing());
   for (auto const memory : {memory_type::page_locked, memory_type::pageable}) {
     auto const timed = dispatch::time_calls<device_saxpy>(costs, {.sizes = sizes,
                                                                   .count = 24,

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::dispatch {
+namespace assay::examples {
 
 /// The smallest size from which a device is worth it, by the rule of GPU-BLOB (UoB-HPC, SC24-W):
 /// sizes come in rising order, and a size counts where the device has the higher rate. It is
@@ -57,8 +57,8 @@ struct offload_sweep {
 /// default. `at(size)` are the facts of the calls that are predicted. Host paths have their times
 /// of the sweep `before`, if there is one: those do not depend on the copies.
 template <class Bench>
-offload_sweep sweep_offload(Bench& bench, costs const& of,
-                            std::function<facts(std::size_t)> const& at, std::size_t last,
+offload_sweep sweep_offload(Bench& bench, dispatch::costs const& of,
+                            std::function<dispatch::facts(std::size_t)> const& at, std::size_t last,
                             offload_sweep const* before = nullptr, int calls = 10) {
   offload_sweep made{.last = last};
   std::vector<std::size_t> right;
@@ -102,4 +102,4 @@ offload_sweep sweep_offload(Bench& bench, costs const& of,
   return made;
 }
 
-}  // namespace assay::dispatch
+}  // namespace assay::examples

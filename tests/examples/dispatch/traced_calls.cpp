@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/cli/traced_calls.hpp>
+#include "dispatch/traced_calls.hpp"
 
 #include <functional>
 #include <string>
@@ -50,7 +50,7 @@ cli::tracing pretended(bool readable) {
 
 TEST_CASE("a traced call has its stages and the counters of its kernels") {
   int calls = 0;
-  auto const found = cli::traced_calls(pretended(true))([&] { ++calls; });
+  auto const found = examples::traced_calls(pretended(true))([&] { ++calls; });
   CHECK(calls == 2);
   REQUIRE(found.size() == 12);
   CHECK(found[1].first == "work_seconds");
@@ -62,13 +62,13 @@ TEST_CASE("a traced call has its stages and the counters of its kernels") {
 
 TEST_CASE("counters that cannot be read are asked for once, and left out") {
   counted = 0;
-  auto const trace = cli::traced_calls(pretended(false));
+  auto const trace = examples::traced_calls(pretended(false));
   for (int i = 0; i < 3; ++i) {
     CHECK(trace([] {}).size() == 8);
   }
   CHECK(counted == 1);
-  CHECK_FALSE(cli::traced_calls({}));
+  CHECK_FALSE(examples::traced_calls({}));
   auto without = pretended(true);
   without.count = nullptr;
-  CHECK(cli::traced_calls(without)([] {}).size() == 8);
+  CHECK(examples::traced_calls(without)([] {}).size() == 8);
 }

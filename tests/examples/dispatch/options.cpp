@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "cli/outcome.hpp"
 
-#include <assay/cli/dispatch_options.hpp>
+#include "dispatch/options.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -11,8 +11,8 @@
 #include <vector>
 
 using namespace assay;
-using cli::dispatch_options;
-using cli::dispatch_parameters;
+using examples::dispatch_options;
+using examples::dispatch_parameters;
 using test::contains;
 
 namespace {

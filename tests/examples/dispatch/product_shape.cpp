@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/dispatch/product_shape.hpp>
+#include "dispatch/product_shape.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace assay;
-using dispatch::product_shape;
+using examples::product_shape;
 
 TEST_CASE("the edge of a square product is its own, and a drawn shape is near the edge",
           "[dispatch]") {

@@ -15,14 +15,14 @@
 #include <optional>
 #include <vector>
 
-namespace assay::dispatch {
+namespace assay::examples {
 
 /// A predicted crossing, and the one that was bisected near it.
 struct checked_crossing {
-  crossing predicted;
+  dispatch::crossing predicted;
   double measured = 0;  ///< 0: the winner does not change near the prediction
-  double low = 0;       ///< the last size at which the winner before the crossing was seen
-  double high = 0;      ///< the first size at which the winner after it was seen
+  double low = 0;   ///< the last size at which the winner before the dispatch::crossing was seen
+  double high = 0;  ///< the first size at which the winner after it was seen
 
   /// |predicted - measured| / measured; infinite where nothing was measured.
   double error() const noexcept {
@@ -33,7 +33,7 @@ struct checked_crossing {
 
 /// A crossover with its check.
 struct crossover_check {
-  crossover predicted;
+  dispatch::crossover predicted;
   std::vector<checked_crossing> crossings{};
   /// Without crossings: the predicted winner wins at both ends of the range and where the paths are
   /// nearest to each other. With crossings: each was found.
@@ -43,10 +43,11 @@ struct crossover_check {
 
 namespace detail {
 
-/// A search for one crossing. `after(size)`, at least 0 where the winner after the crossing wins,
-/// is log2 of the ratio of both times.
+/// A search for one crossing. `after(size)`, at least 0 where the winner after the
+/// crossing wins, is log2 of the ratio of both times.
 template <class Ratio>
-checked_crossing bisect(crossing const& predicted, size_range within, Ratio const& after) {
+checked_crossing bisect(dispatch::crossing const& predicted, dispatch::size_range within,
+                        Ratio const& after) {
   constexpr double enough = 1.02;  // the ratio of the ends of the interval
   checked_crossing found{.predicted = predicted};
   auto const first = static_cast<double>(within.first), last = static_cast<double>(within.last);
@@ -87,8 +88,8 @@ checked_crossing bisect(crossing const& predicted, size_range within, Ratio cons
 /// log2 of the first time over the second. `nearest` is the size at which the predicted times are
 /// nearest to each other: there a "never" is most likely wrong.
 template <class Ratio>
-crossover_check check_crossover(crossover const& predicted, size_range sizes, double nearest,
-                                Ratio const& ratio) {
+crossover_check check_crossover(dispatch::crossover const& predicted, dispatch::size_range sizes,
+                                double nearest, Ratio const& ratio) {
   constexpr double tie = 0.04;  // as log2; below these 3 % noise decides
   crossover_check made{.predicted = predicted};
   auto const at = [&](double size) {
@@ -102,8 +103,8 @@ crossover_check check_crossover(crossover const& predicted, size_range sizes, do
     auto const border = [&](std::size_t k) {  // between two crossings
       return static_cast<std::size_t>(std::sqrt(all[k].size * all[k + 1].size));
     };
-    size_range const within{i == 0 ? sizes.first : border(i - 1),
-                            i + 1 == all.size() ? sizes.last : border(i)};
+    dispatch::size_range const within{i == 0 ? sizes.first : border(i - 1),
+                                      i + 1 == all.size() ? sizes.last : border(i)};
     made.crossings.push_back(detail::bisect(
         all[i], within, [&](double size) { return second_wins ? at(size) : -at(size); }));
     made.right = made.right && made.crossings.back().measured > 0;
@@ -117,8 +118,8 @@ crossover_check check_crossover(crossover const& predicted, size_range sizes, do
 }
 
 /// The calibrated size at which the predicted times of two paths are nearest to each other.
-inline double nearest_size(costs const& of, std::size_t first, std::size_t second,
-                           std::function<facts(std::size_t)> const& at) {
+inline double nearest_size(dispatch::costs const& of, std::size_t first, std::size_t second,
+                           std::function<dispatch::facts(std::size_t)> const& at) {
   double nearest = 1, least = std::numeric_limits<double>::infinity();
   for (auto const& each : of.paths()[first].knots) {
     auto const known = at(static_cast<std::size_t>(each.size));
@@ -134,8 +135,8 @@ double timed_ratio(Bench& bench, std::size_t first, std::size_t second, std::siz
                    stats::random_source& random) {
   constexpr int rounds = 15;
   bench.open(size);
-  auto const times = detail::interleaved(bench, {first, second}, rounds, 0.5, random);
+  auto const times = dispatch::detail::interleaved(bench, {first, second}, rounds, 0.5, random);
   return std::log2(stats::summarise(times[0]).median / stats::summarise(times[1]).median);
 }
 
-}  // namespace assay::dispatch
+}  // namespace assay::examples

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to `dispatch_experiment.hpp`: the options of the experiment. Needs CLI11.
+/// The options of the experiment. Needs CLI11.
 #pragma once
 
 #include <assay/cli/guarded.hpp>
@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace assay::cli {
+namespace assay::examples {
 
 /// The parameters of the experiment.
 struct dispatch_parameters {
@@ -63,7 +63,7 @@ class dispatch_options {
     int const all = host::all_threads();
     for (int const each : std::set{1, std::min(4, all), all}) { given_.threads.push_back(each); }
     app.option_defaults()->always_capture_default();
-    app.add_option("--tasks", given_.tasks, joined(all_))->delimiter(',');
+    app.add_option("--tasks", given_.tasks, cli::joined(all_))->delimiter(',');
     app.add_option("--threads", given_.threads, "host threads of each host path")->delimiter(',');
     app.add_option("--largest", given_.largest, "the largest size; matmul ends at 2048 rows");
     app.add_option("--budget", given_.budget_seconds, "seconds of calibration for each task");
@@ -81,7 +81,7 @@ class dispatch_options {
     app.add_flag("--host", given_.host, "measure host paths alone, also where there is a GPU")
         ->excludes(device_);
     auto const file = [&](char const* name, std::filesystem::path& into, char const* help) {
-      app.add_option(name, into, help)->check(no_option);
+      app.add_option(name, into, help)->check(cli::no_option);
     };
     file("--json", given_.json, "write everything as JSON");
     file("--csv", given_.csv, "write the timed calls of each task to X.TASK.csv");
@@ -104,21 +104,22 @@ class dispatch_options {
       if (app_.count("--trace") == 0) { of.traced = 4; }
     }
     of.device_named = device_->count() != 0;
-    of.seed = app_.count("--seed") == 0 ? stats::draw_seed()
-                                        : value_of("--seed", [&] { return parse_seed(seed_); });
-    for (auto const& each : of.tasks) { (void)choose("task", each, all_); }
+    of.seed = app_.count("--seed") == 0
+                  ? stats::draw_seed()
+                  : cli::value_of("--seed", [&] { return cli::parse_seed(seed_); });
+    for (auto const& each : of.tasks) { (void)cli::choose("task", each, all_); }
     for (int const each : of.threads) {
-      require_between("--threads", each, 1, host::all_threads());
+      cli::require_between("--threads", each, 1, host::all_threads());
     }
-    require_between("--largest", of.largest, std::size_t{2}, std::size_t{1} << 32);
-    require_between("--budget", of.budget_seconds, 0.01, 3600.0);
-    require_between("--calls", of.calls, std::size_t{1}, std::size_t{100'000});
-    require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
-    require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
-    require_output(of.json);
-    require_output(of.html);
+    cli::require_between("--largest", of.largest, std::size_t{2}, std::size_t{1} << 32);
+    cli::require_between("--budget", of.budget_seconds, 0.01, 3600.0);
+    cli::require_between("--calls", of.calls, std::size_t{1}, std::size_t{100'000});
+    cli::require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
+    cli::require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
+    cli::require_output(of.json);
+    cli::require_output(of.html);
     for (auto const& each : of.tasks) {
-      if (!of.csv.empty()) { require_output(beside(of.csv, each)); }
+      if (!of.csv.empty()) { cli::require_output(cli::beside(of.csv, each)); }
     }
     return of;
   }
@@ -131,4 +132,4 @@ class dispatch_options {
   CLI::Option* device_ = nullptr;
 };
 
-}  // namespace assay::cli
+}  // namespace assay::examples

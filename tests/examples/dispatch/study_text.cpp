@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dispatch/study_text.hpp"
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
-
-#include <assay/report/dispatch_study.hpp>
-#include <assay/report/dispatch_study_json.hpp>
+#include "dispatch/study_json.hpp"
 
 #include <cstddef>
 #include <sstream>
@@ -16,9 +15,9 @@ using test::contains;
 namespace {
 
 /// saxpy on host{1} and host{4}, with calls of two sizes that were timed as the knots say.
-measure::dispatch_study saxpy_study() {
-  measure::dispatch_study made{dispatch::costs{test::saxpy_measurements()}};
-  measure::call_kind kind{"resident"};
+examples::dispatch_study saxpy_study() {
+  examples::dispatch_study made{dispatch::costs{test::saxpy_measurements()}};
+  examples::call_kind kind{"resident"};
   for (std::size_t const size : {1'000U, 1'000'000U}) {
     auto const n = static_cast<double>(size);
     auto& call = kind.timed.calls.emplace_back();
@@ -46,7 +45,7 @@ std::vector<std::string> lines_of(Print const& print) {
 }  // namespace
 
 TEST_CASE("crossovers are told for each path and each kind of calls", "[report]") {
-  auto const lines = lines_of([](std::ostream& out) { report::crossovers(out, saxpy_study()); });
+  auto const lines = lines_of([](std::ostream& out) { examples::crossovers(out, saxpy_study()); });
   REQUIRE(lines.size() == 5);
   CHECK_THAT(lines[0], contains("host{4} is faster"));
   CHECK_THAT(lines[1], contains("resident  than host{1}  from 8"));
@@ -58,14 +57,14 @@ TEST_CASE("crossovers are told for each path and each kind of calls", "[report]"
   all.paths[1] = {.where = on::host{4}, .wrong = "at size 7: element 3"};
   auto wrong = saxpy_study();
   wrong.of = dispatch::costs{all};
-  auto const told = lines_of([&](std::ostream& out) { report::crossovers(out, wrong); });
+  auto const told = lines_of([&](std::ostream& out) { examples::crossovers(out, wrong); });
   REQUIRE(told.size() == 3);
   CHECK(told[0] == "  fastest, resident: host{1}");
   CHECK(told[2] == "  host{4} is WRONG at size 7: element 3");
 }
 
 TEST_CASE("regrets are told for each chooser and each kind of calls", "[report]") {
-  auto const lines = lines_of([](std::ostream& out) { report::regrets(out, saxpy_study()); });
+  auto const lines = lines_of([](std::ostream& out) { examples::regrets(out, saxpy_study()); });
   REQUIRE(lines.size() == 9);
   CHECK_THAT(lines[0], contains("resident  pageable    all  p95 from 2 us    max"));
   CHECK_THAT(lines[1], contains("by_model "));
@@ -81,12 +80,12 @@ TEST_CASE("regrets are told for each chooser and each kind of calls", "[report]"
   CHECK(lines[8].starts_with("  the best rival is "));
   auto nothing = saxpy_study();
   nothing.kinds.clear();
-  CHECK(lines_of([&](std::ostream& out) { report::regrets(out, nothing); }).empty());
+  CHECK(lines_of([&](std::ostream& out) { examples::regrets(out, nothing); }).empty());
 }
 
 TEST_CASE("a record of CSV has the facts before a call and the times after it", "[report]") {
   auto const lines =
-      lines_of([](std::ostream& out) { report::csv::timed_calls(out, saxpy_study()); });
+      lines_of([](std::ostream& out) { examples::csv::timed_calls(out, saxpy_study()); });
   REQUIRE(lines.size() == 5);
   CHECK(lines[0] ==
         "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
@@ -99,12 +98,13 @@ TEST_CASE("a record of CSV has the facts before a call and the times after it", 
   CHECK_THAT(lines[3], contains("held_out,pageable,pageable,1000,12000,0,12000,8000,12000,8000,"));
   auto mixed = saxpy_study();
   mixed.kinds[1].timed.calls[0].known.arrays[1].memory = memory_type::page_locked;
-  auto const both = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, mixed); });
+  auto const both = lines_of([&](std::ostream& out) { examples::csv::timed_calls(out, mixed); });
   CHECK_THAT(both[3], contains("held_out,pageable,mixed,1000,12000,0,12000,8000,4000,0,"));
 
   auto impossible = saxpy_study();
   for (auto& half : impossible.kinds[0].timed.calls[0].halves) { half[0] = INFINITY; }
-  auto const told = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, impossible); });
+  auto const told =
+      lines_of([&](std::ostream& out) { examples::csv::timed_calls(out, impossible); });
   CHECK_THAT(told[1], contains(",0,0,0,0,,,6.25e-06,6.25e-06,host_4,"));
   auto trained = saxpy_study();
   trained.kinds[0].training = trained.kinds[0].timed;
@@ -113,19 +113,20 @@ TEST_CASE("a record of CSV has the facts before a call and the times after it", 
       trained.kinds[0].training.calls.push_back(call);
     }
   }
-  auto const learned = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, trained); });
+  auto const learned =
+      lines_of([&](std::ostream& out) { examples::csv::timed_calls(out, trained); });
   REQUIRE(learned.size() == 11);
   CHECK(learned[0].ends_with(",chosen_by_model,chosen_by_tree"));
   CHECK(learned[1].starts_with("training,resident,none,1000,"));
   CHECK(learned[7].starts_with("held_out,resident,none,1000,"));
   CHECK(learned[7].ends_with(",host_1,host_1,host_1"));
   CHECK(learned[8].ends_with(",host_4,host_4,host_4"));
-  using report::csv::detail::column_of;
+  using examples::csv::detail::column_of;
   CHECK(column_of(dispatch::path{on::device{0}, "staged"}) == "device_0_staged");
 }
 
 TEST_CASE("JSON has the knots, the crossovers, the calls and the regrets", "[report]") {
-  auto const made = report::to_json(saxpy_study());
+  auto const made = examples::to_json(saxpy_study());
   CHECK(made["task"] == "saxpy");
   CHECK(made["paths"][1]["path"] == "host{4}");
   CHECK(made["paths"][1]["knots"][0][1] == 6e-6 + 0.25e-9);
@@ -139,19 +140,19 @@ TEST_CASE("JSON has the knots, the crossovers, the calls and the regrets", "[rep
   CHECK(made["regrets"][4]["from_2_us"]["max"] == Approx(3.883).epsilon(1e-3));
   auto brief = saxpy_study();
   for (auto& kind : brief.kinds) { kind.timed.calls.pop_back(); }
-  CHECK(report::to_json(brief)["regrets"][0]["from_2_us"].is_null());
-  CHECK(lines_of([&](std::ostream& out) { report::regrets(out, brief); })[1].ends_with("-    -"));
+  CHECK(examples::to_json(brief)["regrets"][0]["from_2_us"].is_null());
+  CHECK(lines_of([&](std::ostream& out) { examples::regrets(out, brief); })[1].ends_with("-    -"));
 }
 
 TEST_CASE("bisected crossovers stand beside the predicted ones", "[report]") {
   auto study = saxpy_study();
-  dispatch::crossover_check found{{on::host{1}, on::host{4}, true}};
+  examples::crossover_check found{{on::host{1}, on::host{4}, true}};
   found.crossings = {
       {.predicted = {8'000, 7'000, 9'000}, .measured = 8'100, .low = 8'000, .high = 8'200}};
   study.kinds[0].checks = {found};
   found.crossings.clear();
   study.kinds[1].checks = {found};
-  auto const print = [&](std::ostream& out) { report::crossovers(out, study); };
+  auto const print = [&](std::ostream& out) { examples::crossovers(out, study); };
   CHECK(lines_of(print)[0].ends_with("bisected"));
   CHECK(lines_of(print)[1].ends_with("8100, 1.2 % off"));
   CHECK(lines_of(print)[2].ends_with("confirmed"));
@@ -162,7 +163,7 @@ TEST_CASE("bisected crossovers stand beside the predicted ones", "[report]") {
   study.kinds[0].at = nullptr;  // mixed memory
   study.kinds[0].name = "mixed";
   CHECK(lines_of(print).size() == 3);
-  auto const made = report::to_json(study);
+  auto const made = examples::to_json(study);
   CHECK_FALSE(made["kinds"][0].contains("crossovers"));
   CHECK(made["kinds"][0]["calls"].size() == 2);
   CHECK(made["kinds"][1]["bisected"][0]["right"] == false);
@@ -170,10 +171,10 @@ TEST_CASE("bisected crossovers stand beside the predicted ones", "[report]") {
 
 TEST_CASE("thresholds of a sweep, with its time beside that of calibration", "[report]") {
   auto study = saxpy_study();
-  auto const print = [&](std::ostream& out) { report::offload_thresholds(out, study); };
+  auto const print = [&](std::ostream& out) { examples::offload_thresholds(out, study); };
   CHECK(lines_of(print).empty());
   study.calibration_seconds = 2;
-  study.kinds[1].sweep = dispatch::offload_sweep{{{0, 1, 350, 361}, {1, 1, 0, 7}}, 1000, 90};
+  study.kinds[1].sweep = examples::offload_sweep{{{0, 1, 350, 361}, {1, 1, 0, 7}}, 1000, 90};
   auto const lines = lines_of(print);
   REQUIRE(lines.size() == 4);
   CHECK_THAT(lines[1], contains("pageable"));
@@ -181,12 +182,12 @@ TEST_CASE("thresholds of a sweep, with its time beside that of calibration", "[r
   CHECK_THAT(lines[2], contains("none          7"));
   CHECK_THAT(lines[3],
              contains("calls of the sweep: 90.0 s; calibration with its arrays: 2.0 s, 1/45"));
-  CHECK(report::to_json(study)["kinds"][1]["sweep"]["thresholds"][0]["swept"] == 350);
+  CHECK(examples::to_json(study)["kinds"][1]["sweep"]["thresholds"][0]["swept"] == 350);
 }
 
 TEST_CASE("errors of predictions by kind and path, and of traced stages", "[report]") {
   auto study = saxpy_study();
-  auto const print = [&](std::ostream& out) { report::prediction_errors(out, study); };
+  auto const print = [&](std::ostream& out) { examples::prediction_errors(out, study); };
   auto const lines = lines_of(print);
   REQUIRE(lines.size() == 5);
   // host{1}: 1 us predicted and 1.25 us measured, 20 % off; the halves are 20 % from their mean.
@@ -211,7 +212,7 @@ TEST_CASE("errors of predictions by kind and path, and of traced stages", "[repo
   CHECK_THAT(told[5], contains("resident "));
   CHECK_THAT(told[5], contains("  1    25.1  25.1"));  // the stage of 10 us does not count
 
-  auto const rows = lines_of([&](std::ostream& out) { report::csv::timed_calls(out, study); });
+  auto const rows = lines_of([&](std::ostream& out) { examples::csv::timed_calls(out, study); });
   CHECK_THAT(rows[0], contains(",after_work_seconds,after_best"));
   CHECK(rows[1].starts_with("held_out,"));
   CHECK_THAT(rows[1], contains(",1,1,,"));  // no trace, so an empty field
@@ -221,7 +222,7 @@ TEST_CASE("errors of predictions by kind and path, and of traced stages", "[repo
 
 TEST_CASE("totals of all tasks", "[report]") {
   auto study = saxpy_study();
-  dispatch::crossover_check found{{on::host{1}, on::host{4}, true}};
+  examples::crossover_check found{{on::host{1}, on::host{4}, true}};
   for (double const measured : {8'100.0, 9'500.0}) {
     found.crossings.push_back({.predicted = {8'000, 7'000, 9'000}, .measured = measured});
   }
@@ -230,7 +231,7 @@ TEST_CASE("totals of all tasks", "[report]") {
   found.crossings.clear();
   study.kinds[1].checks = {found, found};
   study.kinds[1].checks[1].right = false;
-  auto const lines = lines_of([&](std::ostream& out) { report::totals(out, {study, study}); });
+  auto const lines = lines_of([&](std::ostream& out) { examples::totals(out, {study, study}); });
   CHECK_THAT(lines[1], contains("model "));
   CHECK_THAT(lines[4], contains("tuned threshold"));
   CHECK_THAT(lines[5], contains("always host{1}"));
@@ -240,13 +241,13 @@ TEST_CASE("totals of all tasks", "[report]") {
   CHECK(lines[10] ==
         "  of 4 crossovers bisection found 2 within 5 %, and 2 within their intervals; "
         "\"never\" and \"always\" confirmed: 2 of 4");
-  CHECK(lines_of([](std::ostream& out) { report::totals(out, {}); }).empty());
+  CHECK(lines_of([](std::ostream& out) { examples::totals(out, {}); }).empty());
 }
 
 TEST_CASE("a rule that others published is told by its name", "[report]") {
   auto study = saxpy_study();
   study.rules = {{"cbrt(m n k) > 500", {501, on::host{1}, on::host{4}}}};
-  auto const lines = lines_of([&](std::ostream& out) { report::regrets(out, study); });
+  auto const lines = lines_of([&](std::ostream& out) { examples::regrets(out, study); });
   REQUIRE(lines.size() == 10);
   CHECK_THAT(lines[5], contains("cbrt(m n k) > 500 "));
 }

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace assay::dispatch {
+namespace assay::examples {
 
 /// The shape of a product: C[m, n] = A[m, k] x B[k, n], row-major with rows at `pitch(columns)`.
 struct product_shape {
@@ -73,4 +73,4 @@ struct product_shape {
   }
 };
 
-}  // namespace assay::dispatch
+}  // namespace assay::examples

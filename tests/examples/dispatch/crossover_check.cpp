@@ -3,7 +3,7 @@
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
-#include <assay/dispatch/crossover_check.hpp>
+#include "dispatch/crossover_check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,8 @@
 #include <vector>
 
 using namespace assay;
-using dispatch::check_crossover;
 using dispatch::crossover;
+using examples::check_crossover;
 
 namespace {
 
@@ -105,7 +105,7 @@ TEST_CASE("never and always are checked at the ends and where the paths are near
 
 TEST_CASE("the nearest size is where the predicted times differ least", "[dispatch]") {
   dispatch::costs const of{test::saxpy_measurements()};  // they cross at 8000
-  auto const found = dispatch::nearest_size(of, 0, 1, dispatch::facts_of_size);
+  auto const found = examples::nearest_size(of, 0, 1, dispatch::facts_of_size);
   CHECK(found >= 4096);
   CHECK(found <= 16384);
 }
@@ -121,7 +121,7 @@ TEST_CASE("predicted crossovers of simulated machines are close to bisected ones
     if (said.crossings.size() != 1 || said.doubtful || !(said.crossings[0].low > 0)) { continue; }
     stats::random_source random{seed + m};
     auto const found = check_crossover(said, {16, 1 << 24}, 1, [&](std::size_t size) {
-      return dispatch::timed_ratio(machine, 0, 2, size, random);
+      return examples::timed_ratio(machine, 0, 2, size, random);
     });
     REQUIRE(found.crossings.size() == 1);
     if (found.crossings[0].measured == 0) { continue; }

@@ -10,12 +10,12 @@
 #include <functional>
 #include <utility>
 
-namespace assay::cli {
+namespace assay::examples {
 
 /// A function that traces a call and reads its counters: `trace::stages_of` and
 /// `trace::kernel_counters`. Without CUPTI it is null. Counters that cannot be read are left out.
 inline std::function<dispatch::traced_values(std::function<void()> const&)> traced_calls(
-    tracing by) {
+    cli::tracing by) {
   if (by.record == nullptr) { return {}; }
   return [by, readable = by.count != nullptr](std::function<void()> const& call) mutable {
     auto found = trace::stages_of(by.record(call));
@@ -27,4 +27,4 @@ inline std::function<dispatch::traced_values(std::function<void()> const&)> trac
   };
 }
 
-}  // namespace assay::cli
+}  // namespace assay::examples

@@ -2,13 +2,13 @@
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
 
-#include <assay/dispatch/offload_sweep.hpp>
+#include "dispatch/offload_sweep.hpp"
 
 #include <cstddef>
 #include <vector>
 
 using namespace assay;
-using dispatch::offload_threshold;
+using examples::offload_threshold;
 
 namespace {
 
@@ -56,7 +56,7 @@ TEST_CASE("a threshold by the rule of GPU-BLOB", "[dispatch]") {
 TEST_CASE("a sweep has the threshold of each pair, measured and predicted", "[dispatch]") {
   dispatch::costs const of{test::device_measurements()};  // the device pays from 1000 on
   exact_bench bench{of, 1, {}};
-  auto const found = sweep_offload(bench, of, dispatch::facts_of_size, 1'500, nullptr, 4);
+  auto const found = examples::sweep_offload(bench, of, dispatch::facts_of_size, 1'500, nullptr, 4);
   REQUIRE(found.rows.size() == 2);  // device{0} and device{0}/staged
   CHECK(found.last == 1'500);
   for (auto const& each : found.rows) {
@@ -73,18 +73,18 @@ TEST_CASE("a sweep has the threshold of each pair, measured and predicted", "[di
   CHECK(found.seconds == Approx(seconds));
 
   exact_bench slow{of, 1.5, {}};
-  auto const later = sweep_offload(slow, of, dispatch::facts_of_size, 1'500, nullptr, 4);
+  auto const later = examples::sweep_offload(slow, of, dispatch::facts_of_size, 1'500, nullptr, 4);
   CHECK(later.rows[0].predicted == found.rows[0].predicted);
   CHECK((later.rows[0].swept == 0 || later.rows[0].swept > 1'100));
 
   exact_bench again{of, 1.5, {}};
-  auto const reused = sweep_offload(again, of, dispatch::facts_of_size, 1'500, &found, 4);
+  auto const reused = examples::sweep_offload(again, of, dispatch::facts_of_size, 1'500, &found, 4);
   CHECK(reused.rows[0].swept == later.rows[0].swept);
   CHECK(again.calls == 2 * (4 * 1'500 + 1));  // on the device paths alone
   CHECK(reused.seconds < later.seconds);
 
   dispatch::costs const host{test::saxpy_measurements()};
   exact_bench none{host, 1, {}};
-  CHECK(sweep_offload(none, host, dispatch::facts_of_size, 10).rows.empty());
+  CHECK(examples::sweep_offload(none, host, dispatch::facts_of_size, 10).rows.empty());
   CHECK(none.calls == 0);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A `measure::dispatch_study` as text and as CSV.
+/// A `dispatch_study` as text and as CSV.
 #pragma once
+
+#include "study.hpp"
 
 #include <assay/core/memory_type.hpp>
 #include <assay/dispatch/crossover.hpp>
-#include <assay/measure/regret.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
@@ -23,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::report {
+namespace assay::examples {
 
 /// `host{1}, from 12000 on [11000, 13000] host{4}`: the paths with the least predicted time.
 inline std::string regions_in_words(dispatch::costs const& of,
@@ -43,21 +44,21 @@ inline std::string regions_in_words(dispatch::costs const& of,
 namespace detail {
 
 /// `12100, 1.2 % off`: what bisection found of a predicted crossover.
-inline std::string in_words(dispatch::crossover_check const& of) {
+inline std::string in_words(crossover_check const& of) {
   if (!of.predicted.known) { return "-"; }
   if (of.crossings.empty()) { return of.right ? "confirmed" : "WRONG"; }
   std::string text;
   for (auto const& each : of.crossings) {
     text += text.empty() ? "" : ", ";
     text += each.measured > 0 ? dispatch::detail::whole(each.measured) + ", " +
-                                    fixed(100 * each.error(), 1) + " % off"
+                                    report::fixed(100 * each.error(), 1) + " % off"
                               : "none there";
   }
   return text;
 }
 
 /// A share as a number of hundredths, for columns with the percent sign in the heading.
-inline std::string in_hundredths(double share) { return fixed(100 * share, 1); }
+inline std::string in_hundredths(double share) { return report::fixed(100 * share, 1); }
 
 /// Median and 90 % quantile of values.
 struct spread {
@@ -72,10 +73,11 @@ inline spread spread_of(std::vector<double> values) {
 
 /// The sizes at which the last path is faster than each other path, what bisection found there, and
 /// the fastest paths of all.
-inline void crossovers(std::ostream& out, measure::dispatch_study const& study) {
+inline void crossovers(std::ostream& out, dispatch_study const& study) {
   auto const& paths = study.of.paths();
   auto const& last = paths.back();
-  table shown{{"arrays", "path", last.where.describe() + " is faster", "bisected"}, {1, 2, 3}};
+  report::table shown{{"arrays", "path", last.where.describe() + " is faster", "bisected"},
+                      {1, 2, 3}};
   for (auto const& kind : study.kinds) {
     std::size_t number = 0;
     for (auto const& each : paths) {
@@ -101,8 +103,8 @@ inline void crossovers(std::ostream& out, measure::dispatch_study const& study) 
 }
 
 /// The thresholds of a sweep over all sizes, beside those that the model predicts by the same rule.
-inline void offload_thresholds(std::ostream& out, measure::dispatch_study const& study) {
-  table shown{{"threshold by GPU-BLOB's rule", "host path", "swept", "predicted"}, {1}};
+inline void offload_thresholds(std::ostream& out, dispatch_study const& study) {
+  report::table shown{{"threshold by GPU-BLOB's rule", "host path", "swept", "predicted"}, {1}};
   auto const size = [](std::size_t of) { return of == 0 ? "none" : std::to_string(of); };
   double seconds = 0;
   for (auto const& kind : study.kinds) {
@@ -115,17 +117,19 @@ inline void offload_thresholds(std::ostream& out, measure::dispatch_study const&
   }
   if (shown.empty()) { return; }
   shown.print(out);
-  out << "  calls of the sweep: " << fixed(seconds, 1)
-      << " s; calibration with its arrays: " << fixed(study.calibration_seconds, 1) << " s, 1/"
-      << fixed(seconds / study.calibration_seconds, 0) << " of it\n";
+  out << "  calls of the sweep: " << report::fixed(seconds, 1)
+      << " s; calibration with its arrays: " << report::fixed(study.calibration_seconds, 1)
+      << " s, 1/" << report::fixed(seconds / study.calibration_seconds, 0) << " of it\n";
 }
 
 /// The errors of predictions over the held-out calls of each kind on each path, beside the error of
 /// a half of the repetitions against both halves; and of each traced stage.
-inline void prediction_errors(std::ostream& out, measure::dispatch_study const& study) {
+inline void prediction_errors(std::ostream& out, dispatch_study const& study) {
   constexpr double long_enough = 50e-6;  // the recorder costs some microseconds
-  table shown{{"error in %", "path", "calls", "median", "p90", "noise, median", "p90"}, {1}};
-  table stages{{"stage, error in %", "arrays", "stages of 50 us and more", "median", "p90"}, {1}};
+  report::table shown{{"error in %", "path", "calls", "median", "p90", "noise, median", "p90"},
+                      {1}};
+  report::table stages{{"stage, error in %", "arrays", "stages of 50 us and more", "median", "p90"},
+                       {1}};
   for (auto const& kind : study.kinds) {
     auto const all = call_errors(study.of, kind.timed);
     for (std::size_t p = 0; p < study.of.paths().size(); ++p) {
@@ -159,20 +163,20 @@ inline void prediction_errors(std::ostream& out, measure::dispatch_study const& 
 namespace detail {
 
 /// A table of regrets, and the model beside the best rival. `named`: by the names of the rows.
-inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> const& rows,
-                          std::vector<measure::call_kind> const& kinds, bool named) {
+inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows,
+                          std::vector<call_kind> const& kinds, bool named) {
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
   for (std::size_t k = 0; k < rows.front().kinds.size(); ++k) { head.push_back(kinds[k].name); }
   for (auto const* each : {"all", "p95 from 2 us", "max"}) { head.emplace_back(each); }
-  table shown{head};
-  auto const add = [&](std::string name, measure::regret_row const& row, auto const& total) {
+  report::table shown{head};
+  auto const add = [&](std::string name, regret_row const& row, auto const& total) {
     std::vector<std::string> cells{std::move(name)};
     for (auto const& each : row.kinds) { cells.push_back(in_hundredths(total(each))); }
     cells.push_back(in_hundredths(total(row.all)));
     return cells;
   };
-  auto const label = [&](measure::regret_row const& row) {
+  auto const label = [&](regret_row const& row) {
     bool const rule = row.name.find('>') != std::string::npos;
     return named || rule ? row.name : row.all.chooser.substr(std::string_view{"choose::"}.size());
   };
@@ -184,12 +188,12 @@ inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> co
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));
   shown.print(out);
-  auto const* const rival = measure::best_rival(rows);
+  auto const* const rival = best_rival(rows);
   if (rival == nullptr) { return; }
   out << "  the best rival is " << label(*rival);
   if (rival->all.total > rows.front().all.noise_floor) {
-    out << "; the regret of the model is " << fixed(rows.front().all.total / rival->all.total, 2)
-        << " of its regret\n";
+    out << "; the regret of the model is "
+        << report::fixed(rows.front().all.total / rival->all.total, 2) << " of its regret\n";
   } else {
     out << ", and its regret is noise\n";
   }
@@ -199,14 +203,14 @@ inline void print_regrets(std::ostream& out, std::vector<measure::regret_row> co
 
 /// The total regret of each chooser by the kind of calls, and the regret of single calls of 2 us
 /// and more.
-inline void regrets(std::ostream& out, measure::dispatch_study const& study) {
+inline void regrets(std::ostream& out, dispatch_study const& study) {
   detail::print_regrets(out, judge_choosers(study), study.kinds, false);
 }
 
 /// The same of all tasks together, the errors of predictions by place, and how many crossovers were
 /// right.
-inline void totals(std::ostream& out, std::vector<measure::dispatch_study> const& all) {
-  std::vector<std::vector<measure::regret_row>> rows;
+inline void totals(std::ostream& out, std::vector<dispatch_study> const& all) {
+  std::vector<std::vector<regret_row>> rows;
   std::array<std::vector<double>, 2> errors;  // of host paths, of device paths
   int close = 0, inside = 0, crossings = 0, right = 0, verdicts = 0;
   for (auto const& study : all) {
@@ -230,7 +234,7 @@ inline void totals(std::ostream& out, std::vector<measure::dispatch_study> const
     }
   }
   if (all.empty()) { return; }
-  detail::print_regrets(out, measure::added_rows(rows), all.front().kinds, true);
+  detail::print_regrets(out, added_rows(rows), all.front().kinds, true);
   for (std::size_t i = 0; i < 2; ++i) {
     if (errors[i].empty()) { continue; }
     auto const of = detail::spread_of(errors[i]);
@@ -274,7 +278,7 @@ inline std::string_view memory_of(dispatch::facts const& known) {
 /// `after_second_*` are the medians of both halves of the repetitions, in seconds. `after_best` is
 /// the path with the least sum of both. The others are what a trace shows of a call on a device.
 /// `chosen_by_model` and `chosen_by_tree` are the paths that choosers pick.
-inline void timed_calls(std::ostream& out, measure::dispatch_study const& study) {
+inline void timed_calls(std::ostream& out, dispatch_study const& study) {
   auto const& paths = study.of.paths();
   out << "set,before_kind,before_memory,before_size,before_bytes,before_flops,before_bytes_in,"
          "before_bytes_out,before_pageable_bytes_in,before_pageable_bytes_out";
@@ -304,13 +308,14 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
       in += read, back += written;
       if (each.memory == memory_type::pageable) { pageable_in += read, pageable_back += written; }
     }
-    fields(out, set, kind, detail::memory_of(known), known.amount.size, known.amount.bytes,
-           known.amount.flops, in, back, pageable_in, pageable_back);
+    report::csv::fields(out, set, kind, detail::memory_of(known), known.amount.size,
+                        known.amount.bytes, known.amount.flops, in, back, pageable_in,
+                        pageable_back);
     std::size_t best = 0;
     auto const sum = [&](std::size_t p) { return call.halves[0][p] + call.halves[1][p]; };
     for (std::size_t p = 0; p < paths.size(); ++p) {
       out << ',';
-      fields(out, call.halves[0][p], call.halves[1][p]);
+      report::csv::fields(out, call.halves[0][p], call.halves[1][p]);
       if (sum(p) < sum(best)) { best = p; }
     }
     for (auto const& name : traced) {
@@ -319,7 +324,7 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
         if (its_name == name) { value = its_value; }
       }
       out << ',';
-      fields(out, value);
+      report::csv::fields(out, value);
     }
     out << ',' << detail::column_of(paths[best].where) << ','
         << detail::column_of(study.of.choose(known));
@@ -334,4 +339,4 @@ inline void timed_calls(std::ostream& out, measure::dispatch_study const& study)
 }
 
 }  // namespace csv
-}  // namespace assay::report
+}  // namespace assay::examples

@@ -4,19 +4,20 @@
 /// crossovers and regrets. Needs the CUDA toolkit, CLI11 and nlohmann_json.
 #pragma once
 
+#include "options.hpp"
+#include "product_shape.hpp"
+#include "study.hpp"
+#include "study_json.hpp"
+#include "study_text.hpp"
+
 #include <assay/arrays/setup.hpp>
-#include <assay/cli/dispatch_options.hpp>
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/device.hpp>
 #include <assay/dispatch/device.hpp>
-#include <assay/dispatch/product_shape.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/regret.hpp>
 #include <assay/page/dispatch_page.hpp>
-#include <assay/report/dispatch_study.hpp>
-#include <assay/report/dispatch_study_json.hpp>
 #include <assay/report/json.hpp>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +35,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::cli {
+namespace assay::examples {
 
 /// A task that the experiment can make at any size. A peer runs only if it is named. With
 /// `--quick` sizes end at `largest_quick`. A task that not all host places serve has a function
@@ -50,7 +51,7 @@ concept experiment_task = dispatch::task<T> && requires(setup& arrays, std::size
 
 /// A task with the edge of a square product as its size; it can be made in other shapes.
 template <class T>
-concept product_task = requires(setup& arrays, dispatch::product_shape const& of) {
+concept product_task = requires(setup& arrays, product_shape const& of) {
   { T::make_shape(arrays, of) } -> std::same_as<T>;
 };
 
@@ -69,7 +70,7 @@ struct dispatch_experiment<std::tuple<T...>> {
   int main(int argc, char** argv) const {
     CLI::App app{about};
     dispatch_options const options{app, names(true), names(false)};
-    return guarded(
+    return cli::guarded(
         app, argc, argv, [&] { return run(options.read(), machine::command_line(argc, argv)); },
         std::cout, std::cerr);
   }
@@ -89,7 +90,7 @@ struct dispatch_experiment<std::tuple<T...>> {
     if (on_device) { require_device(on::device{given.device}); }
     auto where = machine::host_environment(commit, command_line);
     if (on_device) { where.device = device_in_words(on::device{given.device}); }
-    std::vector<measure::dispatch_study> all;
+    std::vector<dispatch_study> all;
     std::vector<std::string> failures;  // a task that fails leaves the results of the others
     std::exception_ptr latest;
     auto const attempt = [&]<class U>(std::type_identity<U>) {
@@ -107,32 +108,32 @@ struct dispatch_experiment<std::tuple<T...>> {
     for (auto const& each : failures) { std::cerr << "error: " << each << '\n'; }
     for (auto const& each : all) {
       for (auto const& path : each.of.paths()) {
-        if (!path.wrong.empty()) { return wrong_answer; }
+        if (!path.wrong.empty()) { return cli::wrong_answer; }
       }
     }
-    return failures.empty() ? ok : failed;
+    return failures.empty() ? cli::ok : cli::failed;
   }
 
   template <class U>
-  measure::dispatch_study study(dispatch_parameters const& given, bool on_device) const {
+  dispatch_study study(dispatch_parameters const& given, bool on_device) const {
     dispatch::size_range const sizes{
         1, std::min(given.largest, given.quick ? U::largest_quick : U::largest)};
     auto const paths = given.paths<U>(on_device);
-    measure::study_options<U> options{.calibrated = {.sizes = sizes,
-                                                     .budget_seconds = given.budget_seconds,
-                                                     .make = U::make,
-                                                     .seed = given.seed},
-                                      .facts_at = U::facts_at,
-                                      .calls = given.calls,
-                                      .training = given.training,
-                                      .bisects = given.bisects,
-                                      .traced = given.traced,
-                                      .trace = trace};
+    study_options<U> options{.calibrated = {.sizes = sizes,
+                                            .budget_seconds = given.budget_seconds,
+                                            .make = U::make,
+                                            .seed = given.seed},
+                             .facts_at = U::facts_at,
+                             .calls = given.calls,
+                             .training = given.training,
+                             .bisects = given.bisects,
+                             .traced = given.traced,
+                             .trace = trace};
     if constexpr (product_task<U>) {
       options.sweep_to = std::min(given.sweep, sizes.last);
       options.make_other = [random = stats::random_source{given.seed}](setup& arrays,
                                                                        std::size_t edge) mutable {
-        return U::make_shape(arrays, dispatch::product_shape::drawn(edge, random));
+        return U::make_shape(arrays, product_shape::drawn(edge, random));
       };
       if (on_device) {  // SCILIB-Accel, on all threads
         options.rules.push_back(
@@ -142,11 +143,11 @@ struct dispatch_experiment<std::tuple<T...>> {
     options.say = [&](std::string const& what) {
       if (!given.quiet) { std::cerr << U::name << ": " << what << std::endl; }
     };
-    return measure::study_dispatch<U>(paths, options);
+    return study_dispatch<U>(paths, options);
   }
 
   void write(dispatch_parameters const& given, machine::environment const& where,
-             std::vector<measure::dispatch_study> const& all,
+             std::vector<dispatch_study> const& all,
              std::vector<std::string> const& failures) const {
     report::document json{{"schema", "assay.dispatch.1"},
                           {"where", report::to_json(where)},
@@ -158,19 +159,19 @@ struct dispatch_experiment<std::tuple<T...>> {
          << where.host_threads << " threads; seed " << given.seed << "\nBLAS: " << blas << '\n';
     for (auto const& each : all) {
       text << '\n' << each.of.task() << '\n';
-      report::crossovers(text, each);
-      report::offload_thresholds(text, each);
-      report::regrets(text, each);
-      report::prediction_errors(text, each);
-      json["tasks"].push_back(report::to_json(each));
+      crossovers(text, each);
+      offload_thresholds(text, each);
+      regrets(text, each);
+      prediction_errors(text, each);
+      json["tasks"].push_back(to_json(each));
       if (given.csv.empty()) { continue; }
       std::ostringstream rows;
-      report::csv::timed_calls(rows, each);
-      write_atomically(beside(given.csv, each.of.task()), rows.str());
+      csv::timed_calls(rows, each);
+      write_atomically(cli::beside(given.csv, each.of.task()), rows.str());
     }
     if (all.size() > 1) {
       text << "\nall tasks\n";
-      report::totals(text, all);
+      totals(text, all);
     }
     if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
     if (!given.html.empty()) { write_atomically(given.html, report::dispatch_page(json)); }
@@ -178,4 +179,4 @@ struct dispatch_experiment<std::tuple<T...>> {
   }
 };
 
-}  // namespace assay::cli
+}  // namespace assay::examples
