@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One of two units that include everything.
+/// A unit that includes everything but the trace.
 #include <assay/assay.cuh>
