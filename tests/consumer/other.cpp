@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Uses the host half of the library from another unit.
-#include <assay/no_cuda.hpp>
+/// Uses the library from another unit. two_units links everything twice; here one header is enough.
+#include <assay/core/units.hpp>
+
+#include <cstddef>
 
 std::size_t bytes_elsewhere() {
   using namespace assay;
