@@ -1,4 +1,4 @@
-// assay-checked: alone, since its headers add a second namespace kernel
+// assay-grouped: no, since its headers add a second namespace kernel
 // SPDX-License-Identifier: Apache-2.0
 // How small a slow-down does a comparison find? A copy is held against a copy of x % more elements.
 // Long runs in random order measure the true cost of those elements apart. 0.3 % of 40 us and 0.2 %

@@ -1,4 +1,4 @@
-// assay-checked: alone, since its headers add a second namespace kernel
+// assay-grouped: no, since its headers add a second namespace kernel
 // SPDX-License-Identifier: Apache-2.0
 // assay-links: cublas
 // How often does a comparison of equal work say FASTER or SLOWER? The default path with default

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it starts other programs
 // The referee over the candidates of tests/referee/candidates.cpp: cheats are named, honest ones
 // are not accused, failing ones get one line, and nothing is left running.
 // assay-test-timeout: 900

@@ -1,4 +1,4 @@
-// assay-checked: alone, since it replaces operator new
+// assay-grouped: no, since it replaces operator new
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Enqueueing allocates no host memory, once a combination of kernel and shape has run.

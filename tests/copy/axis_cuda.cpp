@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it specialises a template of the library
 /// @file
 /// The copy axis of pipelines: strategies are values, a workload says whether it takes one, and a
 /// device that lacks the instructions is refused by name.

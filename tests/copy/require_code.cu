@@ -1,4 +1,4 @@
-// assay-checked: alone, for its architecture
+// assay-grouped: no, for its architecture
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Kernels whose code is for an older device than the one that runs it: this file is compiled for

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it replaces umask
 #include "catch.hpp"
 #include "folder.hpp"
 

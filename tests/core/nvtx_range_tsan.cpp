@@ -1,4 +1,5 @@
 // assay-test-flags: -fsanitize=thread -g
+// assay-grouped: no, since it includes another test
 
 // SPDX-License-Identifier: Apache-2.0
 // The tests of ranges once more, watched for races.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it replaces operator new
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"

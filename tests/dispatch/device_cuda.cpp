@@ -53,7 +53,7 @@ static_assert(std::is_invocable_v<model_engine const&, cudaStream_t, device_saxp
 
 }  // namespace
 
-TEST_CASE("a device that is not there is named", "[dispatch]") {
+TEST_CASE("a device of a dispatch that is not there is named", "[dispatch]") {
   on::device const none{1000};
   CHECK_THAT(message_of([&] { dispatch::engine{costs_on(none), no_memory{}}; }),
              contains("device 1000 does not exist"));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it starts other programs
 // assay_compare over builds of tests/measure/served_program.cpp, and compare_commits.sh.
 #include "catch.hpp"
 #include "folder.hpp"

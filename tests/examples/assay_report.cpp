@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it starts another program
 // assay_report over the committed records, and over what it has to refuse.
 #include "catch.hpp"
 #include "folder.hpp"

@@ -1,4 +1,4 @@
-// assay-checked: alone, since it includes a file of an example
+// assay-grouped: no, since it includes a file of an example
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 #include "dispatch/dispatch.cu"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it has include directories of its own
 #include "catch.hpp"
 #include "dispatch/tasks.hpp"
 

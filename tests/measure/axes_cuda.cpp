@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it specialises a template of the library
 /// @file
 /// Axes are compared by value, and texts tell all fields: policies of a device.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it adds to the library
 /// @file
 /// Calibration with device paths, on a device of host memory.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it starts another program
 /// @file
 /// Programs that call assay::serve, judged by the engine: verdicts, every failure, nothing left.
 #include <assay/measure/factorial.hpp>

@@ -1,5 +1,6 @@
 // assay-test-flags: -DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, for its flags
 // Our resources as the CCCL at hand spells them: 3.0 in one way, 3.1 and later in another. Compiled
 // once with the toolkit's CCCL, and once more with that of ASSAY_NEWER_CCCL_DIR if it is set.
 #include <assay/memory/cccl.hpp>

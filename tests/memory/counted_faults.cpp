@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
+// assay-grouped: no, since it replaces operator new
 #include "catch.hpp"
 #include "failing_new.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since another test starts its program
 #include "catch.hpp"
 #include "page/count_of.hpp"
 

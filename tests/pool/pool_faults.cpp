@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-test-flags: -O1
 // assay-precompiled: no
+// assay-grouped: no, since it replaces operator new
 // Every call that the pool makes of its backend fails once, and every allocation of host memory:
 // nothing is lost, and nothing used twice.
 #include "catch.hpp"

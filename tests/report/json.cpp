@@ -369,7 +369,7 @@ TEST_CASE("a comparison survives JSON bit for bit") {
 }
 
 TEST_CASE("an empty comparison survives JSON") {
-  CHECK(same(report::parse_json(report::json({})), {}));
+  CHECK(same(report::parse_json(report::json(measure::comparison{})), {}));
 }
 
 TEST_CASE("numbers that are not finite become null, the seed a string") {

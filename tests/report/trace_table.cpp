@@ -22,7 +22,7 @@ trace::table sample() {
   return rows;
 }
 
-std::string text(trace::table const& rows, std::size_t widest = 100) {
+std::string printed(trace::table const& rows, std::size_t widest = 100) {
   std::ostringstream out;
   report::text(out, rows, widest);
   return out.str();
@@ -31,7 +31,7 @@ std::string text(trace::table const& rows, std::size_t widest = 100) {
 }  // namespace
 
 TEST_CASE("text stands as nsys stats prints it: heads in the middle, every cell padded") {
-  CHECK(text(sample()) ==
+  CHECK(printed(sample()) ==
         " ** A Sample (sample):\n"
         "\n"
         " Share (%)  Count     MB        Name    \n"
@@ -47,7 +47,7 @@ TEST_CASE("names are cut by characters, not bytes, and stay on their line") {
   rows.add("\xce\xb1\xce\xb2\xce\xb3\xce\xb4\xce\xb5");
   rows.add("a\nb");
   rows.add(std::string(3000, 'x'));
-  CHECK(::text(rows, 4) ==
+  CHECK(printed(rows, 4) ==
         " ** A Sample (sample):\n\n"
         " Name\n"
         " ----\n"
@@ -61,7 +61,7 @@ TEST_CASE("control characters of names reach a terminal as symbols") {
   using enum trace::cell_format;
   trace::table rows{"sample", "A Sample", {{"Name", text}}};
   rows.add("\x1b[31mred\x7f\xc2\x9bx\xc3\xa9");
-  CHECK(::text(rows) ==
+  CHECK(printed(rows) ==
         " ** A Sample (sample):\n\n"
         "     Name    \n"
         " ------------\n"
@@ -82,7 +82,7 @@ TEST_CASE("exact ties are rounded away from zero, as nsys rounds them") {
 }
 
 TEST_CASE("a table without rows still has its head") {
-  CHECK(text({"empty", "Empty", {{"A"}}}) == " ** Empty (empty):\n\n A\n -\n");
+  CHECK(printed({"empty", "Empty", {{"A"}}}) == " ** Empty (empty):\n\n A\n -\n");
 }
 
 TEST_CASE("CSV quotes what it must and leaves missing cells empty") {

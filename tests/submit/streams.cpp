@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-test-flags: -fsanitize=thread
+// assay-grouped: no, since it specialises a template of the library
 #include "catch.hpp"
 #include "submit/host_lanes.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
 // assay-test-timeout: 60
+// assay-grouped: no, since it replaces operator new
 #include "catch.hpp"
 #include "failing_new.hpp"
 

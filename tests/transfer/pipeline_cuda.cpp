@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since it specialises a template of the library
 /// @file
 /// On a device a transfer shows among a pipeline's axes, and which transfers a graph can record is
 /// known when it is compiled.
