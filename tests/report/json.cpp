@@ -428,7 +428,7 @@ TEST_CASE("a committed report of schema 1 still reads, and is written anew witho
   REQUIRE(written["schema_version"] == 1);
   auto const all = report::parse_json(text.str());
   REQUIRE(all.variants.size() == written["arms"].size());
-  CHECK(all.variants[0].label == written["arms"][0]["label"]);
+  CHECK(all.variants[0].label == written["arms"][0]["label"].get<std::string>());
   CHECK(all.variants[0].cells[0].size() == written["arms"][0]["cells"]["wall"].size());
   REQUIRE(all.findings.size() == written["findings"].size());
   CHECK(all.findings[0].exceeds_margin == written["findings"][0]["material"]);

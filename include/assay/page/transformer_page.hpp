@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/page/parts.hpp>
+#include <assay/page/strips.hpp>
 #include <assay/report/document.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/json_values.hpp>
