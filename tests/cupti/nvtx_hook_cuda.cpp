@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since a program has one tool of NVTX, from before main on
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
 #include <assay/trace/ranges.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-grouped: no, since a program has one tool of NVTX, from before main on
 // With a tool built into the program, the hook leaves everything to it.
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
