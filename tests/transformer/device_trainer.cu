@@ -349,7 +349,10 @@ TEST_CASE("a transformer as a workload: what is wrong is seen, what does not fit
   where.synchronize();
   CHECK(work.verify(state).value_or("") == "");
   float const wrong = 1;
-  check(cudaMemcpy(state.items->gradients().data(), &wrong, sizeof wrong, cudaMemcpyHostToDevice));
+  // A plain cudaMemcpy may return before its bytes arrive, and verify() reads by another stream.
+  check(cudaMemcpyAsync(state.items->gradients().data(), &wrong, sizeof wrong,
+                        cudaMemcpyHostToDevice, where.get()));
+  where.synchronize();
   CHECK_THAT(work.verify(state).value_or(""), contains("gradients differ by"));
   CHECK_THAT(message_of([&] { work.prepare(at, 2); }), contains("lanes = 2 is not possible"));
   workloads::transformer<> const huge{.model = nn::size_2_7b, .batch = 4096, .context = 4096};
