@@ -39,7 +39,7 @@ class chrome_writer {
     }
     out_.close(']').line().member("displayTimeUnit", "ns").line();
     out_.member("baseTimeNanoseconds", from_.epoch_ns + base_).line();
-    out_.line().key("traceEvents").open('[');
+    out_.key("traceEvents").open('[');
     write_names();
     write_calls();
     write_ranges();
