@@ -112,11 +112,11 @@ endfunction()
 
 option(ASSAY_CHECK_DEVICE_CODE
        "Compile tests and benchmarks for a GPU without host code, link and run none: half the time" OFF)
-option(ASSAY_GROUP_TESTS "Compile up to twelve tests that g++ compiles as one program: a third of the time" OFF)
-# Puts a file into a unit of up to `size` files and one that adds to namespace assay, since compilers take longer over their headers than over what is
-# theirs: all headers first, then each file in a namespace of its own. A file that adds to namespace assay is the
-# last of its unit, and in no other namespace. Files of one unit have the same `key`. Where a program selects tests
-# by the names of their files, these differ; the key `device` makes no program.
+option(ASSAY_GROUP_TESTS "Compile up to twelve tests that g++ compiles as one program" OFF)
+# Puts a file into a unit with others, since compilers take longer over the headers of a file than over its own
+# text. A unit has all headers first, then up to `size` files, each in a namespace of its own, and last at most
+# one file that adds to namespace assay, in no other namespace. Files of one unit have the same `key`. A program
+# selects tests by the names of their files, so these differ in a unit; the key `device` makes no program.
 # `variable` gets the unit's target, `made` whether this call made it by `command(TARGET UNIT)`.
 function(assay_group variable made file key size command)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
@@ -129,7 +129,8 @@ function(assay_group variable made file key size command)
     get_target_property(files ${each} ASSAY_FILES)
     get_target_property(last ${each} ASSAY_LAST)
     list(LENGTH files count)
-    if(NOT group AND (key STREQUAL "device" OR NOT name IN_LIST names) AND ((opens AND NOT last) OR (NOT opens AND count LESS size)))
+    if(NOT group AND (key STREQUAL "device" OR NOT name IN_LIST names)
+       AND ((opens AND NOT last) OR (NOT opens AND count LESS size)))
       set(group ${each})
     endif()
   endforeach()

@@ -218,22 +218,17 @@ void write_curve(request const& of) {
     std::printf("step %4zu  loss %.4f\n", i, static_cast<double>(losses[i]));
   }
   nn::adamw const settings;
-  document const all{{"model",
-                      {{"width", which.of.model.width},
-                       {"inner", which.of.model.inner},
-                       {"layers", which.of.model.layers},
-                       {"heads", which.of.model.heads},
-                       {"vocabulary", which.of.model.vocabulary}}},
-                     {"size", size},
-                     {"batch", which.of.batch},
-                     {"context", which.of.context},
-                     {"precision", which.precision},
-                     {"attention", which.attention},
-                     {"projections", which.projections},
-                     {"learning_rate", settings.learning_rate},
-                     {"weight_decay", settings.weight_decay},
-                     {"entropy", source.entropy()},
-                     {"losses", losses}};
+  auto all = case_document(which, size);
+  all.update({{"model",
+               {{"width", which.of.model.width},
+                {"inner", which.of.model.inner},
+                {"layers", which.of.model.layers},
+                {"heads", which.of.model.heads},
+                {"vocabulary", which.of.model.vocabulary}}},
+              {"learning_rate", settings.learning_rate},
+              {"weight_decay", settings.weight_decay},
+              {"entropy", source.entropy()},
+              {"losses", losses}});
   assay::write_atomically(folder / "curve.json", all.dump(1) + '\n');
 }
 

@@ -29,7 +29,7 @@ struct swept {
   kind of = kind::numbers;
   std::vector<std::string> declared;
   std::optional<std::string> given{};
-  bool powers = false;  ///< what is given are exponents of 2
+  bool powers = false;  ///< the given values are exponents of 2
 
   std::string option() const { return "--" + name; }
 };
@@ -47,13 +47,17 @@ swept swept_of(parameter<Types...> const& of) {
   return {of.name, swept::kind::types, {type_name<Types>()...}};
 }
 
+/// Without spaces around it.
+inline std::string trimmed(std::string const& text) {
+  auto const first = text.find_first_not_of(' ');
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 inline std::vector<std::string> split(std::string const& list, char at_each) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at <= list.size();) {
     auto const end = std::min(list.find(at_each, at), list.size());
-    auto const first = std::min(list.find_first_not_of(' ', at), end);
-    auto const last = list.find_last_not_of(' ', end - 1);
-    words.push_back(first == end ? "" : list.substr(first, last + 1 - first));
+    words.push_back(trimmed(list.substr(at, end - at)));
     at = end + 1;
   }
   return words;
@@ -156,7 +160,7 @@ inline std::vector<std::string> values_of(swept const& of) {
 inline void read_axis(std::string const& spec, std::vector<swept>& all) {
   value_of("--axis", [&] {
     auto const equals = spec.find('=');
-    auto name = split(spec.substr(0, equals), '\0')[0];
+    auto name = trimmed(spec.substr(0, equals));
     bool const powers = name.ends_with("[pow2]");
     if (powers) { name.resize(name.size() - 6); }
     std::vector<std::string> names;
@@ -166,7 +170,7 @@ inline void read_axis(std::string const& spec, std::vector<swept>& all) {
       throw std::invalid_argument("'" + spec + "': write " + of.name + "=" +
                                   comma_separated(of.declared));
     }
-    of.given = split(spec.substr(equals + 1), '\0')[0];
+    of.given = trimmed(spec.substr(equals + 1));
     of.powers = powers;
     return 0;
   });

@@ -13,6 +13,7 @@
 #include <assay/trace/overlap.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -78,6 +79,8 @@ inline constexpr std::string_view cuda_is_missing = "CUDA is not recorded";
 /// The losses of a trace and the notes of its recorder, a line each. The note `cuda_is_missing` is
 /// not among them.
 inline std::vector<std::string> loss_notes(model const& of) {
+  constexpr std::array<std::string_view, 4> facts{cuda_is_missing, "buffers", "operations",
+                                                  "nodes"};  // notes on what is there
   std::vector<std::string> lines;
   auto const tell = [&](std::uint64_t count, std::string_view what) {
     if (count == 0) { return; }
@@ -89,7 +92,7 @@ inline std::vector<std::string> loss_notes(model const& of) {
   tell(of.lost.unmatched, "pieces of device work whose call is not in the trace");
   tell(of.lost.unnamed, "names that could not be resolved");
   for (auto const& [name, text] : of.notes) {
-    if (name == cuda_is_missing || name == "buffers") { continue; }  // those lack nothing
+    if (std::ranges::find(facts, name) != facts.end()) { continue; }
     lines.push_back(name + (text.empty() ? "" : ": " + text));
   }
   return lines;

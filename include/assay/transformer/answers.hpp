@@ -39,20 +39,21 @@ inline std::vector<trace::graph_node> graph_nodes(std::vector<captured_node> con
   return made;
 }
 
-/// Writes the operations into the notes of a trace, which its files keep. The note `operation 17`
-/// has phase, layer, part, operation, FLOPs and bytes. `nodes` has the number of the operation of
-/// each node of the graph that the trace replays, and `-` for none.
+/// Writes the operations into the notes of a trace, which files of nsys keep. The note `operations`
+/// has a line for each: its number, phase, layer, part, operation, FLOPs and bytes. `nodes` has the
+/// number of the operation of each node of the graph that the trace replays, and `-` for none.
 inline void note_operations(trace::model& to, ledger const& of,
                             std::vector<captured_node> const& captured = {}) {
+  std::string lines;
   std::size_t number = 0;
   for (auto const& each : of.entries()) {
     auto const amount = [](double value) { return std::to_string(std::llround(value)); };
-    to.notes.emplace_back("operation " + std::to_string(number++),
-                          std::string{name_of(each.where.phase)} + ", " +
-                              std::to_string(each.where.layer) + ", " +
-                              std::string{each.where.part} + ", " + std::string{each.operation} +
-                              ", " + amount(each.cost.flops) + ", " + amount(each.cost.bytes()));
+    lines += std::to_string(number++) + ", " + std::string{name_of(each.where.phase)} + ", " +
+             std::to_string(each.where.layer) + ", " + std::string{each.where.part} + ", " +
+             std::string{each.operation} + ", " + amount(each.cost.flops) + ", " +
+             amount(each.cost.bytes()) + "\n";
   }
+  to.notes.emplace_back("operations", std::move(lines));
   std::string nodes;
   for (auto const& each : captured) {
     bool const owned = each.operation != captured_node::no_operation;
