@@ -327,6 +327,12 @@ TEST_CASE("a difference below the margin is equivalent for require", "[compare]"
   found.findings = {one};
   CHECK_NOTHROW(require(found, {verdict::equivalent}));
   CHECK_THROWS(require(found, {verdict::faster}));
+  for (auto const which : {verdict::wrong_answer, verdict::unproven, verdict::inconclusive}) {
+    found.findings[0].outcome = which;  // decided after the sign
+    CHECK_THROWS(require(found, {verdict::equivalent}));
+    CHECK_NOTHROW(require(found, {which}));
+  }
+  found.findings[0].outcome = verdict::slower;
   found.findings[0].exceeds_margin = true;
   CHECK_THROWS(require(found, {verdict::equivalent}));
 }

@@ -6,6 +6,7 @@
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/serve.hpp>
 #include <assay/report/short_text.hpp>
+#include <assay/stats/classify.hpp>
 
 #include <initializer_list>
 #include <stdexcept>
@@ -39,7 +40,7 @@ comparison compare_all(std::string name, F callable, Rest... rest) {
   return list.run();
 }
 
-/// Measures one callable against another, the control; see `compare_all`.
+/// Measures `variant` against `control`; see `compare_all`.
 template <class Control, class Variant>
 comparison compare(std::string control_name, Control control, std::string variant_name,
                    Variant variant, options const& chosen = {}) {
@@ -47,15 +48,16 @@ comparison compare(std::string control_name, Control control, std::string varian
                      std::move(variant), chosen);
 }
 
-/// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`. A
-/// difference below the margin counts as equivalent too. For tests and CI:
+/// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`.
+/// FASTER and SLOWER below the margin count as equivalent too. For tests and CI:
 /// `require(found, {verdict::faster, verdict::equivalent})`.
 inline void require(comparison const& found, std::initializer_list<verdict> allowed) {
   for (auto const& each : found.findings) {
     if (!each.primary) { continue; }
     bool holds = false;
     for (auto const one : allowed) {
-      holds = holds || each.outcome == one || (one == verdict::equivalent && !each.exceeds_margin);
+      bool const is_small = stats::is_sign(each.outcome) && !each.exceeds_margin;
+      holds = holds || each.outcome == one || (one == verdict::equivalent && is_small);
     }
     if (!holds) { throw std::runtime_error(report::short_text(found)); }
   }

@@ -41,6 +41,12 @@ struct still_clock {
   static time_point now() { return {}; }
 };
 
+/// A clock that the destruction of each subject puts forward by a second.
+struct teardown_clock : still_clock {
+  static inline double seconds = 0;
+  static time_point now() { return time_point{duration{seconds}}; }
+};
+
 /// Takes `seconds` with 0.1 % of noise.
 class scripted final : public measure::subject {
  public:
@@ -48,7 +54,10 @@ class scripted final : public measure::subject {
       : in_(std::move(in)), name_(std::move(name)), seconds_(seconds), now_(now) {
     in_->most_alive = std::max(in_->most_alive, ++in_->alive);
   }
-  ~scripted() override { --in_->alive; }
+  ~scripted() override {
+    --in_->alive;
+    teardown_clock::seconds += 1;
+  }
   void warm(int, int) override {}
   measure::cell time(int, int) override {
     ++in_->cells[name_];
@@ -175,6 +184,33 @@ TEST_CASE("a failure in an epoch repeats the epoch without the candidate") {
   CHECK(found.notes.empty());  // nothing was held against "c"
   CHECK(found.epochs.size() == 6);
   CHECK_THAT(of(found, "c").out, contains("timing: gone"));
+}
+
+TEST_CASE("who is left when the last rival fails in an epoch is verified") {
+  auto const in = std::make_shared<script>();
+  in->on_cell = [](std::string const& name, measure::epoch const& now) {
+    if (name == "b" && now.number == 4) { throw std::runtime_error("gone"); }
+  };
+  in->on_verify = [](std::string const& name, int times) {
+    return name == "a" && times > 2 ? std::optional<std::string>{"stale"} : std::nullopt;
+  };
+  auto const found = run_race(variants_of(in, {{"a", 1e-3}, {"b", 1e-3}}), {});
+  CHECK_THAT(of(found, "a").out, contains("after timing") && contains("stale"));
+  CHECK_THAT(found.failure, contains("no candidate is left"));
+}
+
+TEST_CASE("a race whose time runs out while an epoch is torn down verifies all that are left") {
+  auto const in = std::make_shared<script>();
+  options chosen;
+  auto const begin = teardown_clock::seconds;
+  chosen.max_seconds = 9;  // 2 subjects qualify, 2 warm up, and each epoch destroys 2
+  auto const found =
+      run_race<teardown_clock>(variants_of(in, {{"a", 1e-3}, {"b", 1e-3}}), chosen);
+  CHECK(found.failure == "");
+  CHECK_FALSE(found.decided);
+  CHECK(teardown_clock::seconds - begin > chosen.max_seconds);
+  CHECK(in->verifications["a"] == 4);  // in both buffer sets, before and after timing
+  CHECK(in->verifications["b"] == 4);
 }
 
 TEST_CASE("long candidates are cut off after a few cells") {

@@ -49,7 +49,13 @@ class race_procedure {
   race_result run() {
     try {
       qualify();
-      while (!over()) { run_epoch(); }
+      while (!over() || !verified_) {
+        if (over()) {
+          verify_those_left();
+        } else {
+          run_epoch();
+        }
+      }
     } catch (interruption const& cause) { record_.failure = cause.reason; }
     record_.seconds = earlier_seconds_ + elapsed();
     judge(record_, statistics());
@@ -134,6 +140,7 @@ class race_procedure {
         shortest.push_back({i, low});
       } catch (interruption const& cause) { failed(cause); }
     }
+    verified_ = true;
     for (auto const& [i, seconds] : shortest) {
       record_.racers[i].guess = seconds;
       cut_if_long(i, seconds, fastest, 1);
@@ -172,6 +179,7 @@ class race_procedure {
     from.shuffle(order);
     tell(std::to_string(order.size()) + " of " + std::to_string(record_.racers.size()) + " left");
     disturbed_.clear();
+    verified_ = false;
     try {
       if (one_at_a_time_) {
         run_one_at_a_time(now, order, from);
@@ -222,6 +230,7 @@ class race_procedure {
       time_all(now, built, from, made);
       runner_.verify(built, "after timing", from);
     }
+    verified_ = true;
     close(made);
   }
 
@@ -239,7 +248,21 @@ class race_procedure {
     }
     try {
       runner_.verify(built, "after timing", from);
+      verified_ = true;
     } catch (interruption const& cause) { failed(cause); }
+  }
+
+  /// Builds and verifies those that still race where the last epoch ended with a failure.
+  void verify_those_left() {
+    auto const now = next_epoch();
+    stats::random_source from{stats::derive_seed(now.seed, 1)};
+    verified_ = true;
+    for (auto const i : racing()) {
+      tell("verifying " + record_.racers[i].name);
+      try {
+        runner_.verify(build(now, {i}), "after timing", from);
+      } catch (interruption const& cause) { failed(cause); }
+    }
   }
 
   subjects prepare(epoch const& now, std::vector<std::size_t> const& order,
@@ -309,6 +332,7 @@ class race_procedure {
 
   /// Counts an epoch, unless it was disturbed.
   void close(race_epoch const& made) {
+    out_of_time_ = elapsed() > options_.max_seconds;
     if (disturbed_.empty()) {
       statistics().add_epoch(logs(made.seconds));
       record_.epochs.push_back(made);
@@ -330,7 +354,7 @@ class race_procedure {
     if (record_.epochs.empty()) { return false; }
     return statistics().decided() ||
            static_cast<int>(record_.epochs.size()) >= options_.max_epochs ||
-           elapsed() > options_.max_seconds;
+           out_of_time_;
   }
 
   options const& options_;
@@ -343,6 +367,8 @@ class race_procedure {
   std::string disturbed_;  ///< why the current epoch does not count
   int dropped_ = 0;
   bool warm_ = false, one_at_a_time_ = false;
+  bool verified_ = false;     ///< those left were verified since they were last timed
+  bool out_of_time_ = false;  ///< read once an epoch, so that its last epoch knows that it is one
   double set_up_seconds_ = 0, round_seconds_ = 0;  ///< of the last epoch
 };
 
