@@ -194,7 +194,7 @@ TEST_CASE("who is left when the last rival fails in an epoch is verified") {
   in->on_verify = [](std::string const& name, int times) {
     return name == "a" && times > 2 ? std::optional<std::string>{"stale"} : std::nullopt;
   };
-  auto const found = run_race(variants_of(in, {{"a", 1e-3}, {"b", 1e-3}}), {});
+  auto const found = run_race(variants_of(in, {{"a", 1e-3}, {"b", 1.005e-3}}), {});
   CHECK_THAT(of(found, "a").out, contains("after timing") && contains("stale"));
   CHECK_THAT(found.failure, contains("no candidate is left"));
 }
