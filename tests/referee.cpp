@@ -112,6 +112,10 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
   INFO(report::json_line(found));
   REQUIRE(found.is_accused());
   CHECK(found.charges[0].what == kind::wrong_answer);
+  auto const blames = referee.judge("blames-the-reference");
+  INFO(report::json_line(blames));
+  REQUIRE(blames.is_accused());
+  CHECK(blames.charges[0].what == kind::failure);
 }
 
 TEST_CASE("a program is a candidate too, and the problem's own program judges its outputs") {

@@ -469,6 +469,13 @@ std::map<std::string, work> failing() {
   all["exits"] = [](task const&) -> int { std::_Exit(3); };
   all["refuses"] = [](task const&) { return 42; };
   all["throws"] = [](task const&) -> int { throw std::runtime_error("not\ntoday"); };
+  all["blames-the-reference"] = [](task const& of) {
+    of.run();
+    if (std::filesystem::exists(this_file().parent_path() / "compared")) {
+      throw std::runtime_error("variant \"reference\", epoch 2, timing: broken");
+    }
+    return 0;
+  };
   return all;
 }
 

@@ -126,7 +126,16 @@ class bench {
       throw std::runtime_error("the outputs have another size than those of the problem");
     }
   }
-  std::optional<std::size_t> damaged() { return store_->damaged(); }
+  /// Names the first array with changed red zones.
+  std::optional<std::string> damaged() {
+    auto const* const data = store_->damaged();
+    if (data == nullptr) { return {}; }
+    auto const all = setup_->declared();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].data == data) { return "array " + std::to_string(i) + " of those declared"; }
+    }
+    return "the kept contents of an `inout` array";
+  }
   /// The change of the mode of floating-point numbers that a call has made; empty without one.
   std::string const& float_change() const noexcept { return float_change_; }
 

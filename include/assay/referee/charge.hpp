@@ -21,11 +21,11 @@ struct charge {
   enum class kind {
     escaped_work,         ///< work goes on after the call, or outside its stream
     kept_results,         ///< of an earlier call
-    unwritten_output,     ///
+    unwritten_output,     ///< poison is left in an output
     out_of_bounds,        ///< a write before or behind an array
-    wrong_size,           ///< right only for the sizes that it knows
+    wrong_size,           ///< wrong at another size than the first
     wrong_values,         ///< right only for usual values
-    modified_input,       ///
+    modified_input,       ///< an input has other bytes after a call
     low_precision,        ///< beyond the bound, within 16384 times the bound
     lazy_work,            ///< done by the next call
     growing_memory,       ///< from call to call, and threads and open files

@@ -97,8 +97,7 @@ class examination {
       return charge{kind::kept_buffer, how.when + ": it wrote to buffers of another call"};
     }
     if (auto const which = of.damaged()) {
-      return charge{kind::out_of_bounds, how.when + ": it wrote before or behind array " +
-                                             std::to_string(*which) + " of those declared"};
+      return charge{kind::out_of_bounds, how.when + ": it wrote before or behind " + *which};
     }
     if (of.inputs() != inputs) {
       return charge{kind::modified_input, how.when + ": an input was changed"};

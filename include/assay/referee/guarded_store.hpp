@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -30,18 +29,17 @@ class guarded_store final : public arrays::array_store {
     keeps_ = keep;
   }
 
-  /// The number of the first block with changed red zones.
-  std::optional<std::size_t> damaged() {
+  /// The first array with changed red zones, or null.
+  void const* damaged() {
     std::vector<unsigned char> got(zone);
     auto const is_whole = [&](std::byte const* at) {
       store_->copy_out(got.data(), at, zone);
       return std::all_of(got.begin(), got.end(), [](auto each) { return each == mark; });
     };
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      auto const [data, bytes] = blocks_[i];
-      if (!is_whole(data - zone) || !is_whole(data + bytes)) { return i; }
+    for (auto const& [data, bytes] : blocks_) {
+      if (!is_whole(data - zone) || !is_whole(data + bytes)) { return data; }
     }
-    return {};
+    return nullptr;
   }
 
   void fill_random(void* to, std::size_t count, arrays::any_uniform const& range,

@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -25,6 +27,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace assay {
 
@@ -52,8 +56,8 @@ class referee_session {
     for (auto& each : references_) { each = start(); }
   }
 
-  /// The verdict on a shared library, whose file name has `.so` in it, or on a program that calls
-  /// `serve_candidate`. A candidate that cannot be judged has a charge of `failure`. Throws
+  /// The verdict on a shared library, whose file name ends in `.so` or has `.so.` in it, or on a
+  /// program that calls `serve_candidate`. A candidate that cannot be judged has a charge of `failure`. Throws
   /// `std::runtime_error` where the problem's own reference is wrong or fails.
   referee_result judge(std::string const& candidate) {
     using steady_clock = std::chrono::steady_clock;
@@ -61,7 +65,7 @@ class referee_session {
     referee_result found;
     found.candidate = candidate;
     auto const name = candidate.substr(candidate.rfind('/') + 1);
-    bool const is_program = name.find(".so") == name.npos;
+    bool const is_program = !name.ends_with(".so") && name.find(".so.") == name.npos;
     std::shared_ptr<process> in;
     try {
       in = is_program ? started(candidate) : std::exchange(next_, start());
@@ -87,6 +91,24 @@ class referee_session {
   /// The candidate's process did not do as it was asked.
   struct failed_request : std::runtime_error {
     using runtime_error::runtime_error;
+  };
+
+  /// A new file that only this user can read, until this object is gone.
+  struct temporary_file {
+    std::string path = (std::filesystem::temp_directory_path() / "assay-referee-XXXXXX").string();
+    temporary_file() {
+      int const opened = mkstemp(path.data());
+      if (opened < 0) {
+        throw std::system_error(errno, std::generic_category(), "cannot make the file " + path);
+      }
+      close(opened);
+    }
+    ~temporary_file() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+    temporary_file(temporary_file const&) = delete;
+    temporary_file& operator=(temporary_file const&) = delete;
   };
 
   std::shared_ptr<process> start() const {
@@ -131,17 +153,14 @@ class referee_session {
 
   /// Lets the problem's own program judge the outputs of a program, at every size.
   void examine_outputs(process& in, referee_result& found) {
-    auto const file =
-        (std::filesystem::temp_directory_path() / ("assay-referee-" + std::to_string(in.pid())))
-            .string();
+    temporary_file const held;
+    auto const& file = held.path;
     auto const sizes = references_[0]->request({"sizes"});
     for (std::size_t i = 1; i < sizes.size() && !found.is_accused(); ++i) {
       auto const seed = std::to_string(stats::draw_seed());
       ask(in, "calling", {"write", sizes[i], seed, file});
       accuses(*references_[0], found, "judging its outputs", {"check", sizes[i], seed, file});
     }
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);
   }
 
   /// Its clock, its process, and what stays when it is unloaded.
@@ -191,11 +210,11 @@ class referee_session {
     auto const& failure = found.timed->failure;
     if (failure.empty()) { return; }
     auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
-    if (has("variant \"reference\"")) {
+    if (failure.starts_with("variant \"reference\"")) {  // text of a candidate comes later
       for (auto& each : references_) { each = start(); }
       throw std::runtime_error("the problem's own reference: " + failure);
     }
-    if (!has("variant \"candidate\"")) { return; }  // cancelled, or a restless machine
+    if (!failure.starts_with("variant \"candidate\"")) { return; }  // cancelled, or a restless machine
     auto const kind = found.timed->is(verdict::wrong_answer)            ? charge::kind::wrong_answer
                       : has("other streams") || has("enqueues nothing") ? charge::kind::escaped_work
                                                                         : charge::kind::failure;
