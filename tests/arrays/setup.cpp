@@ -464,6 +464,10 @@ TEST_CASE("arrays take special values, and expectations know them", "[arrays]") 
       }
     }
     CHECK((kind == special_values::nan) == (nans > 0 && nans < n / 10));
+    auto lane = make.for_another_lane();
+    CHECK(lane.random<float>(n, {2, 3}).data() == x.data());
+    auto const own = lane.inout<int>(n, {-4, 9});
+    CHECK(std::equal(own.data(), own.data() + n, k.data()));
   }
 }
 

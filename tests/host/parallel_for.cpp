@@ -50,6 +50,8 @@ TEST_CASE("one thread, or less than two grains, stays on the calling thread", "[
   };
   CHECK(ran_here(1, 10'000));
   CHECK(ran_here(8, 127));
+  CHECK_THROWS_WITH(host::parallel_for(2, 10, 0, [](std::int64_t, std::int64_t) {}),
+                    "parallel_for: the grain is 0, and at least 1 is needed");
 }
 
 TEST_CASE("parallel_for uses as many threads as it may", "[host]") {

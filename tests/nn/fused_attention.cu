@@ -304,6 +304,8 @@ TEST_CASE("fused attention refuses shapes and strides", "[nn]") {
   wrong = shape;
   wrong.context = 0;
   CHECK_THAT(message(wrong, {array.data(), 128}), contains("context 0, heads 2"));
+  wrong.context = (1U << 20U) + 1;
+  CHECK_THAT(message(wrong, {array.data(), 128}), contains("a context at most 1048576"));
   CHECK_THAT(message(shape, {array.data(), 120}), contains("k has a stride of 120 elements"));
   CHECK_THAT(message(shape, {array.data(), 132}), contains("k has a stride of 132 elements"));
   CHECK_THAT(message(shape, {array.data() + 1, 128}), contains("aligned to 16 bytes"));

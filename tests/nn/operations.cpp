@@ -267,6 +267,24 @@ TEST_CASE("cross_entropy: loss and gradient of one pass", "[nn]") {
              contains("token -1 is not in the vocabulary, which has tokens 0 to 1"));
 }
 
+TEST_CASE("a product refuses arrays that are shorter than its matrices", "[nn]") {
+  auto const op = nn::linear{2, 3, 4}.forward();
+  numbers x(6), w(12), y(8);
+  CHECK_NOTHROW(op(x, w, view{y}));
+  auto const text = [&](std::size_t left, std::size_t right, std::size_t out) {
+    return message_of([&] { op(numbers(left), numbers(right), view{y}.first(out)); });
+  };
+  CHECK_THAT(text(5, 12, 8), contains("the left factor has 5 elements, its shape has 6"));
+  CHECK_THAT(text(6, 11, 8), contains("the right factor has 11 elements, its shape has 12"));
+  CHECK_THAT(text(6, 12, 7), contains("the result has 7 elements, its shape has 8"));
+  // Scores of two heads: a key lies a head's width behind the one of the other head.
+  auto const scores = nn::attention_products{1, 3, 2, 4}.scores();
+  numbers q(24), s(18);
+  CHECK_NOTHROW(scores(q, q, view{s}));
+  CHECK_THAT(message_of([&] { scores(q, numbers(23), view{s}); }),
+             contains("has 23 elements, its shape has 24"));
+}
+
 TEST_CASE("adamw: a constant gradient moves each weight by the rate", "[nn]") {
   // Both corrected moments are then g and g^2, so a step is rate g / (|g| + epsilon).
   nn::adamw const settings{.learning_rate = 0.01, .epsilon = 1e-3, .weight_decay = 0.1};

@@ -110,6 +110,10 @@ TEST_CASE("a race goes to JSON and back without loss") {
   CHECK_THROWS_WITH(report::parse_race("{\"schema_version\": 2}"), contains("race_schema_version"));
   CHECK_THROWS_WITH(report::parse_race("{\"race_schema_version\": 9}"),
                     contains("schema version 9, this program reads 1"));
+  auto foreign = example();
+  foreign.leader = 5;
+  CHECK_THROWS_WITH(report::parse_race(report::json(foreign)),
+                    contains("candidate 5, counted from"));
   auto broken = example();
   broken.epochs[4].seconds.pop_back();
   CHECK_THROWS_WITH(report::parse_race(report::json(broken)), contains("4 times for 5 candidates"));

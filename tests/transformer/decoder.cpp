@@ -14,8 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace assay;
@@ -206,10 +208,14 @@ TEST_CASE("gradients of a tiny model", "[nn]") {
       CHECK(apart <= 1e-12);
     };
     // Packed products and fused attention are the same in another order of their sums.
-    using fused = nn::host_trainer<double, nn::attention::fused>;
-    require_same(nn::host_trainer<double>{of, {}, seed, {.packed = true}});
-    require_same(fused{of, {}, seed});
-    require_same(fused{of, {}, seed, {.packed = true, .keeps_scores = false}});
+    auto const trainer = [&](auto const& how) {
+      return std::make_unique<nn::host_trainer<double, std::decay_t<decltype(how)>>>(
+          of, nn::adamw{}, seed, how);
+    };
+    auto const fused = nn::choices{}.with(nn::attention::fused{});
+    require_same(*trainer(nn::choices{}.with(nn::projections::packed{})));
+    require_same(*trainer(fused));
+    require_same(*trainer(fused.with(nn::projections::packed{})));
     // The arrays of the first pass do not leak into a second one.
     CHECK(model.loss_and_gradients(batch) == loss);
     CHECK(std::ranges::equal(model.gradients(), found));
@@ -229,6 +235,9 @@ TEST_CASE("a later token changes no earlier logit", "[nn]") {
   auto all = nn::initial_weights<double>(of.model, 1);
   nn::weights<double> const w{of.model, all};
   std::vector<std::byte> held(nn::activations<double>{of}.bytes);
+  auto const short_of_one = std::span{held}.first(held.size() - 1);
+  CHECK_THAT(message_of([&] { nn::activations<double>{of, {}, short_of_one}; }),
+             contains("more than the " + std::to_string(short_of_one.size()) + " bytes given"));
   nn::activations<double> a{of, {}, held};
   auto const turns = nn::rope_table<double>(6, 2);
   a.turns = turns;

@@ -111,10 +111,12 @@ TEST_CASE("equal seeds give equal bits, other seeds do not", "[nn]") {
 
 TEST_CASE("optimisers differ in their launches, not in the weights", "[nn]") {
   nn::markov_source const source{16, 7};
-  using nn::attention::naive;
+  auto const with = [](auto const& optimiser) { return nn::choices{}.with(optimiser); };
+  using per_tensor_choices = decltype(with(nn::optimiser::per_tensor{}));
+  using in_backward_choices = decltype(with(nn::optimiser::in_backward{}));
   nn::host_trainer<float> fused{tiny, quick};
-  nn::host_trainer<float, naive, nn::optimiser::per_tensor> per_tensor{tiny, quick};
-  nn::host_trainer<float, naive, nn::optimiser::in_backward> in_backward{tiny, quick};
+  nn::host_trainer<float, per_tensor_choices> per_tensor{tiny, quick};
+  nn::host_trainer<float, in_backward_choices> in_backward{tiny, quick};
   for (std::uint64_t i = 0; i < 5; ++i) {
     auto const batch = source.batch(i, 8, 16);
     auto const loss = fused.step(batch);

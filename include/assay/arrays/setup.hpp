@@ -78,6 +78,7 @@ class setup {
   setup for_another_lane() const {
     setup other{store_, seed_};
     other.may_be_empty_ = may_be_empty_;
+    other.special_ = special_;
     for (auto const& each : arrays_) {
       other.shared_.push_back(each.is_input ? each.data : nullptr);
     }

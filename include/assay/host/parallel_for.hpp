@@ -10,6 +10,8 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace assay::host {
@@ -19,10 +21,15 @@ namespace assay::host {
 ///
 /// Parts begin at multiples of `grain` and have at least that length, except for the last. A range
 /// of less than two grains wakes no thread. The first exception is rethrown when all parts have
-/// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started.
-/// Must not be called by destructors of static objects.
+/// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started, and
+/// `std::invalid_argument` for a grain below 1. Must not be called by destructors of static
+/// objects.
 inline void parallel_for(int threads, std::int64_t count, std::int64_t grain,
                          std::function<void(std::int64_t, std::int64_t)> const& body) {
+  if (grain < 1) {
+    throw std::invalid_argument("parallel_for: the grain is " + std::to_string(grain) +
+                                ", and at least 1 is needed");
+  }
   if (count <= 0) { return; }
   auto const grains = (count - 1) / grain + 1;
   auto const parts = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count / grain, 1));

@@ -56,11 +56,11 @@ inline void require_attention(attention_shape const& shape) {
                                 ", and 64, 80 and 128 are possible: use naive attention");
   }
   auto const blocks = shape.batch * shape.heads;
-  if (shape.context == 0 || blocks == 0 || blocks > 0x7FFF'FFFF || shape.context > 0x3F'FFFF) {
+  if (shape.context == 0 || blocks == 0 || blocks > 0x7FFF'FFFF || shape.context > 1 << 20) {
     throw std::invalid_argument(
         "fused_attention: batch " + std::to_string(shape.batch) + ", context " +
         std::to_string(shape.context) + ", heads " + std::to_string(shape.heads) +
-        ": each is at least 1, a context at most 4194303, batch x heads at most 2147483647");
+        ": each is at least 1, a context at most 1048576, batch x heads at most 2147483647");
   }
 }
 

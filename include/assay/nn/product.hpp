@@ -6,6 +6,12 @@
 #include <assay/nn/operation.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace assay::nn {
 
@@ -50,6 +56,9 @@ struct product {
 
   template <class Real>
   void operator()(in<Real> left, in<Real> right, std::span<Real> out) const {
+    require("the left factor", left.size(), a, rows, depth);
+    require("the right factor", right.size(), b, depth, columns);
+    require("the result", out.size(), c, rows, columns);
     for (std::size_t i = 0; i < outer_batch; ++i) {
       for (std::size_t j = 0; j < inner_batch; ++j) {
         one<Real>(left.subspan(i * a.outer + j * a.inner), right.subspan(i * b.outer + j * b.inner),
@@ -59,6 +68,19 @@ struct product {
   }
 
  private:
+  /// Throws unless an array has all elements of its matrices.
+  void require(char const* which, std::size_t given, matrices const& of, std::size_t down,
+               std::size_t along) const {
+    if (of.transposed) { std::swap(down, along); }
+    auto const wanted = batch() * down * along == 0
+                            ? 0
+                            : (outer_batch - 1) * of.outer + (inner_batch - 1) * of.inner +
+                                  (down - 1) * of.leading + along;
+    if (given >= wanted) { return; }
+    throw std::invalid_argument(std::string{name} + ": " + which + " has " + std::to_string(given) +
+                                " elements, its shape has " + std::to_string(wanted));
+  }
+
   template <class Real>
   void one(in<Real> left, in<Real> right, std::span<Real> out) const {
     auto const of_left = [&](std::size_t r, std::size_t k) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,7 @@ namespace assay::nn {
 namespace detail {
 
 /// Cuts memory into parts that begin at multiples of 256 bytes. A cutter without memory counts.
+/// `take` throws `std::length_error` where the memory is too short.
 class cutter {
  public:
   explicit cutter(std::span<std::byte> all = {}) : all_(all) {}
@@ -27,8 +29,12 @@ class cutter {
     constexpr std::size_t step = 256;
     auto const first = taken_;
     taken_ += (size * sizeof(T) + step - 1) / step * step;
-    return all_.empty() ? std::span<T>{}
-                        : std::span{reinterpret_cast<T*>(all_.data() + first), size};
+    if (all_.empty()) { return {}; }
+    if (taken_ > all_.size()) {
+      throw std::length_error("the arrays of a transformer need more than the " +
+                              std::to_string(all_.size()) + " bytes given: see memory_plan");
+    }
+    return {reinterpret_cast<T*>(all_.data() + first), size};
   }
   template <class T>
   void take(std::span<T>& to, std::size_t size) {

@@ -34,12 +34,13 @@ struct host_runner {
 
 /// Weights, gradients and the state of AdamW on the host. For small models: products are plain
 /// loops of one thread. Equal seeds and batches give equal bits.
-template <class Real, class Attention = attention::naive, class Optimiser = optimiser::fused>
+template <class Real, class Choices = choices<>>
 class host_trainer {
  public:
-  /// Throws `std::invalid_argument` for a problem or settings that are not possible.
+  /// Throws `std::invalid_argument` for a problem or settings that are not possible. All numbers
+  /// are `Real`, whatever the precision of `how`.
   explicit host_trainer(problem const& of, adamw const& settings = {}, std::uint64_t seed = 1,
-                        layout how = {.keeps_scores = Attention::keeps_scores})
+                        Choices const& how = {})
       : of_((of.validate(), of)),
         settings_((settings.validate(), settings)),
         weights_(initial_weights<Real>(of.model, seed)),
@@ -50,8 +51,9 @@ class host_trainer {
         begins_(static_cast<std::size_t>(of.model.vocabulary) + 1),
         turns_(rope_table<Real>(static_cast<std::size_t>(of.context),
                                 static_cast<std::size_t>(of.model.head_size()))),
-        held_(activations<Real>{of, how}.bytes),
-        activations_(of, how, held_) {
+        held_(activations<Real>{of, layout_of(how)}.bytes),
+        activations_(of, layout_of(how), held_),
+        how_(how) {
     activations_.turns = turns_;
   }
   host_trainer(host_trainer const&) = delete;
@@ -67,7 +69,7 @@ class host_trainer {
   Real loss(token_batch const& batch) {
     require_batch(of_, batch);
     nn::weights<Real> const w{of_.model, weights_};
-    forward_pass(run_, of_, Attention{}, batch.inputs, w, activations_);
+    forward_pass(run_, of_, how_.attention, batch.inputs, w, activations_);
     loss_pass(run_, of_, batch.targets, activations_);
     return activations_.loss[0];
   }
@@ -77,7 +79,7 @@ class host_trainer {
     auto const found = loss(batch);
     nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
     sort_positions(batch.inputs, order_, begins_);
-    backward_pass(run_, of_, Attention{}, token_positions{order_, begins_}, w, dw, activations_);
+    backward_pass(run_, of_, how_.attention, token_positions{order_, begins_}, w, dw, activations_);
     return found;
   }
 
@@ -88,8 +90,7 @@ class host_trainer {
     ++steps_;
     nn::weights<Real> const w{of_.model, weights_}, dw{of_.model, gradients_};
     sort_positions(batch.inputs, order_, begins_);
-    training_pass(run_, of_, choices<fp32, Attention, projections::separate, Optimiser>{},
-                  token_positions{order_, begins_}, w, dw, activations_,
+    training_pass(run_, of_, how_, token_positions{order_, begins_}, w, dw, activations_,
                   adamw_update{settings_, weights_.size(), steps_},
                   trained_weights<Real>{gradients_, weights_, first_, second_, {}});
     return found;
@@ -104,6 +105,7 @@ class host_trainer {
   std::vector<Real> turns_;
   std::vector<std::byte> held_;
   activations<Real> activations_;
+  Choices how_;
   int steps_ = 0;
 };
 
