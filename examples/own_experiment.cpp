@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-/// A factory of sorts of n random values in fresh memory: `run` copies them and sorts the copy.
+/// Makes a factory. Its work copies n random values and sorts the copy.
 template <class T, class Sort>
 auto sorting(assay::point const& at, Sort sort) {
   assay::cli::require_between("--n", at["n"], 1LL, 1LL << 30);

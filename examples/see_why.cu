@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which allocator is faster, and why? The verdict, then a traced batch of each variant.
+// Which allocator is faster, and why? The verdict, then twelve traced batches of each variant.
 // assay-uses: cupti
 #include <assay/core/units.hpp>
 #include <assay/cupti/explain.hpp>

@@ -23,7 +23,9 @@ void train(nn::problem const& of, std::function<nn::token_batch(int)> const& tok
 }
 
 int main(int argc, char** argv) try {
-  nn::problem of{{.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32}, 8, 16};
+  nn::problem of{{.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32},
+                 .batch = 8,
+                 .context = 16};
   if (argc > 1) {
     auto const text = nn::byte_text::read(argv[1]);
     of.model.vocabulary = nn::byte_text::vocabulary;

@@ -57,9 +57,10 @@ class rig {
   using lane_type = detail::lane_of<Pipeline, Resource>;
   using work_type = decltype(Pipeline::work);
   using submit_type = decltype(Pipeline::submit);
-  static_assert(workload_on<work_type, lane_type>,
-                "this workload cannot run at this place: it lacks prepare, enqueue, poison, verify "
-                "or item_traffic for lanes of it (is its .cuh included?)");
+  static_assert(
+      workload_on<work_type, lane_type>,
+      "this workload cannot run at this place: there is no run_on(lane, work, arrays) for "
+      "its lanes; for a device include the workload's .cuh");
   using state_type = prepared_state<work_type, lane_type>;
 
   explicit rig(Pipeline what) : rig(what, open(what)) {}
@@ -80,8 +81,8 @@ class rig {
       lanes_.all.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
                                      detail::open_transfer(pipeline_, memory_), pipeline_.copy});
     }
-    // Not make_unique: a runner's threads know its address, so it is made where it stays. First,
-    // since it refuses counts of threads and items that make no sense.
+    // A runner's threads know its address, and make_unique would have to move it. The runner comes
+    // before the buffers, since it refuses impossible counts of threads and items.
     runner_.reset(new runner_type(pipeline_.submit.open(lanes_.all)));
     buffer_sets_ = std::forward<SetsFrom>(sets_from)([&] {
       auto prepare = [&] { return workloads::prepare(pipeline_.work, lanes_.all.front(), count); };

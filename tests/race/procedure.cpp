@@ -64,9 +64,9 @@ class scripted final : public measure::subject {
     ++in_->cells[name_];
     if (in_->on_cell) { in_->on_cell(name_, now_); }
     measure::cell made;
-    made[measure::clock::wall] =
-        seconds_ * (1 + 0.001 * static_cast<double>(in_->noise.below(1000)) / 1000) *
-        (in_->factor ? in_->factor(name_, now_) : 1);
+    made[measure::clock::wall] = seconds_ *
+                                 (1 + 0.001 * static_cast<double>(in_->noise.below(1000)) / 1000) *
+                                 (in_->factor ? in_->factor(name_, now_) : 1);
     return made;
   }
   std::optional<std::string> verify(int) override {
@@ -205,7 +205,7 @@ TEST_CASE("those left are verified when the last open candidate fails in an epoc
   auto const found =
       run_race<still_clock>(variants_of(in, {{"a", 1e-3}, {"b", 1.0005e-3}, {"c", 1e-3}}), chosen);
   CHECK_THAT(of(found, "c").out, contains("gone"));
-  CHECK_THAT(of(found, "b").out, contains("after timing") && contains("stale"));
+  CHECK_THAT(of(found, "b").out, contains("stale"));
   CHECK(in->verifications["a"] > 2);
   CHECK(found.winner() == "a");
 }
@@ -215,8 +215,7 @@ TEST_CASE("a race whose time runs out while an epoch is torn down verifies all t
   options chosen;
   auto const begin = teardown_clock::seconds;
   chosen.max_seconds = 9;  // 2 subjects qualify, 2 warm up, and each epoch destroys 2
-  auto const found =
-      run_race<teardown_clock>(variants_of(in, {{"a", 1e-3}, {"b", 1e-3}}), chosen);
+  auto const found = run_race<teardown_clock>(variants_of(in, {{"a", 1e-3}, {"b", 1e-3}}), chosen);
   CHECK(found.failure == "");
   CHECK_FALSE(found.decided);
   CHECK(teardown_clock::seconds - begin > chosen.max_seconds);

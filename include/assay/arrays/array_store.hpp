@@ -90,7 +90,7 @@ class array_store {
   virtual ~array_store() = default;
 
   /// Memory at a multiple of 256 bytes. The place in its block is random, because addresses decide
-  /// which arrays share cache sets and memory channels. Throws `mr::out_of_memory`.
+  /// which arrays share cache sets and memory channels. Throws what the memory of the store throws.
   std::byte* allocate(std::size_t bytes) {
     auto const step = random_bits(placement_seed_, allocated_++) % (spread / alignment);
     try {

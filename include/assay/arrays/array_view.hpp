@@ -32,7 +32,8 @@ class array_view {
   std::size_t size() const noexcept { return size_; }
 
   /// The value with which element i starts, from the host's memory or arithmetic. Throws
-  /// `std::logic_error` for arrays of `output` and `scratch`, which start with no value.
+  /// `std::out_of_range` beyond the array, and `std::logic_error` for arrays of `output`, `scratch`
+  /// and `zeros`.
   T seeded(std::size_t i) const {
     if (i >= size_) {
       throw std::out_of_range("seeded(" + std::to_string(i) + "): the array has " +

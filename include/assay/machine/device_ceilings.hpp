@@ -18,7 +18,7 @@ namespace assay::machine {
 ///
 /// Copies 1 GiB, or an eighth of the free memory where that is less, for at least 0.25 s, and
 /// returns the rate of the fastest burst of four copies. Memory that was freed just before, up to
-/// 100 GiB, slows copies for that long (`memory_scrub`). Successive bursts write to other
+/// 100 GiB, slows copies for up to 0.25 s (`memory_scrub`). Successive bursts write to other
 /// addresses, because the distance of the two buffers changes the rate by a percent.
 inline ceiling device_copy_ceiling(on::device place) {
   nvtx_range const scope{"device copy ceiling", category::measurement};

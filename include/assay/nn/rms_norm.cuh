@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 namespace assay::nn {
 namespace kernels {
@@ -139,7 +141,8 @@ void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, 
       inverse.data(), out.data());
 }
 
-/// Enqueues the operation. `scratch` has room for 8 rows or more.
+/// Enqueues the operation. `scratch` has room for one row, and takes one for each 8 rows of the
+/// operation where it has room. Throws `std::invalid_argument` for less than a row.
 template <class T>
 void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_gradient,
              in<float> sum, in<float> gain, in<float> inverse, std::span<float> sum_gradient,
@@ -148,6 +151,11 @@ void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_g
   // A row for each warp. More where the scratch has no room for so many parts.
   constexpr std::size_t least = threads / 32;
   auto const room = scratch.size() / op.width;
+  if (room == 0) {
+    throw std::invalid_argument("rms_norm_gradient: the scratch has " +
+                                std::to_string(scratch.size()) + " elements, a row has " +
+                                std::to_string(op.width));
+  }
   auto const rows_of_block = std::max(least, (op.rows + room - 1) / room);
   auto const parts = static_cast<unsigned>((op.rows + rows_of_block - 1) / rows_of_block);
   bool const wide =

@@ -49,13 +49,7 @@ class race_procedure {
   race_result run() {
     try {
       qualify();
-      while (!over() || !verified_) {
-        if (over()) {
-          verify_those_left();
-        } else {
-          run_epoch();
-        }
-      }
+      while (!over() || !verified_) { over() ? qualify() : run_epoch(); }
     } catch (interruption const& cause) { record_.failure = cause.reason; }
     record_.seconds = earlier_seconds_ + elapsed();
     judge(record_, statistics());
@@ -81,7 +75,12 @@ class race_procedure {
     return left;
   }
 
-  /// Takes out a candidate that failed. If others were held against it, all epochs are void.
+  /// Takes out the candidate that failed; other causes end the race.
+  void failed(interruption const& cause) {
+    if (cause.variant < 0) { throw interruption{cause}; }
+    take_out(static_cast<std::size_t>(cause.variant), cause.reason);
+  }
+  /// If others were held against the candidate, all epochs are void.
   void take_out(std::size_t candidate, std::string const& why) {
     auto& each = record_.racers[candidate];
     each.out = why;
@@ -95,12 +94,6 @@ class race_procedure {
                             " epochs until then are void, as others were held against \"" +
                             each.name + "\", which failed");
     record_.epochs.clear();
-  }
-
-  /// Takes out the candidate that failed; other causes end the race.
-  void failed(interruption const& cause) {
-    if (cause.variant < 0) { throw interruption{cause}; }
-    take_out(static_cast<std::size_t>(cause.variant), cause.reason);
   }
 
   epoch next_epoch() {
@@ -119,10 +112,11 @@ class race_procedure {
   }
 
   /// Builds, verifies and times each candidate alone, in random order, and cuts off the long ones.
-  /// A resumed race keeps their times.
+  /// Where there are epochs it only verifies: in a resumed race, and after a last epoch that
+  /// failed.
   void qualify() {
-    bool const resumed = !record_.epochs.empty();
-    if (resumed) { statistics(); }
+    bool const has_epochs = !record_.epochs.empty();
+    if (has_epochs) { statistics(); }
     auto order = racing();
     auto const now = next_epoch();
     stats::random_source from{stats::derive_seed(now.seed, 1)};
@@ -134,7 +128,7 @@ class race_procedure {
       try {
         auto const built = build(now, {i});
         runner_.verify(built, "before timing", from);
-        if (resumed) { continue; }
+        if (has_epochs) { continue; }
         auto const [low, high] = first_times(*built[i], i, fastest, {0, 1});
         fastest = std::min(fastest, high);
         shortest.push_back({i, low});
@@ -199,9 +193,8 @@ class race_procedure {
   }
 
   /// An epoch that only warms up, since clocks need time to ramp up. Its times choose the first
-  /// leader, and long candidates are cut off by cells of the right size.
-  ///
-  /// The epoch does not count: its leader would have the luck of its own builds.
+  /// leader, and long candidates are cut off by cells of the right size. The epoch does not count:
+  /// its leader would have the luck of its own builds.
   void warm_up(epoch const& now, std::vector<std::size_t> const& order,
                stats::random_source& from) {
     auto built = prepare(now, order, from);
@@ -241,28 +234,12 @@ class race_procedure {
     auto made = empty_epoch(order.size());
     time_all(now, built, from, made);
     close(made);
-    bool const every = options_.verify == verification::every_epoch;
-    if (!every && !over()) { return; }
+    if (options_.verify != verification::every_epoch && !over()) { return; }
     for (std::size_t i = 0; i < built.size(); ++i) {
       if (!statistics().racing(i)) { built[i].reset(); }
     }
-    try {
-      runner_.verify(built, "after timing", from);
-      verified_ = true;
-    } catch (interruption const& cause) { failed(cause); }
-  }
-
-  /// Builds and verifies those that still race where the last epoch ended with a failure.
-  void verify_those_left() {
-    auto const now = next_epoch();
-    stats::random_source from{stats::derive_seed(now.seed, 1)};
+    runner_.verify(built, "after timing", from);
     verified_ = true;
-    for (auto const i : racing()) {
-      tell("verifying " + record_.racers[i].name);
-      try {
-        runner_.verify(build(now, {i}), "after timing", from);
-      } catch (interruption const& cause) { failed(cause); }
-    }
   }
 
   subjects prepare(epoch const& now, std::vector<std::size_t> const& order,
@@ -332,7 +309,7 @@ class race_procedure {
 
   /// Counts an epoch, unless it was disturbed.
   void close(race_epoch const& made) {
-    out_of_time_ = elapsed() > options_.max_seconds;
+    out_of_time_ = elapsed() > options_.max_seconds;  // once: the last epoch has to know it
     if (disturbed_.empty()) {
       statistics().add_epoch(logs(made.seconds));
       record_.epochs.push_back(made);
@@ -353,8 +330,7 @@ class race_procedure {
     }
     if (record_.epochs.empty()) { return false; }
     return statistics().decided() ||
-           static_cast<int>(record_.epochs.size()) >= options_.max_epochs ||
-           out_of_time_;
+           static_cast<int>(record_.epochs.size()) >= options_.max_epochs || out_of_time_;
   }
 
   options const& options_;
@@ -366,9 +342,8 @@ class race_procedure {
   std::optional<stats::elimination> statistics_;
   std::string disturbed_;  ///< why the current epoch does not count
   int dropped_ = 0;
-  bool warm_ = false, one_at_a_time_ = false;
-  bool verified_ = false;     ///< those left were verified since they were last timed
-  bool out_of_time_ = false;  ///< read once an epoch, so that its last epoch knows that it is one
+  bool warm_ = false, one_at_a_time_ = false, out_of_time_ = false;
+  bool verified_ = false;  ///< those left were verified since they were last timed
   double set_up_seconds_ = 0, round_seconds_ = 0;  ///< of the last epoch
 };
 

@@ -159,9 +159,10 @@ inline void judge(race_result& of, stats::elimination const& by) {
       own.push_back(epoch.seconds[i]);
       if (of.leader >= 0) { lags.push_back(std::log(own.back() / epoch.seconds[by.leader()])); }
     }
+    constexpr int no_interval = -1;
     each.seconds = stats::summarise(own).median;
-    each.ratio =
-        lags.empty() ? not_measured : std::exp(stats::signed_rank_interval(lags, -1).estimate);
+    each.ratio = lags.empty() ? not_measured
+                              : std::exp(stats::signed_rank_interval(lags, no_interval).estimate);
   }
   of.cells_saved = cells_saved(of);
 }

@@ -57,8 +57,8 @@ class referee_session {
   }
 
   /// The verdict on a shared library, whose file name ends in `.so` or has `.so.` in it, or on a
-  /// program that calls `serve_candidate`. A candidate that cannot be judged has a charge of `failure`. Throws
-  /// `std::runtime_error` where the problem's own reference is wrong or fails.
+  /// program that calls `serve_candidate`. A candidate that cannot be judged has a charge of
+  /// `failure`. Throws `std::runtime_error` where the problem's own reference is wrong or fails.
   referee_result judge(std::string const& candidate) {
     using steady_clock = std::chrono::steady_clock;
     auto const begin = steady_clock::now();
@@ -214,7 +214,8 @@ class referee_session {
       for (auto& each : references_) { each = start(); }
       throw std::runtime_error("the problem's own reference: " + failure);
     }
-    if (!failure.starts_with("variant \"candidate\"")) { return; }  // cancelled, or a restless machine
+    // Else the comparison was cancelled, or the machine was restless.
+    if (!failure.starts_with("variant \"candidate\"")) { return; }
     auto const kind = found.timed->is(verdict::wrong_answer)            ? charge::kind::wrong_answer
                       : has("other streams") || has("enqueues nothing") ? charge::kind::escaped_work
                                                                         : charge::kind::failure;

@@ -118,7 +118,8 @@ void enqueue(Work const& work, Lane& where, State& state) {
   }
 }
 
-/// Overwrites all outputs with a pattern that no correct result has, and waits until it is done.
+/// Overwrites all outputs with a pattern that is unlikely as a result, NaN for floating-point
+/// types, and waits until it is done.
 template <class Work, class State>
 void poison(Work const& work, State& state) {
   if constexpr (requires { work.poison(state); }) {

@@ -93,8 +93,8 @@ constexpr void null_cast_reference(T const* values, std::uint8_t const* mask, st
 
 /// The cast of a column in one of two forms: `null_cast<T>` or `null_cast_fused<T>`.
 ///
-/// Runs on the places of the included halves. `prepare` copies the column to the place, to
-/// addresses that vary from call to call; `enqueue` writes output `lane.index`. The three kernels
+/// Runs on the places of the included halves. The arrays are a copy of the column at the place, at
+/// addresses that vary, and an output for each lane. The three kernels
 /// take three temporaries from the lane's memory per item (bools, coalesced values, their
 /// validity), and write doubles and a mask. The fused form takes no temporary and writes no mask,
 /// since no row of the result is null.

@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "byte j of a word must
 
 /// Rows handled per step of the inner loops; a constant, so that compilers vectorise them.
 inline constexpr std::int64_t step = 64;
-/// Rows worth a thread of their own: some 30 us of work, the cost of starting one.
+/// Rows worth a thread of their own: some 30 us of work.
 inline constexpr std::int64_t grain = std::int64_t{1} << 15;
 
 template <std::size_t Bytes>

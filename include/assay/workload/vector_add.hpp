@@ -77,7 +77,7 @@ struct vector_add {
 
 template <host_lane Lane, class T>
 void run_on(Lane& where, vector_add<T> const& work, element_arrays<T, 2> const& all) {
-  constexpr std::int64_t grain = std::int64_t{1} << 16;  // 30 us of work: a thread's start
+  constexpr std::int64_t grain = std::int64_t{1} << 16;  // 30 us of work
   auto const body = [=, x = all.inputs[0], y = all.inputs[1], out = all.output](std::int64_t begin,
                                                                                 std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
