@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/referee.hpp>
-#include <assay/referee/device_ground.cuh>
+#include <assay/referee/device_candidate_place.cuh>
 
 #include <memory>
 #include <utility>
@@ -16,14 +16,14 @@ namespace assay {
 /// given.
 inline int serve_device_problem(problem const& of, on::device place = {}) {
   return referee_detail::serve_on(
-      of, {}, [place] { return std::make_unique<referee_detail::device_ground>(place); });
+      of, {}, [place] { return std::make_unique<referee_detail::device_candidate_place>(place); });
 }
 
 /// A candidate on a device as a program of its own; see `serve_candidate`.
 inline int serve_device_candidate(problem const& of, candidate_function work,
                                   on::device place = {}) {
   return referee_detail::serve_on(of, std::move(work), [place] {
-    return std::make_unique<referee_detail::device_ground>(place);
+    return std::make_unique<referee_detail::device_candidate_place>(place);
   });
 }
 

@@ -9,10 +9,11 @@
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
 #include <assay/nn/cublas_products.hpp>
-#include <assay/nn/element_wise.cuh>
 #include <assay/nn/embedding.cuh>
 #include <assay/nn/masked_softmax.cuh>
 #include <assay/nn/rms_norm.cuh>
+#include <assay/nn/rope.cuh>
+#include <assay/nn/swiglu.cuh>
 
 #include <algorithm>
 #include <cmath>

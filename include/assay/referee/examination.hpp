@@ -3,9 +3,9 @@
 /// Internal to serve_problem.hpp: the examination of a candidate before it is timed.
 #pragma once
 
-#include <assay/referee/bench.hpp>
+#include <assay/referee/call_arrays.hpp>
+#include <assay/referee/candidate_place.hpp>
 #include <assay/referee/charge.hpp>
-#include <assay/referee/ground.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
 #include <assay/stats/number_text.hpp>
@@ -29,8 +29,9 @@ namespace assay::referee_detail {
 /// Examines one candidate in `examination_steps`. A step stops at its first charge.
 class examination {
  public:
-  examination(ground& where, problem const& of, candidate_function what, std::uint64_t seed)
-      : ground_(where), problem_(of), call_(std::move(what)), random_{seed} {}
+  examination(candidate_place& where, problem const& of, candidate_function what,
+              std::uint64_t seed)
+      : place_(where), problem_(of), call_(std::move(what)), random_{seed} {}
 
   std::optional<charge> run(std::string_view step) {
     auto const found = std::find(examination_steps.begin(), examination_steps.end(), step);
@@ -69,27 +70,27 @@ class examination {
     bool keep_outputs = false;
   };
 
-  bench make(std::size_t n) { return {ground_, problem_, call_, n, random_.next()}; }
+  call_arrays make(std::size_t n) { return {place_, problem_, call_, n, random_.next()}; }
   /// Two benches of the size that is timed, for several steps.
-  bench& kept(std::optional<bench>& in) {
+  call_arrays& kept(std::optional<call_arrays>& in) {
     if (!in) { in.emplace(make(problem_.sizes.front())); }
     return *in;
   }
-  bench& one() { return kept(one_); }
-  bench& other() { return kept(other_); }
+  call_arrays& one() { return kept(one_); }
+  call_arrays& other() { return kept(other_); }
 
   /// Calls once over fresh inputs. `other` stands by, and serves for a next call.
-  std::optional<charge> look(bench& of, bench& other, asked const& how) {
+  std::optional<charge> look(call_arrays& of, call_arrays& other, asked const& how) {
     auto const old = of.outputs();
     of.refresh({random_.next(), how.values, how.keep_outputs});
     bool const was_called = how.keep_outputs || of.outputs() != old;  // else old is poison too
     auto const inputs = of.inputs();
     auto const untouched = other.outputs();
-    of.enqueue(ground_.stream());
-    auto const early = of.glance();
-    ground_.drain();
-    ground_.settle(2e-3);
-    if (of.glance() != early) {
+    of.enqueue(place_.stream());
+    auto const early = of.sampled_checksum();
+    place_.drain();
+    place_.settle(2e-3);
+    if (of.sampled_checksum() != early) {
       return charge{kind::escaped_work,
                     how.when + ": its outputs still changed after the call was done"};
     }
@@ -112,16 +113,17 @@ class examination {
   }
 
   /// Finds the name of a wrong answer.
-  charge name(bench& of, bench& other, asked const& how, std::string const& wrong, bool is_old) {
+  charge name(call_arrays& of, call_arrays& other, asked const& how, std::string const& wrong,
+              bool is_old) {
     auto const text = how.when + ": " + wrong;
-    ground_.settle(0.1);
+    place_.settle(0.1);
     if (!of.verify()) { return {kind::escaped_work, text + "; 0.1 s later it was right"}; }
     if (is_old) {
       return {kind::kept_results, text + "; the outputs are those of the call before"};
     }
     other.refresh({random_.next()});
     other.call();
-    ground_.settle(2e-3);
+    place_.settle(2e-3);
     if (!of.verify()) { return {kind::lazy_work, text + "; after the next call it was right"}; }
     constexpr double slack = 16384;  // from the bound of float numbers to some 8 bits
     if (how.values == special_values::none && !of.verify(slack)) {
@@ -142,8 +144,8 @@ class examination {
       return found;
     }
     one().refresh({random_.next()});
-    auto const early = ground_.works_while_held([this](void* on) { one().enqueue(on); },
-                                                [this] { return one().outputs(); });
+    auto const early = place_.works_while_held([this](void* on) { one().enqueue(on); },
+                                               [this] { return one().outputs(); });
     if (!early.value_or(false)) { return {}; }
     return charge{kind::escaped_work, "its outputs changed while its stream was held"};
   }
@@ -228,9 +230,9 @@ class examination {
     double const each = std::max(one().seconds(), 1e-9);
     int const calls = static_cast<int>(std::clamp(0.01 / each, 8.0, 128.0));
     auto const after_calls = [&] {
-      for (int i = 0; i < calls; ++i) { one().enqueue(ground_.stream()); }
-      ground_.drain();
-      return holdings_now(ground_.device_bytes());
+      for (int i = 0; i < calls; ++i) { one().enqueue(place_.stream()); }
+      place_.drain();
+      return holdings_now(place_.device_bytes());
     };
     (void)after_calls();
     auto const grown = least_growth(4, after_calls);
@@ -244,11 +246,11 @@ class examination {
     return {};
   }
 
-  ground& ground_;
+  candidate_place& place_;
   problem const& problem_;
   candidate_function call_;
   stats::random_source random_;
-  std::optional<bench> one_, other_;
+  std::optional<call_arrays> one_, other_;
 };
 
 }  // namespace assay::referee_detail

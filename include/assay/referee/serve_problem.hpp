@@ -4,10 +4,10 @@
 #pragma once
 
 #include <assay/measure/serve.hpp>
-#include <assay/referee/bench.hpp>
+#include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_library.hpp>
+#include <assay/referee/candidate_place.hpp>
 #include <assay/referee/examination.hpp>
-#include <assay/referee/ground.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
 
@@ -46,13 +46,13 @@ using measure::served::words;
 /// | others of served_protocol.hpp    | for the case `reference` or the candidate       |
 class problem_server {
  public:
-  problem_server(ground& where, problem const& of, candidate_function own)
-      : ground_(where), problem_(of), own_(std::move(own)) {}
+  problem_server(candidate_place& where, problem const& of, candidate_function own)
+      : place_(where), problem_(of), own_(std::move(own)) {}
 
   words answer(words const& request) {
     using measure::served::at;
     auto const& verb = at(request, 0);
-    if (verb == "cases") { return {"ok", "reference", std::string{to_string(ground_.decides())}}; }
+    if (verb == "cases") { return {"ok", "reference", std::string{to_string(place_.decides())}}; }
     if (verb == "load") {
       state_ = measured_state();
       load(at(request, 1), measure::served::to_integer<std::uint64_t>(at(request, 2)));
@@ -88,13 +88,13 @@ class problem_server {
 
   state measured_state() {
     auto now = state_now();
-    ground_.describe(now);
+    place_.describe(now);
     return now;
   }
 
   void load(std::string const& path, std::uint64_t seed) {
     if (!own_) { library_ = std::make_unique<candidate_library>(path); }
-    examination_.emplace(ground_, problem_, candidate(), seed);
+    examination_.emplace(place_, problem_, candidate(), seed);
   }
 
   candidate_function candidate() const {
@@ -116,8 +116,9 @@ class problem_server {
   words exchange(words const& request) {
     using measure::served::at;
     auto const called = own_ ? own_ : problem_.reference;
-    bench of{ground_, problem_, called, measure::served::to_integer<std::size_t>(at(request, 1)),
-             measure::served::to_integer<std::uint64_t>(at(request, 2))};
+    call_arrays of{place_, problem_, called,
+                   measure::served::to_integer<std::size_t>(at(request, 1)),
+                   measure::served::to_integer<std::uint64_t>(at(request, 2))};
     if (at(request, 0) == "write") {
       of.call();
       of.write_outputs(at(request, 3));
@@ -140,11 +141,11 @@ class problem_server {
     library_.reset();
     auto const cycle = [&] {
       load(path, 1);
-      bench{ground_, problem_, library_->entry(), problem_.sizes.front(), 1}.call();
+      call_arrays{place_, problem_, library_->entry(), problem_.sizes.front(), 1}.call();
       examination_.reset();
       library_.reset();
-      ground_.settle(1e-3);
-      return holdings_now(ground_.device_bytes());
+      place_.settle(1e-3);
+      return holdings_now(place_.device_bytes());
     };
     return found_each_time([&]() -> std::optional<charge> {
       constexpr std::array<double, 5> least{1, 1, 1, 1 << 20, 4 << 20};
@@ -176,7 +177,7 @@ class problem_server {
     if (examination_) { examination_->clear(); }
     if (!timed_) {  // the process has one case, of which all epochs share the instruments
       candidate_function const what = is_reference_ ? problem_.reference : candidate();
-      timed_ = ground_.timed(name, [this, what](setup& make) -> stream_call {
+      timed_ = place_.timed(name, [this, what](setup& make) -> stream_call {
         auto numbers = problem_.declare(make, problem_.sizes.front());
         return [what, with = arguments{make, std::move(numbers)}](void* stream) {
           with.call(what, stream);
@@ -188,7 +189,7 @@ class problem_server {
     return {"ok", from_double(subject_->bytes()), from_double(subject_->flops())};
   }
 
-  ground& ground_;
+  candidate_place& place_;
   problem const& problem_;
   candidate_function own_;  ///< empty where the candidate is a library
   state state_;
@@ -200,7 +201,7 @@ class problem_server {
   std::array<bool, 2> verified_{};
 };
 
-/// Serves a problem on a ground that `make` makes, once there is a referee.
+/// Serves a problem on a place that `make` makes, once there is a referee.
 template <class Make>
 int serve_on(problem const& of, candidate_function own, Make&& make) {
   namespace served = measure::served;
@@ -215,7 +216,7 @@ int serve_on(problem const& of, candidate_function own, Make&& make) {
       return 0;
     }
     served::channel with{*descriptor};
-    std::unique_ptr<ground> where;
+    std::unique_ptr<candidate_place> where;
     try {
       where = make();
     } catch (std::exception const& cause) {
@@ -237,15 +238,15 @@ int serve_on(problem const& of, candidate_function own, Make&& make) {
 /// Serves a problem on the host: `int main() { return assay::serve_problem(of); }`. Candidates do
 /// their work before their call returns.
 inline int serve_problem(problem const& of) {
-  return referee_detail::serve_on(of, {},
-                                  [] { return std::make_unique<referee_detail::host_ground>(); });
+  return referee_detail::serve_on(
+      of, {}, [] { return std::make_unique<referee_detail::host_candidate_place>(); });
 }
 
 /// The same for a program that is itself a candidate, with `work` of its own, for the problem of
 /// another program. That program judges the outputs too, whatever `of` says here.
 inline int serve_candidate(problem const& of, candidate_function work) {
-  return referee_detail::serve_on(of, std::move(work),
-                                  [] { return std::make_unique<referee_detail::host_ground>(); });
+  return referee_detail::serve_on(
+      of, std::move(work), [] { return std::make_unique<referee_detail::host_candidate_place>(); });
 }
 
 }  // namespace assay

@@ -3,7 +3,7 @@
 /// Internal to serve_problem.hpp: the arrays of one call.
 #pragma once
 
-#include <assay/referee/ground.hpp>
+#include <assay/referee/candidate_place.hpp>
 #include <assay/referee/guarded_store.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
@@ -51,11 +51,11 @@ struct draw {
 };
 
 /// Arrays of one size at fixed addresses, for calls over inputs that are drawn anew.
-class bench {
+class call_arrays {
  public:
-  bench(ground& where, problem const& of, candidate_function const& what, std::size_t n,
-        std::uint64_t seed)
-      : ground_(where),
+  call_arrays(candidate_place& where, problem const& of, candidate_function const& what,
+              std::size_t n, std::uint64_t seed)
+      : place_(where),
         problem_(of),
         call_(what),
         n_(n),
@@ -83,22 +83,22 @@ class bench {
     if (auto const now = float_mode(); now != before) { float_change_ = before + " to " + now; }
   }
   void call() {
-    enqueue(ground_.stream());
-    ground_.drain();
+    enqueue(place_.stream());
+    place_.drain();
   }
   double seconds() {
-    return ground_.seconds([this](void* stream) { enqueue(stream); });
+    return place_.seconds([this](void* stream) { enqueue(stream); });
   }
 
   std::uint64_t outputs() const {
-    return over(false,
-                [this](auto const& each) { return ground_.checksum(each.data, each.bytes); });
+    return over(false, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
   }
   std::uint64_t inputs() const {
-    return over(true, [this](auto const& each) { return ground_.checksum(each.data, each.bytes); });
+    return over(true, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
   }
-  std::uint64_t glance() const {
-    return over(false, [this](auto const& each) { return ground_.glance(each.data, each.bytes); });
+  std::uint64_t sampled_checksum() const {
+    return over(
+        false, [this](auto const& each) { return place_.sampled_checksum(each.data, each.bytes); });
   }
   std::optional<std::string> verify(double slack = 1) { return setup_->verify(slack); }
   /// Writes all outputs to a file, for another process.
@@ -152,7 +152,7 @@ class bench {
     return all;
   }
 
-  ground& ground_;
+  candidate_place& place_;
   problem const& problem_;
   candidate_function const& call_;
   std::size_t n_;

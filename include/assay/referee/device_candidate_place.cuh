@@ -9,7 +9,7 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/stream_latch.cuh>
-#include <assay/referee/ground.hpp>
+#include <assay/referee/candidate_place.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -34,10 +34,10 @@ __global__ void sum_words(Word const* from, std::uint64_t count, unsigned long l
 }
 
 /// Candidates on one device. Their stream is `stream()`; the referee looks through another one.
-class device_ground final : public ground {
+class device_candidate_place final : public candidate_place {
  public:
-  explicit device_ground(on::device place)
-      : place_(required(place)), stream_(place), looks_(place), latch_(held_seconds) {
+  explicit device_candidate_place(on::device place)
+      : place_(required(place)), stream_(place), inspection_(place), latch_(held_seconds) {
     void* block = nullptr;
     check(cudaMalloc(&block, sizeof(unsigned long long)));
     sum_.reset(static_cast<unsigned long long*>(block));
@@ -47,19 +47,19 @@ class device_ground final : public ground {
   }
 
   std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) override {
-    return std::make_unique<arrays::device_array_store>(place_, looks_, seed);
+    return std::make_unique<arrays::device_array_store>(place_, inspection_, seed);
   }
   measure::clock decides() const override { return measure::clock::gpu; }
   void* stream() override { return stream_.get(); }
   void drain() override { stream_.synchronize(); }
   void settle(double seconds) override {
-    ground::settle(seconds);
+    candidate_place::settle(seconds);
     check(cudaDeviceSynchronize());
   }
   std::uint64_t checksum(void const* data, std::size_t bytes) override {
-    return sum(data, bytes, looks_);
+    return sum(data, bytes, inspection_);
   }
-  std::uint64_t glance(void const* data, std::size_t bytes) override {
+  std::uint64_t sampled_checksum(void const* data, std::size_t bytes) override {
     return sum(data, bytes, stream_);
   }
   double seconds(stream_call const& call) override {
@@ -146,7 +146,7 @@ class device_ground final : public ground {
   }
 
   on::device place_;
-  assay::stream stream_, looks_;
+  assay::stream stream_, inspection_;
   kernel::stream_latch<> latch_;
   event begin_{event::kind::timed}, end_{event::kind::timed};
   std::unique_ptr<unsigned long long, free_device> sum_;

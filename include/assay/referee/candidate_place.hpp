@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `ground`: where candidates run and how the referee looks at their memory; on the host here.
+/// `candidate_place`: where candidates run and how the referee looks at their memory.
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
@@ -26,9 +26,9 @@ namespace assay::referee_detail {
 using stream_call = std::function<void(void* stream)>;
 
 /// The parts of an examination that differ on a device.
-class ground {
+class candidate_place {
  public:
-  virtual ~ground() = default;
+  virtual ~candidate_place() = default;
 
   virtual std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) = 0;
   virtual measure::clock decides() const = 0;
@@ -43,7 +43,7 @@ class ground {
   virtual std::uint64_t checksum(void const* data, std::size_t bytes) = 0;
   /// A number that follows from bytes as they are when a call is done: some on the host, and all
   /// in the order of the stream on a device.
-  virtual std::uint64_t glance(void const* data, std::size_t bytes) = 0;
+  virtual std::uint64_t sampled_checksum(void const* data, std::size_t bytes) = 0;
   /// The seconds of one call, by the clock that decides comparisons.
   virtual double seconds(stream_call const& call) = 0;
   /// The bytes in use on the device.
@@ -62,7 +62,7 @@ class ground {
 };
 
 /// Candidates that have done their work when their call returns.
-class host_ground final : public ground {
+class host_candidate_place final : public candidate_place {
  public:
   std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) override {
     return std::make_unique<arrays::host_array_store>(seed);
@@ -73,7 +73,7 @@ class host_ground final : public ground {
   }
   /// 65 pieces of 64 bytes, evenly spread from the last to the first: a thread that is still at
   /// work is more likely to owe the end of an array.
-  std::uint64_t glance(void const* data, std::size_t bytes) override {
+  std::uint64_t sampled_checksum(void const* data, std::size_t bytes) override {
     constexpr std::size_t piece = 64;
     constexpr std::size_t pieces = 65;
     auto const* const from = static_cast<std::byte const*>(data);
