@@ -15,9 +15,10 @@
 
 namespace assay::machine {
 
-/// Bytes per second, read and written counted, at which `threads` threads copy memory. The rate is
-/// the median of five copies of `bytes`, which by default are far more than any cache holds.
-inline ceiling host_copy_ceiling(int threads, std::size_t bytes = std::size_t{256} << 20U) {
+/// Bytes per second, read and written counted, at which `threads` threads copy memory, 1 or more.
+/// The rate is the median of five copies of 256 MiB, which is far more than any cache holds.
+inline ceiling host_copy_ceiling(int threads) {
+  constexpr std::size_t bytes = std::size_t{256} << 20U;
   std::vector<std::byte> from(bytes, std::byte{0x5a});
   std::vector<std::byte> to(bytes, std::byte{0});
   auto const share = bytes / static_cast<std::size_t>(threads);

@@ -90,10 +90,6 @@ inline kernel::launch_shape element_shape(std::size_t count) {
   return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Enqueues the operation with a grid that `shape_of` gives a number of groups of elements.
 template <class T, class ShapeOf>
 void enqueue_adamw(::cuda::stream_ref stream, std::size_t count, in<float> gradient,

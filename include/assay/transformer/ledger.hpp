@@ -39,7 +39,7 @@ class ledger {
  public:
   /// With the choices of the steps that it describes: an activation has the bytes of its type.
   template <class Choices = choices<>>
-  explicit ledger(problem const& of, Choices const& how = {}, adamw const& settings = {})
+  explicit ledger(problem const& of, Choices const& how = {})
       : narrow_(static_cast<double>(sizeof(typename Choices::activation)) / sizeof(float)) {
     of.validate();
     activations<float> const a{of, layout_of(how)};
@@ -47,8 +47,7 @@ class ledger {
     weights<float> const none{of.model};
     forward_pass(*this, of, how.attention, {}, none, a);
     loss_pass(*this, of, {}, a);
-    training_pass(*this, of, how, {}, none, none, a, adamw_update{settings},
-                  trained_weights<float>{});
+    training_pass(*this, of, how, {}, none, none, a, adamw_update{}, trained_weights<float>{});
   }
 
   template <class Operation, class... Arguments>
