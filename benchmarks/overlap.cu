@@ -385,7 +385,6 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
         {"to_device_duplex_bytes_per_second", costs.to_device_duplex_bytes_per_second},
         {"to_host_duplex_bytes_per_second", costs.to_host_duplex_bytes_per_second},
         {"copy_overhead_seconds", costs.copy_overhead_seconds},
-        {"copy_overhead_error_seconds", costs.copy_overhead_error_seconds},
         {"kernel_overhead_seconds", costs.kernel_overhead_seconds},
         {"submit_seconds", costs.submit_seconds},
         {"start_seconds", costs.start_seconds}};

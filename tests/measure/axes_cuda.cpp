@@ -82,23 +82,10 @@ TEST_CASE("describe() names the fields of memory policies", "[axes]") {
 }
 
 TEST_CASE("describe() shows each field of a transfer", "[axes]") {
-  require_each_field_told<3>(transfer::staged{});
-  transfer::overlapped usual;
-  usual.bounce.threads = 2;  // a field of `bounce` is altered below
-  CHECK(describe(usual) == "transfer::overlapped{bounce={threads=2}}");
-  CHECK(usual != transfer::overlapped{});
-  auto const bounce = [](transfer::overlapped& of) -> transfer::staging& { return of.bounce; };
-  require_each_field_told<3>(transfer::overlapped{}, bounce);
-  auto& [chunks, streams_at_once, costs, staging] = usual;  // each is altered here
-  for (auto* const count : {&chunks, &streams_at_once}) {
-    auto const before = describe(usual);
-    test::alter(*count);
-    CHECK(describe(usual) != before);
-  }
-  test::alter(costs);
-  CHECK(describe(usual) ==
-        "transfer::overlapped{chunks=3, streams=3, caller's costs, bounce={threads=2}}");
-  CHECK(staging.threads == 2);
+  require_each_field_told<2>(transfer::staged{});
+  require_each_field_told<3>(transfer::overlapped{});
+  CHECK(describe(transfer::overlapped{3, 2, transfer::link_costs{}}) ==
+        "transfer::overlapped{chunks=3, streams=2, caller's costs}");
 }
 
 TEST_CASE("describe() shows each field of the graph mode", "[axes]") {

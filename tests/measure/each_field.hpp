@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -63,9 +62,9 @@ void alter(T& field) {
   }
 }
 
-/// Alters each of the `Count` fields of `part(policy)`, one at a time, in a copy of `usual`.
-template <std::size_t Count, policy T, class Part = std::identity>
-void require_each_field_told(T const& usual, Part part = {}) {
+/// Alters each of the `Count` fields of a policy, one at a time, in a copy of `usual`.
+template <std::size_t Count, policy T>
+void require_each_field_told(T const& usual) {
   std::vector<std::string> texts{describe(usual)};
   auto const told = [&](T const& changed) {
     auto const text = describe(changed);
@@ -78,7 +77,7 @@ void require_each_field_told(T const& usual, Part part = {}) {
     (
         [&] {
           auto changed = usual;
-          alter(std::get<I>(fields_of<Count>(part(changed))));
+          alter(std::get<I>(fields_of<Count>(changed)));
           told(changed);
         }(),
         ...);

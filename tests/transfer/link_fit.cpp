@@ -6,7 +6,8 @@
 #include "catch.hpp"
 #include "transfer/simulated_link.hpp"
 
-#include <assay/transfer/link_fit.hpp>
+#include <assay/stats/summary.hpp>
+#include <assay/transfer/chunk_plan.hpp>
 
 #include <cmath>
 #include <random>
@@ -39,7 +40,7 @@ link_costs fitted(link_costs const& truth) {
   found.start_seconds = 1;
   std::vector<transfer::timed_cut> cuts;
   for (int const chunks : {8, 12, 20, 32}) {
-    cuts.push_back({chunks, simulated(truth, chunks, 6), 1e-6});
+    cuts.push_back({chunks, simulated(truth, chunks, 6)});
   }
   transfer::fit_overheads(found, size, 6, cuts);
   return found;
@@ -66,7 +67,6 @@ TEST_CASE("a fit finds the overheads of engines that lose little to opposing tra
     INFO("draw " << i << ", overhead " << truth.copy_overhead_seconds);
     CHECK(found.copy_overhead_seconds == Approx(truth.copy_overhead_seconds).margin(0.3e-6));
     CHECK(found.start_seconds == Approx(truth.start_seconds).margin(4e-6));
-    CHECK(found.copy_overhead_error_seconds < 1.5e-6);
   }
 }
 
@@ -101,13 +101,11 @@ TEST_CASE("fitted costs predict what was measured, and plan within 3 % of the ex
   }
 }
 
-TEST_CASE("the interval of a fit holds the fit without noise, and is steady where times are not",
-          "[transfer]") {
+TEST_CASE("a fit to medians of noisy times is near the fit without noise", "[transfer]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
   int const fits = test::small() ? 20 : 200;
-  int held = 0;
   int steady = 0;
   for (int i = 0; i < fits; ++i) {
     auto truth = link();
@@ -121,62 +119,13 @@ TEST_CASE("the interval of a fit holds the fit without noise, and is steady wher
       for (int k = 0; k < 11; ++k) {
         times.push_back(seconds + noise(random) + (random() % 8 == 0 ? 100e-6 : 0));
       }
-      cuts.push_back(transfer::median_cut(chunks, times));
+      cuts.push_back({chunks, stats::summarise(times).median});
     }
     auto found = truth;
     transfer::fit_overheads(found, size, 6, cuts);
-    auto const off = std::abs(found.copy_overhead_seconds - fitted(truth).copy_overhead_seconds);
-    held += off <= found.copy_overhead_error_seconds;
-    steady += off < 0.25e-6 && found.copy_overhead_error_seconds < 0.8e-6;
+    steady += std::abs(found.copy_overhead_seconds - fitted(truth).copy_overhead_seconds) < 0.25e-6;
   }
-  CHECK(held >= 0.85 * fits);
   CHECK(steady >= 0.9 * fits);
-}
-
-TEST_CASE("times that the model does not explain widen the interval", "[transfer]") {
-  auto const interval = [](double bend_seconds) {
-    auto found = link();
-    found.copy_overhead_seconds = 4e-6;
-    std::vector<transfer::timed_cut> cuts;
-    for (int const chunks : {8, 12, 20, 32}) {
-      auto const bend = chunks == 12 || chunks == 20 ? bend_seconds : 0;
-      cuts.push_back({chunks, simulated(found, chunks, 6) + bend, 1e-6});
-    }
-    transfer::fit_overheads(found, size, 6, cuts);
-    return found.copy_overhead_error_seconds;
-  };
-  CHECK(interval(50e-6) > 5 * interval(0));
-}
-
-TEST_CASE("a median does not mind a few times that were disturbed", "[transfer]") {
-  auto const calm = transfer::median_cut(7, {5, 4, 6, 5, 5, 4, 6, 5, 500});
-  CHECK(calm.chunks == 7);
-  CHECK(calm.seconds == 5);
-  CHECK(calm.error_seconds == Approx(1.48 * 1.25 * 1 / 3));
-  CHECK(transfer::median_cut(1, {3}).error_seconds == 0);
-  CHECK_THROWS_AS(transfer::median_cut(1, {}), std::invalid_argument);
-}
-
-TEST_CASE("a link that was disturbed is measured again, and the best of what was seen counts",
-          "[transfer]") {
-  auto const taken = [](std::vector<std::pair<double, double>> const& seen) {
-    std::size_t asked = 0;
-    auto const found = transfer::steadiest_costs(static_cast<int>(seen.size()), [&] {
-      link_costs made{};
-      made.copy_overhead_seconds = seen.at(asked).first;
-      made.copy_overhead_error_seconds = seen.at(asked++).second;
-      return made;
-    });
-    return std::pair{found.copy_overhead_seconds, asked};
-  };
-  using pair = std::pair<double, std::size_t>;
-  CHECK(taken({{4, 2}, {5, 0}, {6, 0}}) == pair{4, 1});  // within half at once
-  CHECK(taken({{90, 230}, {4, 1}, {5, 0}}) == pair{4, 2});
-  CHECK(taken({{90, 230}, {4, 3}, {90, 100}}) == pair{4, 3});
-  CHECK(taken({{0, 1}, {0, 0}, {4, 3}}) == pair{4, 3});  // no overhead at all is no measurement
-  CHECK(taken({{4, 3}, {0, 0}, {0, 1}}) == pair{4, 3});
-  CHECK(taken({{0, 0}, {4, 3}}) == pair{4, 2});
-  CHECK(taken({{90, 230}}) == pair{90, 1});
 }
 
 TEST_CASE("a fit holds on to what can be", "[transfer]") {
@@ -190,13 +139,4 @@ TEST_CASE("a fit holds on to what can be", "[transfer]") {
   CHECK_THROWS_WITH(transfer::fit_overheads(found, size, 6, {{8, 1}, {8, 1}}),
                     contains("2 cuts tell no overhead"));
   CHECK_THROWS_AS(transfer::fit_overheads(found, size, 6, {}), std::invalid_argument);
-}
-
-TEST_CASE("two copies tell a rate without what starting them costs", "[transfer]") {
-  auto const line = transfer::line_through(2e6, 3e-6 + 2e6 / 55e9, 32e6, 3e-6 + 32e6 / 55e9);
-  CHECK(line.bytes_per_second == Approx(55e9));
-  CHECK(line.overhead_seconds == Approx(3e-6));
-  CHECK(transfer::line_through(1, 1, 3, 4).overhead_seconds == 0);  // not less than nothing
-  CHECK_THROWS_WITH(transfer::line_through(1, 2, 3, 2), contains("no measurement"));
-  CHECK_THROWS_AS(transfer::line_through(3, 1, 3, 2), std::invalid_argument);
 }

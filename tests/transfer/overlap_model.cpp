@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "transfer/simulated_link.hpp"
 
-#include <assay/transfer/overlap_model.hpp>
+#include <assay/transfer/chunk_plan.hpp>
 
 #include <cmath>
 #include <random>

@@ -131,7 +131,7 @@ transfer::job<fake_compute> job_of(host_data& data, std::int64_t count, std::int
 }
 
 /// Few threads and small buffers, so that small jobs need several of each.
-transfer::staging small_staging() { return {3, 4, 4096}; }
+transfer::staging small_staging() { return {3, 4096}; }
 
 template <class Policy, class Memory = fake_memory>
 auto engine_on(fake_device& device, Policy how, Memory memory) {
@@ -140,9 +140,8 @@ auto engine_on(fake_device& device, Policy how, Memory memory) {
 }
 template <class Memory = fake_memory>
 auto engine_on(fake_device& device, transfer::overlapped how, Memory memory) {
-  how.bounce = small_staging();
-  return transfer::overlapped_engine<fake_link, Memory>{how, slow_link(), fake_link{device},
-                                                        memory};
+  return transfer::overlapped_engine<fake_link, Memory>{how, slow_link(), fake_link{device}, memory,
+                                                        small_staging()};
 }
 template <class Policy>
 auto engine_on(fake_device& device, Policy how) {

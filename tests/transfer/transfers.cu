@@ -163,7 +163,7 @@ TEST_CASE("every transfer is right", "[transfer]") {
   require_right(transfer::mapped{}, pinned);
   require_right(transfer::mapped{}, registered);
   require_right(transfer::staged{}, pageable);
-  require_right(transfer::staged{.threads = 3, .buffers = 4, .buffer_bytes = 4096}, pageable);
+  require_right(transfer::staged{.threads = 3, .buffer_bytes = 4096}, pageable);
   require_right(test::picked(), pinned);
   require_right(test::picked(), pageable);
   using cases = std::vector<int>;

@@ -31,7 +31,6 @@ struct overlapped {
   int chunks = 0;
   int streams = 0;  ///< chunks under way at once, each with room on the device
   std::optional<link_costs> costs{};
-  staging bounce{};
 
   static constexpr std::string_view name = "transfer::overlapped";
   static constexpr auto wants = host_memory::page_locked;
@@ -42,11 +41,6 @@ struct overlapped {
     parameter_list all;
     all.show("chunks", chunks, 0).show("streams", streams, 0);
     if (costs) { all.show("caller's costs"); }
-    if (bounce != staging{}) {
-      parameter_list how;
-      bounce.show(how);
-      all.show(how.after("bounce="));
-    }
     return all.after(name);
   }
 
@@ -80,8 +74,9 @@ class overlapped_engine {
   static constexpr bool capturable = overlapped::capturable;
 
   /// `costs` may be empty only where nothing is picked.
-  overlapped_engine(overlapped how, std::optional<link_costs> costs, Link link, Memory memory)
-      : state_(std::make_shared<state>(how, costs, std::move(link), std::move(memory))) {}
+  overlapped_engine(overlapped how, std::optional<link_costs> costs, Link link, Memory memory,
+                    staging bounce = {})
+      : state_(std::make_shared<state>(how, costs, std::move(link), std::move(memory), bounce)) {}
 
   /// See `transfer_policy`. Over pageable data it blocks, and cannot be captured.
   template <class Compute>
@@ -112,10 +107,11 @@ class overlapped_engine {
   };
 
   struct state {
-    state(overlapped policy, std::optional<link_costs> known, Link link, Memory memory)
+    state(overlapped policy, std::optional<link_costs> known, Link link, Memory memory,
+          staging bounce)
         : how(std::move(policy)),
           costs(known),
-          executor(std::move(link), std::move(memory), how.bounce) {
+          executor(std::move(link), std::move(memory), bounce) {
       how.validate();
       if (how.streams > 0) { limits.max_slots = how.streams; }
       executor.reserve(limits.max_slots);

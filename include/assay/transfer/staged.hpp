@@ -14,7 +14,6 @@ namespace assay::transfer {
 /// started, by the first job that needs them.
 struct staged {
   int threads = 0;
-  int buffers = 0;
   std::size_t buffer_bytes = staging{}.buffer_bytes;
 
   static constexpr std::string_view name = "transfer::staged";
@@ -33,7 +32,7 @@ struct staged {
   engine<staged, cuda_link, Memory> open(on::device place, Memory memory) const {
     return {*this, cuda_link{place}, std::move(memory), bounce()};
   }
-  staging bounce() const { return {threads, buffers, buffer_bytes}; }
+  staging bounce() const { return {threads, buffer_bytes}; }
 
   template <class Executor, class Compute>
   void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,

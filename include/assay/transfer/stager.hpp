@@ -8,6 +8,7 @@
 #include <assay/host/streaming_copy.hpp>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
@@ -28,10 +29,8 @@ struct staging {
   /// Threads that copy. Picked: 8, which saturate the memory of most hosts, and no more than the
   /// host has.
   int threads = 0;
-  /// Bounce buffers, of all threads together. Picked: 2 for each thread, which copies one while the
-  /// other is on the link.
-  int buffers = 0;
-  /// The size of each buffer. A copy of 1 MiB takes ten times as long as its start, and all buffers
+  /// The size of each bounce buffer. Each thread has two, and copies one while the other is on the
+  /// link. A copy of 1 MiB takes ten times as long as its start, and all buffers
   /// together still fit the caches of a server's processor.
   std::size_t buffer_bytes = std::size_t{1} << 20U;
   bool operator==(staging const&) const = default;
@@ -40,17 +39,15 @@ struct staging {
   void show(parameter_list& to) const {
     staging const usual{};
     to.show("threads", threads, usual.threads)
-        .show("buffers", buffers, usual.buffers)
         .show("buffer_bytes", buffer_bytes, usual.buffer_bytes);
   }
 
   /// Picks values for zeros; throws `std::invalid_argument` that names the field and its range.
   staging resolved() const {
     auto made = *this;
-    if (threads < 0 || buffers < 0) {
-      throw std::invalid_argument("staging: " + std::to_string(threads) + " threads and " +
-                                  std::to_string(buffers) +
-                                  " buffers are not possible: 0 (picked) or more are");
+    if (threads < 0) {
+      throw std::invalid_argument("staging: " + std::to_string(threads) +
+                                  " threads are not possible: 0 (picked) or more are");
     }
     if (buffer_bytes < 4096) {
       throw std::invalid_argument("staging: buffer_bytes is " + std::to_string(buffer_bytes) +
@@ -59,7 +56,6 @@ struct staging {
     if (made.threads == 0) {
       made.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
     }
-    if (made.buffers == 0) { made.buffers = 2 * made.threads; }
     return made;
   }
 };
@@ -84,12 +80,12 @@ class stager {
   };
 
   stager(Link link, staging const& how) : link_(std::move(link)), how_(how.resolved()) {
-    for (int i = 0; i < how_.buffers; ++i) {
-      buffers_.push_back({link_.page_locked(how_.buffer_bytes), link_.make_event()});
-    }
-    for (auto& each : buffers_) { free_.push_back(&each); }
-    for (int i = 0; i < how_.threads; ++i) {
-      threads_.emplace_back([this] { work(); });
+    auto const make = [&] {
+      return buffer{link_.page_locked(how_.buffer_bytes), link_.make_event()};
+    };
+    for (int i = 0; i < how_.threads; ++i) { buffers_.push_back({{make(), make()}}); }
+    for (auto& own : buffers_) {
+      threads_.emplace_back([this, &own] { work(own); });
     }
   }
   stager(stager const&) = delete;
@@ -101,8 +97,10 @@ class stager {
     }
     wake_.notify_all();
     threads_.clear();
-    for (auto& each : buffers_) {  // the link may still read the last buffers
-      if (each.in_flight) { link_.drain(each.event); }
+    for (auto& own : buffers_) {  // the link may still read the last buffers
+      for (auto& each : own.both) {
+        if (each.in_flight) { link_.drain(each.event); }
+      }
     }
   }
 
@@ -158,6 +156,12 @@ class stager {
     event_type event;  ///< passes after its last copy
     bool in_flight = false;
   };
+  /// The buffers of one thread, in turn.
+  struct buffer_pair {
+    std::array<buffer, 2> both;
+    unsigned turn = 0;
+    buffer& next() noexcept { return both[turn++ % 2]; }
+  };
   struct piece {
     staged_copies* of;
     stream_type queue;
@@ -187,7 +191,7 @@ class stager {
     wake_.notify_all();
   }
 
-  void work() noexcept {
+  void work(buffer_pair& own) noexcept {
     std::unique_lock lock{mutex_};
     for (;;) {
       wake_.wait(lock, [&] { return stopping_ || !pieces_.empty(); });
@@ -197,9 +201,9 @@ class stager {
       ++working_;
       lock.unlock();
       if (next.to_device) {
-        stage_one_in(next);
+        stage_one_in(next, own.next());
       } else {
-        stage_some_out(next);
+        stage_some_out(next, own);
       }
       lock.lock();
       --working_;
@@ -207,9 +211,8 @@ class stager {
     }
   }
 
-  void stage_one_in(piece const& what) noexcept {
+  void stage_one_in(piece const& what, buffer& through) noexcept {
     nvtx_range const scope{"stage in", category::transfer, what.bytes};
-    auto& through = take_buffer();
     keep_failure(what, [&] {
       link_.bind_thread();
       if (std::exchange(through.in_flight, false)) { link_.synchronize(through.event); }
@@ -219,23 +222,23 @@ class stager {
       through.in_flight = true;
     });
     std::lock_guard const lock{mutex_};
-    return_buffer(through);
     enqueued(*what.of, what.queue);
     finished(*what.of);
   }
 
   /// Copies one piece out, and the pieces that follow it: the next piece is on the link while the
   /// thread copies one.
-  void stage_some_out(piece first) noexcept {
-    auto* through = &take_buffer();
+  void stage_some_out(piece first, buffer_pair& own) noexcept {
+    auto* through = &own.next();
     begin_out(first, *through);
     for (;;) {
-      auto next = next_out();
-      if (next) { begin_out(next->first, *next->second); }
+      auto const next = next_out();
+      auto* const other = next ? &own.next() : nullptr;
+      if (next) { begin_out(*next, *other); }
       finish_out(first, *through);
       if (!next) { return; }
-      first = next->first;
-      through = next->second;
+      first = *next;
+      through = other;
     }
   }
 
@@ -259,18 +262,15 @@ class stager {
       host::streaming_copy(what.host, through.memory.get(), what.bytes);
     });
     std::lock_guard const lock{mutex_};
-    return_buffer(through);
     finished(*what.of);
   }
 
-  /// The next piece, if it leaves the device and a buffer is free. This thread does not wait for a
-  /// buffer here: it may hold the only one.
-  std::optional<std::pair<piece, buffer*>> next_out() noexcept {
+  /// The next piece, if it leaves the device.
+  std::optional<piece> next_out() noexcept {
     std::lock_guard const lock{mutex_};
-    if (pieces_.empty() || pieces_.front().to_device || free_.empty()) { return {}; }
-    std::pair<piece, buffer*> const found{pieces_.front(), free_.front()};
+    if (pieces_.empty() || pieces_.front().to_device) { return {}; }
+    auto const found = pieces_.front();
     pieces_.pop_front();
-    free_.pop_front();
     return found;
   }
 
@@ -285,20 +285,8 @@ class stager {
     }
   }
 
-  buffer& take_buffer() noexcept {
-    std::unique_lock lock{mutex_};
-    returned_.wait(lock, [&] { return !free_.empty(); });
-    auto* const oldest = free_.front();  // its copy is the most likely to be over
-    free_.pop_front();
-    return *oldest;
-  }
-
   // The rest is called with the mutex held.
 
-  void return_buffer(buffer& through) noexcept {
-    free_.push_back(&through);
-    returned_.notify_one();
-  }
   void enqueued(staged_copies& of, stream_type queue) noexcept {
     if (--of.to_enqueue > 0) { return; }
     if (of.event != nullptr) {
@@ -316,13 +304,11 @@ class stager {
 
   Link link_;
   staging how_;
-  std::deque<buffer> buffers_;
+  std::deque<buffer_pair> buffers_;  ///< one for each thread
   std::mutex mutex_;
   std::condition_variable wake_;      ///< there are pieces, or the end
-  std::condition_variable returned_;  ///< a buffer is free
   std::condition_variable progress_;  ///< copies were enqueued or finished
   std::deque<piece> pieces_;
-  std::deque<buffer*> free_;
   int working_ = 0;
   bool stopping_ = false;
   std::vector<std::jthread> threads_;  // last: they use all of the above
