@@ -71,7 +71,7 @@ class nvml {
   }
 
   explicit nvml(lookup const& find) {
-    auto loaded = std::make_shared<functions>(find);
+    auto loaded = std::make_shared<functions>(functions{find});
     if (!loaded->complete()) {
       why_missing_ = "the library lacks functions that every driver has";
     } else if (auto const code = loaded->init(); code != 0) {
@@ -231,64 +231,46 @@ class nvml {
     return static_cast<int>(count);
   }
 
-  struct functions {
-    explicit functions(lookup const& find)
-        : library(find),
-          init(get<int()>("nvmlInit_v2")),
-          shutdown(get<int()>("nvmlShutdown")),
-          error(get<char const*(int)>("nvmlErrorString")),
-          driver(get<int(char*, unsigned)>("nvmlSystemGetDriverVersion")),
-          by_bus_id(get<int(char const*, device*)>("nvmlDeviceGetHandleByPciBusId_v2")),
-          clock(get<int(device, int, unsigned*)>("nvmlDeviceGetClockInfo")),
-          power(get<int(device, unsigned*)>("nvmlDeviceGetPowerUsage")),
-          temperature(get<int(device, int, unsigned*)>("nvmlDeviceGetTemperature")),
-          link_generation(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkGeneration")),
-          link_width(get<int(device, unsigned*)>("nvmlDeviceGetCurrPcieLinkWidth")),
-          max_link_generation(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkGeneration")),
-          max_link_width(get<int(device, unsigned*)>("nvmlDeviceGetMaxPcieLinkWidth")),
-          processes(get<int(device, unsigned*, process_info*)>(
-              "nvmlDeviceGetComputeRunningProcesses_v3")),
-          busy(get<int(device, utilization*)>("nvmlDeviceGetUtilizationRates")),
-          // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
-          throttle(
-              get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons")) {
-      if (throttle == nullptr) {
-        throttle =
-            get<int(device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
-      }
-      if (processes == nullptr) {
-        processes =
-            get<int(device, unsigned*, process_info*)>("nvmlDeviceGetComputeRunningProcesses_v2");
-      }
-    }
-
+  /// A function of the library, of the type that it is assigned to.
+  struct symbol {
+    void* address;
     template <class Signature>
-    Signature* get(char const* name) const {
-      return reinterpret_cast<Signature*>(library(name));
+    operator Signature*() const {
+      return reinterpret_cast<Signature*>(address);
     }
+  };
+
+  struct functions {
+    lookup library;  // keeps the library loaded
+    int (*init)() = get("nvmlInit_v2");
+    int (*shutdown)() = get("nvmlShutdown");
+    char const* (*error)(int) = get("nvmlErrorString");
+    int (*by_bus_id)(char const*, device*) = get("nvmlDeviceGetHandleByPciBusId_v2");
+    int (*clock)(device, int, unsigned*) = get("nvmlDeviceGetClockInfo");
+    int (*power)(device, unsigned*) = get("nvmlDeviceGetPowerUsage");
+    int (*temperature)(device, int, unsigned*) = get("nvmlDeviceGetTemperature");
+    // Renamed in driver 535; the old name stays in later drivers, the new one may go first.
+    int (*throttle)(device, unsigned long long*) = get("nvmlDeviceGetCurrentClocksEventReasons",
+                                                       "nvmlDeviceGetCurrentClocksThrottleReasons");
+    // These may be missing.
+    int (*driver)(char*, unsigned) = get("nvmlSystemGetDriverVersion");
+    int (*link_generation)(device, unsigned*) = get("nvmlDeviceGetCurrPcieLinkGeneration");
+    int (*link_width)(device, unsigned*) = get("nvmlDeviceGetCurrPcieLinkWidth");
+    int (*max_link_generation)(device, unsigned*) = get("nvmlDeviceGetMaxPcieLinkGeneration");
+    int (*max_link_width)(device, unsigned*) = get("nvmlDeviceGetMaxPcieLinkWidth");
+    int (*processes)(device, unsigned*,
+                     process_info*) = get("nvmlDeviceGetComputeRunningProcesses_v3",
+                                          "nvmlDeviceGetComputeRunningProcesses_v2");
+    int (*busy)(device, utilization*) = get("nvmlDeviceGetUtilizationRates");
 
     bool complete() const {
       return init && shutdown && error && by_bus_id && clock && power && temperature && throttle;
     }
-
     std::string text(int code) const { return error(code); }
-
-    lookup library;  // keeps the library loaded
-    int (*init)();
-    int (*shutdown)();
-    char const* (*error)(int);
-    int (*driver)(char*, unsigned);
-    int (*by_bus_id)(char const*, device*);
-    int (*clock)(device, int, unsigned*);
-    int (*power)(device, unsigned*);
-    int (*temperature)(device, int, unsigned*);
-    int (*link_generation)(device, unsigned*);  // these six may be missing
-    int (*link_width)(device, unsigned*);
-    int (*max_link_generation)(device, unsigned*);
-    int (*max_link_width)(device, unsigned*);
-    int (*processes)(device, unsigned*, process_info*);
-    int (*busy)(device, utilization*);
-    int (*throttle)(device, unsigned long long*);
+    symbol get(char const* name, char const* older = nullptr) const {
+      auto* const found = library(name);
+      return {found != nullptr || older == nullptr ? found : library(older)};
+    }
   };
 
   std::shared_ptr<functions> functions_;

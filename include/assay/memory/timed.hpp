@@ -3,7 +3,7 @@
 /// `mr::timed_resource`: the host time that a thread spends in a resource.
 #pragma once
 
-#include <assay/memory/concepts.hpp>
+#include <assay/memory/request.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace assay::mr {
 /// A call costs two more reads of the steady clock, about 40 ns. Batches that measure wall time run
 /// without this adaptor.
 template <class Upstream>
-class timed_resource {
+class timed_resource : public adaptor_calls<timed_resource<Upstream>, Upstream> {
  public:
   explicit timed_resource(Upstream upstream) : upstream_(std::move(upstream)) {}
 
@@ -40,19 +40,7 @@ class timed_resource {
     upstream_.deallocate(stream, pointer, bytes, alignment);
   }
 
-  template <class Stream>
-  requires capturable_memory<Upstream, Stream>
-  auto capture(Stream stream) {
-    return upstream_.capture(stream);
-  }
-
-  /// Tells the upstream that a stream is about to be destroyed.
-  template <class Stream>
-  requires requires(Upstream& upstream, Stream stream) { upstream.release(stream); }
-  void release(Stream stream) {
-    upstream_.release(stream);
-  }
-
+  Upstream& upstream() noexcept { return upstream_; }
   Upstream const& upstream() const noexcept { return upstream_; }
 
   bool operator==(timed_resource const&) const = default;
