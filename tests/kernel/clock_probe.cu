@@ -36,7 +36,6 @@ TEST_CASE("the SM clock is what events say of a spin of known cycles", "[kernel]
   on::device const place{0};
   stream const on{place};
   kernel::sm_clock_probe probe{place};
-  CHECK(probe.step_nanoseconds() > 0);
   constexpr long long cycles = 20'000'000;  // some 10 ms
   probed_hertz(probe, on, cycles);          // out of idle clocks
 
@@ -50,8 +49,7 @@ TEST_CASE("the SM clock is what events say of a spin of known cycles", "[kernel]
   probe.end(on);
   double const hertz = probe.hertz();
   double const expected = static_cast<double>(cycles) / end.seconds_since(begin);
-  INFO("probe " << hertz * 1e-6 << " MHz, events " << expected * 1e-6 << " MHz, timer step "
-                << probe.step_nanoseconds() << " ns");
+  INFO("probe " << hertz * 1e-6 << " MHz, events " << expected * 1e-6 << " MHz");
   CHECK((test::small() || std::abs(hertz / expected - 1) < 0.01));
 }
 
@@ -60,9 +58,11 @@ TEST_CASE("a span too short for the timer has no clock, and the next one has", "
   stream const on{place};
   kernel::sm_clock_probe probe{place};
   CHECK(std::isnan(probe.hertz()));
-  if (probe.step_nanoseconds() >= 1000 && !test::small()) {
-    CHECK(std::isnan(probed_hertz(probe, on, 0)));
+  bool unknown = test::small();
+  for (int i = 0; i < 20 && !unknown; ++i) {  // a host that is interrupted makes the span long
+    unknown = std::isnan(probed_hertz(probe, on, 0));
   }
+  CHECK(unknown);
   double const first = probed_hertz(probe, on, 5'000'000);
   double const second = probed_hertz(probe, on, 5'000'000);
   CHECK(first > 1e8);

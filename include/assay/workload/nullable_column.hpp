@@ -6,13 +6,11 @@
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <type_traits>
-#include <vector>
 
 namespace assay::workloads {
 
@@ -71,9 +69,6 @@ class column {
   }
 
   column_view<T> view() const noexcept { return {values_.get(), mask_.get(), rows_}; }
-  std::size_t bytes() const noexcept {
-    return static_cast<std::size_t>(rows_) * sizeof(T) + mask_bytes(rows_);
-  }
 
  private:
   static constexpr std::int64_t grain = std::int64_t{1} << 16;  // 0.3 ms of work for each thread
@@ -100,35 +95,21 @@ class column {
   std::unique_ptr<std::uint8_t[]> mask_;
 };
 
-/// The column of a recipe, from a cache of the process, since every epoch of a comparison asks for
-/// the same ones. The cache keeps the last one, and earlier ones up to 256 MiB in all.
+/// The column of a recipe. The process keeps the last one, since every epoch of a comparison asks
+/// for it again.
 template <class T>
 std::shared_ptr<column<T> const> generated_column(column_recipe const& recipe) {
-  struct entry {
-    column_recipe recipe;
-    std::shared_ptr<column<T> const> made;
-  };
   static std::mutex guard;
-  static std::vector<entry> recent;  // newest last
-  constexpr std::size_t limit = std::size_t{256} << 20U;
+  static column_recipe made_by;
+  static std::shared_ptr<column<T> const> last;
 
   std::lock_guard const lock{guard};
-  auto const found = std::find_if(recent.begin(), recent.end(),
-                                  [&](entry const& e) { return e.recipe == recipe; });
-  if (found != recent.end()) {
-    std::rotate(found, found + 1, recent.end());
-    return recent.back().made;
+  if (last == nullptr || made_by != recipe) {
+    last.reset();  // not two columns at once
+    last = std::make_shared<column<T> const>(recipe);
+    made_by = recipe;
   }
-  recent.push_back({recipe, std::make_shared<column<T> const>(recipe)});
-  std::size_t kept = 0;
-  auto oldest = recent.end();
-  while (oldest != recent.begin()) {
-    kept += std::prev(oldest)->made->bytes();
-    if (kept > limit && oldest != recent.end()) { break; }
-    --oldest;
-  }
-  recent.erase(recent.begin(), oldest);
-  return recent.back().made;
+  return last;
 }
 
 }  // namespace assay::workloads
