@@ -339,17 +339,17 @@ report::document staging(bench& with, std::size_t bytes, bool to_device, int rep
 /// One pinned direction as a job, beside one plain copy of the whole.
 report::document one_direction(bench& with, std::size_t bytes, bool to_device, int repetitions) {
   auto const& host = to_device ? with.locked_in : with.locked_out;
-  probe_memory const device{probe_memory::kind::device, bytes};
+  device_block const device{with.place, bytes};
   auto engine = transfer::pinned{}.open(with.place, with.memory);
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto const job = one_way(host.get(), bytes, to_device);
-  examples::link_probe::copy const plain{to_device ? device.get() : host.get(),
-                                         to_device ? host.get() : device.get(), bytes};
+  examples::link_copy const plain{to_device ? device.get() : host.get(),
+                                  to_device ? host.get() : device.get(), bytes};
   std::vector<double> ours, chunked, theirs;
   for (int i = 0; i < repetitions + 2; ++i) {
     auto const a = with.trial.run(engine, job).gpu;
     auto const b = with.trial.run(picked, job).gpu;
-    auto const c = with.trial.probe().one_way(plain);
+    auto const c = with.trial.copy_seconds({plain}, {});
     if (i < 2) { continue; }
     ours.push_back(a);
     chunked.push_back(b);

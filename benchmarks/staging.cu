@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
         }
         auto const host = static_cast<double>(with.bytes) / stats::summarise(copies).median;
         for (std::size_t const buffer : {256_KiB, 1_MiB, 4_MiB}) {
-          transfer::staged const how{threads, 0, buffer};
+          transfer::staged const how{threads, buffer};
           auto const rate = with.rate(how, with.pageable, to_device, repetitions);
           figures["rows"].push_back(report::document{{"direction", way},
                                                      {"threads", threads},

@@ -3,13 +3,14 @@
 /// The rates of the link between host and device, and the costs of pinning and staging on the host.
 #pragma once
 
-#include "link_probe.hpp"
+#include "transfer_trial.hpp"
 
 #include <assay/core/nvml.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/stats/summary.hpp>
+#include <assay/transfer/link_benchmark.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -98,8 +99,8 @@ inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_optio
 
 }  // namespace detail
 
-/// Measures a link in a few seconds; blocks. Allocates `link_options::bytes` twice on the device,
-/// twice in page-locked memory and once in pageable memory.
+/// Measures a link in a few seconds; blocks. The rates of page-locked memory are those that
+/// `transfer::overlapped` plans with. Allocates `link_options::bytes` once of each kind of memory.
 inline link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
   require_device(place);
   device_guard const guard{place};
@@ -108,32 +109,20 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   auto const say = [&](std::string_view what) {
     if (chosen.progress) { chosen.progress(what); }
   };
-  say("buffers");
-  probe_memory const device_in{probe_memory::kind::device, chosen.bytes};
-  probe_memory const device_out{probe_memory::kind::device, chosen.bytes};
-  probe_memory const locked_in{probe_memory::kind::page_locked, chosen.bytes};
-  probe_memory const locked_out{probe_memory::kind::page_locked, chosen.bytes};
-  probe_memory const pageable{probe_memory::kind::pageable, chosen.bytes};
-  link_probe probe{place};
+  say("pinned copies");
+  auto const costs = transfer::link_costs_of(place);
   link_ceilings found;
   found.bytes = chosen.bytes;
-  link_probe::copy const in{device_in.get(), locked_in.get(), chosen.bytes};
-  link_probe::copy const out{locked_out.get(), device_out.get(), chosen.bytes};
-
-  say("pinned copies");
-  (void)probe.both_ways(in, out);  // the link wakes up
-  found.to_device =
-      bytes / detail::median_of(chosen.repetitions, [&] { return probe.one_way(in); });
-  found.to_host = bytes / detail::median_of(chosen.repetitions, [&] { return probe.one_way(out); });
-  std::vector<double> in_rates, out_rates;
-  for (int i = 0; i < chosen.repetitions; ++i) {
-    auto const seen = probe.both_ways(in, out);
-    in_rates.push_back(seen.to_device_per_second);
-    out_rates.push_back(seen.to_host_per_second);
-  }
-  found.to_device_duplex = stats::summarise(in_rates).median;
-  found.to_host_duplex = stats::summarise(out_rates).median;
+  found.to_device = costs.to_device_bytes_per_second;
+  found.to_host = costs.to_host_bytes_per_second;
+  found.to_device_duplex = costs.to_device_duplex_bytes_per_second;
+  found.to_host_duplex = costs.to_host_duplex_bytes_per_second;
   found.link = nvml::load().ask_link(pci_bus_id(place), found.problems);
+
+  say("buffers");
+  device_block const device{place, chosen.bytes};
+  probe_memory const locked{probe_memory::kind::page_locked, chosen.bytes};
+  probe_memory const pageable{probe_memory::kind::pageable, chosen.bytes};
 
   say("pageable copies");
   auto const blocking = [&](void* to, void const* from) {
@@ -142,14 +131,14 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
                  [&] { check(cudaMemcpy(to, from, chosen.bytes, cudaMemcpyDefault)); });
            });
   };
-  found.pageable_to_device = blocking(device_in.get(), pageable.get());
-  found.pageable_to_host = blocking(pageable.get(), device_out.get());
+  found.pageable_to_device = blocking(device.get(), pageable.get());
+  found.pageable_to_host = blocking(pageable.get(), device.get());
 
   say("host copies");
   for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
     auto const seconds = detail::median_of(chosen.repetitions, [&] {
       return host_seconds(
-          [&] { parallel_copy(threads, locked_in.get(), pageable.get(), chosen.bytes); });
+          [&] { parallel_copy(threads, locked.get(), pageable.get(), chosen.bytes); });
     });
     found.host_copies.push_back({threads, bytes / seconds});
   }

@@ -4,21 +4,69 @@
 /// arrays of such jobs: filled, poisoned and checked in host memory.
 #pragma once
 
-#include "link_probe.hpp"
-
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
+#include <assay/core/random.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/host/parallel_for.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/element_wise.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::examples {
+
+/// Host memory for measurements, with every page touched. The bytes differ, because a hypervisor
+/// may share pages with equal contents.
+class probe_memory {
+ public:
+  using kind = transfer::host_memory;
+
+  probe_memory(kind what, std::size_t bytes) {
+    if (what == kind::page_locked) {
+      first_ = static_cast<std::byte*>(locked_.emplace(bytes).get());
+    } else {
+      pageable_.reset(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+      if (pageable_ == nullptr) { throw std::bad_alloc{}; }
+      first_ = static_cast<std::byte*>(pageable_.get());
+    }
+    auto const mark = [this](std::int64_t begin, std::int64_t end) {
+      for (auto at = begin; at < end; at += 64) {
+        first_[at] = static_cast<std::byte>(random_bits(0, static_cast<std::uint64_t>(at)));
+      }
+    };
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(bytes), 1 << 20, mark);
+  }
+
+  std::byte* get() const noexcept { return first_; }
+
+ private:
+  struct deleter {
+    void operator()(void* old) const noexcept { std::free(old); }
+  };
+  std::optional<page_locked_block> locked_;
+  std::unique_ptr<void, deleter> pageable_;
+  std::byte* first_ = nullptr;
+};
+
+/// A plain copy over the link.
+struct link_copy {
+  void* to = nullptr;
+  void const* from = nullptr;
+  std::size_t bytes = 0;
+};
 
 /// Seconds of each part of a job alone, with page-locked arrays.
 struct transfer_bound {
@@ -46,15 +94,33 @@ class transfer_trial {
   /// Serves jobs with up to `device_bytes` in all arrays together.
   transfer_trial(on::device place, std::size_t device_bytes)
       : place_(place),
-        probe_(place),
         stream_(place),
+        other_(place),
         begin_(timed_event(place)),
         end_(timed_event(place)),
-        device_(on_device(place, device_bytes)),
+        other_end_(timed_event(place)),
+        device_(place, device_bytes),
+        gate_(place, gate_bytes),
         device_bytes_(device_bytes) {}
 
-  link_probe& probe() noexcept { return probe_; }
   stream const& where() const noexcept { return stream_; }
+
+  /// Seconds from the common beginning to the end of all copies; each way has a stream. No schedule
+  /// of smaller copies takes less.
+  double copy_seconds(std::vector<link_copy> const& in, std::vector<link_copy> const& out) {
+    device_guard const guard{place_};
+    // Keeps the streams busy for 80 us, while the host enqueues the timed copies.
+    enqueue(stream_, {{gate_.get(), gate_host_.get(), gate_bytes}});
+    begin_.record(stream_);
+    check(cudaStreamWaitEvent(other_.get(), begin_.get()));
+    enqueue(stream_, in);
+    end_.record(stream_);
+    enqueue(other_, out);
+    other_end_.record(other_);
+    stream_.synchronize();
+    other_.synchronize();
+    return std::max(end_.seconds_since(begin_), other_end_.seconds_since(begin_));
+  }
 
   /// Runs a job once by the engine of a transfer policy; blocks until it is done.
   template <class Engine, class Compute>
@@ -74,13 +140,13 @@ class transfer_trial {
   transfer_bound bound(transfer::job<Compute> const& what) {
     device_guard const guard{place_};
     nvtx_range const scope{"bound", category::measurement};
-    std::vector<link_probe::copy> in, out;
+    std::vector<link_copy> in, out;
     std::vector<void const*> inputs;
     std::vector<void*> outputs;
     std::size_t used = 0;
     auto const elements = static_cast<std::size_t>(what.elements);
     auto const room = [&](std::size_t element_bytes) {
-      auto* const at = device_.get() + used;
+      auto* const at = static_cast<std::byte*>(device_.get()) + used;
       used += (elements * element_bytes + 255) / 256 * 256;
       if (used <= device_bytes_) { return at; }
       throw std::invalid_argument("a job of " + std::to_string(used) +
@@ -96,9 +162,9 @@ class transfer_trial {
       outputs.push_back(const_cast<void*>(out.back().from));
     }
     transfer_bound found;
-    found.to_device_seconds = probe_.both_ways_whole(in, {});
-    found.to_host_seconds = probe_.both_ways_whole({}, out);
-    found.link_seconds = probe_.both_ways_whole(in, out);
+    found.to_device_seconds = copy_seconds(in, {});
+    found.to_host_seconds = copy_seconds({}, out);
+    found.link_seconds = copy_seconds(in, out);
     transfer::chunk const all{0, 0, what.elements, inputs, outputs};
     what.compute(stream_, all);  // the next one is enqueued while this one runs
     begin_.record(stream_);
@@ -110,20 +176,23 @@ class transfer_trial {
   }
 
  private:
+  static constexpr std::size_t gate_bytes = std::size_t{4} << 20U;
+
   static event timed_event(on::device place) {
     device_guard const guard{place};
     return event{event::kind::timed};
   }
-  static probe_memory on_device(on::device place, std::size_t bytes) {
-    device_guard const guard{place};
-    return probe_memory{probe_memory::kind::device, bytes};
+  static void enqueue(stream const& where, std::vector<link_copy> const& all) {
+    for (auto const& each : all) {
+      check(cudaMemcpyAsync(each.to, each.from, each.bytes, cudaMemcpyDefault, where.get()));
+    }
   }
 
   on::device place_;
-  link_probe probe_;
-  stream stream_;
-  event begin_, end_;
-  probe_memory device_;
+  stream stream_, other_;
+  event begin_, end_, other_end_;
+  device_block device_, gate_;
+  page_locked_block gate_host_{gate_bytes};
   std::size_t device_bytes_;
 };
 
@@ -132,9 +201,7 @@ inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
   auto const middle = [&](double transfer_bound::*part) {
     std::vector<double> values;
     for (auto const& each : all) { values.push_back(each.*part); }
-    auto const at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
+    return stats::summarise(std::move(values)).median;
   };
   if (all.empty()) { throw std::invalid_argument("the median of no bound"); }
   return {middle(&transfer_bound::to_device_seconds), middle(&transfer_bound::kernel_seconds),

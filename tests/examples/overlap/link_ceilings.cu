@@ -44,34 +44,3 @@ TEST_CASE("a link's ceilings are plausible and in the expected order", "[machine
     WARN("NVML: " << found.problems.front());
   }
 }
-
-TEST_CASE("a link probe times copies one way and both ways", "[machine]") {
-  constexpr std::size_t large = std::size_t{64} << 20U;
-  using examples::probe_memory;
-  probe_memory const device{probe_memory::kind::device, 2 * large};
-  probe_memory const host{probe_memory::kind::page_locked, 2 * large};
-  examples::link_probe probe{on::device{0}};
-  examples::link_probe::copy const in{device.get(), host.get(), large};
-  examples::link_probe::copy const out{host.get() + large, device.get() + large, large};
-  examples::link_probe::copy const small_out{host.get() + large, device.get() + large, large / 16};
-  (void)probe.one_way(in);
-  auto const one = probe.one_way(in);
-  auto const part = probe.one_way({device.get(), host.get(), large / 8});
-  auto const both = probe.both_ways(in, out);
-  auto const uneven = probe.both_ways(in, small_out);
-  CHECK(one > 0);
-  if (!test::small()) {
-    CHECK(part < one / 4);
-    CHECK(both.seconds() < 2.2 * one);
-    CHECK(both.seconds() >= 0.9 * one);
-    CHECK(uneven.to_host_seconds < uneven.to_device_seconds);
-    CHECK(uneven.seconds() < 1.5 * one);
-  }
-  CHECK(probe.both_ways(in, {host.get(), device.get(), 0}).seconds() > 0);
-  // The copies are real: what went in comes out.
-  check(cudaMemset(device.get() + large, 0x11, large));
-  check(cudaDeviceSynchronize());
-  (void)probe.both_ways(in, out);
-  CHECK(host.get()[2 * large - 1] == std::byte{0x11});
-  CHECK(host.get()[large] == std::byte{0x11});
-}

@@ -66,6 +66,32 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
   CHECK_THROWS_AS(small.bound(other.job()), std::invalid_argument);
 }
 
+TEST_CASE("a trial times plain copies one way and both ways", "[machine]") {
+  constexpr std::size_t large = std::size_t{64} << 20U;
+  device_block const device{place, 2 * large};
+  examples::probe_memory const host{transfer::host_memory::page_locked, 2 * large};
+  examples::transfer_trial trial{place, 1024};
+  auto* const on_device = static_cast<std::byte*>(device.get());
+  examples::link_copy const in{on_device, host.get(), large};
+  examples::link_copy const out{host.get() + large, on_device + large, large};
+  (void)trial.copy_seconds({in}, {});
+  auto const one = trial.copy_seconds({in}, {});
+  auto const part = trial.copy_seconds({{on_device, host.get(), large / 8}}, {});
+  auto const both = trial.copy_seconds({in}, {out});
+  CHECK(one > 0);
+  if (!test::small()) {
+    CHECK(part < one / 4);
+    CHECK(both < 2.2 * one);
+    CHECK(both >= 0.9 * one);
+  }
+  // The copies are real: what went in comes out.
+  check(cudaMemset(on_device + large, 0x11, large));
+  check(cudaDeviceSynchronize());
+  (void)trial.copy_seconds({in}, {out});
+  CHECK(host.get()[2 * large - 1] == std::byte{0x11});
+  CHECK(host.get()[large] == std::byte{0x11});
+}
+
 TEST_CASE("the median of bounds is taken part by part", "[machine]") {
   auto const middle = examples::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
   CHECK(middle.to_device_seconds == 2);
