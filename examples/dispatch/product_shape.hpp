@@ -3,7 +3,8 @@
 /// `product_shape`: the shape of a product of matrices, and the one size that stands for it.
 #pragma once
 
-#include <assay/copy/matrix_view.hpp>
+#include "../workloads/matrix_view.hpp"
+
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 /// Tiles of matrices into shared memory, by every copy strategy into the same layout.
 #pragma once
 
+#include "matrix_view.hpp"
 #include "tensor_map.hpp"
 #include "tile_layout.hpp"
 
-#include <assay/copy/matrix_view.hpp>
 #include <assay/core/ptx.cuh>
 
 #if __has_include(<cuda/__ptx/instructions/cp_async_bulk_tensor.h>)

@@ -14,7 +14,6 @@
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/concepts.hpp>
 #include <assay/copy/cp_async.hpp>
-#include <assay/copy/matrix_view.hpp>
 #include <assay/copy/regular.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/bfloat16.hpp>
