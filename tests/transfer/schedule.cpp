@@ -142,14 +142,14 @@ TEST_CASE("each direction has its queue, and the next chunk is in before one is 
 }
 
 TEST_CASE("a compiled schedule has all that follows from its chunks", "[schedule]") {
-  auto const made = compile({{3, 5, 4}, 2}, true, true);
+  auto const made = compile({3, 5, 4}, 2, true, true);
   CHECK(made.first == std::vector<std::int64_t>{0, 3, 8, 12});
   CHECK(made.largest_chunk == 5);
   CHECK(made.operations.size() == 9);
   CHECK(made.begins == first_queues(made.operations));
   CHECK(made.ends == last_queues(made.operations));
-  CHECK(made.cut.chunks.size() == 3);
-  CHECK(compile(chunking::whole(7), true, false).operations.size() == 2);
+  CHECK(made.chunks.size() == 3);
+  CHECK(compile({7}, 1, true, false).operations.size() == 2);
 }
 
 TEST_CASE("no more queues are joined than need be", "[schedule]") {

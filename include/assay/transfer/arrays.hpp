@@ -96,58 +96,43 @@ void refuse_capture(std::string_view who, Link const& link, typename Link::strea
                               "transfer::mapped or transfer::overlapped");
 }
 
-/// Device buffers for `slots` chunks of each array of a job. They are allocated and freed in the
-/// order of the caller's stream.
+/// Device buffers for `slots` chunks of each array of a job, in one block. It is allocated and
+/// freed in the order of the caller's stream.
 template <class Memory, class Stream>
 class chunk_buffers {
  public:
   chunk_buffers(Stream stream, Memory& memory, std::vector<host_array> const& arrays,
                 std::int64_t chunk_elements, int slots)
       : stream_(stream), memory_(memory) {
-    blocks_.reserve(arrays.size());
-    try {
-      for (auto const& each : arrays) {
-        auto const bytes = static_cast<std::size_t>(chunk_elements) * each.element_bytes;
-        block made{
-            nullptr,
-            (bytes + mr::default_alignment - 1) / mr::default_alignment * mr::default_alignment,
-            slots};
-        made.data =
-            static_cast<std::byte*>(memory_.allocate(stream_, made.bytes(), mr::default_alignment));
-        blocks_.push_back(made);
-      }
-    } catch (...) {
-      give_back();
-      throw;
+    for (auto const& each : arrays) {
+      auto const bytes = static_cast<std::size_t>(chunk_elements) * each.element_bytes;
+      auto const stride =
+          (bytes + mr::default_alignment - 1) / mr::default_alignment * mr::default_alignment;
+      places_.push_back({bytes_, stride});
+      bytes_ += stride * static_cast<std::size_t>(slots);
     }
+    first_ = static_cast<std::byte*>(memory_.allocate(stream_, bytes_, mr::default_alignment));
   }
   chunk_buffers(chunk_buffers const&) = delete;
   chunk_buffers& operator=(chunk_buffers const&) = delete;
-  ~chunk_buffers() { give_back(); }
+  ~chunk_buffers() {
+    memory_.deallocate(stream_, static_cast<void*>(first_), bytes_, mr::default_alignment);
+  }
 
   void* at(std::size_t array, int slot) const noexcept {
-    return blocks_[array].data + blocks_[array].stride * static_cast<std::size_t>(slot);
+    return first_ + places_[array].begin + places_[array].stride * static_cast<std::size_t>(slot);
   }
 
  private:
-  struct block {
-    std::byte* data;
-    std::size_t stride;
-    int slots;
-    std::size_t bytes() const noexcept { return stride * static_cast<std::size_t>(slots); }
+  struct place {
+    std::size_t begin, stride;
   };
-
-  void give_back() noexcept {
-    for (auto const& each : blocks_) {
-      memory_.deallocate(stream_, static_cast<void*>(each.data), each.bytes(),
-                         mr::default_alignment);
-    }
-    blocks_.clear();
-  }
 
   Stream stream_;
   Memory& memory_;
-  std::vector<block> blocks_;
+  std::vector<place> places_;
+  std::size_t bytes_ = 0;
+  std::byte* first_;
 };
 
 }  // namespace assay::transfer

@@ -17,7 +17,6 @@ class cuda_link {
   using stream_type = ::cuda::stream_ref;
   using owned_stream = stream;
   using event_type = event;
-  static constexpr auto timed = event::kind::timed;
 
   explicit cuda_link(on::device place) : place_(place) {}
 
@@ -29,9 +28,9 @@ class cuda_link {
   void bind_thread() const { check(cudaSetDevice(place_.id)); }
 
   owned_stream make_stream() const { return stream{place_}; }
-  event_type make_event(event::kind what = event::kind::ordering) const {
+  event_type make_event() const {
     device_guard const guard{place_};
-    return event{what};
+    return event{};
   }
   page_locked_block page_locked(std::size_t bytes) const {
     device_guard const guard{place_};

@@ -26,16 +26,15 @@ namespace assay::transfer {
 
 namespace detail {
 
-/// Lends the same blocks to every job, in turn.
+/// Lends the same block to every job.
 struct lent_memory {
-  std::array<void*, 2> blocks{};
+  void* block = nullptr;
   std::size_t block_bytes = 0;
-  int taken = 0;
-  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t) {
+  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t) const {
     if (bytes > block_bytes) { throw std::bad_alloc{}; }
-    return blocks[static_cast<std::size_t>(taken++ % 2)];
+    return block;
   }
-  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) noexcept {}
+  void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) const noexcept {}
 };
 
 /// Gives the compute engine the least work.
@@ -52,12 +51,11 @@ class link_benchmark {
       : link_(place),
         host_in_(bytes),
         host_out_(bytes),
-        device_in_(place, bytes),
-        device_out_(place, bytes),
+        device_(place, 2 * bytes),
         caller_(place),
         in_(place),
         out_(place),
-        executor_(link_, {{device_in_.get(), device_out_.get()}, bytes}) {
+        executor_(link_, {device_.get(), 2 * bytes}) {
     for (auto& each : marks_) { each = event{event::kind::timed}; }
     (void)rates(true, true);  // wakes both engines
   }
@@ -81,8 +79,9 @@ class link_benchmark {
   /// Rounds over all cuts: the cuts take turns, so that a drift of the clocks bends none of them.
   static constexpr int rounds = 9;
 
-  void copy_in() { link_.copy(in_, device_in_.get(), host_in_.get(), bytes); }
-  void copy_out() { link_.copy(out_, host_out_.get(), device_out_.get(), bytes); }
+  void copy_in() { link_.copy(in_, device_.get(), host_in_.get(), bytes); }
+  void copy_out() { link_.copy(out_, host_out_.get(), device_out(), bytes); }
+  void* device_out() const { return static_cast<std::byte*>(device_.get()) + bytes; }
   void synchronize() {
     for (auto const* each : {&in_, &out_, &caller_}) { each->synchronize(); }
   }
@@ -109,7 +108,7 @@ class link_benchmark {
 
   /// Times cuts from a few large chunks to many small ones, and fits what a chunk costs.
   void measure_cuts(link_costs& found) {
-    constexpr std::array counts{8, 12, 20, 32};  // from 7 on, all slots fit into the blocks
+    constexpr std::array counts{8, 12, 20, 32};  // from 7 on, all slots fit into the block
     std::array<std::vector<double>, counts.size()> gpu;
     std::vector<double> host;
     for (int round = -1; round < rounds; ++round) {
@@ -132,7 +131,7 @@ class link_benchmark {
   double launch_cost() {
     constexpr int launches = 64;
     auto mark = link_.make_event();
-    void* const at = device_out_.get();
+    void* const at = device_out();
     chunk const part{0, 0, 1, {}, std::span{&at, 1}};
     double fastest = 1e9;
     for (int repeat = 0; repeat < repeats; ++repeat) {
@@ -158,7 +157,7 @@ class link_benchmark {
   /// runs as every job does, with all events.
   times whole(int chunks) {
     job<least_kernel> const what{elements, 1, {{host_in_.get(), 4}}, {{host_out_.get(), 4}}};
-    auto const plan = compile({equal_chunks(elements, 1, chunks), slots}, true, true);
+    auto const plan = compile(equal_chunks(elements, 1, chunks), slots, true, true);
     marks_[0].record(caller_);
     auto const asked = std::chrono::steady_clock::now();
     executor_.run(caller_, what, arrays_of(link_, what), false, plan);
@@ -170,7 +169,7 @@ class link_benchmark {
 
   cuda_link link_;
   page_locked_block host_in_, host_out_;
-  device_block device_in_, device_out_;
+  device_block device_;
   stream caller_, in_, out_;
   std::array<event, 4> marks_;
   schedule_executor<cuda_link, lent_memory> executor_;

@@ -140,7 +140,7 @@ class overlapped_engine {
       }
       if (!executor.link().capturing(stream)) { find_room(); }
       auto plan = make_plan(size);
-      auto schedule = compile({plan.chunks, plan.slots}, size.inputs > 0, size.outputs > 0);
+      auto schedule = compile(plan.chunks, plan.slots, size.inputs > 0, size.outputs > 0);
       constexpr std::size_t most = 32;
       if (jobs.size() == most) { jobs.erase(jobs.begin()); }
       jobs.push_back({size, std::move(plan), std::move(schedule)});

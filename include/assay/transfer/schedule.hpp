@@ -55,53 +55,6 @@ constexpr int queue_of(stage what, int chunk, int chunks) noexcept {
 
 namespace detail {
 
-/// Puts a schedule together; finds earlier operations by chunk and stage.
-class scheduler {
- public:
-  scheduler(int chunks, int slots, bool inputs, bool outputs)
-      : chunks_(chunks),
-        slots_(slots),
-        inputs_(inputs),
-        outputs_(outputs),
-        place_(static_cast<std::size_t>(chunks) * 3, -1) {
-    all_.reserve(place_.size());
-  }
-
-  void add(stage what, int chunk) {
-    if (chunk < 0 || chunk >= chunks_ || (what == stage::copy_in && !inputs_) ||
-        (what == stage::copy_out && !outputs_)) {
-      return;
-    }
-    operation made{what, chunk, chunk % slots_, queue_of(what, chunk, chunks_)};
-    if (what == stage::copy_in) { wait(made, stage::compute, chunk - slots_); }
-    if (what == stage::compute) {
-      wait(made, stage::copy_in, chunk);
-      wait(made, stage::copy_out, chunk - slots_);
-    }
-    if (what == stage::copy_out) { wait(made, stage::compute, chunk); }
-    place(what, chunk) = static_cast<int>(all_.size());
-    all_.push_back(made);
-  }
-
-  std::vector<operation> take() { return std::move(all_); }
-
- private:
-  int& place(stage what, int chunk) {
-    return place_[static_cast<std::size_t>(chunk) * 3 + static_cast<std::size_t>(what)];
-  }
-  void wait(operation& later, stage what, int chunk) {
-    if (chunk < 0 || place(what, chunk) < 0) { return; }
-    auto& earlier = all_[static_cast<std::size_t>(place(what, chunk))];
-    later.after[static_cast<std::size_t>(later.after_count++)] = place(what, chunk);
-    earlier.awaited = earlier.awaited || earlier.queue != later.queue;
-  }
-
-  int chunks_, slots_;
-  bool inputs_, outputs_;
-  std::vector<int> place_;
-  std::vector<operation> all_;
-};
-
 /// The queues with a first operation, in this order, that `is_free`; each queue once.
 template <class Free>
 std::vector<int> free_queues(std::vector<operation> const& all, Free const& is_free) {
@@ -135,46 +88,66 @@ inline std::vector<int> last_queues(std::vector<operation> all) {
 /// engine's next operation is enqueued late: a copy in, the computation of the chunk before, and
 /// the copy out of the chunk before that.
 inline std::vector<operation> schedule(int chunks, int slots, bool inputs, bool outputs) {
-  constexpr std::array forward{stage::copy_in, stage::compute, stage::copy_out};
-  detail::scheduler made{chunks, slots, inputs, outputs};
+  std::vector<operation> all;
+  constexpr std::array none{-1, -1, -1};
+  std::vector<std::array<int, 3>> places(static_cast<std::size_t>(chunks), none);  // of stages
+  auto const place = [&](stage what, int chunk) -> int& {
+    return places[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(what)];
+  };
+  auto const add = [&](stage what, int chunk) {
+    bool const absent =
+        (what == stage::copy_in && !inputs) || (what == stage::copy_out && !outputs);
+    if (chunk < 0 || chunk >= chunks || absent) { return; }
+    operation made{what, chunk, chunk % slots, queue_of(what, chunk, chunks)};
+    auto const wait = [&](stage earlier, int of) {
+      int const at = of < 0 ? -1 : place(earlier, of);
+      if (at < 0) { return; }
+      made.after[static_cast<std::size_t>(made.after_count++)] = at;
+      auto& other = all[static_cast<std::size_t>(at)];
+      other.awaited = other.awaited || other.queue != made.queue;
+    };
+    if (what == stage::copy_in) { wait(stage::compute, chunk - slots); }
+    if (what == stage::compute) {
+      wait(stage::copy_in, chunk);
+      wait(stage::copy_out, chunk - slots);
+    }
+    if (what == stage::copy_out) { wait(stage::compute, chunk); }
+    place(what, chunk) = static_cast<int>(all.size());
+    all.push_back(made);
+  };
   for (int wave = 0; wave < chunks + 2; ++wave) {
     // With one slot a copy in waits for the computation of the same wave, which comes first then.
     for (int i = 0; i < 3; ++i) {
       int const depth = slots == 1 ? 2 - i : i;
-      made.add(forward[static_cast<std::size_t>(depth)], wave - depth);
+      add(static_cast<stage>(depth), wave - depth);
     }
   }
-  return made.take();
+  return all;
 }
 
-/// The chunks of one job.
-struct chunking {
+/// A cut of a job into chunks and its schedule, made once for jobs that are run again.
+struct compiled_schedule {
   std::vector<std::int64_t> chunks;  ///< elements of each
   int slots = 1;                     ///< chunks that have room on the device at once
-
-  static chunking whole(std::int64_t elements) { return {{elements}, 1}; }
-};
-
-/// A chunking and its schedule, made once for jobs that are run again.
-struct compiled_schedule {
-  chunking cut;
   std::vector<operation> operations;
   std::vector<std::int64_t> first;  ///< the first element of each chunk, and the number of all
   std::vector<int> begins, ends;    ///< `first_queues`, `last_queues`
   std::int64_t largest_chunk = 0;
 };
 
-inline compiled_schedule compile(chunking cut, bool inputs, bool outputs) {
+inline compiled_schedule compile(std::vector<std::int64_t> chunks, int slots, bool inputs,
+                                 bool outputs) {
   compiled_schedule made;
-  made.operations = schedule(static_cast<int>(cut.chunks.size()), cut.slots, inputs, outputs);
+  made.chunks = std::move(chunks);
+  made.slots = slots;
+  made.operations = schedule(static_cast<int>(made.chunks.size()), slots, inputs, outputs);
   made.first.push_back(0);
-  for (auto const each : cut.chunks) {
+  for (auto const each : made.chunks) {
     made.first.push_back(made.first.back() + each);
     made.largest_chunk = std::max(made.largest_chunk, each);
   }
   made.begins = first_queues(made.operations);
   made.ends = last_queues(made.operations);
-  made.cut = std::move(cut);
   return made;
 }
 

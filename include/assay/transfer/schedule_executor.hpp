@@ -60,10 +60,10 @@ class schedule_executor {
     if (what.elements == 0) { return; }
     [[maybe_unused]] auto const current = link_.current();
     bool const stages = staged && any_pageable(arrays);
-    if (stages || plan.cut.chunks.size() > 1) { reserve(plan.cut.slots); }
+    if (stages || plan.chunks.size() > 1) { reserve(plan.slots); }
     if (stages && stager_ == nullptr) { stager_ = std::make_unique<stager<Link>>(link_, staging_); }
     chunk_buffers<Memory, stream_type> const buffers{caller, memory_, arrays, plan.largest_chunk,
-                                                     plan.cut.slots};
+                                                     plan.slots};
     job_run<Compute> one{*this, caller, what, arrays, stages, plan, buffers};
     try {
       one.run();
@@ -77,7 +77,7 @@ class schedule_executor {
   void run_whole(stream_type caller, job<Compute> const& what,
                  std::vector<host_array> const& arrays, bool staged) {
     run(caller, what, arrays, staged,
-        compile(chunking::whole(what.elements), !what.inputs.empty(), !what.outputs.empty()));
+        compile({what.elements}, 1, !what.inputs.empty(), !what.outputs.empty()));
   }
 
  private:
@@ -141,7 +141,7 @@ class schedule_executor {
     }
     chunk chunk_of(operation const& op) const {
       auto const index = static_cast<std::size_t>(op.chunk);
-      return {op.chunk, plan_.first[index], plan_.cut.chunks[index], inputs_, outputs_};
+      return {op.chunk, plan_.first[index], plan_.chunks[index], inputs_, outputs_};
     }
 
     /// Calls `step`; an exception of it is nested in one that names the chunk and the stage.
@@ -224,7 +224,7 @@ class schedule_executor {
         if (each.is_input != in) { continue; }
         auto* const host =
             each.data + static_cast<std::size_t>(plan_.first[part]) * each.element_bytes;
-        auto const bytes = static_cast<std::size_t>(plan_.cut.chunks[part]) * each.element_bytes;
+        auto const bytes = static_cast<std::size_t>(plan_.chunks[part]) * each.element_bytes;
         auto* const device = buffers_.at(i, op.slot);
         if (!stages_ || each.kind != memory_type::pageable) {
           link_.copy(where, in ? device : host, in ? host : device, bytes);
