@@ -140,8 +140,9 @@ auto engine_on(fake_device& device, Policy how, Memory memory) {
 }
 template <class Memory = fake_memory>
 auto engine_on(fake_device& device, transfer::overlapped how, Memory memory) {
-  return transfer::overlapped_engine<fake_link, Memory>{how, slow_link(), fake_link{device}, memory,
-                                                        small_staging()};
+  how.costs = slow_link();
+  return transfer::engine<transfer::overlap_planner, fake_link, Memory>{
+      transfer::overlap_planner{how}, fake_link{device}, memory, small_staging()};
 }
 template <class Policy>
 auto engine_on(fake_device& device, Policy how) {

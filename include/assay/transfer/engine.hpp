@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `engine`: runs the jobs of a transfer policy that keeps nothing from job to job.
+/// `engine`: runs the jobs of a transfer policy.
 #pragma once
 
 #include <assay/transfer/schedule_executor.hpp>
@@ -11,7 +11,7 @@
 namespace assay::transfer {
 
 /// Runs jobs by `policy.execute(executor, stream, job, arrays)`. A copyable handle; used by one
-/// thread at a time.
+/// thread at a time. A policy may have `prepare(executor)`, and a plan of the last job.
 template <class Policy, class Link, class Memory>
 class engine {
  public:
@@ -22,7 +22,11 @@ class engine {
 
   engine(Policy how, Link link, Memory memory, staging bounce = {})
       : state_(std::make_shared<state>(
-            state{std::move(how), {std::move(link), std::move(memory), bounce}})) {}
+            state{std::move(how), {std::move(link), std::move(memory), bounce}})) {
+    if constexpr (requires { state_->how.prepare(state_->executor); }) {
+      state_->how.prepare(state_->executor);
+    }
+  }
 
   /// See `transfer_policy`.
   template <class Compute>
@@ -31,6 +35,12 @@ class engine {
                            static_cast<std::uint64_t>(what.elements)};
     auto const arrays = arrays_of(state_->executor.link(), what);
     if (what.elements > 0) { state_->how.execute(state_->executor, stream, what, arrays); }
+  }
+
+  auto const& plan() const noexcept
+  requires requires(Policy const& how) { how.plan(); }
+  {
+    return state_->how.plan();
   }
 
   bool operator==(engine const&) const = default;
