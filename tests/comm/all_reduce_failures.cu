@@ -7,6 +7,10 @@
 
 #include <assay/kernel/launch.cuh>
 
+#include <chrono>
+#include <optional>
+#include <thread>
+
 using namespace assay;
 using comm::algorithm;
 using comm::reduction;
@@ -55,7 +59,173 @@ class vandal {
   stream stream_;
 };
 
+/// Options without a limit, so that only the word in host memory ends a wait.
+comm::all_reduce_options patient(algorithm how) {
+  auto options = test::checked_options(how);
+  options.timeout_seconds = 0;
+  return options;
+}
+
+/// Waits for a stream; false after ten seconds.
+bool ends(stream const& on) {
+  auto const begun = std::chrono::steady_clock::now();
+  while (cudaStreamQuery(on.get()) == cudaErrorNotReady) {
+    if (std::chrono::steady_clock::now() - begun > std::chrono::seconds{10}) { return false; }
+  }
+  return true;
+}
+
+template <class Call>
+std::optional<comm::all_reduce_error> error_of(Call const& call) {
+  try {
+    call();
+  } catch (comm::all_reduce_error const& failed) { return failed; }
+  return {};
+}
+
+/// Sizes of one block and of many; the FIFO goes round more than once.
+constexpr std::size_t few_elements = 5000;
+constexpr std::size_t many_elements = std::size_t{32} << 20U;
+
 }  // namespace
+
+TEST_CASE("an abort ends waits without a limit, and the engine goes on after a reset", "[comm]") {
+  if (test::small()) { return; }
+  for (auto const how : test::all_algorithms) {
+    for (auto const count : {few_elements, many_elements}) {
+      if (how == algorithm::lamport_push && count == many_elements) { continue; }
+      INFO(std::string{comm::to_string(how)} << ", " << count << " elements");
+      test::world<float> all{2, count, patient(how)};
+      auto const at = all.buffers(0, 0, false);
+      all.fill(at, count, 1);
+      // Rank 0 is not asked. The second operation waits in the stream behind the first.
+      for (int i = 0; i < 2; ++i) {
+        all.engine.enqueue(1, all.streams[1], at, count, reduction::sum);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      CHECK(cudaStreamQuery(all.streams[1].get()) == cudaErrorNotReady);
+      std::thread{[&] { all.engine.abort(); }}.join();
+      REQUIRE(ends(all.streams[1]));
+      for (int rank = 0; rank < 2; ++rank) {
+        auto const& on = all.streams[static_cast<std::size_t>(rank)];
+        auto const error =
+            error_of([&] { all.engine.enqueue(rank, on, at, count, reduction::sum); });
+        REQUIRE(error);
+        CHECK(error->kind() == comm::failure_kind::aborted);
+        CHECK_THAT(error->what(), contains("was aborted"));
+      }
+      CHECK(error_of([&] { all.engine.synchronize(1, all.streams[1]); }));
+      all.engine.reset();
+      CHECK(all.run(count, 0, 0, false, reduction::sum, 7) == "");
+    }
+  }
+}
+
+TEST_CASE("an abort while all ranks work leaves an engine that can be reset", "[comm]") {
+  if (test::small()) { return; }
+  for (auto const how : test::all_algorithms) {
+    INFO(std::string{comm::to_string(how)});
+    constexpr std::size_t count = std::size_t{1} << 20U;
+    test::world<float> all{2, count, patient(how)};
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, count, 1);
+    for (int i = 0; i < 50; ++i) { all.enqueue(at, count, reduction::sum); }
+    all.engine.abort();
+    for (auto const& on : all.streams) { REQUIRE(ends(on)); }
+    CHECK_THAT(test::message_of([&] { all.synchronize(); }), contains("was aborted"));
+    all.engine.reset();
+    CHECK(all.run(count, 0, 0, false, reduction::sum, 7) == "");
+  }
+}
+
+TEST_CASE("a rank whose call is refused ends the waits of the others", "[comm]") {
+  if (test::small()) { return; }
+  for (auto const how : test::all_algorithms) {
+    INFO(std::string{comm::to_string(how)});
+    test::world<float> all{2, few_elements, patient(how)};
+    auto const at = all.buffers(0, 0, false);
+    all.fill(at, few_elements, 1);
+    all.engine.enqueue(1, all.streams[1], at, few_elements, reduction::sum);
+    auto wrong = at;
+    wrong.in[0] = nullptr;
+    CHECK_THROWS_AS(all.engine.enqueue(0, all.streams[0], wrong, few_elements, reduction::sum),
+                    std::invalid_argument);
+    REQUIRE(ends(all.streams[1]));
+    auto const error = error_of([&] { all.engine.synchronize(1, all.streams[1]); });
+    REQUIRE(error);
+    CHECK(error->rank() == 0);
+    CHECK(error->kind() == comm::failure_kind::call_failed);
+    CHECK_THAT(error->what(), contains("the call of rank 0 failed") && contains("null pointer"));
+    all.engine.reset();
+    CHECK(all.run(few_elements, 0, 0, false, reduction::sum, 7) == "");
+  }
+}
+
+TEST_CASE("a launch that fails ends the waits of the others, whoever comes first", "[comm]") {
+  if (test::small()) { return; }
+  test::world<float> all{2, few_elements, patient(algorithm::automatic)};
+  auto const at = all.buffers(0, 0, false);
+  // While a stream is captured that waits for the default stream, the default stream takes no work.
+  auto const fail_to_launch = [&] {
+    device_guard const guard{all.engine.device(0)};
+    cudaStream_t captured = nullptr;
+    check(cudaStreamCreate(&captured));
+    check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+    auto const on = ::cuda::stream_ref{cudaStream_t{nullptr}};
+    CHECK_THROWS_AS(all.engine.enqueue(0, on, at, few_elements, reduction::sum), cuda_error);
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamEndCapture(captured, &graph);
+    (void)cudaGetLastError();
+    check(cudaStreamDestroy(captured));
+  };
+  for (bool const first : {false, true}) {
+    INFO("rank 0 " << (first ? "first" : "last"));
+    all.fill(at, few_elements, 1);
+    if (first) { fail_to_launch(); }
+    auto const call = [&] {
+      all.engine.enqueue(1, all.streams[1], at, few_elements, reduction::sum);
+    };
+    if (first) {
+      CHECK_THAT(test::message_of(call), contains("the call of rank 0 failed"));
+    } else {
+      call();
+      fail_to_launch();
+    }
+    REQUIRE(ends(all.streams[1]));
+    CHECK_THAT(test::message_of([&] { all.engine.synchronize(1, all.streams[1]); }),
+               contains("the call of rank 0 failed"));
+    all.engine.reset();
+    CHECK(all.run(few_elements, 0, 0, false, reduction::sum, 7) == "");
+  }
+}
+
+TEST_CASE("an engine that ends before all ranks were asked leaves no rank waiting", "[comm]") {
+  if (test::small()) { return; }
+  test::world<float> all{2, few_elements, patient(algorithm::automatic)};
+  auto const at = all.buffers(0, 0, false);
+  {
+    comm::all_reduce ending{test::peers_of(2), patient(algorithm::automatic)};
+    ending.prepare<float>();
+    ending.enqueue(1, all.streams[1], at, few_elements, reduction::sum);
+  }
+  CHECK(ends(all.streams[1]));
+}
+
+TEST_CASE("a timeout of one rank ends the waits of the others", "[comm]") {
+  if (test::small()) { return; }
+  auto options = impatient(algorithm::automatic);
+  test::world<float> all{3, few_elements, options};
+  auto const at = all.buffers(0, 0, false);
+  for (int const rank : {1, 2}) {
+    auto const& on = all.streams[static_cast<std::size_t>(rank)];
+    all.engine.enqueue(rank, on, at, few_elements, reduction::sum);
+  }
+  for (auto const& on : all.streams) { CHECK(ends(on)); }
+  auto const error = error_of([&] { all.engine.synchronize(2, all.streams[2]); });
+  REQUIRE(error);
+  CHECK(error->kind() == comm::failure_kind::timed_out);
+  CHECK(error->peer() == 0);
+}
 
 TEST_CASE("a rank that is not asked is named, and the engine goes on after a reset", "[comm]") {
   if (test::small()) { return; }

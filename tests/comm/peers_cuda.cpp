@@ -149,7 +149,7 @@ TEST_CASE("a workspace's parts are apart, and hold what the options promise", "[
       std::size_t const scratch = 4 << 20;
       auto const at = comm::make_workspace_layout(ranks, blocks, scratch);
       CHECK(std::size_t{at.slot_vecs} * blocks * comm::vec16_bytes > scratch);
-      CHECK(at.states_at >= at.abort_flag_at + comm::line_bytes);
+      CHECK(at.states_at >= at.reported_at + comm::line_bytes);
       CHECK(at.flags_at >= at.states_at + blocks * comm::line_bytes);
       CHECK(at.agreement_at >= at.flags_at + std::size_t{blocks} * 8 * comm::line_bytes);
       CHECK(at.fifo_state_at >= at.agreement_at + 2 * 8 * comm::line_bytes);

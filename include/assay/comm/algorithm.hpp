@@ -88,10 +88,11 @@ struct all_reduce_options {
   /// Checks where the buffers are, and compares the arguments of all ranks on the device; costs one
   /// more barrier.
   bool checked = false;
-  /// Bound of a wait for another rank, in seconds. A wait for blocks of the same rank may take
-  /// twice as long for each rank. The next `enqueue` or `synchronize` of any rank throws the error.
-  /// 0: no bound, or 10 s where `checked`.
-  double timeout_seconds = 0;
+  /// Limit of a wait for another rank, in seconds; 0: none. A wait for blocks of the same rank may
+  /// take twice as long for each rank. A wait that reaches the limit ends all waits of all ranks,
+  /// and the next `enqueue` or `synchronize` of any rank throws the error. PyTorch's
+  /// watchdog has the same default: a rank may be minutes late, since it writes a checkpoint.
+  double timeout_seconds = 600;
 
   static constexpr std::string_view name = "comm::all_reduce_options";
   std::string describe() const {
@@ -103,7 +104,6 @@ struct all_reduce_options {
     if (checked) { text += ", checked"; }
     return text + "}";
   }
-  double timeout() const { return timeout_seconds > 0 || !checked ? timeout_seconds : 10; }
   bool operator==(all_reduce_options const&) const = default;
 };
 

@@ -8,20 +8,20 @@
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/concepts.hpp>
+#include <assay/comm/failure_board.hpp>
 #include <assay/comm/peers.hpp>
-#include <assay/comm/system_access.cuh>
+#include <assay/comm/probe_peers.cuh>
 #include <assay/comm/tuning.hpp>
 #include <assay/comm/workspace.hpp>
 #include <assay/copy/regular.cuh>
 #include <assay/copy/require_code.cuh>
-#include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,65 +29,6 @@
 #include <vector>
 
 namespace assay::comm {
-
-/// Reads `count` vecs of another device, and writes back each with its words in reverse.
-template <class Vec>
-__global__ void reverse_remotely(Vec const* from, Vec* to, unsigned count) {
-  auto const i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= count) { return; }
-  auto const vec = sys::load(from + i);
-  sys::store(to + i, Vec{vec.w, vec.z, vec.y, vec.x});
-}
-
-/// Throws `peer_error` for two devices where kernels on one cannot read and write memory of the
-/// other. A template, so that programs without a call do not compile it.
-template <class Vec = uint4>
-void probe_peers(peers const& who) {
-  constexpr unsigned vecs = 1024;
-  nvtx_range const here{"probe peers", category::transfer};
-  std::vector<unsigned> sent(4 * vecs);
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    sent[i] = 0x85EBCA6BU * static_cast<unsigned>(i + 1);
-  }
-  auto const bytes = sent.size() * sizeof(unsigned);
-  for (auto const to : who.distinct()) {
-    device_guard const there{to};
-    device_block const block{to, 2 * bytes};
-    auto* const in = static_cast<Vec*>(block.get());
-    for (auto const from : who.distinct()) {
-      check(cudaMemcpy(in, sent.data(), bytes, cudaMemcpyHostToDevice));
-      check(cudaMemset(in + vecs, 0, bytes));
-      check(cudaDeviceSynchronize());  // another device's stream does not wait for it
-      {
-        device_guard const guard{from};
-        stream const on{from};
-        kernel::launch(reverse_remotely<Vec>, dim3(vecs / 256), dim3(256), 0, on, in, in + vecs,
-                       vecs);
-        on.synchronize();
-      }
-      std::vector<unsigned> found(sent.size());
-      check(cudaMemcpy(found.data(), in + vecs, bytes, cudaMemcpyDeviceToHost));
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        auto const wanted = sent[i / 4 * 4 + 3 - i % 4];
-        if (found[i] == wanted) { continue; }
-        throw peer_error(from, to,
-                         "word " + std::to_string(i) + " that a kernel read and wrote there is " +
-                             std::to_string(found[i]) + ", and should be " +
-                             std::to_string(wanted));
-      }
-    }
-  }
-}
-
-/// The least compute capability, times ten, of this program's code for the peers.
-template <class Vec = uint4>
-int code_of(peers const& who) {
-  int least = std::numeric_limits<int>::max();
-  for (auto const place : who.distinct()) {
-    least = std::min(least, kernel::kernel_attributes(reverse_remotely<Vec>, place).capability);
-  }
-  return least;
-}
 
 /// All-reduces over `peers`. `Copy` and blocks of `Threads` are the copy strategy of `pull` and
 /// `two_shot`, by which they load the inputs.
@@ -131,7 +72,7 @@ class basic_all_reduce {
     min_resident_blocks_ = std::max(most / static_cast<unsigned>(peers_.most_on_one()), 1U);
     if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes(ranks()); }
     layout_ = engine_layout(options_, ranks(), min_resident_blocks_, has_fifo_);
-    for (auto const place : peers_.devices()) { workspaces_.emplace_back(place, layout_); }
+    for (auto const place : peers_.devices()) { memory_->workspaces.emplace_back(place, layout_); }
   }
 
   int ranks() const noexcept { return peers_.ranks(); }
@@ -144,13 +85,18 @@ class basic_all_reduce {
   }
 
   /// See `all_reduce_engine`. Throws `std::invalid_argument` for arguments that cannot be reduced,
-  /// and `all_reduce_error` for an earlier operation that failed on the device. Allocates host
-  /// memory only for a thread's first operation by each kernel and shape.
+  /// and `all_reduce_error` for an earlier operation that failed. Allocates host memory only for a
+  /// thread's first operation by each kernel and shape.
+  ///
+  /// An exception ends the waits of the other ranks, as `abort` does, if they have been asked for
+  /// the same operation, or when they are. Until then the call can be repeated.
   template <element T>
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction what) {
     nvtx_range const here{"all_reduce", category::gpu, count * sizeof(T)};
-    launch(plan(buffers, count, what), device(rank), rank, 1, stream);
+    auto const place = device(rank);
+    failures().make_call(rank, options_.timeout_seconds,
+                         [&] { launch(plan(buffers, count, what), place, rank, 1, stream); });
   }
 
   /// Enqueues all ranks by one launch, where they share a device. The blocks of one launch run side
@@ -160,6 +106,7 @@ class basic_all_reduce {
                         std::size_t count, reduction what) {
     nvtx_range const here{"all_reduce together", category::gpu, count * sizeof(T)};
     detail::require_one_device(peers_);
+    failures().require_none(options_.timeout_seconds);
     launch(plan(buffers, count, what), device(0), 0, ranks(), stream);
   }
 
@@ -199,18 +146,24 @@ class basic_all_reduce {
                           static_cast<std::uint64_t>(rank)};
     device_guard const guard{device(rank)};
     check(cudaStreamSynchronize(stream.get()));
-    failures_.require_none(options_.timeout());
+    failures().require_none(options_.timeout_seconds);
   }
 
-  /// Clears the engine after a failure; all ranks' streams must be idle.
+  /// Ends all waits of all ranks, of operations that run and of those enqueued, within some
+  /// milliseconds each. The next call throws `all_reduce_error`, until `reset`. Any thread may call
+  /// `abort`; it makes no CUDA call and does not wait. Buffers are in use until all ranks'
+  /// streams are idle.
+  void abort() noexcept { failures().stop(detail::stopped_by::abort); }
+
+  /// Clears the engine after a failure or an abort; all ranks' streams must be idle.
   void reset() {
-    for (auto& each : workspaces_) { each.reset(); }
-    failures_.clear();
+    for (auto& each : memory_->workspaces) { each.reset(); }
+    failures().clear();
   }
 
   /// A rank's workspace and its layout, for tests that damage it.
   std::byte* workspace_of(int rank) const {
-    return workspaces_.at(static_cast<std::size_t>(rank)).base();
+    return memory_->workspaces.at(static_cast<std::size_t>(rank)).base();
   }
   workspace_layout const& layout() const noexcept { return layout_; }
 
@@ -228,6 +181,7 @@ class basic_all_reduce {
     std::size_t shared_bytes = 0;
   };
 
+  detail::failure_board& failures() const noexcept { return memory_->failures; }
   tiled_launch tiled(algorithm how) const { return tiled_shape<Copy, Threads>(how, ranks()); }
 
   /// Slices of the message, one for each rank that reduces.
@@ -237,7 +191,6 @@ class basic_all_reduce {
 
   template <class T>
   planned_launch<T> plan(rank_buffers<T> const& buffers, std::size_t count, reduction what) {
-    failures_.require_none(options_.timeout());
     if (count == 0) { return {}; }
     detail::require_buffers(peers_, buffers, count, options_.checked);
     auto const how = chosen(buffers, count);
@@ -288,15 +241,15 @@ class basic_all_reduce {
   /// Sets the arguments that are the same for all operations.
   template <class T>
   void fill(all_reduce_call<T>& call) const {
-    for (std::size_t rank = 0; rank < workspaces_.size(); ++rank) {
-      call.workspaces[rank] = workspaces_[rank].base();
-    }
-    call.failures = failures_.get();
+    for (int rank = 0; rank < ranks(); ++rank) { call.workspaces[rank] = workspace_of(rank); }
+    call.failures = failures().words();
     call.at = layout_;
     call.ranks = ranks();
     call.dependent = options_.dependent_launch;
     call.checked = options_.checked;
-    call.timeout_nanoseconds = static_cast<std::uint64_t>(options_.timeout() * 1e9);
+    call.timeout_nanoseconds = options_.timeout_seconds > 0
+                                   ? static_cast<std::uint64_t>(options_.timeout_seconds * 1e9)
+                                   : UINT64_MAX / (2 * max_ranks);
   }
 
   /// Blocks of each rank that are resident together on every device.
@@ -329,8 +282,7 @@ class basic_all_reduce {
   workspace_layout layout_;
   unsigned min_resident_blocks_ = 1;  ///< blocks of a rank that are resident for every kernel
   bool has_fifo_ = true;
-  std::vector<workspace> workspaces_;
-  detail::failure_board failures_;
+  std::unique_ptr<detail::engine_memory> memory_ = std::make_unique<detail::engine_memory>();
 };
 
 using all_reduce = basic_all_reduce<>;

@@ -3,8 +3,8 @@
 /// The arguments of the kernels of `all_reduce`, and their shared parts: channels, waits, barriers.
 #pragma once
 
-#include <assay/comm/all_reduce_error.hpp>
 #include <assay/comm/concepts.hpp>
+#include <assay/comm/failure_board.hpp>
 #include <assay/comm/system_access.cuh>
 #include <assay/comm/vec16.cuh>
 #include <assay/comm/workspace.hpp>
@@ -24,7 +24,7 @@ struct all_reduce_call {
   T const* in[max_ranks];
   T* out[max_ranks];
   std::byte* workspaces[max_ranks];
-  failure* failures;  ///< host memory, one for each rank
+  detail::failure_words* failures;  ///< host memory
   workspace_layout at;
   vec16_grid grid;
   reduce_op op;
@@ -96,16 +96,14 @@ struct channel {
     return reinterpret_cast<uint4*>(in_workspace(rank, call.at.fifo_at)) +
            std::size_t{source(rank, from)} * call.at.fifo_slots * fifo_tile_vecs;
   }
-  __device__ unsigned* abort_flag() const {
-    return reinterpret_cast<unsigned*>(in_workspace(me, call.at.abort_flag_at));
-  }
   __device__ sys::spin_deadline deadline() const {
-    return {call.timeout_nanoseconds, abort_flag()};
+    return {call.timeout_nanoseconds, &call.failures->stop};
   }
   /// The bound for waits for threads of this rank. Each of these may itself wait for data from
   /// every rank and for credits of every rank.
   __device__ sys::spin_deadline own_rank_deadline() const {
-    return {call.timeout_nanoseconds * 2U * static_cast<unsigned>(call.ranks), abort_flag()};
+    return {call.timeout_nanoseconds * 2U * static_cast<unsigned>(call.ranks),
+            &call.failures->stop};
   }
 
   /// The `step`-th rank after this one: ranks send to different peers at a time.
@@ -119,15 +117,22 @@ struct channel {
     if (failed.kind == 0) { failed = {static_cast<int>(what), from, block, epoch}; }
   }
 
-  /// Called last by every thread: writes the rank's first failure to host memory.
+  /// Called last by every thread: writes the rank's first failure to host memory, and ends the
+  /// waits of all ranks. A wait that was ended so is no timeout.
   __device__ void report() const {
-    if (failed.kind == 0 || atomicCAS(abort_flag(), 0U, 1U) != 0U) { return; }
-    auto& target = call.failures[me];
+    if (failed.kind == 0) { return; }
+    auto* const stop = &call.failures->stop;
+    bool const timed_out = failed.kind == static_cast<int>(failure_kind::timed_out);
+    if (timed_out && sys::load_relaxed(stop) != 0) { return; }
+    auto* const reported = reinterpret_cast<unsigned*>(in_workspace(me, call.at.reported_at));
+    if (atomicCAS(reported, 0U, 1U) != 0U) { return; }
+    auto& target = call.failures->of[me];
     target.peer = failed.peer;
     target.block = failed.block;
     target.epoch = failed.epoch;
     __threadfence_system();
     static_cast<int volatile&>(target.kind) = failed.kind;
+    sys::store_flag(stop, static_cast<unsigned>(detail::stopped_by::kernel), true);
   }
 };
 
@@ -176,10 +181,6 @@ __device__ bool barrier(channel<T> const& here, unsigned count, bool release) {
       here.fail(failure_kind::corrupted, from, count);
     }
   }
-  if (here.call.timeout_nanoseconds == 0) {  // without a bound, no wait fails
-    __syncthreads();
-    return true;
-  }
   return __syncthreads_or(here.failed.kind != 0) == 0;
 }
 
@@ -188,7 +189,7 @@ template <class T>
 __device__ void require_agreement(channel<T> const& here) {
   if (!here.call.checked || here.block != 0) { return; }
   auto* const counter = reinterpret_cast<unsigned*>(
-      here.in_workspace(here.me, here.call.at.abort_flag_at + sizeof(unsigned)));
+      here.in_workspace(here.me, here.call.at.reported_at + sizeof(unsigned)));
   auto const epoch = __ldcg(counter) + 1;
   __syncthreads();
   if (threadIdx.x == 0) { *counter = epoch; }

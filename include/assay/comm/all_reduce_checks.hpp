@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The preconditions of `all_reduce`, and the host memory in which kernels report failures.
+/// The preconditions of `all_reduce`.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_buffers.hpp>
-#include <assay/comm/all_reduce_error.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/tuning.hpp>
 #include <assay/copy/concepts.hpp>
-#include <assay/core/owned_memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,34 +18,6 @@
 #include <utility>
 
 namespace assay::comm::detail {
-
-/// A failure for each rank, in host memory that all devices write to.
-class failure_board {
- public:
-  failure_board() { clear(); }
-
-  failure* get() const noexcept { return static_cast<failure*>(notes_.get()); }
-  void clear() noexcept {
-    for (int rank = 0; rank < max_ranks; ++rank) { get()[rank] = {}; }
-  }
-  /// Throws the failure of the lowest rank that has one; causes go before the timeouts they lead
-  /// to.
-  void require_none(double timeout_seconds) const {
-    int found = -1;
-    for (int rank = 0; rank < max_ranks; ++rank) {
-      auto const kind = static_cast<int const volatile&>(get()[rank].kind);
-      if (kind == 0) { continue; }
-      bool const cause = kind != static_cast<int>(failure_kind::timed_out);
-      if (found < 0 || (cause && get()[found].kind == static_cast<int>(failure_kind::timed_out))) {
-        found = rank;
-      }
-    }
-    if (found >= 0) { throw all_reduce_error(found, get()[found], timeout_seconds); }
-  }
-
- private:
-  page_locked_block notes_{max_ranks * sizeof(failure)};
-};
 
 inline void require_options(all_reduce_options const& options) {
   auto const refuse = [](std::string const& what) {
@@ -63,8 +33,9 @@ inline void require_options(all_reduce_options const& options) {
     refuse("scratch_bytes " + std::to_string(options.scratch_bytes) +
            ": at least 4096, or 0 for what the table uses");
   }
-  if (!(options.timeout_seconds >= 0)) {
-    refuse("timeout_seconds " + std::to_string(options.timeout_seconds) + ": 0 or more");
+  if (!(options.timeout_seconds >= 0 && options.timeout_seconds <= 1e6)) {
+    refuse("timeout_seconds " + std::to_string(options.timeout_seconds) +
+           ": from 0, which is no limit, to 1000000");
   }
 }
 

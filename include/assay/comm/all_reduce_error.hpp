@@ -10,9 +10,15 @@
 
 namespace assay::comm {
 
-/// The failures that a kernel finds: a wait for a peer, or for blocks of its own rank, that did not
-/// end in time; a counter that no peer can have written; different arguments on the ranks.
-enum class failure_kind : int { none, timed_out, corrupted, disagreement };
+/// The failures of an operation. Kernels find the first three.
+enum class failure_kind : int {
+  none,
+  timed_out,     ///< a wait for a peer, or for blocks of the same rank, did not end in time
+  corrupted,     ///< a counter that no peer can have written
+  disagreement,  ///< different arguments on the ranks
+  call_failed,   ///< the call of a rank threw, and other ranks wait for the rank
+  aborted,       ///< by `abort()`
+};
 
 /// A failure as a kernel leaves it in host memory; `kind` is written last.
 struct failure {
@@ -22,8 +28,8 @@ struct failure {
   unsigned epoch = 0;
 };
 
-/// An operation of `all_reduce` that failed on the device. Its results and those of all later
-/// operations are worthless until `reset`.
+/// A failure or an abort of `all_reduce`. Until `reset`, the results are worthless of all
+/// operations that had not ended and of all later ones.
 class all_reduce_error : public std::runtime_error {
  public:
   all_reduce_error(int rank, failure const& what, double timeout_seconds)
@@ -34,6 +40,21 @@ class all_reduce_error : public std::runtime_error {
         rank_(rank),
         what_(what) {}
 
+  /// The call of a rank threw, and other ranks wait for the rank.
+  all_reduce_error(int rank, std::string const& why)
+      : std::runtime_error("all_reduce: the call of rank " + std::to_string(rank) +
+                           " failed, and other ranks wait for it; reset() makes the engine usable "
+                           "again. The call: " +
+                           why),
+        rank_(rank),
+        what_{static_cast<int>(failure_kind::call_failed), rank} {}
+  /// `abort()` was called.
+  all_reduce_error()
+      : std::runtime_error("all_reduce was aborted; reset() makes the engine usable again"),
+        rank_(-1),
+        what_{static_cast<int>(failure_kind::aborted), -1} {}
+
+  /// The rank that failed, or -1 where `abort()` was called.
   int rank() const noexcept { return rank_; }
   int peer() const noexcept { return what_.peer; }
   unsigned block() const noexcept { return what_.block; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/comm/concepts.hpp>
+#include <assay/comm/failure_board.hpp>
 #include <assay/comm/protocol.hpp>
 #include <assay/comm/tuning.hpp>
 #include <assay/core/device.hpp>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace assay::comm {
 
@@ -47,7 +49,7 @@ struct workspace_layout {
   unsigned slot_vecs = 0;  ///< vec16s from one source to one block
   unsigned fifo_blocks = 0;
   unsigned fifo_slots = 0;  ///< from each source; `fifo_two_shot` uses half of them for sums
-  std::size_t states_at = 0, flags_at = 0, agreement_at = 0, abort_flag_at = 0;
+  std::size_t states_at = 0, flags_at = 0, agreement_at = 0, reported_at = 0;
   std::size_t fifo_state_at = 0, fifo_ticket_at = 0, fifo_consumed_at = 0;
   std::size_t fifo_block_consumed_at = 0, fifo_loaded_at = 0;
   std::size_t lamport_at = 0, fifo_at = 0, bytes = 0;
@@ -69,7 +71,7 @@ inline workspace_layout make_workspace_layout(int ranks, unsigned blocks, std::s
   auto const take = [&](std::size_t bytes) {
     return std::exchange(end, end + (bytes + line_bytes - 1) / line_bytes * line_bytes);
   };
-  at.abort_flag_at = take(line_bytes);
+  at.reported_at = take(line_bytes);
   at.states_at = take(blocks * line_bytes);
   at.flags_at = take(blocks * std::size_t{max_ranks} * line_bytes);
   at.agreement_at = take(2 * std::size_t{max_ranks} * line_bytes);
@@ -112,6 +114,14 @@ class workspace {
     check(cudaDeviceSynchronize());
   }
 
+  /// Waits for the device.
+  void wait() const noexcept {
+    try {
+      device_guard const guard{place_};
+      check_noexcept(cudaDeviceSynchronize());
+    } catch (cuda_error const&) {}  // the process ends, or the device has failed
+  }
+
   std::byte* base() const noexcept { return static_cast<std::byte*>(block_.get()); }
 
  private:
@@ -119,5 +129,26 @@ class workspace {
   workspace_layout layout_;
   device_block block_;
 };
+
+namespace detail {
+
+/// The memory of an engine. An exception may come between the calls of two ranks and end the
+/// engine. Then the destructor ends the waits of the rank that was called.
+struct engine_memory {
+  engine_memory() = default;
+  engine_memory(engine_memory const&) = delete;
+  engine_memory& operator=(engine_memory const&) = delete;
+  ~engine_memory() {
+    if (!failures.awaits_a_call(static_cast<int>(workspaces.size()))) { return; }
+    failures.stop(stopped_by::abort);
+    for (auto const& each : workspaces) { each.wait(); }
+  }
+
+  page_locked_block words{sizeof(failure_words)};
+  failure_board failures{*static_cast<failure_words*>(words.get())};
+  std::vector<workspace> workspaces;
+};
+
+}  // namespace detail
 
 }  // namespace assay::comm

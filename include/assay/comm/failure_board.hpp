@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to `all_reduce`. The failures of kernels and of calls, and the word that ends all
+/// waits.
+#pragma once
+
+#include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace assay::comm::detail {
+
+/// Host memory that the kernels of all ranks read and write.
+struct failure_words {
+  failure of[max_ranks];  ///< by rank
+  /// Other than 0, this word ends all waits of all ranks: a `stopped_by`. No kernel waits for the
+  /// host to write it, so neither a stream nor a copy is needed to end a wait.
+  unsigned stop;
+};
+
+enum class stopped_by : unsigned { nothing, kernel, call, abort };
+
+/// The failures of an engine. Any thread may call the members.
+class failure_board {
+ public:
+  explicit failure_board(failure_words& words) : words_(words) { clear(); }
+
+  failure_words* words() const noexcept { return &words_; }
+
+  /// Ends all waits of all ranks. Neither allocates nor calls CUDA. The first cause stays.
+  void stop(stopped_by cause) noexcept {
+    unsigned before = 0;
+    stop_word().compare_exchange_strong(before, static_cast<unsigned>(cause));
+  }
+
+  /// Throws the failure that has ended the waits. Failures of kernels go first: causes before the
+  /// timeouts that follow from causes, and then by rank.
+  void require_none(double timeout_seconds) const {
+    auto const cause = static_cast<stopped_by>(stop_word().load());
+    if (cause == stopped_by::nothing) { return; }
+    int found = -1;
+    for (int rank = 0; rank < max_ranks; ++rank) {
+      auto const kind = kind_of(rank);
+      if (kind == failure_kind::none) { continue; }
+      if (found < 0 ||
+          (kind != failure_kind::timed_out && kind_of(found) == failure_kind::timed_out)) {
+        found = rank;
+      }
+    }
+    if (found >= 0) { throw all_reduce_error(found, words_.of[found], timeout_seconds); }
+    if (cause == stopped_by::abort) { throw all_reduce_error(); }
+    std::lock_guard const lock{mutex_};
+    throw all_reduce_error(failed_call_, reasons_[static_cast<std::size_t>(failed_call_)]);
+  }
+
+  /// Makes one rank's call. An exception of the call ends all waits, if another rank has been
+  /// asked for the same operation, or as soon as it is. Until then the rank can repeat the call.
+  template <class Call>
+  void make_call(int rank, double timeout_seconds, Call const& call) {
+    require_none(timeout_seconds);
+    auto const r = static_cast<std::size_t>(rank);
+    try {
+      call();
+    } catch (std::exception const& error) {
+      std::lock_guard const lock{mutex_};
+      reasons_[r] = error.what();
+      find_failed_call();
+      throw;
+    }
+    {
+      std::lock_guard const lock{mutex_};
+      ++calls_[r];
+      reasons_[r].clear();
+      find_failed_call();
+    }
+    require_none(timeout_seconds);
+  }
+
+  /// True where ranks have been asked for an operation that another rank of `ranks` was not.
+  bool awaits_a_call(int ranks) const {
+    std::lock_guard const lock{mutex_};
+    return std::adjacent_find(calls_.begin(), calls_.begin() + ranks, std::not_equal_to<>{}) !=
+           calls_.begin() + ranks;
+  }
+
+  void clear() {
+    std::lock_guard const lock{mutex_};
+    for (auto& each : words_.of) { each = {}; }
+    calls_ = {};
+    for (auto& each : reasons_) { each.clear(); }
+    stop_word().store(0);
+  }
+
+ private:
+  std::atomic_ref<unsigned> stop_word() const noexcept {
+    return std::atomic_ref<unsigned>{words_.stop};
+  }
+  failure_kind kind_of(int rank) const {
+    return static_cast<failure_kind>(static_cast<int const volatile&>(words_.of[rank].kind));
+  }
+  /// Ends the waits for a rank, if the last call of that rank threw.
+  void find_failed_call() {
+    auto const most = *std::max_element(calls_.begin(), calls_.end());
+    for (std::size_t rank = 0; rank < calls_.size(); ++rank) {
+      if (reasons_[rank].empty() || calls_[rank] == most) { continue; }
+      failed_call_ = static_cast<int>(rank);
+      stop(stopped_by::call);
+      return;
+    }
+  }
+
+  failure_words& words_;
+  mutable std::mutex mutex_;
+  std::array<std::uint64_t, max_ranks> calls_{};  ///< by rank, without those that threw
+  std::array<std::string, max_ranks> reasons_;    ///< by rank; empty unless the last call threw
+  int failed_call_ = 0;                           ///< a rank; its call ended the waits
+};
+
+}  // namespace assay::comm::detail
