@@ -8,11 +8,11 @@
 // Beside them kernels that push as many bytes as an all-reduce must and do nothing else: the limit.
 // assay-may-use: nccl
 
+#include "support/contender.cuh"
 #include "support/link_pushes.cuh"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
-#include "../examples/all_reduce/contender.cuh"
 #include <nccl_contender.cuh>
 
 #include <assay/comm/all_reduce.cuh>

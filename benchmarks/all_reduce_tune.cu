@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How should comm::all_reduce be tuned: which algorithm, with how many blocks and threads, which
-// copy strategy with how much in flight, with dependent launch or without? Every variant is checked
-// and timed in graphs of 20 operations back to back, for each size; the best come first. On all
-// GPUs, up to 4; ASSAY_RANKS=N takes the first N.
+// How should comm::all_reduce be tuned: which algorithm, with how many blocks, which copy strategy
+// with how much in flight, with dependent launch or without? Every variant is checked and timed in
+// graphs of 20 operations back to back, for each size; the best come first. On all GPUs, up to 4;
+// ASSAY_RANKS=N takes the first N.
 
-#include "../examples/all_reduce/rank_arrays.cuh"
-#include "../examples/all_reduce/rank_threads.cuh"
+#include "../examples/ranks/rank_arrays.cuh"
+#include "../examples/ranks/rank_threads.cuh"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
@@ -73,8 +73,8 @@ class sweep {
       bool const whole = options.how == algorithm::pull || options.how == algorithm::two_shot;
       results_.push_back({bytes, std::string{to_string(options.how)},
                           whole ? describe(Copy{}) : std::string{"-"}, options.blocks,
-                          whole ? static_cast<unsigned>(Threads) : options.threads,
-                          options.dependent_launch, seconds_of(graphs, bytes)});
+                          whole ? static_cast<unsigned>(Threads) : 0U, options.dependent_launch,
+                          seconds_of(graphs, bytes)});
       engine.synchronize(0, team_.on(0));
     }
   }
@@ -107,30 +107,16 @@ constexpr std::size_t mib = 1024 * kib;
 
 void sweep_pushes(sweep& all) {
   for (bool const dependent : {false, true}) {
-    for (unsigned const threads : {0U, 128U, 256U, 512U}) {
-      for (unsigned const blocks : {0U, 1U, 8U, 32U}) {
-        comm::all_reduce_options options;
-        options.threads = threads;
-        options.blocks = blocks;
-        options.dependent_launch = dependent;
-        options.how = algorithm::lamport_push;
-        all.measure<copy::regular<>, 512>(options, {kib, 16 * kib});
-        if (blocks == 1 || blocks == 8) { continue; }
-        all.measure<copy::regular<>, 512>(options, {64 * kib, 256 * kib, mib});
-      }
-    }
-    for (unsigned const threads : {256U, 512U}) {
-      for (unsigned const blocks : {64U, 96U, 132U, 264U}) {
-        comm::all_reduce_options options;
-        options.threads = threads;
-        options.blocks = blocks;
-        options.dependent_launch = dependent;
-        options.how = algorithm::lamport_push;
-        options.scratch_bytes = 16 * mib;
-        all.measure<copy::regular<>, 512>(options, {256 * kib, mib, 4 * mib, 16 * mib});
-        options.scratch_bytes = 64 * mib;
-        if (threads == 512) { all.measure<copy::regular<>, 512>(options, {64 * mib}); }
-      }
+    for (unsigned const blocks : {0U, 1U, 8U, 32U, 64U, 96U, 132U, 264U}) {
+      comm::all_reduce_options options;
+      options.blocks = blocks;
+      options.dependent_launch = dependent;
+      options.how = algorithm::lamport_push;
+      if (blocks <= 32) { all.measure<copy::regular<>, 512>(options, {kib, 16 * kib}); }
+      if (blocks == 1 || blocks == 8) { continue; }
+      options.scratch_bytes = 64 * mib;
+      all.measure<copy::regular<>, 512>(options,
+                                        {64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib});
     }
   }
 }

@@ -11,7 +11,7 @@
 #include "support/result.hpp"
 #include "support/trials.hpp"
 
-#include "../examples/all_reduce/strategy_variants.cuh"
+#include "../examples/ranks/reduction_work.cuh"
 
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
@@ -31,7 +31,7 @@ namespace {
 using namespace assay;
 using namespace assay::benchmark;
 
-using engine_type = examples::enqueue_function<float>;
+using engine_type = examples::sum_function;
 
 /// An operation that is compared with itself.
 struct reduction_case {

@@ -111,7 +111,7 @@ benchmark_all() {
       *) result "$name" "$program" --json "$out/$name.json" ;;
     esac
   done
-  result_of 2 all_reduce_strategies "$folder/examples/all_reduce" -g 2 -b 1K -e 64M -f 4 -G 3 \
+  result_of 2 all_reduce_strategies "$folder/examples/all_reduce" -g 2 \
     --json "$out/all_reduce_strategies.json" --text "$out/all_reduce_strategies.txt"
   result null_cast_experiment "$folder/examples/null_cast" --explain --stats \
     --json "$out/null_cast_experiment.json" --text "$out/null_cast_experiment.txt"

@@ -16,7 +16,7 @@ case $tool:$name in
   # and it says so. Eight times as many would take half of an H200's memory, and 50 times as long.
   synccheck:test.comm.*) options='--num-cuda-barriers 8192' ;;
   # It does not see what other devices write, so NCCL's kernels may have but one rank.
-  initcheck:test.examples.all_reduce.nccl.cu)
+  initcheck:test.comm.nccl.cu)
     visible=${CUDA_VISIBLE_DEVICES:-0}
     export CUDA_VISIBLE_DEVICES="${visible%%,*}"
     ;;

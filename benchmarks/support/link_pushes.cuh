@@ -3,7 +3,7 @@
 /// The rate at which ranks push to each other and do nothing else: the limit of an all-reduce.
 #pragma once
 
-#include "../../examples/all_reduce/rank_threads.cuh"
+#include "../../examples/ranks/rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/slicing.hpp>

@@ -6,8 +6,8 @@
 /// into graphs, numbers that stand for long are renewed, and every element of every operation is
 /// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
-#include "all_reduce/exact_inputs.cuh"
-#include "all_reduce/rank_threads.cuh"
+#include "ranks/exact_inputs.cuh"
+#include "ranks/rank_threads.cuh"
 #include "comm/numbers.cuh"
 
 #include <cuda_bf16.h>

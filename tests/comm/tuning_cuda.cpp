@@ -81,7 +81,7 @@ TEST_CASE("a push's grid has a place for every pack, and no idle block", "[comm]
     for (unsigned const most : {1U, 7U, 132U}) {
       for (unsigned const wish : {0U, 16U}) {
         auto const slot = ceil_div(vecs, most) + 1;
-        auto const grid = push_shape(vecs, {wish, 0, most, slot});
+        auto const grid = push_shape(vecs, {wish, most, slot});
         INFO(vecs << " vecs, " << most << " blocks: " << grid.blocks << " x " << grid.threads);
         REQUIRE(grid.blocks >= 1);
         REQUIRE(grid.blocks <= most);
@@ -97,13 +97,13 @@ TEST_CASE("a push's grid has a place for every pack, and no idle block", "[comm]
 }
 
 TEST_CASE("a push has a block for each SM, and as many as fit where it is long", "[comm]") {
-  shape_limits const limits{0, 0, 396, SIZE_MAX, 132};
+  shape_limits const limits{0, 396, SIZE_MAX, 132};
   CHECK(push_shape(64, limits) == shape{1, 64});
   CHECK(push_shape(4096, limits) == shape{32, 128});
   CHECK(push_shape(32768, limits) == shape{132, 256});
   CHECK(push_shape(65536, limits) == shape{395, 192});
   CHECK(push_shape(262144, limits) == shape{396, 512});
-  CHECK(push_shape(262144, {0, 0, 132, SIZE_MAX, 132}) == shape{132, 512});
+  CHECK(push_shape(262144, {0, 132, SIZE_MAX, 132}) == shape{132, 512});
 }
 
 TEST_CASE("only engines that may run a FIFO algorithm have slots for it", "[comm]") {
@@ -142,9 +142,8 @@ TEST_CASE("options say what they are", "[comm]") {
   CHECK(options.describe() == "{automatic}");
   options.how = algorithm::two_shot;
   options.blocks = 64;
-  options.threads = 512;
   options.checked = true;
-  CHECK(options.describe() == "{two_shot, 64 blocks, pushes by blocks of 512 threads, checked}");
+  CHECK(options.describe() == "{two_shot, 64 blocks, checked}");
   CHECK(options != all_reduce_options{});
 }
 

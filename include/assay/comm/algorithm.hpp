@@ -75,9 +75,6 @@ struct all_reduce_options {
   /// Blocks for each rank; 0: as many as the size needs. The number of resident blocks is the upper
   /// limit. FIFO algorithms use at least two.
   unsigned blocks = 0;
-  /// Threads per block of `lamport_push`: whole warps, up to 512; 0: as many as the size needs. The
-  /// other algorithms have fixed numbers.
-  unsigned threads = 0;
   /// The largest message of `lamport_push` in bytes; 0: `default_scratch_bytes` of
   /// comm/tuning.hpp.
   std::size_t scratch_bytes = 0;
@@ -99,7 +96,6 @@ struct all_reduce_options {
     std::string text{"{"};
     text += to_string(how);
     if (blocks != 0) { text.append(", ").append(std::to_string(blocks)).append(" blocks"); }
-    if (threads != 0) { text += ", pushes by blocks of " + std::to_string(threads) + " threads"; }
     if (dependent_launch) { text += ", dependent launch"; }
     if (checked) { text += ", checked"; }
     return text + "}";

@@ -204,9 +204,9 @@ class basic_all_reduce {
                what == reduction::average ? 1.0F / static_cast<float>(ranks()) : 1.0F};
     to.kernel = kernels<T>::of(how, ranks());
     if (how == algorithm::lamport_push) {
-      auto const grid = push_shape(call.grid.vecs, {options_.blocks, options_.threads,
-                                                    most_blocks(to.kernel, most_push_threads, 0),
-                                                    layout_.slot_vecs, min_resident_blocks_});
+      auto const grid =
+          push_shape(call.grid.vecs, {options_.blocks, most_blocks(to.kernel, most_push_threads, 0),
+                                      layout_.slot_vecs, min_resident_blocks_});
       to.blocks = grid.blocks;
       to.threads = grid.threads;
       call.block_vecs = static_cast<unsigned>(ceil_div(call.grid.vecs, grid.blocks));

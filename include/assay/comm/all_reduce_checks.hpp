@@ -23,9 +23,6 @@ inline void require_options(all_reduce_options const& options) {
   auto const refuse = [](std::string const& what) {
     throw std::invalid_argument("comm::all_reduce_options: " + what);
   };
-  if (options.threads % 32 != 0 || options.threads > 512) {
-    refuse(std::to_string(options.threads) + " threads: whole warps up to 512, or 0 for a choice");
-  }
   if (options.blocks > 4096) {
     refuse(std::to_string(options.blocks) + " blocks: up to 4096, or 0 for a choice");
   }

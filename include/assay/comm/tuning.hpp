@@ -113,8 +113,7 @@ struct shape {
 
 /// The limits of a push's grid.
 struct shape_limits {
-  unsigned blocks = 0;   ///< asked for by the caller; 0: not
-  unsigned threads = 0;  ///< asked for by the caller; 0: not
+  unsigned blocks = 0;  ///< asked for by the caller; 0: not
   unsigned most_blocks = 1;
   std::uint64_t block_vecs = 1;  ///< vec16s that the scratch of a block holds
   unsigned sms = 0;              ///< blocks of a grid with one block on each SM; 0: `most_blocks`
@@ -128,20 +127,16 @@ inline shape push_shape(std::uint64_t vecs, shape_limits const& limits) {
   // One block per SM while each has up to 256 vecs, then as many as fit: 4 MiB between two H200
   // took 14.3 us with 396 blocks of 512 threads, and 15.6 us with 132.
   auto const one_each = limits.sms == 0 ? most : std::min<std::uint64_t>(limits.sms, most);
-  auto blocks =
-      limits.blocks != 0 ? std::uint64_t{limits.blocks}
-      : vecs <= one_each * 256
-          ? std::min(one_each, ceil_div(vecs, limits.threads != 0 ? limits.threads : 128U))
-          : most;
-  found.threads = limits.threads != 0 ? limits.threads : most_push_threads;
+  auto blocks = limits.blocks != 0       ? std::uint64_t{limits.blocks}
+                : vecs <= one_each * 256 ? std::min(one_each, ceil_div(vecs, 128))
+                                         : most;
   blocks = std::max(blocks, ceil_div(vecs, limits.block_vecs));
   blocks = std::clamp<std::uint64_t>(blocks, 1, most);
   // No block stays without work when all take equal shares.
   auto const share = std::max<std::uint64_t>(ceil_div(vecs, blocks), 1);
   found.blocks = static_cast<unsigned>(std::max<std::uint64_t>(ceil_div(vecs, share), 1));
-  if (limits.threads == 0 && share < found.threads) {
-    found.threads = static_cast<unsigned>(std::max<std::uint64_t>(ceil_div(share, 32) * 32, 32));
-  }
+  found.threads =
+      static_cast<unsigned>(std::min<std::uint64_t>(ceil_div(share, 32) * 32, most_push_threads));
   return found;
 }
 

@@ -28,7 +28,7 @@ std::optional<contender<T>> nccl_contender(examples::rank_threads& team, std::si
   auto const engine = std::make_shared<nccl_ranks>(team.places());
   auto const bytes = rank_arrays<T>::bytes(count);
   auto const arrays_in = [&](auto memory) {
-    return std::make_shared<rank_arrays<T>>(team, count, seed, engine->ranks(), 0, memory);
+    return std::make_shared<rank_arrays<T>>(team, count, seed, engine->ranks(), memory);
   };
   int version = 0;  // 22803 is 2.28.3
   check_nccl(ncclGetVersion(&version), "ncclGetVersion");

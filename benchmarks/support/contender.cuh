@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A row source of an all-reduce table: an engine of any kind with its buffers.
+/// What the benchmark of all-reduces times: an engine of any kind with its buffers.
 #pragma once
 
-#include "rank_arrays.cuh"
-#include "rank_threads.cuh"
+#include "../../examples/ranks/rank_arrays.cuh"
+#include "../../examples/ranks/rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
 
@@ -17,8 +17,7 @@
 
 namespace assay::examples {
 
-/// An engine as a function, which has a share in it: as `all_reduce_engine` has it, but that ranks
-/// count from the first of this process.
+/// `enqueue` of an engine; the function owns the engine with others.
 template <class T>
 using enqueue_function = std::function<void(int, ::cuda::stream_ref, comm::rank_buffers<T> const&,
                                             std::size_t, comm::reduction)>;

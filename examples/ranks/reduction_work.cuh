@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The copy strategies of an all-reduce as variants of a comparison.
+/// An all-reduce as work that a comparison measures: the arrays of an epoch, and an engine.
 #pragma once
 
-#include "../compared_strategies.cuh"
 #include "collective_subject.cuh"
-#include "contender.cuh"
+#include "rank_arrays.cuh"
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/measure/environment_watch.hpp>
@@ -18,51 +17,28 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace assay::examples {
 
-/// One strategy at one number of stages, for `float`.
-struct staged_strategy {
-  std::string strategy, stages;
-  std::size_t tile_bytes;  ///< of the data that each rank reduces
-  /// Makes an engine; of 0 blocks: as many as the size needs.
-  std::function<enqueue_function<float>(unsigned blocks)> make_engine;
-};
+/// Enqueues one rank's part of a sum of `float`; the function owns its engine.
+using sum_function = std::function<void(int rank, ::cuda::stream_ref,
+                                        comm::rank_buffers<float> const&, std::size_t count)>;
 
 /// Threads of a block of the compared engines.
 inline constexpr int threads_of_engine = 512;
 
-/// An engine with this strategy, ready to be recorded.
+/// An engine with this copy strategy, ready to be recorded.
 template <class Copy>
-enqueue_function<float> engine_function(comm::peers const& peers,
-                                        comm::all_reduce_options const& options) {
+sum_function engine_function(comm::peers const& peers, comm::all_reduce_options const& options) {
   auto const engine =
       std::make_shared<comm::basic_all_reduce<Copy, threads_of_engine>>(peers, options);
   engine->template prepare<float>();
-  return enqueue_of<float>(engine);
-}
-
-/// All strategies at one stage, then all at two.
-inline std::vector<staged_strategy> staged_strategies(comm::peers const& peers) {
-  std::vector<staged_strategy> all;
-  for (auto const how : {comm::algorithm::pull, comm::algorithm::two_shot}) {
-    each_compared_strategy([&](auto const& strategy) {
-      using copy_type = std::remove_cvref_t<decltype(strategy)>;
-      auto const tile = comm::tiled_shape<copy_type, threads_of_engine>(how, peers.ranks());
-      all.push_back({describe(strategy), how == comm::algorithm::pull ? "1" : "2",
-                     std::size_t{tile.tile_vecs} * comm::vec16_bytes,
-                     [peers, how](unsigned blocks) {
-                       comm::all_reduce_options options;
-                       options.how = how;
-                       options.blocks = blocks;
-                       return engine_function<copy_type>(peers, options);
-                     }});
-    });
-  }
-  return all;
+  return [engine](int rank, ::cuda::stream_ref on, comm::rank_buffers<float> const& buffers,
+                  std::size_t count) {
+    engine->enqueue(rank, on, buffers, count, comm::reduction::sum);
+  };
 }
 
 /// Watches the devices of all ranks.
@@ -81,7 +57,7 @@ class epoch_arrays {
   using arrays = rank_arrays<float>;
 
   /// `count` elements each way for each rank of `team`, which must live longer.
-  epoch_arrays(examples::rank_threads& team, std::size_t count) : team_(team), count_(count) {}
+  epoch_arrays(rank_threads& team, std::size_t count) : team_(team), count_(count) {}
 
   std::shared_ptr<buffer_sets<arrays>> of(measure::epoch const& now) {
     return cache_.get(now, [&] {
@@ -103,27 +79,27 @@ class epoch_arrays {
     std::size_t const padding = (padding_seed >> 20U) % 256 * 4096;
     auto memory = std::make_shared<padded_memory>(
         padded_memory{{team_.places(), arrays::bytes(count_) + padding}, padding});
-    return {team_, count_, seed, team_.ranks(), 0, std::move(memory)};
+    return {team_, count_, seed, team_.ranks(), std::move(memory)};
   }
 
-  examples::rank_threads& team_;
+  rank_threads& team_;
   std::size_t count_;
   measure::buffer_set_cache<arrays> cache_;
 };
 
 /// Sums of `count` elements over the arrays of an epoch.
-inline examples::collective_work work_of(
-    enqueue_function<float> engine, comm::peers const& peers, int operations, std::size_t count,
-    std::shared_ptr<buffer_sets<epoch_arrays::arrays>> const& in) {
+inline collective_work work_of(sum_function engine, comm::peers const& peers, int operations,
+                               std::size_t count,
+                               std::shared_ptr<buffer_sets<epoch_arrays::arrays>> const& in) {
   auto const at = [in](int buffer_set) -> epoch_arrays::arrays& {
     return (*in)[static_cast<std::size_t>(buffer_set)];
   };
-  examples::collective_work work;
+  collective_work work;
   work.places = peers.devices();
   work.operations = operations;
   work.enqueue = [engine = std::move(engine), at, count](int rank, ::cuda::stream_ref on,
                                                          int buffer_set) {
-    engine(rank, on, at(buffer_set).out_of_place(), count, comm::reduction::sum);
+    engine(rank, on, at(buffer_set).out_of_place(), count);
   };
   work.poison = [at](int rank, ::cuda::stream_ref on, int buffer_set) {
     at(buffer_set).poison(rank, on);

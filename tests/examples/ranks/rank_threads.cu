@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks share a device here, so that it runs on machines with one GPU.
-#include "all_reduce/collective_subject.cuh"
-#include "all_reduce/rank_arrays.cuh"
-#include "all_reduce/rank_threads.cuh"
+#include "ranks/collective_subject.cuh"
+#include "ranks/rank_arrays.cuh"
+#include "ranks/rank_threads.cuh"
 #include "catch.hpp"
 
 #include <assay/kernel/launch.cuh>
@@ -69,7 +69,7 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
   examples::rank_threads team{places(1)};
   auto memory =
       std::make_shared<examples::rank_memory>(places(1), examples::rank_arrays<T>::bytes(count));
-  examples::rank_arrays<T> arrays{team, count, seed, ranks, 0, memory};
+  examples::rank_arrays<T> arrays{team, count, seed, ranks, memory};
   auto* const out = arrays.out_of_place().out[0];
   auto const inputs = examples::make_exact_inputs<T>(seed, ranks);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: nccl
 // On one GPU a communicator of one rank, else one of up to four.
-#include "all_reduce/nccl/nccl_ranks.hpp"
-#include "all_reduce/rank_arrays.cuh"
-#include "all_reduce/rank_threads.cuh"
 #include "catch.hpp"
+#include "ranks/rank_arrays.cuh"
+#include "ranks/rank_threads.cuh"
+#include "support/nccl/nccl_ranks.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -85,7 +85,7 @@ TEST_CASE("NCCL reduces in symmetric windows", "[comm]") {
   for (int round = 0; round < 2; ++round) {  // windows come and go with the memory
     auto memory = std::make_shared<examples::nccl_windows>(
         engine, examples::rank_arrays<float>::bytes(count));
-    examples::rank_arrays<float> arrays{team, count, seed, engine->ranks(), 0, memory};
+    examples::rank_arrays<float> arrays{team, count, seed, engine->ranks(), memory};
     CHECK(reduce(*engine, team, arrays, count, comm::reduction::sum, false) == 0);
     CHECK(reduce(*engine, team, arrays, std::size_t{17}, comm::reduction::sum, true) == 0);
   }

@@ -24,9 +24,7 @@ namespace assay::examples {
 /// when it is freed.
 class rank_memory {
  public:
-  /// One block for each place, from rank `first` on.
-  rank_memory(std::vector<on::device> const& places, std::size_t bytes, int first = 0)
-      : first_(first) {
+  rank_memory(std::vector<on::device> const& places, std::size_t bytes) {
     nvtx_range const scope{"rank memory", category::allocation, bytes};
     for (auto const at : places) {
       device_guard const guard{at};
@@ -35,17 +33,16 @@ class rank_memory {
       blocks_.emplace_back(static_cast<std::byte*>(block));
     }
   }
-  void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank - first_)).get(); }
+  void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank)).get(); }
 
  private:
   struct release {
     void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
   };
-  int first_;
   std::vector<std::unique_ptr<std::byte, release>> blocks_;
 };
 
-/// An input and an output for each rank of this process, in memory with shared ownership.
+/// An input and an output for each rank, in memory with shared ownership.
 ///
 /// The inputs are `exact_inputs`, and `wrong` counts the wrong elements of outputs. All members use
 /// the streams of a team, and block.
@@ -54,21 +51,17 @@ class rank_arrays {
  public:
   /// `count` elements each way in memory of `cudaMalloc`.
   rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed)
-      : rank_arrays(team, count, seed, team.ranks(), 0,
-                    std::make_shared<rank_memory>(team.places(), 2 * stride(count))) {}
+      : rank_arrays(team, count, seed, team.ranks(),
+                    std::make_shared<rank_memory>(team.places(), bytes(count))) {}
 
-  /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes for each rank from `first` on.
-  /// This process has `team.ranks()` of all `ranks`.
+  /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes. The sums are those of `ranks`
+  /// ranks, the first of which are the team's.
   template <class Memory>
   rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
-              int first, std::shared_ptr<Memory> memory)
-      : team_(&team),
-        count_(count),
-        inputs_(make_exact_inputs<T>(seed, ranks)),
-        first_(first),
-        memory_(memory) {
+              std::shared_ptr<Memory> memory)
+      : team_(&team), count_(count), inputs_(make_exact_inputs<T>(seed, ranks)), memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
-      auto* const at = static_cast<std::byte*>(memory->data(first + i));
+      auto* const at = static_cast<std::byte*>(memory->data(i));
       in_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at);
       out_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at + stride(count));
     }
@@ -138,7 +131,7 @@ class rank_arrays {
   void fill(std::array<T*, comm::max_ranks> const& to) {
     team_->run([&](int rank, ::cuda::stream_ref on) {
       fill_exact_inputs(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
-                        first_ + rank);
+                        rank);
     });
     team_->synchronize();
   }
@@ -146,7 +139,6 @@ class rank_arrays {
   examples::rank_threads* team_;
   std::size_t count_;
   exact_inputs inputs_;
-  int first_;
   std::shared_ptr<void> memory_;
   std::array<T*, comm::max_ranks> in_{}, out_{};
 };
