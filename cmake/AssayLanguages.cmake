@@ -111,7 +111,7 @@ function(assay_use_rmm_if_marked target file)
 endfunction()
 
 option(ASSAY_CHECK_DEVICE_CODE
-       "Compile tests and benchmarks for a GPU without host code, link and run none: half the time" OFF)
+       "Compile the device code of tests and benchmarks for a GPU, link and run none: half the time" OFF)
 option(ASSAY_GROUP_TESTS "Compile up to twelve tests that g++ compiles as one program" OFF)
 # Puts a file into a unit with others, since compilers take longer over the headers of a file than over its own
 # text. A unit has all headers first, then up to `size` files, each in a namespace of its own, and last at most
@@ -170,8 +170,10 @@ function(assay_group variable made file key size command)
   set(${variable} ${group} PARENT_SCOPE)
 endfunction()
 
-# Has a file go through all of nvcc and, for errors and warnings, through the host compiler. No program is
-# written. Up to five files are one unit. `variable` has the name of the file's target, and gets the unit's.
+# Has nvcc make the device code of a file alone, in half the time of an object. It finds errors in host code too;
+# what the host compiler alone warns of shows where the file is built for a GPU that is there. No program is
+# written. Up to five files are one unit, since more of them save nothing. `variable` has the name of the file's
+# target, and gets the unit's.
 # A file is a unit of its own, by its own name, where it has flags, an architecture or include directories of
 # its own, where the build wrote it, and where it is marked `// assay-grouped: no`.
 function(assay_check_device_code variable file)
@@ -192,8 +194,7 @@ endfunction()
 
 function(assay_add_checked target file)
   add_library(${target} OBJECT ${file})
-  target_compile_options(${target} PRIVATE -Xcompiler=-fsyntax-only)
-  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "")  # ccache would miss the object
+  target_compile_options(${target} PRIVATE -fatbin)
 endfunction()
 
 # CUPTI, for the programs that record traces (marker `// assay-uses: cupti`): they are left out where
