@@ -2,8 +2,8 @@
 /// @file
 /// Products by one warp of bf16 matrices that lie in tiles of shared memory, or in its own sums.
 ///
-/// A warp's sums are `float[Bands][Blocks][4]`: 16 rows a band, 8 columns a block. With g = lane /
-/// 4 and t = lane % 4 a lane has columns 2 t and 2 t + 1 of row g, then of row g + 8 (PTX ISA,
+/// A warp's sums are `float[Blocks][4]`: 16 rows, and 8 columns a block. With g = lane / 4 and t =
+/// lane % 4 a lane has columns 2 t and 2 t + 1 of row g, then of row g + 8 (PTX ISA,
 /// "mma.m16n8k16"). Two blocks of sums are in the same lanes as 16 columns of a left operand. So
 /// sums of one product are the left operand of the next without leaving their registers.
 #pragma once
@@ -62,65 +62,60 @@ __device__ void start_rows(std::byte* tile, bfloat16 const* from, int stride, in
   }
 }
 
-/// Rows of a tile from `first` on, as a left operand that is read again at each use.
-template <class Tile, int Bands>
+/// 16 rows of a tile from `first` on, as a left operand that is read again at each use.
+template <class Tile>
 struct rows_in_shared {
   std::byte const* tile;
   int first;
 
   /// 16 columns from 16 * step on.
-  __device__ void load(unsigned (&to)[Bands][4], int step) const {
+  __device__ void load(unsigned (&to)[4], int step) const {
     int const lane = lane_of_warp();
-#pragma unroll
-    for (int band = 0; band < Bands; ++band) {
-      load_matrices(to[band],
-                    tile + Tile::offset(first + 16 * band + lane % 16, 2 * step + lane / 16));
-    }
+    load_matrices(to, tile + Tile::offset(first + lane % 16, 2 * step + lane / 16));
   }
 };
 
 /// The same, kept in registers.
-template <class Tile, int Bands>
+template <class Tile>
 class rows_in_registers {
  public:
   __device__ rows_in_registers(std::byte const* tile, int first) {
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      rows_in_shared<Tile, Bands>{tile, first}.load(held_[step], step);
+      rows_in_shared<Tile>{tile, first}.load(held_[step], step);
     }
   }
-  __device__ void load(unsigned (&to)[Bands][4], int step) const {
+  __device__ void load(unsigned (&to)[4], int step) const {
 #pragma unroll
-    for (int i = 0; i < 4 * Bands; ++i) { to[i / 4][i % 4] = held_[step][i / 4][i % 4]; }
+    for (int i = 0; i < 4; ++i) { to[i] = held_[step][i]; }
   }
 
  private:
   static constexpr int steps = Tile::cols / 16;
-  unsigned held_[steps][Bands][4];
+  unsigned held_[steps][4];
 };
 
-template <int Bands, int Blocks>
-__device__ void clear(float (&sum)[Bands][Blocks][4]) {
+template <int Blocks>
+__device__ void clear(float (&sum)[Blocks][4]) {
 #pragma unroll
-  for (int i = 0; i < Bands * Blocks * 4; ++i) { sum[i / 4 / Blocks][i / 4 % Blocks][i % 4] = 0; }
+  for (int i = 0; i < Blocks * 4; ++i) { sum[i / 4][i % 4] = 0; }
 }
 
 /// Where one of a lane's sums stands: its indices, and its row and column in the warp's matrix.
 struct place_of_sum {
-  int band, half, block, side;
+  int half, block, side;
   int row, column;
 };
 
 /// Calls `each(sum, place_of_sum)` for all sums of a lane.
-template <int Bands, int Blocks, class Each>
-__device__ void for_each_sum(float (&sum)[Bands][Blocks][4], Each const& each) {
+template <int Blocks, class Each>
+__device__ void for_each_sum(float (&sum)[Blocks][4], Each const& each) {
   int const lane = lane_of_warp();
 #pragma unroll
-  for (int i = 0; i < Bands * Blocks * 4; ++i) {
-    int const band = i / 4 / Blocks, block = i / 4 % Blocks, half = i % 4 / 2, side = i % 2;
-    each(sum[band][block][i % 4],
-         place_of_sum{band, half, block, side, 16 * band + 8 * half + lane / 4,
-                      8 * block + lane % 4 * 2 + side});
+  for (int i = 0; i < Blocks * 4; ++i) {
+    int const block = i / 4, half = i % 4 / 2, side = i % 2;
+    each(sum[block][i % 4],
+         place_of_sum{half, block, side, 8 * half + lane / 4, 8 * block + lane % 4 * 2 + side});
   }
 }
 
@@ -132,51 +127,45 @@ __device__ float over_quad(float value, Combine const& combine) {
 }
 
 /// sum += left x tile^T: the columns of the sums are rows of the tile, from `first` on.
-template <class Tile, class Left, int Bands, int Blocks>
-__device__ void multiply_transposed(float (&sum)[Bands][Blocks][4], Left const& left,
+template <class Tile, class Left, int Blocks>
+__device__ void multiply_transposed(float (&sum)[Blocks][4], Left const& left,
                                     std::byte const* tile, int first) {
   int const lane = lane_of_warp();
 #pragma unroll
   for (int step = 0; step < Tile::cols / 16; ++step) {
-    unsigned a[Bands][4];
+    unsigned a[4];
     left.load(a, step);
 #pragma unroll
     for (int n = 0; n < Blocks; n += 2) {
       unsigned b[4];  // of rows 0 to 7 and 8 to 15 the first 8 columns, then the other 8
       load_matrices(b, tile + Tile::offset(first + 8 * n + lane % 16, 2 * step + lane / 16));
-#pragma unroll
-      for (int band = 0; band < Bands; ++band) {
-        mma_m16n8k16(sum[band][n], a[band], b[0], b[2]);
-        mma_m16n8k16(sum[band][n + 1], a[band], b[1], b[3]);
-      }
+      mma_m16n8k16(sum[n], a, b[0], b[2]);
+      mma_m16n8k16(sum[n + 1], a, b[1], b[3]);
     }
   }
 }
 
 /// sum += left x tile, where `left` are sums, rounded to bf16. Their columns meet the rows of the
 /// tile from `first` on.
-template <class Tile, int Bands, int Blocks, int Inner>
-__device__ void multiply(float (&sum)[Bands][Blocks][4], float const (&left)[Bands][Inner][4],
+template <class Tile, int Blocks, int Inner>
+__device__ void multiply(float (&sum)[Blocks][4], float const (&left)[Inner][4],
                          std::byte const* tile, int first) {
   static_assert(Blocks == Tile::chunks);
   int const lane = lane_of_warp();
 #pragma unroll
   for (int k = 0; k < Inner; k += 2) {
-    unsigned a[Bands][4];
+    unsigned a[4];
 #pragma unroll
-    for (int i = 0; i < 4 * Bands; ++i) {
-      auto const& from = left[i / 4][k + i % 4 / 2];
-      a[i / 4][i % 4] = as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+    for (int i = 0; i < 4; ++i) {
+      auto const& from = left[k + i / 2];
+      a[i] = as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
     }
 #pragma unroll
     for (int n = 0; n < Blocks; n += 2) {
       unsigned b[4];  // of 8 columns the first 8 rows and the others, then of the next 8
       load_matrices_transposed(b, tile + Tile::offset(first + 8 * k + lane % 16, n + lane / 16));
-#pragma unroll
-      for (int band = 0; band < Bands; ++band) {
-        mma_m16n8k16(sum[band][n], a[band], b[0], b[1]);
-        mma_m16n8k16(sum[band][n + 1], a[band], b[2], b[3]);
-      }
+      mma_m16n8k16(sum[n], a, b[0], b[1]);
+      mma_m16n8k16(sum[n + 1], a, b[2], b[3]);
     }
   }
 }
@@ -184,26 +173,24 @@ __device__ void multiply(float (&sum)[Bands][Blocks][4], float const (&left)[Ban
 /// Stores a warp's sums as bf16, `factor` times each row: rows below `rows` of an array whose rows
 /// are `stride` elements apart. They pass through the tile's rows from `first` on, which no other
 /// warp may use, so that each lane stores 16 bytes.
-template <class Tile, int Bands, int Blocks>
+template <class Tile, int Blocks>
 __device__ void store_sums(bfloat16* to, int stride, int rows, std::byte* tile, int first,
-                           float const (&sum)[Bands][Blocks][4], float const (&factor)[Bands][2]) {
+                           float const (&sum)[Blocks][4], float const (&factor)[2]) {
   static_assert(Blocks == Tile::chunks);
   int const lane = lane_of_warp();
   __syncwarp();
 #pragma unroll
-  for (int i = 0; i < 2 * Bands; ++i) {
-    int const band = i / 2, half = i % 2;
+  for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int n = 0; n < Blocks; ++n) {
-      auto* const at = tile + Tile::offset(first + 8 * i + lane / 4, n) + lane % 4 * 4;
-      auto const& from = sum[band][n];
-      *reinterpret_cast<unsigned*>(at) = as_bfloat16_pair(from[2 * half] * factor[band][half],
-                                                          from[2 * half + 1] * factor[band][half]);
+      auto* const at = tile + Tile::offset(first + 8 * half + lane / 4, n) + lane % 4 * 4;
+      *reinterpret_cast<unsigned*>(at) =
+          as_bfloat16_pair(sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);
     }
   }
   __syncwarp();
 #pragma unroll
-  for (int at = lane; at < 16 * Bands * Tile::chunks; at += 32) {
+  for (int at = lane; at < 16 * Tile::chunks; at += 32) {
     int const row = first + at / Tile::chunks, chunk = at % Tile::chunks;
     if (row >= rows) { continue; }
     *reinterpret_cast<uint4*>(to + (row * stride + chunk * Tile::in_chunk)) =

@@ -119,22 +119,17 @@ void launch_attention(void (*kernel)(Parameters...), int threads, std::size_t sh
 
 }  // namespace detail
 
-/// The tiles of the forward kernel: each warp has `Bands` times 16 queries, `Held` in registers or
-/// read again for each tile. 64 keys and values are on their way while as many are used. Registers
-/// allow `Blocks` blocks for each SM.
-template <int HeadSize, int Bands, int Warps = 4, bool Held = true, int Blocks = 1>
+/// The tiles of the forward kernel: each warp keeps 16 queries in registers. 64 keys and values are
+/// on their way while as many are used.
+template <int HeadSize>
 struct forward_tiles {
   static constexpr int head_size = HeadSize;
-  static constexpr int bands = Bands;
-  static constexpr int threads = 32 * Warps;
-  static constexpr int blocks = Blocks;
-  static constexpr int warp_queries = 16 * Bands;
+  static constexpr int threads = 128;
+  static constexpr int warp_queries = 16;
   static constexpr int queries = threads / 32 * warp_queries;
   static constexpr int keys = 64;
   using query_tile = kernel::row_tile<queries, HeadSize>;
   using key_tile = kernel::row_tile<keys, HeadSize>;
-  using operand = std::conditional_t<Held, kernel::rows_in_registers<query_tile, Bands>,
-                                     kernel::rows_in_shared<query_tile, Bands>>;
   static constexpr int slot_bytes = 2 * key_tile::bytes;
   static constexpr int shared_bytes = query_tile::bytes + 2 * slot_bytes;
 };
@@ -143,7 +138,6 @@ struct forward_tiles {
 /// score so far, and shrink whenever a larger one comes.
 template <class Tiles>
 class forward_rows {
-  static constexpr int bands = Tiles::bands;
   using tile = typename Tiles::key_tile;
 
  public:
@@ -153,18 +147,13 @@ class forward_rows {
         scale_(scale * detail::log2_of_e),
         queries_{query_tile, first_} {
     kernel::clear(out_);
-#pragma unroll
-    for (int i = 0; i < 2 * bands; ++i) {
-      largest_[i / 2][i % 2] = -INFINITY;
-      sum_[i / 2][i % 2] = 0;
-    }
   }
 
   /// Keys and values lie behind each other in the slot. The first tile has key 0, which all
   /// queries see, so no later one can find a row without a largest score.
   __device__ void take(std::byte const* slot, int first_key) {
     if (first_key >= first_query_ + Tiles::warp_queries) { return; }
-    float score[bands][Tiles::keys / 8][4];
+    float score[Tiles::keys / 8][4];
     kernel::clear(score);
     kernel::multiply_transposed<tile>(score, queries_, slot, 0);
     if (first_key + Tiles::keys - 1 > first_query_) {
@@ -174,8 +163,8 @@ class forward_rows {
     }
     raise_largest(score);
     kernel::for_each_sum(score, [&](float& s, kernel::place_of_sum at) {
-      s = kernel::power_of_two(s * scale_ - largest_[at.band][at.half]);
-      sum_[at.band][at.half] += s;
+      s = kernel::power_of_two(s * scale_ - largest_[at.half]);
+      sum_[at.half] += s;
     });
     kernel::multiply<tile>(out_, score, slot + tile::bytes, 0);
   }
@@ -186,12 +175,12 @@ class forward_rows {
                         std::byte* query_tile) {
     int const lane = kernel::lane_of_warp();
 #pragma unroll
-    for (int i = 0; i < 2 * bands; ++i) {
-      float& sum = sum_[i / 2][i % 2];
+    for (int half = 0; half < 2; ++half) {
+      float& sum = sum_[half];
       sum = kernel::over_quad(sum, [](float a, float b) { return a + b; });
-      int const row = first_ + 8 * i + lane / 4;
+      int const row = first_ + 8 * half + lane / 4;
       if (row < rows && lane % 4 == 0) {
-        logarithms[row] = largest_[i / 2][i % 2] / detail::log2_of_e + logf(sum);
+        logarithms[row] = largest_[half] / detail::log2_of_e + logf(sum);
       }
       sum = 1 / sum;
     }
@@ -200,24 +189,23 @@ class forward_rows {
   }
 
  private:
-  __device__ void raise_largest(float const (&score)[bands][Tiles::keys / 8][4]) {
+  __device__ void raise_largest(float const (&score)[Tiles::keys / 8][4]) {
 #pragma unroll
-    for (int i = 0; i < 2 * bands; ++i) {
-      int const band = i / 2, half = i % 2;
-      float found = score[band][0][2 * half];
+    for (int half = 0; half < 2; ++half) {
+      float found = score[0][2 * half];
 #pragma unroll
       for (int n = 0; n < Tiles::keys / 8; ++n) {
-        found = fmaxf(found, fmaxf(score[band][n][2 * half], score[band][n][2 * half + 1]));
+        found = fmaxf(found, fmaxf(score[n][2 * half], score[n][2 * half + 1]));
       }
       found = kernel::over_quad(found, [](float a, float b) { return fmaxf(a, b); });
-      float const before = largest_[band][half];
-      largest_[band][half] = fmaxf(before, found * scale_);
-      float const factor = kernel::power_of_two(before - largest_[band][half]);
-      sum_[band][half] *= factor;
+      float const before = largest_[half];
+      largest_[half] = fmaxf(before, found * scale_);
+      float const factor = kernel::power_of_two(before - largest_[half]);
+      sum_[half] *= factor;
 #pragma unroll
       for (int n = 0; n < Tiles::head_size / 8; ++n) {
-        out_[band][n][2 * half] *= factor;
-        out_[band][n][2 * half + 1] *= factor;
+        out_[n][2 * half] *= factor;
+        out_[n][2 * half + 1] *= factor;
       }
     }
   }
@@ -225,17 +213,17 @@ class forward_rows {
   int first_;  ///< the warp's first row in the block
   int first_query_;
   float scale_;  ///< of scores that are exponents of 2
-  typename Tiles::operand queries_;
-  float out_[bands][Tiles::head_size / 8][4];
-  float largest_[bands][2];
-  float sum_[bands][2];  ///< each lane's part
+  kernel::rows_in_registers<typename Tiles::query_tile> queries_;
+  float out_[Tiles::head_size / 8][4];
+  float largest_[2] = {-INFINITY, -INFINITY};
+  float sum_[2] = {0, 0};  ///< each lane's part
 };
 
 namespace kernels {
 
 /// A block for each head and `Tiles::queries` positions; those with most keys begin first.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+__global__ void __launch_bounds__(Tiles::threads, 1)
     attention_forward(detail::attention_size size, head_rows<bfloat16 const> q,
                       head_rows<bfloat16 const> k, head_rows<bfloat16 const> v,
                       head_rows<bfloat16> o, float* logarithms) {
@@ -286,7 +274,7 @@ inline void enqueue(::cuda::stream_ref stream, fused_attention const& op,
   detail::require_size(op.name, "logarithms", logarithms, shape.rows());
   detail::require_all_rows(shape, q, k, v, o);
   auto const launch = [&]<int HeadSize>() {
-    using tiles = forward_tiles<HeadSize, 1>;
+    using tiles = forward_tiles<HeadSize>;
     detail::launch_attention(kernels::attention_forward<tiles>, tiles::threads, tiles::shared_bytes,
                              tiles::queries, shape, stream, detail::size_of(shape), q, k, v, o,
                              logarithms.data());

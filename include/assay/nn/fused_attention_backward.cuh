@@ -16,7 +16,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 namespace assay::nn {
 namespace detail {
@@ -46,49 +45,36 @@ __device__ inline float dot_of_pairs(unsigned a, unsigned b) {
 
 }  // namespace detail
 
-/// The tiles of a backward kernel: each warp has `Bands` times 16 rows, of keys if
-/// `OfKeys` and else of queries. `Columns` of the others are on their way while as many are used,
-/// `Step` of them at once. `Held` keeps the rows in registers, which allow `Blocks` blocks
-/// for each SM.
-template <int HeadSize, int Bands, int Columns, int Step, bool OfKeys, bool Held, int Warps = 4,
-          int Blocks = 1>
+/// The tiles of a backward kernel: each warp has 16 rows, of keys if `OfKeys` and else of queries.
+/// 64 of the others are on their way while as many are used, 32 at once.
+template <int HeadSize, bool OfKeys>
 struct backward_tiles {
   static constexpr int head_size = HeadSize;
-  static constexpr int bands = Bands;
-  static constexpr int columns = Columns;
-  static constexpr int step = Step;
+  static constexpr int columns = 64;
+  static constexpr int step = 32;
   static constexpr bool of_keys = OfKeys;
-  static constexpr int threads = 32 * Warps;
-  static constexpr int blocks = Blocks;
-  static constexpr int warp_rows = 16 * Bands;
+  static constexpr int threads = 128;
+  static constexpr int warp_rows = 16;
   static constexpr int rows = threads / 32 * warp_rows;
   using row_tile = kernel::row_tile<rows, HeadSize>;
-  using column_tile = kernel::row_tile<Columns, HeadSize>;
-  using operand = std::conditional_t<Held, kernel::rows_in_registers<row_tile, Bands>,
-                                     kernel::rows_in_shared<row_tile, Bands>>;
-  static constexpr int term_bytes = Columns * static_cast<int>(sizeof(float));
+  using column_tile = kernel::row_tile<columns, HeadSize>;
+  static constexpr int term_bytes = columns * static_cast<int>(sizeof(float));
   static constexpr int slot_bytes = 2 * column_tile::bytes + (OfKeys ? 2 * term_bytes : 0);
   static constexpr int shared_bytes = 2 * row_tile::bytes + 2 * slot_bytes;
-  static_assert(128 % rows == 0 && Columns % Step == 0 && Step % 16 == 0);
+  static_assert(128 % rows == 0 && columns % step == 0 && step % 16 == 0);
 };
-
-template <int HeadSize>
-using keys_backward_tiles = backward_tiles<HeadSize, 1, 64, 32, true, false>;
-template <int HeadSize>
-using queries_backward_tiles = backward_tiles<HeadSize, 1, 64, 32, false, false>;
 
 /// A warp's rows of gradients while columns pass by.
 template <class Tiles>
 class backward_rows {
-  static constexpr int bands = Tiles::bands;
   static constexpr int step = Tiles::step;
   using tile = typename Tiles::column_tile;
   using row_tile = typename Tiles::row_tile;
-  using scores = float[bands][step / 8][4];
-  using sums = float[bands][Tiles::head_size / 8][4];
+  using scores = float[step / 8][4];
+  using sums = float[Tiles::head_size / 8][4];
   /// A lane keeps the terms of its rows where the rows are queries; where the rows are keys, it
   /// reads the terms of its columns.
-  using terms = float[Tiles::of_keys ? step / 8 : bands][2];
+  using terms = float[Tiles::of_keys ? step / 8 : 1][2];
 
  public:
   /// `rows` has the tiles of keys and values, or of queries and gradients of outputs. `first_row`
@@ -105,10 +91,10 @@ class backward_rows {
       kernel::clear(value_gradient_);
     } else {
 #pragma unroll
-      for (int i = 0; i < 2 * bands; ++i) {
-        int const row = first_row_ + 8 * i + kernel::lane_of_warp() / 4;
-        logarithms_[i / 2][i % 2] = row_terms.logarithms[row];
-        means_[i / 2][i % 2] = row_terms.means[row];
+      for (int half = 0; half < 2; ++half) {
+        int const row = first_row_ + 8 * half + kernel::lane_of_warp() / 4;
+        logarithms_[0][half] = row_terms.logarithms[row];
+        means_[0][half] = row_terms.means[row];
       }
     }
   }
@@ -125,15 +111,11 @@ class backward_rows {
   /// out.
   __device__ void store(bfloat16* gradient, int stride, bfloat16* value_gradient, int value_stride,
                         int rows, std::byte* tiles) const {
-    float factor[bands][2];
-#pragma unroll
-    for (int i = 0; i < 2 * bands; ++i) { factor[i / 2][i % 2] = scale_; }
-    kernel::store_sums<row_tile>(gradient, stride, rows, tiles, first_, gradient_, factor);
+    kernel::store_sums<row_tile>(gradient, stride, rows, tiles, first_, gradient_,
+                                 {scale_, scale_});
     if constexpr (Tiles::of_keys) {
-#pragma unroll
-      for (int i = 0; i < 2 * bands; ++i) { factor[i / 2][i % 2] = 1; }
       kernel::store_sums<row_tile>(value_gradient, value_stride, rows, tiles + row_tile::bytes,
-                                   first_, value_gradient_, factor);
+                                   first_, value_gradient_, {1, 1});
     }
   }
 
@@ -157,7 +139,7 @@ class backward_rows {
     kernel::multiply_transposed<tile>(ds, second_operand_, second, c);
     read_terms(means_, column_terms + Tiles::columns);
     kernel::for_each_sum(ds, [&](float& s, kernel::place_of_sum at) {
-      s = p[at.band][at.block][2 * at.half + at.side] * (s - term(means_, at));
+      s = p[at.block][2 * at.half + at.side] * (s - term(means_, at));
     });
     kernel::multiply<tile>(gradient_, ds, slot, c);
   }
@@ -181,14 +163,14 @@ class backward_rows {
     }
   }
   __device__ static float term(terms const& of, kernel::place_of_sum at) {
-    return Tiles::of_keys ? of[at.block][at.side] : of[at.band][at.half];
+    return Tiles::of_keys ? of[at.block][at.side] : of[0][at.half];
   }
 
   int first_;      ///< the warp's first row in the block
   int first_row_;  ///< its position
   float scale_;
-  typename Tiles::operand first_operand_;
-  typename Tiles::operand second_operand_;
+  kernel::rows_in_shared<row_tile> first_operand_;
+  kernel::rows_in_shared<row_tile> second_operand_;
   terms logarithms_;
   terms means_;
   sums gradient_;
@@ -265,7 +247,7 @@ __global__ void attention_terms(detail::attention_size size, head_rows<bfloat16 
 
 /// A block for each head and `Tiles::rows` positions; those with most columns begin first.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+__global__ void __launch_bounds__(Tiles::threads, 1)
     attention_backward(detail::attention_size size, backward_arrays arrays,
                        detail::row_terms terms) {
   if constexpr (ptx::architecture >= 80) {
@@ -327,8 +309,8 @@ inline void enqueue(::cuda::stream_ref stream, fused_attention_gradient const& o
   detail::row_terms const terms{scratch.data(), scratch.data() + needed / sizeof(float) / 2};
   auto const size = detail::size_of(shape);
   detail::with_head_size(shape.head_size, [&]<int HeadSize>() {
-    using of_keys = keys_backward_tiles<HeadSize>;
-    using of_queries = queries_backward_tiles<HeadSize>;
+    using of_keys = backward_tiles<HeadSize, true>;
+    using of_queries = backward_tiles<HeadSize, false>;
     auto padded = shape;
     padded.context = static_cast<std::size_t>(detail::padded_context(size.context));
     detail::launch_attention(kernels::attention_terms<HeadSize>, 256, 0, 32, padded, stream, size,
