@@ -11,6 +11,7 @@
 #include "../examples/overlap/link_ceilings.hpp"
 #include "../examples/overlap/transfer_trial.hpp"
 #include "../examples/workloads/iterated_map.cuh"
+#include "support/host_elements.hpp"
 #include "support/link_json.hpp"
 #include "support/multi_stream.hpp"
 #include "support/result.hpp"
@@ -60,7 +61,7 @@ struct bench {
     // Random floats in [-1, 1): the probe's own pattern is no set of numbers.
     workloads::iterated_map<float> source;
     source.elements = static_cast<std::int64_t>(most / sizeof(float));
-    examples::fill_input(source, 0, floats(locked_in));
+    benchmark::fill_input(source, 0, floats(locked_in));
   }
 
   static float* floats(probe_memory const& of) { return reinterpret_cast<float*>(of.get()); }
@@ -89,14 +90,14 @@ struct bench {
   template <class Engine, class Work>
   void require_right(Engine& engine, Work const& work, std::int64_t checked) {
     auto* const out = work.data->output;
-    examples::poison_elements(out, work.count());
+    benchmark::poison_elements(out, work.count());
     for (int i = 0; i < 3; ++i) { (void)trial.run(engine, job(work)); }
     auto const end = std::min(work.count(), checked);
-    if (auto const wrong = examples::check_elements(work, out, 0, end)) {
+    if (auto const wrong = benchmark::check_elements(work, out, 0, end)) {
       throw std::runtime_error(*wrong);
     }
     auto const tail = std::max<std::int64_t>(end, work.count() - 4096);
-    if (auto const wrong = examples::check_elements(work, out + tail, tail, work.count())) {
+    if (auto const wrong = benchmark::check_elements(work, out + tail, tail, work.count())) {
       throw std::runtime_error(*wrong);
     }
   }

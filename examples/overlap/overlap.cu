@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20U;
 
-/// Host arrays of either kind, and device memory for all sizes: made once.
+/// Device memory for all sizes, made once, and host arrays of either kind for each size.
 class bench {
  public:
   using work_type = workloads::iterated_map<float>;
@@ -32,20 +32,25 @@ class bench {
       : given_(given),
         place_(place),
         by_(by),
-        locked_(most(given), probe_memory::kind::page_locked),
-        pageable_(most(given), probe_memory::kind::pageable),
         trial_(place, 2 * given.max_bytes + mebibyte),
         memory_(mr::pool{2 * given.max_bytes + 64 * mebibyte}.open(place)),
         chunk_seconds_(transfer::link_costs_of(place).copy_overhead_seconds) {}
 
   /// Every transfer at one size, measured in turn.
   std::vector<overlap_row> rows(std::size_t bytes) {
+    work_type const work{.elements = static_cast<std::int64_t>(bytes / sizeof(float)),
+                         .flops_per_element = given_.flops};
+    auto locked = host_arrays<transfer::host_memory::page_locked>(work);
+    auto pageable = host_arrays<transfer::host_memory::pageable>(work);
     std::vector<contender> all;
-    each_transfer([&](auto const& how) { all.push_back(make(how, bytes)); });
+    each_transfer([&]<class Policy>(Policy const& how) {
+      constexpr bool is_locked = Policy::wants == transfer::host_memory::page_locked;
+      all.push_back(make(how, work, is_locked ? locked : pageable));
+    });
     std::vector<examples::transfer_bound> bounds;
     for (int i = 0; i < given_.repetitions; ++i) {
       for (auto& each : all) { each.seconds.push_back(each.run()); }
-      bounds.push_back(trial_.bound(job(bytes, transfer::host_memory::page_locked)));
+      bounds.push_back(trial_.bound(job(work, locked)));
     }
     auto const bound = examples::median_of(bounds);
     std::vector<overlap_row> rows;
@@ -72,48 +77,27 @@ class bench {
     std::vector<double> seconds;
   };
 
+  using arrays_type = workloads::prepared<on::device, work_type>;
+
   /// An input and an output in host memory of one kind.
-  struct host_arrays {
-    host_arrays(std::size_t count, probe_memory::kind kind)
-        : in_memory(kind, count * sizeof(float)), out_memory(kind, count * sizeof(float)) {
-      work_type source;
-      source.elements = static_cast<std::int64_t>(count);
-      fill_input(source, 0, in);
-      poison_elements(out, source.elements);
-    }
-    probe_memory in_memory, out_memory;
-    float* in = reinterpret_cast<float*>(in_memory.get());
-    float* out = reinterpret_cast<float*>(out_memory.get());
-  };
-
-  static std::size_t most(overlap_parameters const& given) {
-    return given.max_bytes / sizeof(float);
+  template <transfer::host_memory Kind>
+  arrays_type host_arrays(work_type const& work) const {
+    return {place_, work, 1, std::make_shared<workloads::link_array_store<Kind>>()};
   }
 
-  work_type work(std::size_t bytes, transfer::host_memory kind) const {
-    auto const& arrays = kind == transfer::host_memory::page_locked ? locked_ : pageable_;
-    auto const elements = static_cast<std::int64_t>(bytes / sizeof(float));
-    work_type made;
-    made.flops_per_element = given_.flops;
-    made.data = workloads::arrays_view<float, 1>{{arrays.in}, elements, arrays.out};
-    return made;
-  }
-  transfer::job<workloads::element_compute<work_type>> job(std::size_t bytes,
-                                                           transfer::host_memory kind) const {
-    auto const what = work(bytes, kind);
-    return workloads::job_of(what, place_, what.data->inputs, what.data->output);
+  transfer::job<workloads::element_compute<work_type>> job(work_type const& work,
+                                                           arrays_type const& with) const {
+    return workloads::job_of(work, place_, with.arrays(0).inputs, with.arrays(0).output);
   }
 
   /// Opens a transfer and checks its result.
   template <class Policy>
-  contender make(Policy const& how, std::size_t bytes) {
+  contender make(Policy const& how, work_type const& work, arrays_type& with) {
     auto engine = std::make_shared<decltype(how.open(place_, memory_))>(how.open(place_, memory_));
-    auto const what = job(bytes, Policy::wants);
-    auto const checked = work(bytes, Policy::wants);
-    auto* const out = checked.data->output;
-    examples::poison_elements(out, checked.count());
+    auto const what = job(work, with);
+    with.poison();
     (void)trial_.run(*engine, what);
-    if (auto const wrong = examples::check_elements(checked, out, 0, checked.count())) {
+    if (auto const wrong = with.verify()) {
       throw std::runtime_error(describe(how) + " computed a wrong answer: " + *wrong);
     }
     return {[this, engine, what] { return trial_.run(*engine, what).gpu; },
@@ -132,7 +116,6 @@ class bench {
   overlap_parameters const& given_;
   on::device place_;
   cli::tracing by_;
-  host_arrays locked_, pageable_;
   examples::transfer_trial trial_;
   mr::pool_resource memory_;
   double chunk_seconds_;
@@ -143,7 +126,6 @@ class bench {
 std::vector<overlap_row> overlap_rows(overlap_parameters const& given, on::device place,
                                       cli::tracing const& by, cli::options const& chosen) {
   check(cudaSetDevice(place.id));
-  chosen.say(0, 1, "host buffers");
   bench all{given, place, by};
   std::vector<overlap_row> rows;
   for (std::size_t bytes = mebibyte; bytes <= given.max_bytes; bytes *= 2) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Timing jobs that cross the link, beside the least time that any transfer of them takes. The
-/// arrays of such jobs: filled, poisoned and checked in host memory.
+/// Timing jobs that cross the link, beside the least time that any transfer of them takes.
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
@@ -11,7 +10,6 @@
 #include <assay/host/parallel_for.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/transfer/concepts.hpp>
-#include <assay/workload/element_wise.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -206,37 +204,6 @@ inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
   if (all.empty()) { throw std::invalid_argument("the median of no bound"); }
   return {middle(&transfer_bound::to_device_seconds), middle(&transfer_bound::kernel_seconds),
           middle(&transfer_bound::to_host_seconds), middle(&transfer_bound::link_seconds)};
-}
-
-/// The elements of a generated input, in host memory: for callers that keep arrays of their own.
-template <workloads::element_wise Work>
-void fill_input(Work const& work, std::size_t which, typename Work::value_type* to) {
-  using value = typename Work::value_type;
-  arrays::host_array_store{0}.fill_random(to, workloads::size_of(work.count()),
-                                          arrays::erase(workloads::element_range<value>()),
-                                          random_bits(work.seed, which));
-}
-
-/// Poisons `count` elements of an output in host memory.
-template <class T>
-void poison_elements(T* output, std::int64_t count) {
-  arrays::host_array_store{0}.fill(output, workloads::element_poison<T>,
-                                   workloads::size_of(count) * sizeof(T));
-}
-
-/// Compares elements [begin, end) of the output of a caller's own arrays with the reference.
-/// Element `begin` is at `got`, and has number 0 in the text.
-template <workloads::element_wise Work>
-mismatch check_elements(Work const& work, typename Work::value_type const* got, std::int64_t begin,
-                        std::int64_t end) {
-  using value = typename Work::value_type;
-  auto const wanted = workloads::expect_elements(
-      work, [in = work.data->inputs, from = workloads::size_of(begin)](
-                std::size_t k, std::size_t i) { return in[k][from + i]; });
-  arrays::host_array_store store{0};
-  return arrays::detail::expected_elements<value, decltype(wanted)>{
-      workloads::size_of(end - begin), wanted, {}}
-      .mismatch(store, got, workloads::element_poison<value>, 0, 1);
 }
 
 }  // namespace assay::examples

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 #include "overlap/transfer_trial.hpp"
+#include "support/host_elements.hpp"
 #include "workloads/iterated_map.cuh"
 
 #include <assay/memory/async.hpp>
@@ -27,14 +28,14 @@ struct setting {
     workloads::iterated_map<float> source;
     source.elements = elements;
     source.seed = test::fresh_seed();
-    examples::fill_input(source, 0, in);
+    benchmark::fill_input(source, 0, in);
     work.flops_per_element = 2;
     work.data = workloads::arrays_view<float, 1>{{in}, elements, out};
   }
   auto job() const { return workloads::job_of(work, place, {in}, out); }
   std::size_t bytes() const { return 2 * static_cast<std::size_t>(elements) * sizeof(float); }
   std::string wrong() const {
-    return examples::check_elements(work, out, 0, elements).value_or("right");
+    return benchmark::check_elements(work, out, 0, elements).value_or("right");
   }
 };
 
@@ -45,7 +46,7 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
   examples::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
-  examples::poison_elements(with.out, with.elements);
+  benchmark::poison_elements(with.out, with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
   std::vector<examples::transfer_bound> bounds;
