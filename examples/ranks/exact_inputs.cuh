@@ -9,13 +9,9 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 
 namespace assay::examples {
 
@@ -28,11 +24,12 @@ constexpr double unit_roundoff() {
 }
 
 /// The inputs and outputs of all ranks: whole numbers from 0 to `most`, so small that all partial
-/// sums over the ranks are exact in the type, in every order.
+/// sums over the ranks are exact in every type and in every order.
 struct exact_inputs {
   std::uint64_t seed = 0;
   int ranks = 1;
-  unsigned most = 31;  ///< one less than a power of two
+  static constexpr unsigned most = 31;  ///< one less than a power of two
+  static_assert(most * comm::max_ranks <= 256, "whole numbers of bfloat16 go to 256");
 
   __host__ __device__ float input(int rank, std::uint64_t index) const {
     // The finaliser of SplitMix64.
@@ -63,21 +60,6 @@ struct exact_inputs {
     return what != comm::reduction::average || exact ? 0 : (ranks + 2) * unit_roundoff<T>();
   }
 };
-
-/// Inputs of elements of `T`: up to 31 where the sums are exact. Whole numbers of bfloat16 go to
-/// 256, enough for 8 ranks. Throws `std::invalid_argument` where not even sums of 0 and 1 are
-/// exact.
-template <comm::element T>
-exact_inputs make_exact_inputs(std::uint64_t seed, int ranks) {
-  auto const whole_numbers = static_cast<unsigned>(1 / unit_roundoff<T>());
-  auto const range = std::bit_floor(whole_numbers / static_cast<unsigned>(std::max(ranks, 1)));
-  if (range < 2) {
-    throw std::invalid_argument("sums over " + std::to_string(ranks) +
-                                " ranks are not exact in a type whose whole " + "numbers go to " +
-                                std::to_string(whole_numbers) + ": check them with float");
-  }
-  return {seed, ranks, std::min(range - 1, 31U)};
-}
 
 }  // namespace assay::examples
 

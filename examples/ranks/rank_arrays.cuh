@@ -59,7 +59,7 @@ class rank_arrays {
   template <class Memory>
   rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
               std::shared_ptr<Memory> memory)
-      : team_(&team), count_(count), inputs_(make_exact_inputs<T>(seed, ranks)), memory_(memory) {
+      : team_(&team), count_(count), inputs_{seed, ranks}, memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
       auto* const at = static_cast<std::byte*>(memory->data(i));
       in_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at);

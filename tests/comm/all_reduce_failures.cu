@@ -85,7 +85,7 @@ std::optional<comm::all_reduce_error> error_of(Call const& call) {
 
 /// Sizes of one block and of many; the FIFO goes round more than once.
 constexpr std::size_t few_elements = 5000;
-constexpr std::size_t many_elements = std::size_t{32} << 20U;
+constexpr std::size_t many_elements = std::size_t{8} << 20U;
 
 }  // namespace
 

@@ -6,9 +6,9 @@
 /// into graphs, numbers that stand for long are renewed, and every element of every operation is
 /// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
+#include "comm/numbers.cuh"
 #include "ranks/exact_inputs.cuh"
 #include "ranks/rank_threads.cuh"
-#include "comm/numbers.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -210,7 +210,7 @@ class stress {
     if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
-    auto const inputs = examples::make_exact_inputs<T>(what.seed, team_.ranks());
+    examples::exact_inputs const inputs{what.seed, team_.ranks()};
     examples::fill_exact_inputs(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
                                 rank);
     if (reduce) {

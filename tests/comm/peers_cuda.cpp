@@ -196,10 +196,12 @@ TEST_CASE("scratch that was not asked for holds the table's pushes", "[comm]") {
       auto const at = comm::engine_layout(options, ranks, resident, false);
       INFO(ranks << " ranks, " << resident << " resident blocks");
       CHECK(at.blocks >= resident);
-      for (std::size_t bytes = 16; bytes < (std::size_t{1} << 30U); bytes *= 2) {
-        auto const how = comm::choose({bytes, ranks, true, false}, options.scratch_bytes);
-        if (how != comm::algorithm::lamport_push) { continue; }
-        CHECK(bytes / comm::vec16_bytes + 1 <= std::size_t{at.slot_vecs} * resident);
+      for (std::size_t const first : {16U, 24U}) {  // multiples of 2^n and 3 * 2^n, as in the table
+        for (std::size_t bytes = first; bytes < (std::size_t{1} << 30U); bytes *= 2) {
+          auto const how = comm::choose({bytes, ranks, false}, options.scratch_bytes);
+          if (how != comm::algorithm::lamport_push) { continue; }
+          CHECK(bytes / comm::vec16_bytes + 1 <= std::size_t{at.slot_vecs} * resident);
+        }
       }
     }
   }

@@ -20,13 +20,11 @@ TEST_CASE("every size has an algorithm whose scratch it fits", "[comm]") {
   for (std::size_t const scratch : {std::size_t{4096}, mib, 4 * mib, 64 * mib}) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
       for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes = bytes * 3 / 2 + 1) {
-        for (bool const in_place : {false, true}) {
-          auto const how = choose({bytes, ranks, in_place}, scratch);
-          INFO(bytes << " bytes, " << ranks << " ranks: " << std::string{to_string(how)});
-          REQUIRE(how != algorithm::automatic);
-          REQUIRE(bytes <= capacity_bytes(how, scratch));
-          REQUIRE(how != algorithm::pull);
-        }
+        auto const how = choose({bytes, ranks}, scratch);
+        INFO(bytes << " bytes, " << ranks << " ranks: " << std::string{to_string(how)});
+        REQUIRE(how != algorithm::automatic);
+        REQUIRE(bytes <= capacity_bytes(how, scratch));
+        REQUIRE(how != algorithm::pull);
       }
     }
   }
@@ -35,7 +33,7 @@ TEST_CASE("every size has an algorithm whose scratch it fits", "[comm]") {
 TEST_CASE("code without rings has another algorithm for every size", "[comm]") {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
-      problem const what{bytes, ranks, false, false};
+      problem const what{bytes, ranks, false};
       REQUIRE_FALSE(is_fifo(choose(what, default_scratch_bytes(ranks))));
     }
   }
@@ -50,7 +48,6 @@ TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]
     }
   };
   enough(tuning_two_ranks, 2);
-  enough(tuning_two_ranks_in_place, 2);
   enough(tuning_four_ranks, 3);
   enough(tuning_four_ranks, 4);
   enough(tuning_many_ranks, 5);
@@ -59,21 +56,10 @@ TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]
 
 TEST_CASE("small messages are all in scratch at once, and large ones are not", "[comm]") {
   for (int const ranks : {2, 4, 8}) {
-    CHECK(choose({1024, ranks, false}, 4 * mib) == algorithm::lamport_push);
-    CHECK(choose({1024 * mib, ranks, false}, 4 * mib) != algorithm::lamport_push);
+    CHECK(choose({1024, ranks}, 4 * mib) == algorithm::lamport_push);
+    CHECK(choose({1024 * mib, ranks}, 4 * mib) != algorithm::lamport_push);
   }
-  CHECK(choose({mib, 2, false}, 4096) != algorithm::lamport_push);  // for want of scratch
-}
-
-TEST_CASE("between two, more is pushed through scratch in place than from one buffer to another",
-          "[comm]") {
-  auto const at = [](std::size_t bytes, bool in_place) {
-    return choose({bytes, 2, in_place}, default_scratch_bytes(2));
-  };
-  CHECK(at(4 * mib, false) == algorithm::fifo_one_shot);
-  CHECK(at(4 * mib, true) == algorithm::lamport_push);
-  CHECK(at(4 * mib + 1, true) == algorithm::fifo_one_shot);
-  CHECK(at(3 * mib, false) == algorithm::lamport_push);
+  CHECK(choose({mib, 2}, 4096) != algorithm::lamport_push);  // for want of scratch
 }
 
 TEST_CASE("a push's grid has a place for every pack, and no idle block", "[comm]") {
@@ -125,7 +111,7 @@ TEST_CASE("an engine never goes from one FIFO to the other, whose slots lie else
       bool one_shot = false;
       bool two_shot = false;
       for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
-        auto const how = choose({bytes, ranks, false}, scratch);
+        auto const how = choose({bytes, ranks}, scratch);
         one_shot = one_shot || how == algorithm::fifo_one_shot;
         two_shot = two_shot || how == algorithm::fifo_two_shot;
       }

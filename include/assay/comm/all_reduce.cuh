@@ -130,12 +130,13 @@ class basic_all_reduce {
   /// The algorithm that `enqueue` uses.
   template <element T>
   algorithm chosen(rank_buffers<T> const& buffers, std::size_t count) const {
-    bool const in_place = detail::in_place(buffers, ranks());
     auto const bytes = count * sizeof(T);
     if (options_.how == algorithm::automatic) {
-      return choose({bytes, ranks(), in_place, has_fifo_}, options_.scratch_bytes);
+      return choose({bytes, ranks(), has_fifo_}, options_.scratch_bytes);
     }
-    if (options_.how == algorithm::pull && in_place) { return algorithm::two_shot; }
+    if (options_.how == algorithm::pull && detail::in_place(buffers, ranks())) {
+      return algorithm::two_shot;
+    }
     detail::require_capacity(options_, bytes);
     return options_.how;
   }

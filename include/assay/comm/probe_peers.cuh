@@ -61,7 +61,8 @@ void probe_peers(peers const& who) {
         throw peer_error(from, to,
                          "word " + std::to_string(i) + " that a kernel read and wrote there is " +
                              std::to_string(found[i]) + ", and should be " +
-                             std::to_string(wanted));
+                             std::to_string(wanted) +
+                             " (an IOMMU or PCIe access control may stand between them)");
       }
     }
   }

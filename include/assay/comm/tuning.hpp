@@ -22,12 +22,8 @@ struct tuning_row {
 /// Two ranks: a one-shot sends no more than any algorithm must. Measured on two H200
 /// (benchmarks/results/all_reduce.json): `lamport_push` is 11 to 29 % faster than the next
 /// algorithm up to 1 MiB; `fifo_one_shot` is 2 % faster at 4 MiB and 6 % faster at 16 MiB.
-/// In place, SMs of `fifo_one_shot` wait for each other: 4 MiB took 15.05 us, against 14.9 us by
-/// `lamport_push`.
 inline constexpr tuning_row tuning_two_ranks[] = {{std::size_t{3} << 20U, algorithm::lamport_push},
                                                   {SIZE_MAX, algorithm::fifo_one_shot}};
-inline constexpr tuning_row tuning_two_ranks_in_place[] = {
-    {std::size_t{4} << 20U, algorithm::lamport_push}, {SIZE_MAX, algorithm::fifo_one_shot}};
 /// Four ranks: a one-shot sends twice as much as a two-shot, which costs one more trip over the
 /// link. Measured on four H200 (benchmarks/results/all_reduce_4_gpus.json): `lamport_push` is 8 to
 /// 53 % faster than the next up to 256 KiB; `two_shot` is fastest, or within 1 %, from 1 to 4 MiB;
@@ -45,7 +41,7 @@ inline constexpr tuning_row tuning_many_ranks[] = {
 inline constexpr unsigned most_push_threads = 512;
 /// The default scratch: it holds the largest `lamport_push` of the table for this number of ranks.
 constexpr std::size_t default_scratch_bytes(int ranks) noexcept {
-  return ranks <= 2   ? tuning_two_ranks_in_place[0].up_to_bytes
+  return ranks <= 2   ? tuning_two_ranks[0].up_to_bytes
          : ranks <= 4 ? tuning_four_ranks[0].up_to_bytes
                       : tuning_many_ranks[0].up_to_bytes;
 }
@@ -78,7 +74,6 @@ constexpr unsigned fifo_slots_per_block(int ranks) noexcept { return ranks <= 2 
 struct problem {
   std::size_t bytes = 0;
   int ranks = 1;
-  bool in_place = false;
   bool fifo = true;  ///< the engine has FIFO slots
 };
 
@@ -98,9 +93,7 @@ constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexc
     }
     return algorithm::two_shot;
   };
-  if (what.ranks <= 2) {
-    return pick(what.in_place ? tuning_two_ranks_in_place : tuning_two_ranks);
-  }
+  if (what.ranks <= 2) { return pick(tuning_two_ranks); }
   return what.ranks <= 4 ? pick(tuning_four_ranks) : pick(tuning_many_ranks);
 }
 
