@@ -245,7 +245,7 @@ class world {
 /// The numbers of ranks to test: what the machine has GPUs for, and others on one device.
 inline std::vector<int> rank_counts() {
   if (small()) { return {2, 3}; }
-  return {2, 3, 4};
+  return {2, 3, 4, 5, 8};
 }
 
 /// All algorithms but `automatic`, which chooses one of them.

@@ -11,8 +11,8 @@
 
 namespace assay::comm {
 
-/// The most ranks that one process reduces over: the GPUs behind one NVLink switch. Up to four
-/// ranks were run on GPUs; the code for five to eight ranks was only compiled.
+/// The most ranks that one process reduces over: the GPUs behind one NVLink switch. Tests run five
+/// and eight ranks on one GPU; more than four GPUs were not measured.
 inline constexpr int max_ranks = 8;
 
 /// Bytes that a ring all-reduce sends per rank, the least that any algorithm must send. Divided by
