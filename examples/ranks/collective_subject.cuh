@@ -27,8 +27,8 @@ namespace assay::examples {
 /// rank's output. `verify(buffer_set)` is called when all streams have drained, and describes an
 /// error in the outputs, if there is one.
 struct collective_work {
-  std::vector<on::device> places;  ///< of each rank; ranks may share one
-  int operations = 20;             ///< of one launch, which is a replay of a graph on each rank
+  std::vector<on::device> places;  ///< one for each rank; ranks may share a device
+  int operations = 20;             ///< in one launch: a replay of a graph on each rank
   std::function<void(int, ::cuda::stream_ref, int)> enqueue;
   std::function<void(int, ::cuda::stream_ref, int)> poison = {};
   std::function<std::optional<std::string>(int)> verify = {};
@@ -40,7 +40,7 @@ struct collective_work {
 /// A cell is timed with the streams held until all ranks have enqueued it (see
 /// `rank_threads::time`), after the wash-out of `warm`, which blocks. Each clock is the slowest
 /// rank's: `gpu` between its events, `wall` from the opening of the gate until all streams have
-/// drained, `submit` of its thread. The SM clock of rank 0.
+/// drained, `submit` of its thread. The SM clock is that of rank 0.
 class collective_subject final : public measure::subject {
  public:
   explicit collective_subject(collective_work work)

@@ -15,8 +15,8 @@
 
 namespace assay::examples {
 
-/// Half the distance from 1 to the next number of `T`: 2^-24 of float, 2^-11 of half, 2^-8 of
-/// bfloat16.
+/// Returns half the distance from 1 to the next number of `T`. It is 2^-24 in float, 2^-11 in half
+/// and 2^-8 in bfloat16.
 template <comm::element T>
 constexpr double unit_roundoff() {
   if (sizeof(T) == 4) { return 0x1p-24; }
@@ -51,8 +51,8 @@ struct exact_inputs {
     return what == comm::reduction::average ? result / static_cast<float>(ranks) : result;
   }
 
-  /// The largest relative error of a correct element of `T`. It is 0, except for averages over a
-  /// number of ranks that is not a power of two. There the reciprocal, each product and each
+  /// Bounds the relative error of a correct element of `T`. The bound is 0, except for averages
+  /// over a number of ranks that is not a power of two. There the reciprocal, each product and each
   /// partial sum may be rounded, and all terms are positive.
   template <comm::element T>
   double tolerance(comm::reduction what) const {

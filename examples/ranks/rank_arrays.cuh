@@ -55,7 +55,7 @@ class rank_arrays {
                     std::make_shared<rank_memory>(team.places(), bytes(count))) {}
 
   /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes. The sums are those of `ranks`
-  /// ranks, the first of which are the team's.
+  /// ranks, which begin with the ranks of the team.
   template <class Memory>
   rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
               std::shared_ptr<Memory> memory)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `rank_threads`: a host thread and a stream for each rank. They enqueue and are timed together.
+/// Host threads, streams and graphs for work of several ranks, which are timed together.
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
@@ -57,10 +57,10 @@ class rank_graphs {
 
 /// One host thread and one stream for each rank, on the rank's device; ranks may share a device.
 ///
-/// Kernels of a collective wait for each other. So each rank needs a thread that blocks on no other
-/// rank, and a graph of its own: the launch of a graph of several devices may block on kernels that
-/// wait for kernels of the same launch. An exception of a rank ends the call when all ranks have
-/// returned.
+/// Kernels of a collective wait for each other, so each rank needs a thread that blocks on no other
+/// rank. Each rank also has a graph of its own: the launch of a graph of several devices may block
+/// on kernels that wait for kernels of the same launch. An exception of a rank ends the call when
+/// all ranks have returned.
 class rank_threads {
  public:
   explicit rank_threads(std::vector<on::device> places)
