@@ -77,6 +77,14 @@ TEST_CASE("a call that throws before another rank's call ends the waits with tha
   CHECK(all.stopped());
 }
 
+TEST_CASE("the reason stays when the rank's next call was already under way", "[comm]") {
+  board all;
+  CHECK_THROWS_AS(all.fail(1, "no room"), std::invalid_argument);
+  auto const call_beside = [&] { CHECK_THROWS_AS(all.call(0), all_reduce_error); };
+  CHECK_THROWS_WITH(all.of.make_call(1, 3, call_beside), contains("no room"));
+  CHECK_THAT(all.failure()->what(), contains("the call of rank 1 failed") && contains("no room"));
+}
+
 TEST_CASE("a call that threw can be repeated while nobody waits for it", "[comm]") {
   board all;
   for (int operation = 0; operation < 3; ++operation) {

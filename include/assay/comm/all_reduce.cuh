@@ -88,8 +88,8 @@ class basic_all_reduce {
   /// and `all_reduce_error` for an earlier operation that failed. Allocates host memory only for a
   /// thread's first operation by each kernel and shape.
   ///
-  /// An exception ends the waits of the other ranks, as `abort` does, if they have been asked for
-  /// the same operation, or when they are. Until then the call can be repeated.
+  /// An exception ends all waits, as `abort` does, once another rank has been asked for the same
+  /// operation. Until then the call can be repeated.
   template <element T>
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction what) {
@@ -141,7 +141,7 @@ class basic_all_reduce {
     return options_.how;
   }
 
-  /// Waits for the rank's stream, then throws the failure of an operation with bounded waits.
+  /// Waits for the rank's stream, then throws the failure of an operation, if there is one.
   void synchronize(int rank, ::cuda::stream_ref stream) const {
     nvtx_range const here{"all_reduce synchronize", category::cpu,
                           static_cast<std::uint64_t>(rank)};

@@ -36,10 +36,11 @@ class failure_board {
 
   failure_words* words() const noexcept { return &words_; }
 
-  /// Ends all waits of all ranks. Neither allocates nor calls CUDA. The first cause stays.
-  void stop(stopped_by cause) noexcept {
+  /// Ends all waits of all ranks. Neither allocates nor calls CUDA. The first cause stays; true for
+  /// the first.
+  bool stop(stopped_by cause) noexcept {
     unsigned before = 0;
-    stop_word().compare_exchange_strong(before, static_cast<unsigned>(cause));
+    return stop_word().compare_exchange_strong(before, static_cast<unsigned>(cause));
   }
 
   /// Throws the failure that has ended the waits. Failures of kernels go first: causes before the
@@ -57,13 +58,13 @@ class failure_board {
       }
     }
     if (found >= 0) { throw all_reduce_error(found, words_.of[found], timeout_seconds); }
-    if (cause == stopped_by::abort) { throw all_reduce_error(); }
+    if (cause != stopped_by::call) { throw all_reduce_error(); }
     std::lock_guard const lock{mutex_};
-    throw all_reduce_error(failed_call_, reasons_[static_cast<std::size_t>(failed_call_)]);
+    throw all_reduce_error(failed_call_, failed_reason_);
   }
 
-  /// Makes one rank's call. An exception of the call ends all waits, if another rank has been
-  /// asked for the same operation, or as soon as it is. Until then the rank can repeat the call.
+  /// Makes one rank's call. An exception of the call ends all waits once another rank has been
+  /// asked for the same operation. Until then the rank can repeat the call.
   template <class Call>
   void make_call(int rank, double timeout_seconds, Call const& call) {
     require_none(timeout_seconds);
@@ -112,8 +113,9 @@ class failure_board {
     auto const most = *std::max_element(calls_.begin(), calls_.end());
     for (std::size_t rank = 0; rank < calls_.size(); ++rank) {
       if (reasons_[rank].empty() || calls_[rank] == most) { continue; }
+      if (!stop(stopped_by::call)) { return; }
       failed_call_ = static_cast<int>(rank);
-      stop(stopped_by::call);
+      failed_reason_ = reasons_[rank];
       return;
     }
   }
@@ -123,6 +125,7 @@ class failure_board {
   std::array<std::uint64_t, max_ranks> calls_{};  ///< by rank, without those that threw
   std::array<std::string, max_ranks> reasons_;    ///< by rank; empty unless the last call threw
   int failed_call_ = 0;                           ///< a rank; its call ended the waits
+  std::string failed_reason_;
 };
 
 }  // namespace assay::comm::detail
