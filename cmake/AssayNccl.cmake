@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The target assay::nccl, where NCCL 2.27 or newer is (from 2.27 on it has symmetric windows): the peer of
-# the all-reduce experiment. NCCL_ROOT names its prefix where it is beside neither the system's headers nor
+# the benchmark all_reduce. NCCL_ROOT names its prefix where it is beside neither the system's headers nor
 # the toolkit's.
 if(TARGET CUDA::cudart AND NOT TARGET assay::nccl)
   set(places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME})
