@@ -111,7 +111,7 @@ function(assay_use_rmm_if_marked target file)
 endfunction()
 
 option(ASSAY_CHECK_DEVICE_CODE
-       "Compile the device code of tests and benchmarks for a GPU, link and run none: half the time" OFF)
+       "Compile the device code of what only a GPU runs, link and run none of it: half the time" OFF)
 option(ASSAY_GROUP_TESTS "Compile up to twelve tests that g++ compiles as one program" OFF)
 # Puts a file into a unit with others, since compilers take longer over the headers of a file than over its own
 # text. A unit has all headers first, then up to `size` files, each in a namespace of its own, and last at most
