@@ -15,6 +15,9 @@
 #include <assay/transfer/pinned.hpp>
 #include <assay/transfer/staged.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,6 +26,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -374,6 +378,23 @@ TEST_CASE("a copy that fails is named, leaves nothing behind, and the engine goe
   run(transfer::overlapped{8, 3}, all_locked);
   run(transfer::overlapped{8, 3}, all_pageable);
   run(transfer::overlapped{8, 1}, mixed);
+}
+
+TEST_CASE("a stager whose threads cannot all be started says so, and ends those that run",
+          "[transfer]") {
+  fake_device device{1};
+  std::size_t pages = 0;
+  std::ifstream{"/proc/self/statm"} >> pages;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  auto const used = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  rlimit const small{used + (std::size_t{64} << 20U), before.rlim_max};  // a few stacks of 2 to 8 MB
+  REQUIRE(::setrlimit(RLIMIT_AS, &small) == 0);
+  auto const told = test::message_of([&] {
+    transfer::stager{fake_link{device}, {.threads = 500, .buffers = 1, .buffer_bytes = 4096}};
+  });
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK_THAT(told, test::contains("cannot start 500 threads: "));
 }
 
 TEST_CASE("a computation that throws names its chunk", "[transfer]") {

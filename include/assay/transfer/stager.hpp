@@ -18,6 +18,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -84,19 +85,20 @@ class stager {
       return buffer{link_.page_locked(how_.buffer_bytes), link_.make_event()};
     };
     for (int i = 0; i < how_.threads; ++i) { buffers_.push_back({{make(), make()}}); }
-    for (auto& own : buffers_) {
-      threads_.emplace_back([this, &own] { work(own); });
+    try {
+      for (auto& own : buffers_) {
+        threads_.emplace_back([this, &own] { work(own); });
+      }
+    } catch (std::system_error const& refused) {
+      stop();  // the destructor of an object that was never made does not
+      throw std::runtime_error("cannot start " + std::to_string(how_.threads) +
+                               " threads: " + refused.what());
     }
   }
   stager(stager const&) = delete;
   stager& operator=(stager const&) = delete;
   ~stager() {
-    {
-      std::lock_guard const lock{mutex_};
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    threads_.clear();
+    stop();
     for (auto& own : buffers_) {  // the link may still read the last buffers
       for (auto& each : own.both) {
         if (each.in_flight) { link_.drain(each.event); }
@@ -189,6 +191,16 @@ class stager {
       }
     }
     wake_.notify_all();
+  }
+
+  /// Ends the threads, which do what was added before.
+  void stop() noexcept {
+    {
+      std::lock_guard const lock{mutex_};
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    threads_.clear();
   }
 
   void work(buffer_pair& own) noexcept {
