@@ -141,7 +141,7 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   return found;
 }
 
-/// The short report of a single case, or one line of it among several, and the files.
+/// The files, then the short report of a single case, or one line of it among several.
 void tell(compare_request const& of, std::string const& name, measure::comparison const& found,
           bool single) {
   auto chosen = of.chosen;
@@ -152,16 +152,16 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
     return cli::detail::one_line(std::runtime_error{text});
   };
   auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
-  if (!chosen.quiet && single) { std::cout << found; }
-  if (!chosen.quiet && !single) {
+  chosen.quiet = true;
+  chosen.later->keep_failure([&] { cli::write_outputs(chosen, found, std::cout); });
+  if (!of.chosen.quiet && single) { std::cout << found; }
+  if (!of.chosen.quiet && !single) {
     std::cout << name << ": " << to_string(verdict.outcome) << ": "
               << one_line(report::sentence(verdict, found)) << std::endl;
   }
   if (single && cli::has_failed(found)) {
     std::cerr << "error: " << one_line(verdict.reason) << '\n';
   }
-  chosen.quiet = true;
-  cli::write_outputs(chosen, found, std::cout);
 }
 
 /// The worse of two exit codes: a wrong answer is worst, then a failure, then --fail-if.
@@ -188,6 +188,7 @@ int compare(compare_request& of) {
     code = worse(code, cli::judge(found, of.chosen.fail_if));
     if (cli::detail::interrupted != 0) { break; }
   }
+  of.chosen.later->end(std::cout, true);
   return code;
 }
 

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
     if (traces.wanted()) {
       for (auto const& [name, made] :
            examples::trace_strategies(given, peers, chosen, traces.by())) {
-        traces.tell(made, name, chosen.quiet);
+        traces.tell(made, name, chosen);
       }
     }
     return found;

@@ -24,7 +24,7 @@ std::optional<measure::comparison> on_device(examples::null_cast_options const& 
   auto const given = asked.read(false, chosen.quick);
   auto const all = examples::null_cast_on_device(given, on::device{chosen.device});
   if (auto const* what = asked.run_alone(all, chosen)) {
-    explaining.record(what->open(), what->label, chosen.quiet);
+    explaining.record(what->open(), what->label, chosen);
     return {};
   }
   auto measuring = chosen.measuring();

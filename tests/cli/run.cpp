@@ -160,6 +160,19 @@ TEST_CASE("an example refuses its own parameters in the same way") {
           cli::bad_input, {"device 9 does not exist"});
 }
 
+TEST_CASE("an option that is declared twice is one line, not the end of the process") {
+  auto const what = test::outcome_of({}, [](int argc, auto argv, auto& out, auto& err) {
+    int margin = 0;
+    return cli::run(
+        argc, argv, {"A question?"},
+        [&](CLI::App& app) { app.add_option("--margin", margin, "again"); },
+        [](auto const&) { return std::optional{test::sample()}; }, out, err);
+  });
+  CHECK(what.code == cli::failed);
+  CHECK_THAT(what.err,
+             Catch::Matchers::StartsWith("error: ") && contains("margin is already added"));
+}
+
 TEST_CASE("a failure of the run is one line, exit code 4") {
   refused(run({},
               [](auto const&) -> std::optional<measure::comparison> {
@@ -270,6 +283,34 @@ TEST_CASE("a file that cannot be written after the run is a failure of the run")
   auto const what = run({"--quiet", "--text", "/dev/full"});
   refused(what, cli::failed, {"/dev/full", "No space left"});
   CHECK(what.ran);
+}
+
+TEST_CASE("a file that cannot be written after the run takes no other file with it") {
+  folder const here;
+  auto const what = run({"--json", "/dev/full", "--text", here / "r.txt"});
+  CHECK(what.code == cli::failed);
+  CHECK_THAT(what.err, contains("/dev/full") && contains("No space left"));
+  CHECK_THAT(content(here / "r.txt"), contains("Environment"));
+  CHECK_THAT(what.out, contains("Environment"));
+}
+
+TEST_CASE("tables of traces follow the report, and a trace that is lost takes no report with it") {
+  folder const here;
+  auto const traced = [](bool compares, cli::options const& chosen) {
+    chosen.later->text += "a table";
+    chosen.later->keep_failure([] { throw file_error("x.json", "No space left on device"); });
+    return compares ? std::optional{test::sample()} : std::nullopt;
+  };
+  for (bool const compares : {true, false}) {
+    auto const what = run({"--text", here / "r.txt"},
+                          [&](auto const& chosen) { return traced(compares, chosen); });
+    CHECK(what.code == cli::failed);
+    CHECK_THAT(what.err, contains("cannot write x.json"));
+    CHECK(what.out.ends_with("a table"));
+    CHECK(fs::exists(here / "r.txt"));
+    CHECK_THAT(what.out, Catch::Matchers::StartsWith(compares ? "null_cast" : "a table"));
+  }
+  CHECK(run({"--quiet"}, [&](auto const& chosen) { return traced(true, chosen); }).out.empty());
 }
 
 TEST_CASE("a body with nothing to compare ends well and prints no report") {
@@ -455,6 +496,8 @@ TEST_CASE("values that a parameter cannot have are one line, exit code 2, and no
   refused(with_parameter("n", {1, 1}), cli::bad_input, {"--n: '1' is named twice"});
   refused(with_parameter("seed", {1}), cli::bad_input,
           {"parameter \"seed\": there is an option --seed", "another name"});
+  refused(with_parameter("axis", {1}), cli::bad_input,
+          {"parameter \"axis\": there is an option --axis", "another name"});
   refused(with_parameter("a b", {1}), cli::bad_input, {"parameter \"a b\": a name has"});
 }
 

@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <sstream>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -124,16 +124,23 @@ TEST_CASE("traces are recorded and written where they are asked for") {
   }
   parsed({}).check_host();
   auto const before = recorded;
-  parsed({}).record([] {}, "a", true);
+  parsed({}).record([] {}, "a", {});
   CHECK(recorded == before);
-  parsed({"--trace", here / "t.json"}).record([] {}, "a", true);
+  parsed({"--trace", here / "t.json"}).record([] {}, "a", {});
   CHECK(recorded == before + 1);
   CHECK(here.entries() == 1);
   explained(parsed({"--no-explain", "--trace", here / "t.json"}));
   CHECK(here.entries() == 3);  // of a, b and c
-  std::ostringstream out;
-  parsed({"--stats"}).tell({}, "a", false, out);
-  CHECK_THAT(out.str(), contains("## a"));
+}
+
+TEST_CASE("tables, and the failure to write a trace, wait until the reports are written") {
+  cli::options const given;
+  auto const choice = parsed({"--stats", "--trace", "/no/such/t.json"});
+  choice.tell({}, "a", given);
+  choice.tell({}, "b", given);
+  CHECK_THAT(given.later->text, contains("## a") && contains("## b"));
+  CHECK_THAT(message_of([&] { std::rethrow_exception(given.later->failure); }),
+             contains("/no/such/t.a.json"));
 }
 
 TEST_CASE("a path at which nothing can be written is refused before the run") {

@@ -102,6 +102,10 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
   /// Declares an option for each parameter. A refusal waits for `measured`, where it is reported.
   void declare(CLI::App& app) {
     if (on_stream) { app.get_option("--clock")->default_val("gpu"); }
+    if (!parameters_.empty()) {
+      app.add_option("--axis,-a", axes_, "the same as nvbench has it: n=[1,2], n[pow2]=[10:20:2]")
+          ->allow_extra_args(false);
+    }
     for (auto& each : parameters_) {
       auto const& name = each.name;
       auto const plain = [](char letter) {
@@ -122,9 +126,6 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
             ->default_str(comma_separated(each.declared));
       }
     }
-    if (parameters_.empty()) { return; }
-    app.add_option("--axis,-a", axes_, "the same as nvbench has it: n=[1,2], n[pow2]=[10:20:2]")
-        ->allow_extra_args(false);
   }
 
   std::optional<measure::comparison> measured(cli::options const& given, std::ostream& out) {

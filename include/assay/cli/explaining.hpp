@@ -58,7 +58,7 @@ class explaining : public traces {
     }
     std::vector<bool> told(runs.size());
     auto const tell_once = [&](std::size_t variant, trace::model const& made) {
-      if (wanted() && !told[variant]) { tell(made, prefix + runs[variant].label, given.quiet); }
+      if (wanted() && !told[variant]) { tell(made, prefix + runs[variant].label, given); }
       told[variant] = true;
     };
     for (std::size_t variant = 1; variant < runs.size(); ++variant) {

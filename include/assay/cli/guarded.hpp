@@ -67,16 +67,18 @@ inline std::string no_option(std::string const& path) {
   return path + " looks like an option: name a file, or write ./" + path;
 }
 
-/// Parses the command line and returns the exit code of `body()`. `--help` is printed to `out`.
-/// Exceptions become one line on `err`: `std::invalid_argument` is bad input, all others are
-/// failures of the run.
-inline int guarded(CLI::App& app, int argc, char const* const* argv,
-                   std::function<int()> const& body, std::ostream& out, std::ostream& err) {
+/// Calls `declare()`, parses the command line and returns the exit code of `body()`. `--help` is
+/// printed to `out`. Exceptions become one line on `err`: `std::invalid_argument` is bad input, all
+/// others are failures of the run.
+inline int guarded(
+    CLI::App& app, int argc, char const* const* argv, std::function<int()> const& body,
+    std::ostream& out, std::ostream& err, std::function<void()> const& declare = [] {}) {
   auto const complain = [&](std::exception const& error, char const* remedy, exit_code code) {
     err << "error: " << report::printable(detail::one_line(error)) << remedy << '\n';
     return code;
   };
   try {
+    declare();
     app.parse(argc, argv);
     return body();
   } catch (CLI::CallForHelp const&) {

@@ -10,16 +10,39 @@
 
 #include <csignal>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::cli {
+
+/// The end of a run: what is printed after the report, and the first output that failed.
+struct afterwards {
+  std::string text;
+  std::exception_ptr failure;
+
+  /// Calls `write`, and keeps its failure unless there is an earlier one.
+  template <class Write>
+  void keep_failure(Write const& write) {
+    try {
+      write();
+    } catch (std::exception const&) {
+      if (!failure) { failure = std::current_exception(); }
+    }
+  }
+  /// Prints the text unless `quiet`, and throws the failure.
+  void end(std::ostream& out, bool quiet) const {
+    if (!quiet) { out << text; }
+    if (failure) { std::rethrow_exception(failure); }
+  }
+};
 
 /// The options of a command line; members hold the defaults of options that it does not name.
 struct options {
@@ -43,6 +66,7 @@ struct options {
 
   machine::environment where;  ///< host, compiler, commit and command line, for the report
   std::shared_ptr<report::progress_line> progress;
+  std::shared_ptr<afterwards> later = std::make_shared<afterwards>();
 
   /// Shows a step of an experiment in the progress line.
   void say(int step, int of, std::string const& what) const {

@@ -116,13 +116,16 @@ inline void write_output(options const& of, std::string_view option, std::string
 }
 
 /// Writes the files that were asked for, then prints the report unless quiet. The files come before
-/// the terminal, where a closed pipe ends the process.
+/// the terminal, where a closed pipe ends the process. A file that cannot be written is thrown
+/// after all others are written and the report is printed.
 inline void write_outputs(options const& of, measure::comparison const& all, std::ostream& out) {
   for (auto const& format : file_formats) {
     if (path_of(of, format.option).empty()) { continue; }
-    write_output(of, format.option, format.part, format.text(all, of));
+    of.later->keep_failure(
+        [&] { write_output(of, format.option, format.part, format.text(all, of)); });
   }
   if (!of.quiet) { report::text(out, all); }
+  of.later->end(out, of.quiet);
 }
 
 }  // namespace assay::cli

@@ -54,10 +54,13 @@ inline int run(int argc, char const* const* argv, program const& about,
                std::function<std::optional<measure::comparison>(options const&)> const& body,
                std::ostream& out = std::cout, std::ostream& err = std::cerr) {
   CLI::App app{about.description};
-  shared_options shared{app};
-  configure(app);
+  std::optional<shared_options> shared;
+  auto const declare = [&] {
+    shared.emplace(app);
+    configure(app);
+  };
   auto const measured = [&]() -> int {
-    auto chosen = shared.read();
+    auto chosen = shared->read();
     chosen.where = machine::host_environment(about.commit, machine::command_line(argc, argv));
     bool const shown = !chosen.quiet && &err == &std::cerr;
     chosen.progress = std::make_shared<report::progress_line>(
@@ -65,13 +68,16 @@ inline int run(int argc, char const* const* argv, program const& about,
     detail::interrupt_guard const guard;
     auto found = body(std::as_const(chosen));
     chosen.progress->finish();
-    if (!found) { return ok; }
+    if (!found) {
+      chosen.later->end(out, chosen.quiet);
+      return ok;
+    }
     machine::fill_unknown(found->where, chosen.where);
     write_outputs(chosen, *found, out);
     if (has_failed(*found)) { err << "error: " << detail::why_failed(*found) << '\n'; }
     return judge(*found, chosen.fail_if);
   };
-  return guarded(app, argc, argv, measured, out, err);
+  return guarded(app, argc, argv, measured, out, err, declare);
 }
 
 }  // namespace assay::cli

@@ -18,8 +18,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iostream>
+#include <functional>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -102,15 +103,19 @@ class traces {
                                 "it out, or run without --host where there is a GPU");
   }
 
-  /// Writes a variant's trace where it was asked for, and prints its tables unless `quiet`.
-  void tell(trace::model const& made, std::string const& variant, bool quiet,
-            std::ostream& out = std::cout) const {
-    if (!trace_.empty()) { trace::write_chrome(made, variant_path(trace_, variant, ".json")); }
-    if (!sqlite_.empty()) { by_.write_sqlite(made, variant_path(sqlite_, variant, ".sqlite")); }
-    if (!stats_ || quiet) { return; }
+  /// Writes a variant's trace where it was asked for. Its tables, and the failure to write it, are
+  /// told after the report of `given`: neither takes the comparison with it.
+  void tell(trace::model const& made, std::string const& variant, options const& given) const {
+    given.later->keep_failure([&] {
+      if (!trace_.empty()) { trace::write_chrome(made, variant_path(trace_, variant, ".json")); }
+      if (!sqlite_.empty()) { by_.write_sqlite(made, variant_path(sqlite_, variant, ".sqlite")); }
+    });
+    if (!stats_) { return; }
+    std::ostringstream out;
     out << "## " << variant << "\n\n";
     print_tables(out, trace::view{made});
     for (auto const& line : trace::loss_notes(made)) { out << "lacking: " << line << '\n'; }
+    given.later->text += out.str();
   }
 
   /// The name of the file for Perfetto that `tell` writes, without its folder; empty without one.
@@ -119,8 +124,9 @@ class traces {
   }
 
   /// Records `work()` and tells the trace, if the command line asks for traces.
-  void record(std::function<void()> const& work, std::string const& variant, bool quiet) const {
-    if (wanted()) { tell(by_.record(work), variant, quiet); }
+  void record(std::function<void()> const& work, std::string const& variant,
+              options const& given) const {
+    if (wanted()) { tell(by_.record(work), variant, given); }
   }
 
   tracing const& by() const noexcept { return by_; }
