@@ -18,6 +18,17 @@ auto const control =
     pipeline{workloads::null_cast<int>{.rows = 100}, on::host{1}, submit::sequential{.items = 1}};
 auto const fused = control.with(workloads::null_cast_fused<int>{.rows = 100});
 
+/// A heap that is exhausted once `*exhausted`.
+struct finite_heap {
+  static constexpr std::string_view name = "finite_heap";
+  bool const* exhausted = nullptr;
+  mr::heap_resource open(on::host) const {
+    if (*exhausted) { throw mr::out_of_memory("the heap is exhausted"); }
+    return {};
+  }
+  bool operator==(finite_heap const&) const = default;
+};
+
 /// Few and short epochs.
 measure::options quick() {
   measure::options chosen;
@@ -64,4 +75,33 @@ TEST_CASE("one variant runs alone, as often as it is asked for") {
   CHECK_THAT(out.str(), contains("a: 3 batches, "));
   CHECK_THAT(message_of([&] { cli::run_alone(all, "x", 3, out); }),
              contains("unknown variant 'x': choose one of a"));
+}
+
+TEST_CASE("profiles that fail, or are cancelled, leave the comparison as it is") {
+  bool profiling = false;
+  bool exhausted = false;
+  cli::variants all;
+  all.add(control.with(finite_heap{&exhausted}), "a");
+  all.add(fused.with(finite_heap{&exhausted}), "b");
+  auto chosen = quick();
+  chosen.profiled_batches = 1;
+  chosen.progress = [&](int, int, std::string_view what) {
+    profiling = exhausted = what.starts_with("profiling");
+  };
+  auto const failed = all.compare(chosen);
+  CHECK(failed.failure == "");
+  CHECK(failed.effect("a", "b").ratio > 0);
+  REQUIRE(failed.notes.size() >= 2);
+  CHECK(failed.notes.back() == "b was not profiled: the heap is exhausted");
+
+  exhausted = profiling = false;
+  chosen.progress = [&](int, int, std::string_view what) {
+    profiling = what.starts_with("profiling");
+  };
+  chosen.cancelled = [&] { return profiling; };
+  auto const cancelled = all.compare(chosen);
+  CHECK(cancelled.failure == "");
+  CHECK(cancelled.variants[0].submission);
+  CHECK_FALSE(cancelled.variants[1].submission);
+  CHECK(cancelled.notes.back() == "cancelled before b was profiled");
 }
