@@ -36,18 +36,19 @@ class nvtx_range {
   explicit nvtx_range(char const* name, category kind = category::cpu,
                       std::uint64_t payload = 0) noexcept {
     auto const watchers = detail::range_watchers.load(std::memory_order_relaxed);
-    if (watchers != 0) [[unlikely]] { open(watchers, name, kind, payload); }
+    if (watchers != 0) [[unlikely]] { open(name, kind, payload); }
   }
   nvtx_range(nvtx_range const&) = delete;
   nvtx_range& operator=(nvtx_range const&) = delete;
   ~nvtx_range() {
     auto const watchers = detail::range_watchers.load(std::memory_order_relaxed);
-    if (watchers != 0) [[unlikely]] { close(watchers); }
+    if (watchers != 0) [[unlikely]] { close(); }
   }
 
  private:
-  [[gnu::noinline]] void open(std::uint32_t watchers, char const* name, category kind,
-                              std::uint64_t payload) noexcept {
+  // An acquire load that finds the bit of a recording also makes the pointer to its log visible.
+  [[gnu::noinline]] void open(char const* name, category kind, std::uint64_t payload) noexcept {
+    auto watchers = detail::range_watchers.load(std::memory_order_acquire);
     if ((watchers & detail::nvtx_unasked) != 0) { watchers = ask_nvtx(); }
     if ((watchers & detail::nvtx_tool) != 0) {
       config::nvtx_push(name, colour(kind), static_cast<std::uint32_t>(kind), payload);
@@ -63,7 +64,8 @@ class nvtx_range {
     }
   }
 
-  [[gnu::noinline]] void close(std::uint32_t watchers) noexcept {
+  [[gnu::noinline]] void close() noexcept {
+    auto const watchers = detail::range_watchers.load(std::memory_order_acquire);
     // The log pairs ends with beginnings. It counts an end without a begin.
     if ((watchers & detail::range_recorder) != 0) {
       detail::range_log_in_use.load(std::memory_order_acquire)->pop(detail::own_range_domain);
