@@ -338,18 +338,29 @@ TEST_CASE("a wait for the device comes after streams that have ended, and ends n
         },
         &over));
     {
-      mr::relaxed_capture_guard const relaxed;
+      relaxed_capture_guard const relaxed;
       gone.reset();
     }
     backend.synchronize();
     CHECK(over);
     stream const lane{[] {
-      mr::relaxed_capture_guard const relaxed;
+      relaxed_capture_guard const relaxed;
       return stream{place};
     }()};
     auto mine = pool;
     CHECK_THROWS_AS(mine.allocate(lane, 16_MiB), mr::out_of_memory);  // after a wait
     CHECK(mine.trim() == 0);
+  }}.join();
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(captured.get(), &graph));
+  check(cudaGraphDestroy(graph));
+}
+
+TEST_CASE("a pool that is opened and dropped beside a capture leaves the capture alone") {
+  stream const captured{place};
+  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
+  std::thread{[] {
+    for (bool const mapped : {true, false}) { (void)mr::pool{.mapped = mapped}.open(place); }
   }}.join();
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(captured.get(), &graph));

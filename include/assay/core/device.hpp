@@ -83,6 +83,22 @@ inline on::device current_device() {
   return place;
 }
 
+/// Lets this thread make calls that a stream capture elsewhere in the process would else forbid
+/// (`cudaMalloc`, event queries). Make none of them on a captured stream.
+class relaxed_capture_guard {
+ public:
+  relaxed_capture_guard() noexcept { exchange(); }
+  relaxed_capture_guard(relaxed_capture_guard const&) = delete;
+  relaxed_capture_guard& operator=(relaxed_capture_guard const&) = delete;
+  ~relaxed_capture_guard() { exchange(); }
+
+ private:
+  // Fails only for a mode that does not exist.
+  void exchange() noexcept { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// Makes a device current on this thread for a scope, then restores the previous device.
 class device_guard {
  public:
@@ -92,7 +108,13 @@ class device_guard {
   }
   device_guard(device_guard const&) = delete;
   device_guard& operator=(device_guard const&) = delete;
-  ~device_guard() { check_noexcept(cudaSetDevice(previous_)); }
+  ~device_guard() {
+    // cudaSetDevice makes a context, which a thread without work on its device does not need.
+    int now = -1;
+    if (!check_noexcept(cudaGetDevice(&now)) || now != previous_) {
+      check_noexcept(cudaSetDevice(previous_));
+    }
+  }
 
  private:
   int previous_ = 0;

@@ -31,12 +31,9 @@ class short_kernel_probe {
   /// Of two kernels, one after the other.
   std::pair<double, double> seconds() {
     device_guard const guard{place_};
-    // A stream capture of another thread must not forbid this thread's calls.
-    auto mode = cudaStreamCaptureModeRelaxed;
-    check(cudaThreadExchangeStreamCaptureMode(&mode));
+    relaxed_capture_guard const relaxed;
     double const first = one();
     double const second = one();
-    check(cudaThreadExchangeStreamCaptureMode(&mode));
     return {first, second};
   }
 

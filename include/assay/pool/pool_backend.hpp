@@ -24,22 +24,6 @@
 
 namespace assay::mr {
 
-/// Lets this thread make calls that a stream capture elsewhere in the process would else forbid
-/// (`cudaMalloc`, event queries): the pool makes none of them on a captured stream.
-class relaxed_capture_guard {
- public:
-  relaxed_capture_guard() noexcept { exchange(); }
-  relaxed_capture_guard(relaxed_capture_guard const&) = delete;
-  relaxed_capture_guard& operator=(relaxed_capture_guard const&) = delete;
-  ~relaxed_capture_guard() { exchange(); }
-
- private:
-  // Fails only for a mode that does not exist.
-  void exchange() noexcept { check_noexcept(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 namespace detail {
 
 /// The driver's calls about a stream, found at run time. From 16 threads at once they take 0.05 us
@@ -71,6 +55,7 @@ class cuda_pool_backend {
   explicit cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
       : place_(place) {
     device_guard const guard{place_};
+    relaxed_capture_guard const relaxed;
     null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
     token_->store(make_token());
     if (mapped && mapped_range::supported(place)) {
@@ -222,6 +207,7 @@ class cuda_pool_backend {
   std::shared_ptr<mapped_range> range_;
   std::shared_ptr<std::atomic<void*>> token_{new std::atomic<void*>{nullptr},
                                              [](std::atomic<void*>* kept) {
+                                               relaxed_capture_guard const relaxed;
                                                check_noexcept(cudaFree(kept->load()));
                                                delete kept;
                                              }};
