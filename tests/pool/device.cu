@@ -87,6 +87,12 @@ TEST_CASE("a pool is made in one step, and can have its memory from another reso
   CHECK(below.stats().live_bytes == 0);  // the pool has given all back
 }
 
+TEST_CASE("a pool of another resource refuses sizes that exclude each other") {
+  mr::pool const how{.initial_bytes = 4_MiB, .max_bytes = 2_MiB};
+  CHECK(contains(test::message_of([&] { how.open(place, mr::managed{}.open(place)); }),
+                 "initial_bytes 4 MiB is more than max_bytes 2 MiB"));
+}
+
 TEST_CASE("the tag check itself finds a block that was given out too early") {
   wrong_count const wrong;
   stream const first{place};

@@ -961,6 +961,16 @@ TEST_CASE("checked: frees that are wrong are told, and change nothing") {
   CHECK(test::message_of([&] { at.pool->allocate(at.a, 8); }) == twice);
   CHECK(told() == "nothing was thrown");
 
+  // The same for blocks of a greater alignment.
+  mr::over_aligned<core> aligned;
+  void* const wide = aligned.allocate(*at.pool, at.a, 1000, 4096);
+  aligned.deallocate(*at.pool, at.a, wide, 1000, 4096);
+  aligned.deallocate(*at.pool, at.a, nullptr, 0, 4096);
+  CHECK(told() == "nothing was thrown");
+  aligned.deallocate(*at.pool, at.a, wide, 1000, 4096);
+  CHECK_THAT(told(), test::contains(mr::pool_ledger::hex(reinterpret_cast<std::uintptr_t>(wide)) +
+                                    " (1000 bytes), which is not a live block"));
+
   // Freed once, it is handed out once.
   CHECK(at.pool->allocate(at.a, 1000) != at.pool->allocate(at.a, 1000));
   auto const leaks = at.pool->live_blocks();

@@ -40,11 +40,12 @@ class over_aligned {
   }
   void deallocate(Core& to, stream_type stream, void* aligned, std::size_t bytes,
                   std::size_t alignment) noexcept {
+    if (aligned == nullptr) { return; }
     void* block = nullptr;
     {
       std::lock_guard const lock{mutex_};
       auto const at = block_of_.find(aligned);
-      if (at == block_of_.end()) { return; }
+      if (at == block_of_.end()) { return to.refuse(aligned, bytes); }
       block = at->second;
       block_of_.erase(at);
     }

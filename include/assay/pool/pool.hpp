@@ -139,6 +139,7 @@ auto pool::open(Place place) const {
 template <std::same_as<on::device> Place, class Upstream>
 auto pool::open(Place place, Upstream upstream) const {
   require_device(place);
+  require_fit(std::numeric_limits<std::size_t>::max(), place);  // upstream is not the card
   using backend = upstream_pool_backend<Upstream>;
   return basic_pool_resource<backend>{backend{place, std::move(upstream)}, *this};
 }

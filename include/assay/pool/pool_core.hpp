@@ -86,6 +86,14 @@ class pool_core : pool_parts<Backend> {
     } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
   }
 
+  /// Notes, in checked mode, a free of what is no live block.
+  void refuse(void* block, std::size_t bytes) noexcept {
+    try {
+      if (ledger_ != nullptr) { ledger_->refused(reinterpret_cast<std::uintptr_t>(block), bytes); }
+    } catch (...) {  // no memory to tell of it
+    }
+  }
+
   /// Gives the blocks of a stream that is about to be destroyed to others, which will wait for its
   /// work so far. Throws `std::logic_error` while it is captured or a hold is open for it.
   void release(stream_type stream) {

@@ -43,14 +43,20 @@ class pool_ledger {
       live_.erase(at);
       return true;
     }
-    auto const what = "mr::pool: deallocate of " + hex(address);
-    auto const size = std::to_string(bytes);
-    faults_.push_back(at == live_.end()
-                          ? what + " (" + size + " bytes), which is not a live block: freed " +
-                                "twice, or not from this pool"
-                          : what + " with " + size + " bytes, but it was allocated with " +
-                                std::to_string(at->second.bytes));
+    if (at == live_.end()) {
+      faults_.push_back(unknown(address, bytes));
+    } else {
+      faults_.push_back("mr::pool: deallocate of " + hex(address) + " with " +
+                        std::to_string(bytes) + " bytes, but it was allocated with " +
+                        std::to_string(at->second.bytes));
+    }
     return false;
+  }
+
+  /// Notes a free of what is no live block.
+  void refused(std::uintptr_t address, std::size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    faults_.push_back(unknown(address, bytes));
   }
 
   /// Throws `std::logic_error` with all that was found wrong since the last call.
@@ -78,6 +84,11 @@ class pool_ledger {
   }
 
  private:
+  static std::string unknown(std::uintptr_t address, std::size_t bytes) {
+    return "mr::pool: deallocate of " + hex(address) + " (" + std::to_string(bytes) +
+           " bytes), which is not a live block: freed twice, or not from this pool";
+  }
+
   std::mutex mutex_;
   std::unordered_map<std::uintptr_t, live_block> live_;
   std::vector<std::string> faults_;
