@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -33,6 +34,7 @@ struct fake {
   char const* kernel_name = "plain";
   std::uint64_t graph_node = 0;
   bool unfinished_record = false;
+  std::string throws_at;  ///< a step that throws, as where memory runs out
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   std::uint32_t correlation = 0;
@@ -110,6 +112,7 @@ cupti_functions replaced_functions() {
   };
   made.activity_register_callbacks = [](CUpti_BuffersCallbackRequestFunc request,
                                         CUpti_BuffersCallbackCompleteFunc complete) {
+    if (now->throws_at == "register") { throw std::bad_alloc{}; }
     now->asked.push_back("register");
     now->request = request;
     now->complete = complete;
@@ -135,6 +138,7 @@ cupti_functions replaced_functions() {
     return CUPTI_SUCCESS;
   };
   made.activity_flush_all = [](std::uint32_t forced) {
+    if (forced != 0 && now->throws_at == "flush") { throw std::bad_alloc{}; }
     if (forced != 0) { now->asked.push_back("flush"); }
     write_records(forced != 0 ? now->records_at_flush : 0);
     return CUPTI_SUCCESS;
@@ -415,6 +419,28 @@ TEST_CASE("A second recorder is refused, and the first goes on") {
   first.start();
   CHECK(first.status().what == recorder_status::kind::recording);
   CHECK(first.stop().kernels.empty());
+}
+
+TEST_CASE("A recording that throws at its start or end lets the next one begin") {
+  fake library;
+  now = &library;
+  recorder tracer{{}, stand_in()};
+  for (auto const* step : {"register", "flush"}) {
+    library.throws_at = step;
+    if (library.throws_at == "register") {
+      CHECK_THROWS_AS(tracer.start(), std::bad_alloc);
+    } else {
+      tracer.start();
+      CHECK_THROWS_AS(tracer.stop(), std::bad_alloc);
+    }
+    CHECK(library.asked.back() == "unsubscribe");
+    CHECK(tracer.status().what == recorder_status::kind::idle);
+    library.throws_at = "";
+    recorder next{{}, stand_in()};
+    next.start();
+    write_records(4);
+    CHECK(next.stop().kernels.size() == 4);
+  }
 }
 
 TEST_CASE("Ranges that are recorded elsewhere leave nothing half on") {

@@ -113,6 +113,14 @@ class recorder {
   model stop() {
     if (!recording_) { throw std::logic_error("this recorder records nothing: start it first"); }
     recording_ = false;
+    struct ending {  // also where something is thrown below
+      recorder& of;
+      ~ending() {
+        of.session_.reset();
+        of.status_ = {};
+        busy_ = false;
+      }
+    } const at_end{*this};
     span const window{begin_, system_clock_ns() - epoch_ns_};
     range_recording ranges;
     if (options_.ranges) { ranges = range_log::stop(); }
@@ -120,20 +128,17 @@ class recorder {
     std::string problem;
     if (session_) {
       made = session_->stop(window, [&] { problem = synchronize_used_devices(); });
-      session_.reset();
     } else {
       made.source = "assay recorder, ranges only";
       made.epoch_ns = epoch_ns_;
       made.window = window;
       made.notes.emplace_back("CUDA is not recorded", status_.text);
     }
-    busy_ = false;
     if (!problem.empty()) { made.notes.emplace_back("could not wait for all devices", problem); }
     if (options_.ranges) {
       add_ranges(made, ranges);
       note_hook(made);
     }
-    status_ = {};
     return made;
   }
 

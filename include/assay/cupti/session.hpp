@@ -53,7 +53,15 @@ class cupti_session {
   cupti_session(cupti_session const&) = delete;
   cupti_session& operator=(cupti_session const&) = delete;
   ~cupti_session() {
-    if (reading_.joinable()) { (void)stop({}); }
+    try {
+      if (reading_.joinable()) { (void)stop({}); }
+    } catch (...) {  // the trace is discarded, and so is its failure
+    }
+    // Where start() or stop() threw half-way.
+    if (!subscribed_) { return; }
+    (void)api_->unsubscribe(subscriber_);
+    buffers().close();
+    if (reading_.joinable()) { reading_.join(); }
   }
 
   /// Switches on the records that the options ask for. Records that a device or library lacks are
@@ -62,6 +70,7 @@ class cupti_session {
     if (auto refused = subscribe(); refused.what != recorder_status::kind::recording) {
       return refused;
     }
+    subscribed_ = true;
     buffers().open();
     try_to("number threads as the system does",
            api_->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
@@ -72,7 +81,6 @@ class cupti_session {
                                         &zeroed));
     auto const registered = api_->activity_register_callbacks(&requested, &completed);
     if (registered != CUPTI_SUCCESS) {
-      api_->unsubscribe(subscriber_);
       return {recorder_status::kind::failed, describe(api_, registered)};
     }
     reader_.emplace(
@@ -111,6 +119,7 @@ class cupti_session {
     (void)api_->unsubscribe(subscriber_);
     buffers().close();
     reading_.join();
+    subscribed_ = false;
     reader_->drop(dropped);
     auto made = reader_->finish(window, system_clock_ns() - epoch_ns_, options_.runtime_calls);
     note(made);
@@ -308,6 +317,7 @@ class cupti_session {
   std::int64_t epoch_ns_;
   std::uint32_t version_ = 0;
   CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool subscribed_ = false;
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<std::string> problems_;
   std::optional<cupti_reader> reader_;  // the reading thread's between start and its end
