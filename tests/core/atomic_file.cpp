@@ -5,6 +5,7 @@
 
 #include <assay/core/atomic_file.hpp>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,9 +13,11 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <thread>
 
 using namespace assay;
@@ -152,6 +155,46 @@ TEST_CASE("a symbolic link keeps pointing at what is written") {
   write_atomically(here / "link", "new");
   CHECK(fs::is_symlink(here / "link"));
   CHECK(content(here / "target") == "new");
+}
+
+TEST_CASE("a symbolic link to a file that is not there yet stays a link") {
+  folder const here;
+  fs::create_directory(here / "results");
+  fs::create_symlink("results/target", here / "second");
+  fs::create_symlink(here / "second", here / "first");
+  write_atomically(here / "first", "new");
+  CHECK(fs::is_symlink(here / "first"));
+  CHECK(fs::is_symlink(here / "second"));
+  CHECK(content(here / "results/target") == "new");
+  fs::create_symlink("round", here / "round");
+  refused(here / "round", "symbolic links");
+}
+
+TEST_CASE("an open file is written where it stands, not replaced") {
+  folder const here;
+  auto const path = here / "out";
+  int const file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0666);
+  REQUIRE(file >= 0);
+  REQUIRE(::write(file, "before, ", 8) == 8);
+  for (std::string const folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    require_writable(folder + std::to_string(file));
+    write_atomically(folder + std::to_string(file), "text, ");
+  }
+  auto const own = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file);
+  write_atomically(own, "more, ");
+  REQUIRE(::lseek(file, 0, SEEK_END) == 26);
+  REQUIRE(::write(file, "after", 5) == 5);
+  CHECK(content(path) == "before, text, text, more, after");
+  // What is at /dev/stdout, as a shell opens it.
+  int const before = ::dup(STDOUT_FILENO);
+  std::fflush(stdout);
+  REQUIRE(::dup2(file, STDOUT_FILENO) >= 0);
+  write_atomically("/dev/stdout", ", end");
+  REQUIRE(::dup2(before, STDOUT_FILENO) >= 0);
+  ::close(before);
+  ::close(file);
+  CHECK(content(path) == "before, text, text, more, after, end");
+  CHECK(here.entries() == 1);
 }
 
 TEST_CASE("a device is written in place, not replaced") {

@@ -14,6 +14,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -42,20 +44,44 @@ namespace detail {
 
 inline std::string reason_of(int code) { return std::generic_category().message(code); }
 
-/// The file that a path names, through symbolic links, so that a rename does not replace the link.
-inline std::string resolved(std::string const& path) {
-  std::array<char, PATH_MAX> target{};
-  return ::realpath(path.c_str(), target.data()) != nullptr ? target.data() : path;
-}
-
 /// The folder that a path names a file in.
 inline std::string folder_of(std::string const& path) {
   auto const slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
-/// True for a special file such as a terminal or a pipe, which must be written in place: a rename
-/// would replace the device. Throws where a path cannot name a file.
+/// The file that a path names, through symbolic links, so that a rename does not replace the link.
+inline std::string resolved(std::string path) {
+  std::array<char, PATH_MAX> target{};
+  constexpr int most_links = 40;  // as Linux
+  for (int i = 0; i < most_links; ++i) {
+    if (::realpath(path.c_str(), target.data()) != nullptr) { return target.data(); }
+    // No such file yet, perhaps behind a link.
+    auto const length = ::readlink(path.c_str(), target.data(), target.size());
+    if (length < 0) { break; }
+    std::string const next(target.data(), static_cast<std::size_t>(length));
+    path = next.starts_with('/') ? next : folder_of(path) + '/' + next;
+  }
+  return path;
+}
+
+/// The descriptor of this process that a path such as /dev/stdout names, or -1.
+inline int descriptor_of(std::string_view path) {
+  if (path == "/dev/stdout") { return STDOUT_FILENO; }
+  if (path == "/dev/stderr") { return STDERR_FILENO; }
+  for (std::string_view const folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    int number = -1;
+    auto const end = path.data() + path.size();
+    if (path.starts_with(folder) &&
+        std::from_chars(path.data() + folder.size(), end, number).ptr == end) {
+      return number;
+    }
+  }
+  return -1;
+}
+
+/// True for what must be written in place: a special file such as a terminal or a pipe, which a
+/// rename would replace, and an open file of a process. Throws where a path cannot name a file.
 inline bool is_special(std::string const& path) {
   if (path.empty()) { throw std::invalid_argument("an output path is empty: name a file"); }
   struct stat info {};
@@ -64,13 +90,14 @@ inline bool is_special(std::string const& path) {
     throw file_error(path, reason_of(errno));
   }
   if (S_ISDIR(info.st_mode)) { throw file_error(path, "it is a directory, name a file in it"); }
-  return !S_ISREG(info.st_mode);
+  return !S_ISREG(info.st_mode) || path.starts_with("/proc/") || descriptor_of(path) >= 0;
 }
 
 }  // namespace detail
 
 /// A file that replaces its target at `commit()`. Until then the bytes are in a temporary file in
-/// the target's folder, which the destructor removes. A device or a pipe is written in place.
+/// the target's folder, which the destructor removes. A device, a pipe or an open file such as
+/// /dev/stdout is written in place.
 class atomic_file {
  public:
   /// Throws `file_error` unless a file can be made there.
@@ -78,7 +105,10 @@ class atomic_file {
       : path_(std::move(path)), in_place_(detail::is_special(path_)) {
     if (in_place_) {
       name_ = path_;
-      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC);
+      // A copy of a descriptor has its place in the file: what is printed there later follows.
+      auto const opened = detail::descriptor_of(path_);
+      descriptor_ = opened >= 0 ? ::fcntl(opened, F_DUPFD_CLOEXEC, 0)
+                                : ::open(name_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
       if (descriptor_ < 0) { throw file_error(path_, detail::reason_of(errno)); }
       return;
     }
