@@ -118,12 +118,15 @@ struct channel {
   }
 
   /// Called last by every thread: writes the rank's first failure to host memory, and ends the
-  /// waits of all ranks. A wait that was ended so is no timeout.
+  /// waits of all ranks. A wait that was ended so is no timeout. What a thread finds after an abort
+  /// or a failed call follows from that, such as flags of an operation that ended half-way.
   __device__ void report() const {
     if (failed.kind == 0) { return; }
     auto* const stop = &call.failures->stop;
     bool const timed_out = failed.kind == static_cast<int>(failure_kind::timed_out);
-    if (timed_out && sys::load_relaxed(stop) != 0) { return; }
+    using detail::stopped_by;
+    auto const stopped = static_cast<stopped_by>(sys::load_relaxed(stop));
+    if (stopped == stopped_by::kernel ? timed_out : stopped != stopped_by::nothing) { return; }
     auto* const reported = reinterpret_cast<unsigned*>(in_workspace(me, call.at.reported_at));
     if (atomicCAS(reported, 0U, 1U) != 0U) { return; }
     auto& target = call.failures->of[me];
@@ -132,7 +135,7 @@ struct channel {
     target.epoch = failed.epoch;
     __threadfence_system();
     static_cast<int volatile&>(target.kind) = failed.kind;
-    sys::store_flag(stop, static_cast<unsigned>(detail::stopped_by::kernel), true);
+    sys::store_flag(stop, static_cast<unsigned>(stopped_by::kernel), true);
   }
 };
 
