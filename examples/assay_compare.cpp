@@ -77,10 +77,8 @@ void declare(CLI::App& app, compare_request& into) {
       ->check(CLI::IsMember({"wall", "gpu", "submit"}));
   shown(app.add_option("--epochs", into.chosen.epochs, "at most so many epochs per case"))
       ->check(CLI::Range(1, 1000000));
-  shown(app.add_option("--max-seconds", into.max_seconds, "time limit per case"))
-      ->check(CLI::Range(1e-3, 1e6));
-  shown(app.add_option("--timeout", into.timeout, "seconds until a silent program is killed"))
-      ->check(CLI::Range(1e-3, 1e6));
+  shown(app.add_option("--max-seconds", into.max_seconds, "time limit per case"));
+  shown(app.add_option("--timeout", into.timeout, "seconds until a silent program is killed"));
   app.add_option("--seed", into.seed, "repeats the inputs and the order of a run");
   app.add_option("--json", into.chosen.files["--json"],
                  "write everything; several cases: to X.CASE.json")
@@ -104,6 +102,8 @@ void settle(compare_request& of) {
   if (!of.seed.empty()) {
     of.chosen.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
   }
+  cli::require_between("--max-seconds", of.max_seconds, 1e-3, 1e6);  // CLI::Range lets NaN pass
+  cli::require_between("--timeout", of.timeout, 1e-3, 1e6);
   cli::require_outputs(of.chosen);
 }
 

@@ -40,10 +40,8 @@ void declare(CLI::App& app, referee_request& into) {
   app.add_flag("--untimed", into.untimed, "only look for charges");
   shown(app.add_option("--margin", into.margin, "a difference smaller than this does not matter"));
   shown(app.add_option("--alpha", into.alpha, "chance of a false difference, for each candidate"));
-  shown(app.add_option("--max-seconds", into.max_seconds, "time limit of a comparison")
-            ->check(CLI::Range(1e-3, 1e6)));
-  shown(app.add_option("--timeout", into.timeout, "seconds until a silent candidate is killed")
-            ->check(CLI::Range(1e-3, 1e6)));
+  shown(app.add_option("--max-seconds", into.max_seconds, "time limit of a comparison"));
+  shown(app.add_option("--timeout", into.timeout, "seconds until a silent candidate is killed"));
   app.add_option("--seed", into.seed, "repeats the inputs");
   app.footer(
       "Exit codes: 0 no candidate is accused; 1 one is; 2 bad input, nothing was run; 4 the "
@@ -54,6 +52,8 @@ referee_options options_of(referee_request const& from) {
   referee_options chosen;
   chosen.measuring.margin = cli::read_share("--margin", from.margin);
   chosen.measuring.alpha = cli::read_share("--alpha", from.alpha);
+  cli::require_between("--max-seconds", from.max_seconds, 1e-3, 1e6);  // CLI::Range lets NaN pass
+  cli::require_between("--timeout", from.timeout, 1e-3, 1e6);
   chosen.measuring.max_seconds = from.max_seconds;
   chosen.limits.timeout = std::chrono::duration<double>{from.timeout};
   chosen.timed = !from.untimed;

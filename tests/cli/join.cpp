@@ -27,6 +27,7 @@ measure::comparison part(double ratio, std::string const& failure = {}) {
   made.reasons = {{"Why?", {"traced"}}};
   made.traced.emplace_back().variant.variant = 1;
   made.notes = {"a note"};
+  made.changed = "callable";
   made.cells.resize(3);
   made.epochs = 8;
   made.seconds = 2;
@@ -67,6 +68,7 @@ TEST_CASE("joined comparisons hold at the rate of false verdicts that they share
 
 TEST_CASE("a part that failed fails the whole, with its name") {
   CHECK(cli::join({{"a", part(1)}, {"b", part(1, "why")}}, 0.1).failure == "b: why");
+  CHECK(cli::join({{"a", part(1, "why")}, {"b", part(1)}}, 0.1).failure == "a: why");
   CHECK(cli::join({}, 0.1).variants.empty());
 }
 
@@ -127,7 +129,24 @@ TEST_CASE("a sweep goes on after a cell that fails, and ends where it is cancell
   CHECK(all.findings.size() == 2);
 
   calls = 1;
-  CHECK_THROWS_WITH(cli::sweep(three, {}, second_throws), "no memory");  // nothing is lost
+  all = cli::sweep(three, {}, second_throws);  // the first cell
+  CHECK(calls == 4);
+  CHECK(all.failure == "n=1: no memory");
+  CHECK(all.findings.size() == 2);
+  CHECK(all.changed == "callable");
+
+  auto const all_throw = [&](point const& at, measure::options const&) -> measure::comparison {
+    throw std::runtime_error("no memory at " + at.label());
+  };
+  CHECK_THROWS_WITH(cli::sweep(three, {}, all_throw), "no memory at n=1");
+  CHECK_THROWS_WITH(cli::sweep({three[0]}, {}, all_throw), "no memory at n=1");
+  calls = 0;
+  auto const refuses = [&](point const&, measure::options const&) -> measure::comparison {
+    ++calls;
+    throw std::invalid_argument("no such clock");
+  };
+  CHECK_THROWS_AS(cli::sweep(three, {}, refuses), std::invalid_argument);
+  CHECK(calls == 1);
 
   calls = 2;
   measure::options whole;

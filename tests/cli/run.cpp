@@ -7,6 +7,7 @@
 #include <assay/cli/experiment.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/memory/request.hpp>
 #include <assay/report/json.hpp>
 
 #include <array>
@@ -133,6 +134,11 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
            {{"--epochs", "-8"}, {"--epochs -8", "at least 1"}},
            {{"--epochs", "many"}, {"--epochs: 'many' is not a number", "--help"}},
            {{"--epochs", "99999999999999"}, {"--epochs", "99999999999999"}},
+           {{"--max-seconds", "-1"}, {"--max-seconds -1", "between 0.001 and"}},
+           {{"--max-seconds", "0"}, {"--max-seconds 0", "between 0.001 and"}},
+           {{"--max-seconds", ""}, {"--max-seconds"}},
+           {{"--max-seconds", "nan"}, {"--max-seconds nan", "between 0.001 and"}},
+           {{"--max-seconds", "inf"}, {"--max-seconds inf", "between 0.001 and"}},
            {{"--clock", "sun"}, {"--clock", "'sun'", "wall, gpu, submit"}},
            {{"--device", "-1"}, {"--device -1", "at least 0"}},
            {{"--device", "1", "--host"}, {"--device", "--host"}},
@@ -182,6 +188,11 @@ TEST_CASE("a failure of the run is one line, exit code 4") {
   refused(
       run({}, [](auto const&) -> std::optional<measure::comparison> { throw std::bad_alloc{}; }),
       cli::failed, {"out of memory"});
+  refused(run({},
+              [](auto const&) -> std::optional<measure::comparison> {
+                throw mr::out_of_memory("mr::pool: no room for 104 MiB: 64 MiB reserved");
+              }),
+          cli::failed, {"no room for 104 MiB: 64 MiB reserved"});
   refused(run({},
               [](auto const&) -> std::optional<measure::comparison> {
                 try {
@@ -266,6 +277,8 @@ TEST_CASE("two outputs on one path are refused") {
   folder const here;
   auto const path = here / "same";
   refused(run({"--json", path, "--text", path}), cli::bad_input, {path, "its own path"});
+  auto const other = (fs::path{path}.parent_path() / "." / "same").string();
+  refused(run({"--json", path, "--text", other}), cli::bad_input, {"same", "its own path"});
   CHECK(here.entries() == 0);
 }
 

@@ -86,7 +86,11 @@ inline int guarded(
     return ok;
   } catch (CLI::ParseError const& error) {
     return complain(std::runtime_error{detail::explained(error)}, "; see --help", bad_input);
-  } catch (std::bad_alloc const&) {
+  } catch (std::bad_alloc const& error) {
+    // A resource says what it lacks; the standard's exceptions have their names alone.
+    if (!std::string_view{error.what()}.starts_with("std::")) {
+      return complain(error, "", failed);
+    }
     return complain(std::runtime_error{"out of memory; choose smaller sizes"}, "", failed);
   } catch (std::exception const& error) {
     return complain(error, "", detail::is_bad_input(error) ? bad_input : failed);

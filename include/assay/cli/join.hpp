@@ -24,7 +24,11 @@ using named_comparison = std::pair<std::string, measure::comparison>;
 /// `alpha`. Each variant keeps its cells; the records of epochs and analyses are dropped.
 inline measure::comparison join(std::vector<named_comparison> const& parts, double alpha) {
   measure::comparison all;
-  if (!parts.empty()) { all = parts.front().second; }
+  // What the parts share is in the first one that was measured.
+  auto const model = std::ranges::find_if(
+      parts, [](named_comparison const& part) { return !part.second.variants.empty(); });
+  if (model != parts.end()) { all = model->second; }
+  all.failure.clear();
   all.alpha = alpha;
   all.seconds = 0;
   all.hidden_control.reset();

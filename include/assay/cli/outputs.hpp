@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace assay::cli {
@@ -99,12 +100,16 @@ inline void require_outputs(options const& of) {
   std::vector<std::filesystem::path> tried;
   for (auto const& format : file_formats) {
     auto const path = path_of(of, format.option, format.part);
-    if (!path.empty() && std::ranges::count(tried, path) > 0) {
+    if (path.empty()) { continue; }
+    std::error_code failed;
+    auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
+    if (failed) { file = path; }  // require_output says why
+    if (std::ranges::count(tried, file) > 0) {
       throw std::invalid_argument("two outputs are written to " + path.string() +
                                   "; give each its own path");
     }
     require_output(path);
-    tried.push_back(path);
+    tried.push_back(file);
   }
 }
 

@@ -73,6 +73,7 @@ class shared_options {
         measure::all_clocks[value_of("--clock", [&] { return choose("clock", clock_, clocks); })];
     if (chosen_.quick && app_.count("--epochs") == 0) { chosen_.epochs = 12; }
     require_count("--epochs", chosen_.epochs);
+    require_between("--max-seconds", chosen_.max_seconds, 1e-3, 1e6);
     chosen_.device_named = app_.count("--device") != 0;
     require_between("--device", chosen_.device, 0, std::numeric_limits<int>::max());
     for (auto const& condition : chosen_.fail_if) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,12 +76,16 @@ inline measure::comparison joined(std::vector<named_comparison> const& parts,
 /// steps would reject a little more, but give no intervals that fit the verdicts, and need all
 /// cells before the first verdict. Each cell may take its share of the time that is left of
 /// `max_seconds`, and has a seed of its own that follows from `whole.seed`. A cell that fails is
-/// named in the result, and the next one begins. After `cancelled` no other cell begins.
+/// named in the result, and the next one begins. The first exception is thrown where it refuses an
+/// argument in the first cell, or no cell could be measured. After `cancelled` no other cell
+/// begins.
 inline measure::comparison sweep(std::vector<point> const& points, measure::options const& whole,
                                  comparing_at const& compare) {
   using steady = std::chrono::steady_clock;
   auto const begin = steady::now();
   std::vector<named_comparison> parts;
+  std::exception_ptr first_failure;
+  bool measured = false;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i > 0 && whole.cancelled && whole.cancelled()) { break; }
     std::chrono::duration<double> const spent = steady::now() - begin;
@@ -89,14 +94,18 @@ inline measure::comparison sweep(std::vector<point> const& points, measure::opti
     measure::comparison found;
     try {
       found = compare(points[i], own);
+      measured = true;
     } catch (std::exception const& cause) {
-      if (parts.empty()) { throw; }  // nothing is lost
+      // A value that the first cell refuses is most likely refused by all.
+      if (i == 0 && dynamic_cast<std::invalid_argument const*>(&cause) != nullptr) { throw; }
+      if (!first_failure) { first_failure = std::current_exception(); }
       found.failure = cause.what();
     }
     for (auto& each : found.variants) { detail::add_axes(each, points[i]); }
-    if (points.size() == 1) { return found; }
+    if (points.size() == 1 && measured) { return found; }
     parts.emplace_back(points[i].label(), std::move(found));
   }
+  if (!measured && first_failure) { std::rethrow_exception(first_failure); }  // nothing is lost
   return detail::joined(parts, whole, points.size());
 }
 
