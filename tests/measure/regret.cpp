@@ -159,6 +159,22 @@ TEST_CASE("a threshold never names a wrong path", "[measure]") {
   CHECK(found.from == dispatch::path{on::host{1}});
 }
 
+TEST_CASE("calls that no path can run are refused, and a comparison has no ratios of them",
+          "[measure]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  auto const inf = std::numeric_limits<double>::infinity();
+  auto const none = timed_with([&](std::size_t, double) { return inf; }, 2, 0, 1);
+  CHECK_THROWS_WITH(measure::judge(none, of, choose::by_model{}),
+                    test::contains("no path can run a timed call of size"));
+  // One path is impossible for a few calls, so that some draws have none of these.
+  auto timed = timed_with([&](std::size_t, double n) { return 1e-9 * n; }, 2, 0, 1);
+  for (auto& half : timed.calls.front().halves) { half[0] = inf; }
+  choose::always const first{on::host{1}};
+  auto const same = measure::compare_choosers(timed, of, first, first);
+  CHECK(same.low == 0);
+  CHECK(same.high == 0);
+}
+
 TEST_CASE("regrets of several tasks are those of all their calls", "[measure]") {
   dispatch::costs const of{test::saxpy_measurements()};
   auto const some = timed_with([](std::size_t p, double n) { return 1e-9 * n * (1 + double(p)); },

@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -62,8 +64,9 @@ struct regret {
   }
 };
 
-/// Judges a chooser by timed calls. The best path is chosen at one moment and timed at the other,
-/// so that noise cannot flatter it; both moments have both roles.
+/// Judges a chooser by timed calls. Throws `std::invalid_argument` for a call that no path can run.
+/// The best path is chosen at one moment and timed at the other, so that noise cannot flatter it;
+/// both moments have both roles.
 template <dispatch::chooser C>
 regret judge(timed_calls const& timed, dispatch::costs const& of, C const& policy) {
   auto const pick = policy.bound(of);
@@ -78,6 +81,10 @@ regret judge(timed_calls const& timed, dispatch::costs const& of, C const& polic
       mine += times[index];
       its += times[static_cast<std::size_t>(fastest)];
       found.least_seconds += *std::min_element(times.begin(), times.end());
+    }
+    if (!std::isfinite(its)) {
+      throw std::invalid_argument("no path can run a timed call of size " +
+                                  std::to_string(call.known.amount.size) + ": leave it out");
     }
     found.chosen_seconds += mine;
     found.best_seconds += its;
