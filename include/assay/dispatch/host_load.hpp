@@ -49,12 +49,16 @@ inline std::string text_of(std::string const& path) {
 
 /// The numbers of the cores on which the calling thread may run.
 inline std::vector<int> allowed_cores() {
-  ::cpu_set_t mask;
-  CPU_ZERO(&mask);
   std::vector<int> all;
-  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) { return all; }
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &mask)) { all.push_back(core); }
+  // The kernel refuses a mask that is shorter than its own.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<::cpu_set_t> mask(sets);
+    auto const bytes = sets * sizeof(::cpu_set_t);
+    if (::sched_getaffinity(0, bytes, mask.data()) != 0) { continue; }
+    for (std::size_t core = 0; core < sets * CPU_SETSIZE; ++core) {
+      if (CPU_ISSET_S(core, bytes, mask.data())) { all.push_back(static_cast<int>(core)); }
+    }
+    break;
   }
   return all;
 }
