@@ -128,6 +128,10 @@ TEST_CASE("the last decision is one of the calling thread and of this engine", "
   first(saxpy{1.0F, x, y});
   CHECK(first.last().predictions.size() == 2);
   CHECK(message_of([&] { second.last(); }) == none);
+  dispatch::engine const other{saxpy_costs(), dispatch::choose::always{on::host{1}}};
+  other(saxpy{1.0F, x, y});  // of another type
+  CHECK(message_of([&] { first.last(); }) == none);
+  first(saxpy{1.0F, x, y});
   std::thread{[&] { CHECK(message_of([&] { first.last(); }) == none); }}.join();
 }
 

@@ -62,6 +62,12 @@ inline std::ostream& operator<<(std::ostream& out, decision const& of) {
 
 namespace detail {
 
+/// The number of the engine that the calling thread called last.
+inline std::uint64_t& latest_engine() {
+  thread_local std::uint64_t number = 0;
+  return number;
+}
+
 /// The part of all engines: the costs, the bound chooser, and the latest call of each thread.
 template <class Pick>
 class deciding_engine {
@@ -70,7 +76,7 @@ class deciding_engine {
   /// one of another engine.
   decision last() const {
     auto const& mine = of_this_thread();
-    if (mine.engine != number_) {
+    if (latest_engine() != number_) {
       throw std::logic_error("last(): this thread's latest call was not of this engine");
     }
     decision made{.chosen = mine.chosen, .predictions = {}, .forced_by = forced_by_};
@@ -109,7 +115,7 @@ class deciding_engine {
   /// Chooses the path of a call on a stream, and keeps the choice for `last`.
   path const& decide(facts const& known, std::size_t stream = 0) const {
     auto& mine = of_this_thread();
-    mine.engine = number_;
+    latest_engine() = number_;
     mine.known = known;
     if constexpr (heeds_load) {
       pick_.board().read(mine.loads, stream);
@@ -141,7 +147,6 @@ class deciding_engine {
   static constexpr bool heeds_load = requires(Pick const& pick) { pick.board(); };
 
   struct latest {
-    std::uint64_t engine = 0;
     facts known;
     std::size_t chosen = 0;
     path_loads loads;
