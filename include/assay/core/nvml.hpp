@@ -104,29 +104,19 @@ class nvml {
     auto const note = [&](char const* what, int code) {
       problems.push_back(std::string{what} + ": " + functions_->text(code));
     };
-    auto const number = [&](char const* what, auto const& call, double scale, double& into) {
-      unsigned value = 0;
-      auto const code = call(&value);
-      if (code == 0) {
-        into = value * scale;
-      } else {
-        note(what, code);
-      }
+    unsigned value = 0;
+    auto const number = [&](char const* what, int code, double scale, double& into) {
+      if (code != 0) { return note(what, code); }
+      into = value * scale;
     };
     constexpr int sm_clock = 1;
     constexpr int memory_clock = 2;
     constexpr int gpu_sensor = 0;
     auto const& f = *functions_;
-    number(
-        "SM clock", [&](unsigned* to) { return f.clock(handle, sm_clock, to); }, 1,
-        state.sm_clock_mhz);
-    number(
-        "memory clock", [&](unsigned* to) { return f.clock(handle, memory_clock, to); }, 1,
-        state.memory_clock_mhz);
-    number("power", [&](unsigned* to) { return f.power(handle, to); }, 1e-3, state.power_watts);
-    number(
-        "temperature", [&](unsigned* to) { return f.temperature(handle, gpu_sensor, to); }, 1,
-        state.temperature_celsius);
+    number("SM clock", f.clock(handle, sm_clock, &value), 1, state.sm_clock_mhz);
+    number("memory clock", f.clock(handle, memory_clock, &value), 1, state.memory_clock_mhz);
+    number("power", f.power(handle, &value), 1e-3, state.power_watts);
+    number("temperature", f.temperature(handle, gpu_sensor, &value), 1, state.temperature_celsius);
     unsigned long long bits = 0;
     if (auto const code = f.throttle(handle, &bits); code == 0) {
       state.throttle = bits;
