@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/trace/intervals.hpp>
+#include <assay/trace/select.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>

@@ -9,6 +9,7 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/trace/model.hpp>
+#include <assay/trace/select.hpp>
 #include <assay/trace/view.hpp>
 
 #include <CLI/CLI.hpp>

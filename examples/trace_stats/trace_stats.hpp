@@ -11,10 +11,12 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite_read.hpp>
 #include <assay/report/explanation.hpp>
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_json.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/difference_table.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 
 #include <CLI/CLI.hpp>

@@ -5,6 +5,7 @@
 
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/select.hpp>
 
 #include <sstream>
 #include <string>

@@ -4,8 +4,8 @@
 #include "trace/golden.hpp"
 
 #include <assay/nsys/reports.hpp>
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
-#include <assay/report/trace_words.hpp>
 #include <assay/trace/overlap_reasons.hpp>
 
 #include <sstream>

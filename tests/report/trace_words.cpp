@@ -3,6 +3,7 @@
 
 #include "trace/golden.hpp"
 
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_words.hpp>
 
 #include <string>

@@ -5,6 +5,7 @@
 
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/difference_table.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "golden.hpp"
 
 #include <assay/trace/overlap_reasons.hpp>
+#include <assay/trace/select.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -3,6 +3,7 @@
 
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/select.hpp>
 #include <assay/trace/view.hpp>
 
 #include "catch.hpp"

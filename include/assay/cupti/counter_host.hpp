@@ -44,7 +44,7 @@ class counter_host {
   counter_plan plan(std::vector<std::string> const& names) const {
     counter_plan made;
     for (auto const& each : names) {
-      if (std::ranges::find(made.metrics, each) == made.metrics.end()) {
+      if (std::find(made.metrics.begin(), made.metrics.end(), each) == made.metrics.end()) {
         made.metrics.push_back(each);
       }
     }

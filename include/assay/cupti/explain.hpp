@@ -13,6 +13,7 @@
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
+#include <assay/trace/largest_first.hpp>
 #include <assay/trace/overlap.hpp>
 
 #include <algorithm>
@@ -72,8 +73,7 @@ class opened_variants {
   /// favours neither. An untraced batch after each tells what tracing added. Each side gets the
   /// breakdowns of all its batches, and the trace of median length.
   void record(std::array<variant_evidence*, 2> const& into) const {
-    using entry = std::pair<std::int64_t, model>;
-    std::array<std::vector<entry>, 2> all;
+    std::array<std::vector<model>, 2> all;
     for (int batch = 0; batch < chosen_.batches; ++batch) {
       for (int turn = 0; turn < 2; ++turn) {
         auto const i = static_cast<std::size_t>((batch + turn) % 2);
@@ -83,15 +83,14 @@ class opened_variants {
         auto const untraced = run_[i]();
         auto& parts = into[i]->batches.emplace_back(breakdown_of({made}));
         parts.tracing_ns = (traced - untraced) * 1e9;
-        auto const length = run_extent(made).length();
-        all[i].emplace_back(length, std::move(made));
+        all[i].push_back(std::move(made));
       }
       if (chosen_.after_pair) { chosen_.after_pair(); }
     }
-    auto const median = [](std::vector<entry>& of) {
-      auto const middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-      std::ranges::nth_element(of, middle, std::less{}, &entry::first);
-      return std::move(middle->second);
+    auto const median = [](std::vector<model>& of) {
+      std::vector<double> lengths;
+      for (auto const& each : of) { lengths.push_back(-double(run_extent(each).length())); }
+      return std::move(of[falling_order(lengths)[of.size() / 2]]);
     };
     for (std::size_t i = 0; i < 2; ++i) { into[i]->trace = median(all[i]); }
   }

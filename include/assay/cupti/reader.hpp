@@ -61,21 +61,27 @@ class cupti_reader {
     auto const outside = [&](auto const& row) {
       return row.when.end < window.begin - slack || row.when.begin > latest + slack;
     };
-    auto const device_work = [&](auto& rows) {
-      made_.lost.out_of_window += std::erase_if(rows, outside);
-      for (auto const& row : rows) { window.end = std::max(window.end, row.when.end); }
+    auto const counted = [&](bool is_outside) {
+      made_.lost.out_of_window += is_outside ? 1 : 0;
+      return is_outside;
     };
-    auto const host_work = [&, stopped = window.end](auto& rows) {
-      made_.lost.out_of_window += std::erase_if(rows, outside);
-      std::erase_if(rows, [&](auto const& row) { return row.when.begin > stopped; });
+    auto const host_work = [&, stopped = window.end](auto const& row) {
+      return !counted(outside(row)) && row.when.begin <= stopped;
     };
-    host_work(made_.calls);
-    host_work(made_.synchronizations);
-    std::erase_if(made_.overheads, outside);
-    host_work(made_.overheads);
-    each_device_table(made_, device_work);
-    made_.lost.out_of_window += std::erase_if(made_.memory, [&](memory_event const& event) {
-      return event.at < window.begin - slack || event.at > latest + slack;
+    keep_rows(made_.calls, host_work);
+    keep_rows(made_.synchronizations, host_work);
+    keep_rows(made_.overheads, [&, stopped = window.end](overhead const& row) {
+      return !outside(row) && row.when.begin <= stopped;
+    });
+    each_device_table(made_, [&](auto& rows) {
+      keep_rows(rows, [&](auto const& row) {
+        if (counted(outside(row))) { return false; }
+        window.end = std::max(window.end, row.when.end);
+        return true;
+      });
+    });
+    keep_rows(made_.memory, [&](memory_event const& event) {
+      return !counted(event.at < window.begin - slack || event.at > latest + slack);
     });
     made_.window = window;
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Sentences on a trace: the overlap of copies and kernels with its obstacles, and the changes
-/// between two runs as parts of their difference.
+/// Sentences on a trace: the changes between two runs as parts of their difference.
 #pragma once
 
 #include <assay/report/format.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/kernel_causes.hpp>
-#include <assay/trace/labels.hpp>
-#include <assay/trace/overlap_reasons.hpp>
 
 #include <array>
 #include <cmath>
@@ -25,12 +22,6 @@ namespace detail {
 inline std::string nanoseconds(double ns) { return duration(ns * 1e-9); }
 inline std::string nanoseconds(std::int64_t ns) { return nanoseconds(static_cast<double>(ns)); }
 
-/// A part of a whole as a percentage; `percent` would show three decimals of nothing.
-inline std::string part_text(std::int64_t part, std::int64_t whole) {
-  if (part == 0 || whole == 0) { return "0 %"; }
-  return percent(static_cast<double>(part) / static_cast<double>(whole));
-}
-
 inline std::string counted(std::int64_t count, std::string_view one, std::string_view more) {
   return report::count(static_cast<std::uint64_t>(count)) + " " +
          std::string{count == 1 ? one : more};
@@ -42,106 +33,6 @@ inline std::string short_name(std::string_view name, std::size_t most = 60) {
   while (most > 0 && (static_cast<unsigned char>(name[most]) & 0xC0U) == 0x80U) { --most; }
   return std::string{name.substr(0, most)} + "...";
 }
-
-constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept {
-  constexpr std::array<std::string_view, trace::overlap_obstacles> words{
-      "the device ran no kernel that they could run beside",
-      "the kernels next to them are in their own stream, which runs one thing after the other",
-      "they or the kernels next to them are in the legacy default stream, which waits for all "
-      "others",
-      "the host memory is pageable, so that the driver stages the copy and its call returns late",
-      "they were asked for by a call that returns only when the copy is done",
-      "the host waited for the one before it asked for the other",
-      "the host asked for the other only when the one was half over",
-      "the later one's stream waited for an event",
-      "they were behind a copy of the same direction: one engine makes them in turn",
-      "asked for in time, but not run at once, for no reason that the trace records"};
-  return words[static_cast<std::size_t>(what)];
-}
-
-/// The records that show an obstacle: the worst copy, the kernel and the call beside it.
-inline std::string evidence(trace::model const& of, trace::overlap_reason const& reason) {
-  if (reason.copy == trace::no_row) { return {}; }
-  auto const& copy = of.copies[reason.copy];
-  auto text = "worst: " + trace::copy_label(copy.kind) + " of " +
-              byte_size(static_cast<double>(copy.bytes)) + " at " +
-              nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
-              std::to_string(copy.where.stream);
-  if (reason.kernel != trace::no_row) {
-    auto const& kernel = of.kernels[reason.kernel];
-    text += ", kernel " + short_name(of.strings[kernel.name]) + " in stream " +
-            std::to_string(kernel.where.stream);
-  }
-  if (reason.call != 0) {
-    text += ", call " + std::string{trace::plain_name(of.strings[reason.call])};
-  }
-  return text;
-}
-
-}  // namespace detail
-
-/// Answers "do copies overlap kernels here, how much, and if not, why", one sentence a line. `of`
-/// is the model that was explained.
-inline std::vector<std::string> sentences(trace::overlap_explanation const& found,
-                                          trace::model const& of) {
-  std::vector<std::string> lines;
-  auto const migrations = [&] {
-    for (auto const& device : found.devices) {
-      auto const& use = device.use(trace::copy_direction::migration);
-      if (use.count == 0) { continue; }
-      lines.push_back(
-          trace::device_label(of, device.device) + " migrated pages of unified memory in " +
-          detail::counted(use.count, "transfer", "transfers") + ", " +
-          byte_size(static_cast<double>(use.bytes)) + " in " + detail::nanoseconds(use.busy_ns) +
-          ", while kernels ran for " + detail::part_text(use.hidden_ns, use.busy_ns) +
-          " of it; such a transfer is no copy that a stream could order.");
-    }
-  };
-  if (found.copies_ns == 0) {
-    lines.push_back("There are no copies.");
-    migrations();
-    return lines;
-  }
-  auto const how = found.hidden_ns == 0      ? "Copies do not overlap kernels"
-                   : found.exposed_ns() == 0 ? "Copies overlap kernels all the time"
-                                             : "Copies overlap kernels in part";
-  lines.push_back(std::string{how} + ": kernels ran for " +
-                  detail::part_text(found.hidden_ns, found.copies_ns) + " of the " +
-                  detail::nanoseconds(found.copies_ns) + " of copies; " +
-                  detail::nanoseconds(found.exposed_ns()) + " are exposed.");
-  for (auto const& device : found.devices) {
-    for (std::size_t i = 0; i < trace::copy_directions; ++i) {
-      auto const& use = device.by_direction[i];
-      auto const migration = i == static_cast<std::size_t>(trace::copy_direction::migration);
-      if (use.busy_ns == 0 || migration) { continue; }
-      lines.push_back(trace::device_label(of, device.device) + ", " +
-                      std::string{to_string(static_cast<trace::copy_direction>(i))} + ": " +
-                      detail::counted(use.count, "copy", "copies") + ", " +
-                      byte_size(static_cast<double>(use.bytes)) + " at " +
-                      rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
-                      detail::part_text(use.hidden_ns, use.busy_ns) + " hidden.");
-    }
-    if (device.duplex_ns > 0) {
-      lines.push_back(trace::device_label(of, device.device) + " copied both ways at once for " +
-                      detail::nanoseconds(device.duplex_ns) + ".");
-    }
-  }
-  migrations();
-  for (auto const& reason : found.reasons) {
-    auto line = detail::counted(reason.copies, "copy", "copies") + ", exposed for " +
-                detail::nanoseconds(reason.exposed_ns) + ": " +
-                std::string{detail::obstacle_words(reason.what)};
-    if (reason.alone_ns < reason.exposed_ns) {
-      line += reason.alone_ns == 0
-                  ? "; for none of them this is all"
-                  : "; for " + detail::nanoseconds(reason.alone_ns) + " this is all";
-    }
-    lines.push_back(line + " (" + detail::evidence(of, reason) + ").");
-  }
-  return lines;
-}
-
-namespace detail {
 
 inline std::string signed_time(double ns) { return signed_duration(ns * 1e-9); }
 

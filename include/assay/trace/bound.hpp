@@ -219,7 +219,7 @@ inline double value_of(quantity which, work_bound const& of, workload_facts cons
 inline void decide(work_bound& of, workload_facts const& facts, ceilings const& limits) {
   for (auto const& rule : bound_rules) {
     std::vector<evidence> because;
-    auto const holds = std::ranges::all_of(rule.when, [&](auto const& asked) {
+    auto const holds = std::all_of(rule.when.begin(), rule.when.end(), [&](auto const& asked) {
       if (!asked) { return true; }
       because.push_back({*asked, value_of(asked->of, of, facts, limits)});
       return asked->holds(because.back().value);

@@ -8,8 +8,8 @@
 #include <assay/stats/summary.hpp>
 #include <assay/trace/change.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
+#include <assay/trace/largest_first.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/table.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/tracing_share.hpp>
 #include <assay/trace/view.hpp>
@@ -44,9 +44,7 @@ inline time_breakdown per_run(time_breakdown all, double runs) {
 }
 
 inline void largest_first(std::vector<change>& changes) {
-  std::stable_sort(changes.begin(), changes.end(), [](change const& a, change const& b) {
-    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
-  });
+  trace::largest_first(changes, [](change const& of) { return std::abs(of.delta_ns()); });
 }
 
 /// The median over runs of each number of an entry.
@@ -155,7 +153,7 @@ inline std::vector<change> changes_of(std::vector<run_breakdown> const& control,
 /// `confidence` falls.
 inline void choose_level(trace_difference& of, double alpha) {
   if (of.pairs < fewest_pairs) { return; }
-  auto const parts = 4 + std::ranges::count_if(of.changes, is_part);
+  auto const parts = 4 + std::count_if(of.changes.begin(), of.changes.end(), is_part);
   auto const pairs = static_cast<int>(of.pairs);
   auto const level = alpha / static_cast<double>(parts);
   of.critical_value = std::max(0, stats::signed_rank_critical_value(pairs, level));
@@ -201,7 +199,8 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
   result.control_ns = detail::median_of(first).ns;
   result.variant_ns = detail::median_of(second).ns;
   result.traced = stats::signed_rank_interval(lengths, result.critical_value);
-  result.tracing_measured = std::ranges::all_of(added, [](double ns) { return std::isfinite(ns); });
+  result.tracing_measured =
+      std::all_of(added.begin(), added.end(), [](double ns) { return std::isfinite(ns); });
   if (result.tracing_measured) {
     result.tracing = stats::signed_rank_interval(added, result.critical_value);
     detail::share_tracing(result.changes, added);
@@ -250,32 +249,6 @@ inline std::vector<change> by_kind(trace_difference const& of) {
     }
   }
   detail::largest_first(result);
-  return result;
-}
-
-/// The changes as a table, at most `most` of them (0: all). Times and counts are whole numbers, but
-/// for means over several runs.
-inline table difference_table(trace_difference const& of, std::size_t most = 20) {
-  using enum cell_format;
-  auto const format_of = [&](double breakdown_entry::*member) {
-    auto const whole = [&](change const& each) {
-      return each.control.*member == std::trunc(each.control.*member) &&
-             each.variant.*member == std::trunc(each.variant.*member);
-    };
-    return std::string{std::ranges::all_of(of.changes, whole) ? ", " : ":1, "};
-  };
-  auto const times = format_of(&breakdown_entry::ns);
-  auto const counts = format_of(&breakdown_entry::count);
-  table result{"difference", "What Changed",
-               parse_columns("Share (%):1, Delta (ns)" + times + "Control (ns)" + times +
-                             "Variant (ns)" + times + "Control Count" + counts + "Variant Count" +
-                             counts + "Control (MB):3, Variant (MB):3, Seen by:t, Kind:t, Name:t")};
-  for (auto const& each : of.changes) {
-    if (most != 0 && result.rows() == most) { break; }
-    result.add(100 * each.share, each.delta_ns(), each.control.ns, each.variant.ns,
-               each.control.count, each.variant.count, each.control.bytes / 1e6,
-               each.variant.bytes / 1e6, to_string(each.seen_by), to_string(each.what), each.name);
-  }
   return result;
 }
 

@@ -92,7 +92,7 @@ inline std::vector<std::string> loss_notes(model const& of) {
   tell(of.lost.unmatched, "pieces of device work whose call is not in the trace");
   tell(of.lost.unnamed, "names that could not be resolved");
   for (auto const& [name, text] : of.notes) {
-    if (std::ranges::find(facts, name) != facts.end()) { continue; }
+    if (std::find(facts.begin(), facts.end(), name) != facts.end()) { continue; }
     lines.push_back(name + (text.empty() ? "" : ": " + text));
   }
   return lines;
@@ -255,8 +255,8 @@ inline explanation explain_traces(variant_evidence control, variant_evidence var
   result.metrics = detail::metrics_of(control, traced);
   auto const others = detail::metrics_of(variant, traced);
   for (std::size_t i = 0; i < others.size(); ++i) { result.metrics[i].variant = others[i].control; }
-  std::erase_if(result.metrics, [](metric_pair const& each) {
-    return std::isnan(each.control) && std::isnan(each.variant);
+  keep_rows(result.metrics, [](metric_pair const& each) {
+    return !std::isnan(each.control) || !std::isnan(each.variant);
   });
   detail::add_loss_notes(control, result.notes);
   detail::add_loss_notes(variant, result.notes);

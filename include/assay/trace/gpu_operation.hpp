@@ -84,10 +84,11 @@ class call_index {
       if (a.first != b.first) { return a.first < b.first; }
       auto const& x = of.calls[a.second];
       auto const& y = of.calls[b.second];
-      return std::pair{x.layer, x.when.begin} < std::pair{y.layer, y.when.begin};
+      if (x.layer != y.layer) { return x.layer < y.layer; }
+      return x.when.begin != y.when.begin ? x.when.begin < y.when.begin : a.second < b.second;
     };
     if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
-      std::stable_sort(entries_.begin(), entries_.end(), before);
+      std::sort(entries_.begin(), entries_.end(), before);
     }
     std::sort(processes.begin(), processes.end());
     processes.erase(std::unique(processes.begin(), processes.end()), processes.end());

@@ -9,20 +9,17 @@
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,7 +56,7 @@ inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
   };
   if (std::adjacent_find(pieces.begin(), pieces.end(), overlap) == pieces.end()) { return pieces; }
   auto const before = [](host_piece const& a, host_piece const& b) {
-    return std::tuple{a.when.begin, b.when.end} < std::tuple{b.when.begin, a.when.end};
+    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : b.when.end < a.when.end;
   };
   if (!std::is_sorted(pieces.begin(), pieces.end(), before)) {
     std::sort(pieces.begin(), pieces.end(), before);
@@ -266,9 +263,9 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
   }
   std::vector<host_piece> waits;
   for (auto const& [key, thread] : host.threads()) {
-    std::ranges::copy_if(
-        thread.pieces, std::back_inserter(waits), [&](auto name) { return is_taken[name]; },
-        &host_piece::name);
+    for (auto const& each : thread.pieces) {
+      if (is_taken[each.name]) { waits.push_back(each); }
+    }
   }
   return innermost(std::move(waits));
 }
@@ -302,9 +299,13 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
   entries.push_back(&result[{entry_kind::call, std::string{on_its_way}}]);
   std::vector<std::pair<std::uint32_t, std::int64_t>> parts;  // of one wait: a few
   auto const take = [&](std::uint32_t name, std::int64_t ns) {
-    auto const known =
-        std::ranges::find(parts, name, &std::pair<std::uint32_t, std::int64_t>::first);
-    known == parts.end() ? (void)parts.emplace_back(name, ns) : (void)(known->second += ns);
+    for (auto& [known, sum] : parts) {
+      if (known == name) {
+        sum += ns;
+        return;
+      }
+    }
+    parts.emplace_back(name, ns);
   };
   auto const overheads = detail::overheads_of(rows.whole());
   interval_set const nothing;

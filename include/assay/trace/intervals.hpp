@@ -24,7 +24,7 @@ class interval_set {
 
   /// The union of intervals in any order. O(n log n), O(n) where they come sorted.
   explicit interval_set(std::vector<span> all) : parts_{std::move(all)} {
-    std::erase_if(parts_, [](span const& each) { return each.end <= each.begin; });
+    keep_rows(parts_, [](span const& each) { return each.end > each.begin; });
     auto const before = [](span const& a, span const& b) { return a.begin < b.begin; };
     if (!std::is_sorted(parts_.begin(), parts_.end(), before)) {
       std::sort(parts_.begin(), parts_.end(), before);

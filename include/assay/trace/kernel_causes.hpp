@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/trace/difference.hpp>
+#include <assay/trace/largest_first.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 
@@ -222,8 +223,7 @@ inline kernel_change split_change(std::string name, kernel_side const& control,
   }
   constexpr double rounding = 1e-12;
   if (std::abs(made.unexplained_ns) < rounding * size) { made.unexplained_ns = 0; }
-  std::stable_sort(made.causes.begin(), made.causes.end(),
-                   [](auto const& a, auto const& b) { return std::abs(a.ns) > std::abs(b.ns); });
+  largest_first(made.causes, [](kernel_cause_part const& of) { return std::abs(of.ns); });
   return made;
 }
 
@@ -275,9 +275,7 @@ inline std::vector<kernel_change> explain_kernels(trace_difference const& found,
   if (all_known && only_control.launches > 0 && only_variant.launches > 0) {
     all.push_back(detail::split_change({}, only_control, only_variant, found.difference_ns));
   }
-  std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {
-    return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
-  });
+  largest_first(all, [](kernel_change const& of) { return std::abs(of.delta_ns()); });
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/intervals.hpp>
+#include <assay/trace/largest_first.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/view.hpp>
 
@@ -282,9 +283,7 @@ inline overlap_explanation explain_overlap(view const& rows) {
   for (auto const& reason : reasons) {
     if (reason.copies > 0) { result.reasons.push_back(reason); }
   }
-  std::stable_sort(
-      result.reasons.begin(), result.reasons.end(),
-      [](overlap_reason const& a, overlap_reason const& b) { return a.exposed_ns > b.exposed_ns; });
+  largest_first(result.reasons, [](overlap_reason const& of) { return of.exposed_ns; });
   return result;
 }
 

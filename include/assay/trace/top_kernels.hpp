@@ -6,6 +6,8 @@
 
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/largest_first.hpp>
+#include <assay/trace/select.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
@@ -249,10 +251,7 @@ inline table compare_phases(phase const& first, phase const& second,
   auto const first_sum = total_of(firsts);
   auto const second_sum = total_of(seconds);
   std::vector<std::pair<std::string, sums>> all{by_class.begin(), by_class.end()};
-  std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {
-    return a.second.first.total + a.second.second.total >
-           b.second.first.total + b.second.second.total;
-  });
+  largest_first(all, [](auto const& of) { return of.second.first.total + of.second.second.total; });
   for (auto const& [name, each] : all) {
     auto const a = percent_of(each.first.total, first_sum);
     auto const b = percent_of(each.second.total, second_sum);
