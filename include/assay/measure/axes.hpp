@@ -92,8 +92,10 @@ namespace detail {
 
 /// The choice on an axis, found by name; null for a pipeline whose workload has no such axis.
 inline axis_choice const* choice_on(std::string const& axis, axis_choices const& of) {
-  auto const found = std::ranges::find(of, axis, &axis_choice::axis);
-  return found == of.end() ? nullptr : &*found;
+  for (auto const& each : of) {
+    if (each.axis() == axis) { return &each; }
+  }
+  return nullptr;
 }
 
 /// The texts of the choices on one axis, a text for each variant, empty where there is no choice.
@@ -107,7 +109,7 @@ inline std::vector<std::string> texts_on(std::vector<axis_choices> const& varian
     auto& text = texts.emplace_back(mine == nullptr ? "" : mine->text());
     if (mine == nullptr) { continue; }
     int same_text = 1;
-    auto const known = std::ranges::find_if(kinds, [&](axis_choice const* other) {
+    auto const known = std::find_if(kinds.begin(), kinds.end(), [&](axis_choice const* other) {
       if (*other == *mine) { return true; }
       same_text += other->text() == text ? 1 : 0;
       return false;
@@ -123,10 +125,10 @@ inline std::vector<std::string> numbered(std::vector<std::string> const& texts) 
   std::vector<std::string> made;
   for (auto const& text : texts) {
     auto unique = text;
-    auto const taken = [&] {
-      return std::ranges::find(made, unique) != made.end() ||
-             (unique != text && std::ranges::find(texts, unique) != texts.end());
+    auto const among = [&](std::vector<std::string> const& all) {
+      return std::find(all.begin(), all.end(), unique) != all.end();
     };
+    auto const taken = [&] { return among(made) || (unique != text && among(texts)); };
     for (int number = 2; taken(); ++number) { unique = text + " (" + std::to_string(number) + ")"; }
     made.push_back(unique);
   }
@@ -148,10 +150,12 @@ inline std::vector<std::string> changed_axes(std::vector<axis_choices> const& va
     for (auto const& each : variants) {
       if (auto const* mine = detail::choice_on(name, each)) { on.push_back(*mine); }
     }
-    auto const differs = [&](axis_choice const& each) { return each != on.front(); };
-    if (std::ranges::any_of(on, differs) && std::ranges::any_of(on, &axis_choice::counts)) {
-      changed.push_back(name);
+    bool differs = false, counts = false;
+    for (auto const& each : on) {
+      differs = differs || each != on.front();
+      counts = counts || each.counts();
     }
+    if (differs && counts) { changed.push_back(name); }
   }
   return changed;
 }

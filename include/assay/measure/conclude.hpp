@@ -52,14 +52,15 @@ inline std::string changed_axes(std::vector<variant> const& variants,
   std::vector<std::string> changed;
   for (auto const& each : variants) {
     for (auto const& choice : each.axes) {
-      bool const shared = std::ranges::all_of(variants, [&](variant const& other) {
-        return std::ranges::find(other.axes, choice) != other.axes.end();
+      bool const shared = std::all_of(variants.begin(), variants.end(), [&](auto const& other) {
+        return std::find(other.axes.begin(), other.axes.end(), choice) != other.axes.end();
       });
       if (!shared) { add_distinct(changed, choice.first); }
     }
   }
-  bool const crossed = std::ranges::any_of(
-      contrasts, [](contrast const& each) { return each.what != contrast::kind::difference; });
+  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](auto const& each) {
+    return each.what != contrast::kind::difference;
+  });
   return changed_text(changed, crossed);
 }
 

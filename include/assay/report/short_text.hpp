@@ -41,8 +41,9 @@ inline std::string verdict_lines(comparison const& all, std::string_view indent)
   std::string out;
   std::string last_reason;  // equal reasons in succession are printed once
   bool interaction = false;
+  auto const primary = [](measure::finding const& each) { return each.primary; };
   bool const brief =
-      std::ranges::count(all.findings, true, &measure::finding::primary) > most_sentences;
+      std::count_if(all.findings.begin(), all.findings.end(), primary) > most_sentences;
   auto const further = std::string{indent} + "  ";
   for (auto const& found : all.findings) {
     if (!found.primary) { continue; }
@@ -142,7 +143,8 @@ inline std::string short_text(comparison const& all) {
   auto const tells_failure = [&](measure::finding const& each) {
     return each.primary && each.reason == all.failure;
   };
-  if (!all.failure.empty() && std::ranges::none_of(all.findings, tells_failure)) {
+  if (!all.failure.empty() &&
+      std::none_of(all.findings.begin(), all.findings.end(), tells_failure)) {
     out += wrapped("Ended early: " + all.failure, "", "  ");
   }
   detail::variant_lines(out, all);

@@ -21,11 +21,15 @@ namespace assay::report::detail {
 /// The two variants that a finding compares, the control last; nothing for other contrasts.
 inline std::optional<std::pair<std::size_t, std::size_t>> compared_pair(
     measure::finding const& of) {
+  auto const& weights = of.weights;
   auto const at = [&](double weight) {
-    return static_cast<std::size_t>(std::ranges::find(of.weights, weight) - of.weights.begin());
+    auto const found = std::find(weights.begin(), weights.end(), weight);
+    return static_cast<std::size_t>(found - weights.begin());
   };
-  auto const parts = std::ranges::count_if(of.weights, [](double each) { return each != 0; });
-  if (parts != 2 || at(1) == of.weights.size() || at(-1) == of.weights.size()) { return {}; }
+  auto const zeros = static_cast<std::size_t>(std::count(weights.begin(), weights.end(), 0.0));
+  if (zeros + 2 != weights.size() || at(1) == weights.size() || at(-1) == weights.size()) {
+    return {};
+  }
   return std::pair{at(1), at(-1)};
 }
 
@@ -42,7 +46,7 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
     std::vector<std::string> names, line;
     std::string what;
     for (auto const& axis : all.variants[pair->first].axes) {
-      if (std::ranges::find(others, axis) == others.end()) {
+      if (std::find(others.begin(), others.end(), axis) == others.end()) {
         what += (what.empty() ? "" : ", ") + axis.second;
       } else {
         names.push_back(axis.first);
@@ -58,12 +62,12 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
   }
   for (auto a = head.size(); a-- > 0;) {
     auto const is_first = [&](auto const& line) { return line[a] == lines.front()[a]; };
-    if (!std::ranges::all_of(lines, is_first)) { continue; }
+    if (!std::all_of(lines.begin(), lines.end(), is_first)) { continue; }
     auto const drop = [a](auto& from) {
       from.erase(from.begin() + static_cast<std::ptrdiff_t>(a));
     };
     drop(head);  // it is the same in all cells
-    std::ranges::for_each(lines, drop);
+    for (auto& line : lines) { drop(line); }
   }
   if (head.empty()) { return {}; }
   auto const axes = head.size();

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -129,12 +130,14 @@ inline std::string share_text(double per_second, machine::ceiling const* limit) 
 
 /// The SM clocks while timing, from the slowest to the fastest variant.
 inline void clocks(std::ostream& out, measure::comparison const& all) {
-  std::vector<double> known;
+  auto low = std::numeric_limits<double>::infinity();
+  double high = 0;
   for (auto const& each : all.variants) {
-    if (std::isfinite(each.sm_hertz)) { known.push_back(each.sm_hertz); }
+    if (!std::isfinite(each.sm_hertz)) { continue; }
+    low = std::min(low, each.sm_hertz);
+    high = std::max(high, each.sm_hertz);
   }
-  if (known.empty()) { return; }
-  auto const [low, high] = std::ranges::minmax(known);
+  if (low > high) { return; }
   auto const same = frequency(low) == frequency(high);
   out << "  SM clock: " << frequency(low) << (same ? "" : " to " + frequency(high)) << '\n';
 }
