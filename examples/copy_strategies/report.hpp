@@ -9,6 +9,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
+#include <assay/stats/classify.hpp>
 
 #include <cstddef>
 #include <ostream>
@@ -41,7 +42,7 @@ inline std::vector<std::string> summary_lines(std::vector<cli::named_comparison>
       if (!each.primary) { continue; }
       auto const what = variant_of(found, each);
       if (each.outcome == verdict::equivalent ||
-          (!each.exceeds_margin && each.outcome != verdict::unproven)) {
+          (stats::is_sign(each.outcome) && !each.exceeds_margin)) {
         nulls += (nulls.empty() ? "" : "; ") + name + " (" + what + ")";
       } else if (each.outcome == verdict::faster || each.outcome == verdict::slower) {
         lines.push_back(name + ": " + what +
