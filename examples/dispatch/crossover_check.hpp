@@ -5,9 +5,12 @@
 
 #include <assay/dispatch/crossover.hpp>
 #include <assay/dispatch/sampling.hpp>
+#include <assay/stats/random_source.hpp>
+#include <assay/stats/randomised_blocks.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -129,14 +132,65 @@ inline double nearest_size(dispatch::costs const& of, std::size_t first, std::si
   return nearest;
 }
 
-/// log2 of the times of two paths of a bench at a size, from interleaved calls.
+/// Puts each bisected crossing where a line through the ratios at nine sizes around it has none.
+/// `ratios(sizes)` gives log2 of the first time over the second at each: the machine changes its
+/// speed in less time than a bisection takes, and nine sizes that take turns for longer do not show
+/// it. A crossing stays where the line has its zero beyond the nine sizes.
+template <class Ratios>
+void refine(crossover_check& of, dispatch::size_range within, Ratios const& ratios) {
+  constexpr int each_side = 4;
+  constexpr double step = 1.0 / 16;  // in octaves
+  for (auto& crossing : of.crossings) {
+    if (!(crossing.measured > 0)) { continue; }
+    std::vector<std::size_t> sizes;
+    for (int i = -each_side; i <= each_side; ++i) {
+      auto const size =
+          static_cast<std::size_t>(std::round(crossing.measured * std::exp2(i * step)));
+      if (size < within.first || size > within.last) { continue; }
+      if (sizes.empty() || size > sizes.back()) { sizes.push_back(size); }
+    }
+    auto const seen = ratios(sizes);
+    double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      double const x = std::log2(static_cast<double>(sizes[i]) / crossing.measured);
+      sum_x += x, sum_y += seen[i], sum_xx += x * x, sum_xy += x * seen[i];
+    }
+    auto const n = static_cast<double>(sizes.size());
+    double const slope = (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
+    double const zero = (sum_x - sum_y / slope) / n;
+    if (std::abs(zero) <= each_side * step) { crossing.measured *= std::exp2(zero); }
+  }
+}
+
+/// log2 of the times of two paths of a bench at some sizes, which take turns in rounds. There are
+/// `least` rounds or more, and as many as end in `seconds`.
 template <class Bench>
-double timed_ratio(Bench& bench, std::size_t first, std::size_t second, std::size_t size,
-                   stats::random_source& random) {
-  constexpr int rounds = 15;
-  bench.open(size);
-  auto const times = dispatch::detail::interleaved(bench, {first, second}, rounds, 0.5, random);
-  return std::log2(stats::summarise(times[0]).median / stats::summarise(times[1]).median);
+std::vector<double> timed_ratios(Bench& bench, std::size_t first, std::size_t second,
+                                 std::vector<std::size_t> const& sizes, int least, double seconds,
+                                 stats::random_source& random) {
+  std::vector<std::size_t> const both{first, second};
+  std::vector<std::vector<int>> groups;
+  bench.close();
+  for (auto const size : sizes) {
+    bench.open(size);
+    groups.push_back(dispatch::detail::group_sizes(bench, both));
+  }
+  std::vector<std::array<std::vector<double>, 2>> times(sizes.size());
+  double const begin = bench.now();
+  for (int round = 0; round < least || bench.now() - begin < seconds; ++round) {
+    for (auto const i : stats::draw_order(sizes.size(), random)) {
+      bench.open_again(i);
+      for (auto const k : stats::draw_order(2, random)) {
+        times[i][k].push_back(
+            dispatch::detail::seconds_after_its_own(bench, both[k], groups[i][k]));
+      }
+    }
+  }
+  std::vector<double> found;
+  for (auto const& [one, other] : times) {
+    found.push_back(std::log2(stats::summarise(one).median / stats::summarise(other).median));
+  }
+  return found;
 }
 
 }  // namespace assay::examples

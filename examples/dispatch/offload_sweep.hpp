@@ -76,6 +76,7 @@ offload_sweep sweep_offload(Bench& bench, dispatch::costs const& of,
   if (made.rows.empty()) { return made; }
   std::vector<offload_threshold> swept(made.rows.size()), predicted(made.rows.size());
   for (std::size_t size = 1; size <= last; ++size) {
+    bench.close();
     bench.open(size);
     auto& seconds = made.times.emplace_back(of.paths().size());
     for (auto const p : right) {

@@ -192,10 +192,14 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
     for (std::size_t p = 0; options.bisects && p < last; ++p) {
       if (!of.paths()[p].wrong.empty() || !of.paths()[last].wrong.empty()) { continue; }
       options.say("bisection against " + paths[p].describe() + ", arrays " + kind.name);
-      kind.checks.push_back(check_crossover(
-          find_crossover(of, paths[p], paths[last], kind.at), sizes,
-          nearest_size(of, p, last, kind.at),
-          [&](std::size_t size) { return timed_ratio(bench, p, last, size, random); }));
+      auto& made = kind.checks.emplace_back(
+          check_crossover(find_crossover(of, paths[p], paths[last], kind.at), sizes,
+                          nearest_size(of, p, last, kind.at), [&](std::size_t size) {
+                            return timed_ratios(bench, p, last, {size}, 15, 0, random).front();
+                          }));
+      refine(made, sizes, [&](std::vector<std::size_t> const& some) {
+        return timed_ratios(bench, p, last, some, 5, 2, random);
+      });
     }
     if (options.sweep_to == 0) { return; }
     options.say("sweep to " + std::to_string(options.sweep_to) + ", arrays " + kind.name);

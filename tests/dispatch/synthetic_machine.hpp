@@ -14,6 +14,7 @@
 #include <numbers>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::test {
@@ -105,15 +106,23 @@ class synthetic_machine {
   void leave_at_home(dispatch::at_home which) {
     using dispatch::at_home;
     for (auto& each : known_.arrays) {
-      bool const home = memory_ == memory_type::device || which == at_home::all ||
+      bool const home = placed_ == memory_type::device || which == at_home::all ||
                         (which == at_home::written && each.is_written());
-      each.memory = home ? memory_type::device : memory_;
+      each.memory = home ? memory_type::device : placed_;
       each.newest = home ? 0 : dispatch::array_fact::on_host;
     }
   }
   dispatch::facts const& known() const { return known_; }
-  void open(std::size_t size) {
+  std::size_t open(std::size_t size) {
+    all_.emplace_back(size, memory_);
+    open_again(all_.size() - 1);
+    return all_.size() - 1;
+  }
+  void close() { all_.clear(); }
+  void open_again(std::size_t number) {
+    auto const [size, memory] = all_[number];
     size_ = static_cast<double>(size);
+    placed_ = memory;
     ++opened;
     known_ = dispatch::facts_of_size(size);
     for (auto const& each : arrays) { known_.arrays[known_.count++] = each; }
@@ -155,7 +164,9 @@ class synthetic_machine {
   double slow_ = 1, slow_period_ = 1;
   double now_ = 0;
   double size_ = 0;
-  memory_type memory_ = memory_type::device;
+  memory_type memory_ = memory_type::device;  // of sizes that are opened next
+  memory_type placed_ = memory_type::device;  // of the open size
+  std::vector<std::pair<std::size_t, memory_type>> all_;
   dispatch::facts known_;
 };
 

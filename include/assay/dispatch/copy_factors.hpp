@@ -24,7 +24,7 @@ namespace detail {
 /// Measures how much longer a call takes with its arrays in host memory than at home.
 ///
 /// All times of a size are of one moment. The host paths take turns with the device, as in the
-/// calls that give curves: the link is slower where the arrays lie in the caches of single cores.
+/// calls that give curves.
 template <class Bench>
 class copy_sampler {
  public:
@@ -44,12 +44,14 @@ class copy_sampler {
   bool next(double long_seconds) {
     constexpr int moments = 5;
     if (left_.empty()) { return false; }
-    auto at = left_.front();
+    auto at = std::move(left_.front());
     left_.pop_front();
     double const begin = bench_.now();
     measure(at, long_seconds);
     ++at.moments;
-    if (at.moments < moments && bench_.now() - begin < long_seconds) { left_.push_back(at); }
+    if (at.moments < moments && bench_.now() - begin < long_seconds) {
+      left_.push_back(std::move(at));
+    }
     return true;
   }
 
@@ -76,6 +78,8 @@ class copy_sampler {
     std::size_t size;
     memory_type memory;
     int moments = 0;
+    std::size_t number = 0;    // of its arrays, once there are any
+    std::vector<int> calls{};  // in the groups of each path
   };
   /// Paths with some arrays at home, as a bench with more paths.
   struct placed_calls {
@@ -89,10 +93,15 @@ class copy_sampler {
     double now() const { return bench.now(); }
   };
 
-  void measure(place const& at, double limit_seconds) {
+  void measure(place& at, double limit_seconds) {
     constexpr int rounds = 9;
-    bench_.lie_in(at.memory);
-    bench_.open(at.size);
+    if (at.moments == 0) {
+      bench_.lie_in(at.memory);
+      at.number = bench_.open(at.size);
+      bench_.lie_in(memory_type::device);
+    } else {
+      bench_.open_again(at.number);
+    }
     placed_calls calls{bench_};
     std::vector<std::size_t> numbers;
     for (std::size_t p = 0; p < found_.paths.size(); ++p) {
@@ -109,12 +118,12 @@ class copy_sampler {
       if (on_host) { calls.all.emplace_back(p, at_home::none); }
     }
     for (std::size_t i = 0; i < calls.all.size(); ++i) { numbers.push_back(i); }
-    auto const times = interleaved(calls, numbers, rounds, limit_seconds, random_);
+    if (at.calls.empty()) { at.calls = group_sizes(calls, numbers); }
+    auto const times = interleaved(calls, numbers, at.calls, rounds, limit_seconds, random_);
     for (std::size_t i = 0; i < on_device; i += 3) {
       auto const median = [&](std::size_t k) { return summarised(1, times[i + k]).seconds; };
       note(at, calls.all[i].first, median(0), median(1), median(2));
     }
-    bench_.lie_in(memory_type::device);
   }
 
   /// The factors by the seconds of calls with no array at home, with those that they write, and

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
+#include <map>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -17,7 +17,8 @@
 
 namespace assay::dispatch {
 
-/// Keeps copies of a task's arrays on a device, and runs the task on them or on the host's arrays.
+/// Keeps copies of the arrays of tasks on a device, and runs a task on them or on the host's
+/// arrays.
 template <task T, class Link, class Memory>
 requires has_device_run<T>
 class device_bench {
@@ -27,18 +28,20 @@ class device_bench {
   device_bench(Link link, stream_type stream, Memory memory)
       : copies_(std::move(link)), stream_(stream), memory_(std::move(memory)) {}
 
-  /// Forgets the arrays of the task before.
-  void clear() { resident_.reset(); }
+  /// Forgets the arrays of all tasks.
+  void clear() { all_.clear(); }
+  /// Further calls are on the arrays of the task with this number.
+  void select(std::size_t number) noexcept { number_ = number; }
 
   /// Copies all arrays of the task to the device, those that it only writes too: the poison in them
   /// shows what a call leaves out. Waits.
   void upload(T const& call) {
     [[maybe_unused]] auto const current = copies_.link().current();
-    clear();
-    resident_.emplace(stream_, memory_);
+    all_.erase(number_);
+    auto& resident = all_.try_emplace(number_, stream_, memory_).first->second;
     each_array(call, [&](std::size_t i, std::byte* host, std::size_t bytes, direction) {
-      auto* const device = bytes > 0 ? resident_->memory.take(bytes) : nullptr;
-      resident_->pointers[i] = device;
+      auto* const device = bytes > 0 ? resident.memory.take(bytes) : nullptr;
+      resident.pointers[i] = device;
       if (bytes > 0) { copies_.link().copy(stream_, device, host, bytes); }
     });
     copies_.link().synchronize(stream_);
@@ -48,16 +51,17 @@ class device_bench {
     [[maybe_unused]] auto const current = copies_.link().current();
     each_array(call, [&](std::size_t i, std::byte* host, std::size_t bytes, direction way) {
       if (bytes == 0 || way == direction::in) { return; }
-      copies_.link().copy(stream_, host, resident_->pointers[i], bytes);
+      copies_.link().copy(stream_, host, all_.at(number_).pointers[i], bytes);
     });
     copies_.link().synchronize(stream_);
   }
   /// Runs calls on the arrays of the device, and waits for each.
   void run_resident(T const& call, int calls) {
     [[maybe_unused]] auto const current = copies_.link().current();
-    if (!resident_) { upload(call); }
+    if (!all_.contains(number_)) { upload(call); }
+    auto const& pointers = all_.at(number_).pointers;
     for (int i = 0; i < calls; ++i) {
-      run_on_stream(call, copies_.link().native(stream_), resident_->pointers);
+      run_on_stream(call, copies_.link().native(stream_), pointers);
       copies_.link().require_launched();
       copies_.link().synchronize(stream_);
     }
@@ -70,10 +74,11 @@ class device_bench {
     auto const count = static_cast<std::ptrdiff_t>(known.count);
     auto const at_home = [](auto const& each) { return each.memory == memory_type::device; };
     bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, at_home);
-    if (any && !resident_) { upload(call); }
+    if (any && !all_.contains(number_)) { upload(call); }
+    std::span<void* const> const pointers =
+        any ? std::span<void* const>{all_.at(number_).pointers} : std::span<void* const>{};
     for (int i = 0; i < calls; ++i) {
-      enqueue(call, known, copies_, stream_, memory_, staged,
-              any ? std::span<void* const>{resident_->pointers} : std::span<void* const>{});
+      enqueue(call, known, copies_, stream_, memory_, staged, pointers);
       copies_.link().synchronize(stream_);
     }
   }
@@ -98,7 +103,8 @@ class device_bench {
   array_copies<Link> copies_;
   stream_type stream_;
   Memory memory_;
-  std::optional<arrays_on_device> resident_;
+  std::map<std::size_t, arrays_on_device> all_;  // by the numbers of tasks
+  std::size_t number_ = 0;
 };
 
 }  // namespace assay::dispatch

@@ -77,20 +77,32 @@ class sampler {
   }
   /// Measures a new size on all paths.
   void add(std::size_t size, bool held_out) {
-    sizes_.push_back({size, held_out, 0, 0, std::vector<std::vector<knot>>(found_.paths.size())});
+    if (options_.progress) { options_.progress(used() / options_.budget_seconds, size); }
+    measured made{size, held_out, bench_.open(size),
+                  std::vector<std::vector<knot>>(found_.paths.size())};
+    verify(size);
+    made.paths = right_paths();
+    made.calls = group_sizes(bench_, made.paths);
+    sizes_.push_back(std::move(made));
     measure(sizes_.back());
   }
-  /// Measures the size again that was measured longest ago. False if all sizes have been measured
-  /// often enough: at nine moments, or for a fiftieth of the budget.
+  /// Measures sizes again, those first that were measured longest ago, until half of the time so
+  /// far went into that. False if all sizes have been measured often enough: at 25 moments, or for
+  /// a thirtieth of the budget.
   bool repeat() {
-    constexpr int enough_moments = 9;
+    constexpr std::size_t enough_moments = 25;
     auto const is_done = [&](measured const& at) {
-      return at.moments >= enough_moments || at.seconds > options_.budget_seconds / 50;
+      return at.moments >= enough_moments || at.seconds > options_.budget_seconds / 30;
     };
-    auto const oldest = std::find_if_not(sizes_.begin(), sizes_.end(), is_done);
-    if (oldest == sizes_.end()) { return false; }
-    std::rotate(oldest, oldest + 1, sizes_.end());
-    measure(sizes_.back());
+    do {
+      auto const oldest = std::find_if_not(sizes_.begin(), sizes_.end(), is_done);
+      if (oldest == sizes_.end()) { return false; }
+      std::rotate(oldest, oldest + 1, sizes_.end());
+      double const begin = bench_.now();
+      bench_.open_again(sizes_.back().number);
+      measure(sizes_.back());
+      repeated_ += bench_.now() - begin;
+    } while (repeated_ < 0.5 * used() && used() < options_.budget_seconds);
     return true;
   }
   /// The knots so far of the paths with right results, without held-out sizes.
@@ -132,9 +144,12 @@ class sampler {
   struct measured {
     std::size_t size;
     bool held_out;
-    int moments;
-    double seconds;  // that all moments took
+    std::size_t number;  // of its arrays
     std::vector<std::vector<knot>> by_path;
+    std::vector<std::size_t> paths{};  // with right results
+    std::vector<int> calls{};          // in the groups of these
+    std::size_t moments = 0;
+    double seconds = 0;  // that all moments took
   };
 
   /// Puts a knot in its place, or in the place of the knot of that size.
@@ -146,27 +161,34 @@ class sampler {
       into.insert(at, made);
     }
   }
-  void measure(measured& at) {
-    constexpr int rounds = 9;
-    double const begin = bench_.now();
-    if (options_.progress) { options_.progress(used() / options_.budget_seconds, at.size); }
-    bench_.open(at.size);
-    std::vector<std::size_t> right;
+  /// Runs each path once at the open size, and marks those with wrong results.
+  void verify(std::size_t size) {
     for (std::size_t i = 0; i < found_.paths.size(); ++i) {
       auto& wrong = found_.paths[i].wrong;
       if (!wrong.empty()) { continue; }
       if (auto const what = bench_.wrong(i)) {
-        wrong = "at size " + std::to_string(at.size) + ": " + *what;
-      } else {
-        right.push_back(i);
+        wrong = "at size " + std::to_string(size) + ": " + *what;
       }
     }
-    if (right.empty()) { (void)costs{found_}; }  // says why
-    auto const times = interleaved(bench_, right, rounds, options_.budget_seconds / 40, random);
-    for (std::size_t i = 0; i < right.size(); ++i) {
-      auto& moments = at.by_path[right[i]];
+    if (right_paths().empty()) { (void)costs{found_}; }  // says why
+  }
+  std::vector<std::size_t> right_paths() const {
+    std::vector<std::size_t> right;
+    for (std::size_t i = 0; i < found_.paths.size(); ++i) {
+      if (found_.paths[i].wrong.empty()) { right.push_back(i); }
+    }
+    return right;
+  }
+  /// Measures the open size at one more moment.
+  void measure(measured& at) {
+    constexpr int rounds = 9;
+    double const begin = bench_.now();
+    auto const times =
+        interleaved(bench_, at.paths, at.calls, rounds, options_.budget_seconds / 400, random);
+    for (std::size_t i = 0; i < at.paths.size(); ++i) {
+      auto& moments = at.by_path[at.paths[i]];
       moments.push_back(summarised(at.size, times[i]));
-      if (!at.held_out) { put(merged(moments), knots_[right[i]]); }
+      if (!at.held_out) { put(merged(moments), knots_[at.paths[i]]); }
     }
     ++at.moments;
     at.seconds += bench_.now() - begin;
@@ -176,6 +198,7 @@ class sampler {
   measurements& found_;
   Options const& options_;
   double begin_ = bench_.now();
+  double repeated_ = 0;          // the seconds of further moments
   std::vector<measured> sizes_;  // the latest measured last
   std::vector<std::vector<knot>> knots_, right_;
 };
@@ -206,9 +229,10 @@ inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& o
 
 }  // namespace detail
 
-/// Measures the paths of `found` by a bench. `open(size)` prepares calls of a size. `wrong(path)`
-/// runs one call and returns the error of its result. `seconds(path, calls)` times a group of
-/// calls, of `group_seconds()` or more. `now()` is a clock for the budget.
+/// Measures the paths of `found` by a bench. `open(size)` prepares calls of a size and returns a
+/// number, with which `open_again` goes back to them. `wrong(path)` runs one call and returns the
+/// error of its result. `seconds(path, calls)` times a group of calls, of `group_seconds()` or
+/// more. `now()` is a clock for the budget.
 ///
 /// `host_memories()` are the types of host memory with copies that count, perhaps none.
 /// `lie_in(memory)` chooses one for the next size, or the memory of each path.

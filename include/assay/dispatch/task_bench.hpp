@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,7 +37,8 @@ concept lacks_device_header = has_device_run<T> && !requires { sizeof(device_pat
 /// The device of a task that runs on the host alone.
 struct no_device {};
 
-/// Runs a task on its paths, over arrays that `make` makes anew for each size.
+/// Runs a task on its paths, over arrays that `make` makes anew for each size that is opened. Keeps
+/// them until `close`, so that a size can be timed at several moments.
 template <task T>
 class task_bench {
  public:
@@ -93,10 +95,11 @@ class task_bench {
   }
   /// Further calls of the open size have these arrays in the memory of each path itself.
   void leave_at_home(at_home which) {
-    known_ = facts_of(*task_);
-    for (std::size_t i = 0; i < known_.count; ++i) {
-      auto& each = known_.arrays[i];
-      each.memory = memory_;
+    auto& known = at_->known;
+    known = facts_of(*at_->task);
+    for (std::size_t i = 0; i < known.count; ++i) {
+      auto& each = known.arrays[i];
+      each.memory = at_->memory;
       if (which == at_home::all || (which == at_home::written && each.is_written())) {
         take_home(each);
       }
@@ -112,48 +115,52 @@ class task_bench {
     }
   }
 
-  /// Makes the arrays, which touches their memory, and the reference results.
-  void open(std::size_t size) {
-    task_.reset();
-    arrays_.reset();
+  /// Makes the arrays, which touches their memory, and the reference results. Returns the number
+  /// for `open_again`.
+  std::size_t open(std::size_t size) {
+    auto& made = all_.emplace_back(opening{.memory = memory_, .mixed = mixed_});
+    try {
+      select(all_.size() - 1);
+      made.arrays.emplace(store(), seed_);
+      make_task(size);
+    } catch (...) {
+      all_.pop_back();
+      throw;
+    }
+    return all_.size() - 1;
+  }
+  /// Further calls are on the arrays of an earlier size.
+  void open_again(std::size_t number) { select(number); }
+  /// Frees the arrays of all sizes.
+  void close() {
+    all_.clear();
     if constexpr (on_devices) {
       if (device_) { device_->clear(); }
     }
-    arrays_.emplace(store(), seed_);
-    task_.emplace(make_(*arrays_, size));
-    require_work(T::name, task_->work());
-    if (task_->work().size != size && !any_size_) {
-      throw std::invalid_argument(
-          "make(arrays, " + std::to_string(size) + ") made a " + std::string{T::name} +
-          " of size " + std::to_string(task_->work().size) + ": return the size asked for");
-    }
-    locate();
-    if (arrays_->has_expectations()) { return; }
-    run_on_host(*task_, on::host{1});
-    reference_ = copies_of(task_->arrays());
   }
   std::optional<std::string> wrong(std::size_t number) {
-    arrays_->restore();
-    arrays_->poison();
+    auto const& task = *at_->task;
+    at_->arrays->restore();
+    at_->arrays->poison();
     if (auto const* const host = paths_[number].host()) {
-      run_on_host(*task_, *host);
+      run_on_host(task, *host);
     } else if constexpr (on_devices) {
-      device_->upload(*task_);
-      device_->run_resident(*task_, 1);
-      device_->download(*task_);
+      device_->upload(task);
+      device_->run_resident(task, 1);
+      device_->download(task);
     }
-    return arrays_->has_expectations() ? arrays_->verify() : difference(task_->arrays());
+    return at_->arrays->has_expectations() ? at_->arrays->verify() : difference(task.arrays());
   }
   double seconds(std::size_t number, int calls) {
     double const begin = now();
     if (auto const* const host = paths_[number].host()) {
-      for (int i = 0; i < calls; ++i) { run_on_host(*task_, *host); }
+      for (int i = 0; i < calls; ++i) { run_on_host(*at_->task, *host); }
     } else if constexpr (on_devices) {
-      if (memory_ == memory_type::device && !mixed_) {
-        device_->run_resident(*task_, calls);
+      if (at_->memory == memory_type::device && !at_->mixed) {
+        device_->run_resident(*at_->task, calls);
       } else {
         bool const staged = paths_[number].transfer == staged_transfer;
-        device_->run_from_host(*task_, known_, staged, calls);
+        device_->run_from_host(*at_->task, at_->known, staged, calls);
       }
     }
     return now() - begin;
@@ -165,9 +172,38 @@ class task_bench {
   }
   /// The facts of the calls of the open size. An array "in the memory of the device" is in host
   /// memory too: each path has it in memory of its own.
-  facts const& known() const noexcept { return known_; }
+  facts const& known() const noexcept { return at_->known; }
 
  private:
+  /// A size with its arrays.
+  struct opening {
+    memory_type memory;
+    bool mixed;
+    facts known{};
+    std::optional<setup> arrays{};
+    std::optional<T> task{};
+    std::vector<std::vector<std::byte>> reference{};
+  };
+
+  void select(std::size_t number) {
+    at_ = &all_[number];
+    if constexpr (on_devices) {
+      if (device_) { device_->select(number); }
+    }
+  }
+  void make_task(std::size_t size) {
+    auto const& task = at_->task.emplace(make_(*at_->arrays, size));
+    require_work(T::name, task.work());
+    if (task.work().size != size && !any_size_) {
+      throw std::invalid_argument("make(arrays, " + std::to_string(size) + ") made a " +
+                                  std::string{T::name} + " of size " +
+                                  std::to_string(task.work().size) + ": return the size asked for");
+    }
+    locate();
+    if (at_->arrays->has_expectations()) { return; }
+    run_on_host(task, on::host{1});
+    at_->reference = copies_of(task.arrays());
+  }
   std::shared_ptr<arrays::array_store> store() {
     if constexpr (on_devices) {
       if (mixed_) { return device_paths<T>::page_locked_arrays(random_.next(), 0.5); }
@@ -183,9 +219,10 @@ class task_bench {
     if (!mixed_) {
       return leave_at_home(memory_ == memory_type::device ? at_home::all : at_home::none);
     }
-    if constexpr (on_devices) { known_ = device_->facts_of_call(*task_); }
-    for (std::size_t i = 0; i < known_.count; ++i) {
-      if (random_.next() % 3 == 0) { take_home(known_.arrays[i]); }
+    auto& known = at_->known;
+    if constexpr (on_devices) { known = device_->facts_of_call(*at_->task); }
+    for (std::size_t i = 0; i < known.count; ++i) {
+      if (random_.next() % 3 == 0) { take_home(known.arrays[i]); }
     }
   }
   void take_home(array_fact& each) const {
@@ -212,7 +249,7 @@ class task_bench {
     std::optional<std::string> found;
     std::size_t number = 0;
     auto const compare = [&]<class U>(task_array<U> const& got) {
-      auto const& bytes = reference_[number++];
+      auto const& bytes = at_->reference[number++];
       for (std::size_t i = 0; i < bytes.size() / sizeof(U) && !found; ++i) {
         std::remove_const_t<U> wanted;
         std::memcpy(&wanted, bytes.data() + i * sizeof wanted, sizeof wanted);
@@ -243,11 +280,9 @@ class task_bench {
   bool mixed_ = false;
   bool any_size_ = false;
   stats::random_source random_{seed_};
-  facts known_;
   std::conditional_t<on_devices, std::optional<device_paths<T>>, no_device> device_;
-  std::optional<setup> arrays_;
-  std::optional<T> task_;
-  std::vector<std::vector<std::byte>> reference_;
+  std::deque<opening> all_;
+  opening* at_ = nullptr;
 };
 
 }  // namespace assay::dispatch

@@ -10,6 +10,7 @@
 #include <assay/dispatch/task_bench.hpp>
 #include <assay/dispatch/timing.hpp>
 #include <assay/stats/random_source.hpp>
+#include <assay/stats/randomised_blocks.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
@@ -29,8 +30,9 @@ namespace assay::dispatch {
 /// What a trace of one call shows, by names such as `kernels_seconds`.
 using traced_values = std::vector<std::pair<std::string, double>>;
 
-/// Times of the same calls on every path, at two moments: a machine may be slower for seconds. Each
-/// half has the medians of interleaved repetitions at one moment.
+/// Times of the same calls on every path. Repetitions of a call are spread over the time of all
+/// calls, since a machine may be slower for seconds. Each half has the medians of one half of them,
+/// one half after the other.
 struct timed_calls {
   struct call {
     facts known;
@@ -69,10 +71,12 @@ inline std::optional<std::size_t> traced_path(costs const& of) {
 }
 
 /// Times a stream of calls on all paths of the costs, each from its begin to its end with the
-/// copies that the memory of the arrays needs. Blocks; throws as `measure::calibrate`.
+/// copies that the memory of the arrays needs. A call follows one that is not timed, on the same
+/// path. Holds the arrays of all calls at once. Blocks; throws as `measure::calibrate`.
 template <task T>
 timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
-  constexpr int rounds = 9;
+  constexpr int rounds = 9, fewest = 3;    // of each half
+  constexpr double enough_seconds = 0.15;  // of a call in each half
   options.sizes.require();
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
   stats::random_source random{seed};
@@ -86,31 +90,48 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
   }
   std::vector<std::size_t> sizes(options.count);
   for (auto& each : sizes) { each = options.sizes.draw(random); }
-  auto const traced = traced_path(of);
+  task_bench<T> bench{paths, options.make, seed};
+  if (options.mixed) {
+    bench.mix();
+  } else {
+    bench.lie_in(options.memory.value_or(memory_type::device));
+  }
+  if (options.any_size) { bench.take_any_size(); }
   timed_calls all;
-  all.calls.resize(sizes.size());
+  std::vector<std::vector<int>> groups;
+  for (auto const size : sizes) {
+    bench.open(size);
+    auto& call = all.calls.emplace_back(timed_calls::call{bench.known()});
+    if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
+    call.halves.fill(std::vector<double>(paths.size(), std::numeric_limits<double>::infinity()));
+    groups.push_back(detail::group_sizes(bench, right));
+  }
   for (std::size_t half = 0; half < 2; ++half) {
-    task_bench<T> bench{paths, options.make, seed};  // both have the same arrays in the same memory
-    if (options.mixed) {
-      bench.mix();
-    } else {
-      bench.lie_in(options.memory.value_or(memory_type::device));
+    std::vector<std::vector<std::vector<double>>> times(
+        sizes.size(), std::vector<std::vector<double>>(right.size()));
+    std::vector<double> used(sizes.size());
+    for (int round = 0; round < rounds; ++round) {
+      for (auto const i : stats::draw_order(sizes.size(), random)) {
+        if (round >= fewest && used[i] > enough_seconds) { continue; }
+        double const begin = bench.now();
+        bench.open_again(i);
+        for (auto const k : stats::draw_order(right.size(), random)) {
+          times[i][k].push_back(detail::seconds_after_its_own(bench, right[k], groups[i][k]));
+        }
+        used[i] += bench.now() - begin;
+      }
     }
-    if (options.any_size) { bench.take_any_size(); }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      bench.open(sizes[i]);
-      auto& call = all.calls[i];
-      call.known = bench.known();
-      if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
-      auto const times = detail::interleaved(bench, right, rounds, 0.1, random);
-      call.halves[half].assign(paths.size(), std::numeric_limits<double>::infinity());
       for (std::size_t k = 0; k < right.size(); ++k) {
-        call.halves[half][right[k]] = stats::summarise(times[k]).median;
-      }
-      if (options.trace && traced && half == 1) {
-        call.traced = options.trace([&] { (void)bench.seconds(*traced, 1); });
+        all.calls[i].halves[half][right[k]] = stats::summarise(times[i][k]).median;
       }
     }
+  }
+  auto const traced = traced_path(of);
+  for (std::size_t i = 0; options.trace && traced && i < sizes.size(); ++i) {
+    bench.open_again(i);
+    (void)bench.seconds(*traced, 1);
+    all.calls[i].traced = options.trace([&] { (void)bench.seconds(*traced, 1); });
   }
   return all;
 }
@@ -119,7 +140,7 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
 struct call_error {
   std::size_t path = 0;
   double of_prediction = 0;
-  double of_noise = 0;  ///< the same of each moment against both
+  double of_noise = 0;  ///< the same of each half against both
 };
 
 /// The errors of all calls on all paths that are possible.

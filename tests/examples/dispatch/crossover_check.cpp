@@ -53,6 +53,27 @@ TEST_CASE("bisection finds a crossing near a prediction and far from one", "[dis
   }
 }
 
+TEST_CASE("a crossing is refined by a line through sizes around it", "[dispatch]") {
+  auto const refined = [](double bisected, double truth, double noise) {
+    examples::crossover_check made{.predicted = predicted({5'000})};
+    made.crossings.push_back({.predicted = {.size = 5'000}, .measured = bisected});
+    refine(made, range, [&](std::vector<std::size_t> const& sizes) {
+      std::vector<double> seen;
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        double const off = i % 2 == 0 ? noise : -noise;
+        seen.push_back(0.7 * std::log2(static_cast<double>(sizes[i]) / truth) + off);
+      }
+      return seen;
+    });
+    return made.crossings[0].measured;
+  };
+  CHECK(refined(5'500, 5'000, 0) == Approx(5'000).epsilon(0.001));
+  CHECK(refined(5'500, 5'000, 0.05) == Approx(5'000).epsilon(0.02));
+  CHECK(refined(9'000, 5'000, 0) == 9'000);  // beyond the sizes around it
+  CHECK(refined(1, 1, 0) == 1);              // one size makes no line
+  CHECK(refined(0, 5'000, 0) == 0);          // none was found
+}
+
 TEST_CASE("a crossing that is not there is told", "[dispatch]") {
   int timed = 0;
   auto const always_first = [&](std::size_t) { return ++timed, -1.0; };
@@ -121,7 +142,7 @@ TEST_CASE("predicted crossovers of simulated machines are close to bisected ones
     if (said.crossings.size() != 1 || said.doubtful || !(said.crossings[0].low > 0)) { continue; }
     stats::random_source random{seed + m};
     auto const found = check_crossover(said, {16, 1 << 24}, 1, [&](std::size_t size) {
-      return examples::timed_ratio(machine, 0, 2, size, random);
+      return examples::timed_ratios(machine, 0, 2, {size}, 15, 0, random).front();
     });
     REQUIRE(found.crossings.size() == 1);
     if (found.crossings[0].measured == 0) { continue; }
