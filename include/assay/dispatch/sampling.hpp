@@ -183,8 +183,7 @@ class sampler {
   void measure(measured& at) {
     constexpr int rounds = 9;
     double const begin = bench_.now();
-    auto const times =
-        interleaved(bench_, at.paths, at.calls, rounds, options_.budget_seconds / 400, random);
+    auto const times = interleaved(bench_, at.paths, at.calls, rounds, moment_seconds, random);
     for (std::size_t i = 0; i < at.paths.size(); ++i) {
       auto& moments = at.by_path[at.paths[i]];
       moments.push_back(summarised(at.size, times[i]));

@@ -75,7 +75,7 @@ inline std::optional<std::size_t> traced_path(costs const& of) {
 /// path. Holds the arrays of all calls at once. Blocks; throws as `measure::calibrate`.
 template <task T>
 timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
-  constexpr int rounds = 9, fewest = 3;    // of each half
+  constexpr int moments = 9, fewest = 3;   // of each half
   constexpr double enough_seconds = 0.15;  // of a call in each half
   options.sizes.require();
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
@@ -110,13 +110,15 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
     std::vector<std::vector<std::vector<double>>> times(
         sizes.size(), std::vector<std::vector<double>>(right.size()));
     std::vector<double> used(sizes.size());
-    for (int round = 0; round < rounds; ++round) {
+    for (int moment = 0; moment < moments; ++moment) {
       for (auto const i : stats::draw_order(sizes.size(), random)) {
-        if (round >= fewest && used[i] > enough_seconds) { continue; }
+        if (moment >= fewest && used[i] > enough_seconds) { continue; }
         double const begin = bench.now();
         bench.open_again(i);
-        for (auto const k : stats::draw_order(right.size(), random)) {
-          times[i][k].push_back(detail::seconds_after_its_own(bench, right[k], groups[i][k]));
+        auto const some =
+            detail::interleaved(bench, right, groups[i], 3, detail::moment_seconds, random);
+        for (std::size_t k = 0; k < right.size(); ++k) {
+          times[i][k].insert(times[i][k].end(), some[k].begin(), some[k].end());
         }
         used[i] += bench.now() - begin;
       }

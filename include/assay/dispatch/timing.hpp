@@ -47,6 +47,10 @@ int group_size(Bench& bench, std::size_t path) {
   return calls;
 }
 
+/// Rounds of a moment begin in this time, but for the first third: caches warm up again in it,
+/// after the arrays of other calls.
+inline constexpr double moment_seconds = 0.0125;
+
 /// The numbers of calls in the groups of several paths at the open size.
 template <class Bench>
 std::vector<int> group_sizes(Bench& bench, std::vector<std::size_t> const& of) {
