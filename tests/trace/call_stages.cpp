@@ -56,12 +56,13 @@ double number(named_numbers const& of, std::string_view name) {
 
 TEST_CASE("the stages of a call follow each other and add up to it", "[trace]") {
   auto const found = stages_of(one_call());
-  CHECK(number(found, "copies_in_seconds") == Approx(4500e-9));  // to the end of the host's call
+  CHECK(number(found, "submit_seconds") == Approx(1000e-9));
+  CHECK(number(found, "copies_in_seconds") == Approx(3500e-9));  // to the end of the host's call
   CHECK(number(found, "work_seconds") == Approx(3500e-9));
   CHECK(number(found, "copies_back_seconds") == Approx(9000e-9));
   CHECK(number(found, "sync_seconds") == Approx(2000e-9));
   double sum = 0;
-  for (std::size_t i = 0; i < 4; ++i) { sum += found[i].second; }
+  for (std::size_t i = 0; i < 5; ++i) { sum += found[i].second; }
   CHECK(sum == Approx(19000e-9));
   CHECK(number(found, "kernels_seconds") == Approx(3000e-9));
   CHECK(number(found, "to_device_seconds") == Approx(3000e-9));
@@ -69,12 +70,21 @@ TEST_CASE("the stages of a call follow each other and add up to it", "[trace]") 
   CHECK(number(found, "idle_seconds") == Approx(1500e-9));
 }
 
+TEST_CASE("a copy from pageable memory begins with the host's call", "[trace]") {
+  auto pageable = one_call();
+  pageable.copies[0].from = memory_kind::pageable;
+  auto const found = stages_of(pageable);
+  CHECK(number(found, "submit_seconds") == 0);
+  CHECK(number(found, "copies_in_seconds") == Approx(4500e-9));
+}
+
 TEST_CASE("a call without copies has no stages of copies", "[trace]") {
   auto only_kernel = one_call();
   only_kernel.copies.clear();
   auto const found = stages_of(only_kernel);
   CHECK(number(found, "copies_in_seconds") == 0);
-  CHECK(number(found, "work_seconds") == Approx(8000e-9));
+  CHECK(number(found, "submit_seconds") == Approx(5000e-9));  // all that the trace has before it
+  CHECK(number(found, "work_seconds") == Approx(3000e-9));
   CHECK(number(found, "copies_back_seconds") == 0);
   CHECK(number(found, "sync_seconds") == Approx(11000e-9));
   CHECK(stages_of(model{}).empty());

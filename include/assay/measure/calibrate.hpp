@@ -59,9 +59,10 @@ inline dispatch::fork measure_fork(int threads) {
 /// Measures a task on its paths. Blocks for about `budget_seconds`, and once in a process for at
 /// most 0.5 s more, in which the links of the device are measured.
 ///
-/// The calls of one size follow each other over the same arrays. So the caches hold what the call
-/// before left there, and an `inout` array holds the results of the calls before. A device path is
-/// timed over arrays in the memory of the device, with a wait after each call.
+/// A timed call follows one of the same path over the same arrays. So the caches hold what that
+/// call left there, and an `inout` array holds the results of the calls before. A device path is
+/// timed over arrays in the memory of the device, with a wait after each call. The arrays of all
+/// sizes stay until the end.
 ///
 /// Throws `std::invalid_argument` for paths and options that are not possible, and if every path
 /// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.

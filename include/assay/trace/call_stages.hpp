@@ -21,11 +21,14 @@ namespace assay::trace {
 /// Numbers of one call, by names that end in their unit.
 using named_numbers = std::vector<std::pair<std::string, double>>;
 
-/// The stages of the only call in a trace: copies to the device, its work, copies to the host, and
-/// the rest of the host's wait. They follow each other from the first API call to the end of the
-/// last and add up to that time. A copy ends when the device and the host's call are done with it.
-/// Beside them stand the sums of kernels and of copies, and the time between the first and the last
-/// operation in which the device ran none. Empty without operations and calls.
+/// The stages of the only call in a trace: submission, copies to the device, its work, copies to
+/// the host, and the rest of the host's wait. They follow each other from the first API call to the
+/// end of the last and add up to that time. Submission ends with the begin of the first operation:
+/// the recorder itself makes it longer, by some 30 us. The host's call of a copy from pageable
+/// memory does a part of the copy, which begins with it. A copy ends when the device and the host's
+/// call are done with it. Beside them stand the sums of kernels and of copies, and the time between
+/// the first and the last operation in which the device ran none. Empty without operations and
+/// calls.
 inline named_numbers stages_of(model const& of) {
   if (of.calls.empty() || of.kernels.size() + of.copies.size() + of.memsets.size() == 0) {
     return {};
@@ -34,14 +37,20 @@ inline named_numbers stages_of(model const& of) {
   for (auto const& each : of.calls) { call = around(call, each.when); }
   call_index const calls{of};
   std::vector<span> kernels, in, back, all;
-  std::int64_t in_end = call.begin, work_end = call.begin, back_end = call.begin;
+  std::int64_t begin = call.end, in_end = call.begin, work_end = call.begin, back_end = call.begin;
   for (auto const& each : of.kernels) {
     kernels.push_back(each.when);
+    begin = std::min(begin, each.when.begin);
     work_end = std::max(work_end, each.when.end);
   }
-  for (auto const& each : of.memsets) { work_end = std::max(work_end, each.when.end); }
+  for (auto const& each : of.memsets) {
+    begin = std::min(begin, each.when.begin);
+    work_end = std::max(work_end, each.when.end);
+  }
   for (auto const& each : of.copies) {
     auto const row = calls.find(each.where);
+    bool const by_host = each.from == memory_kind::pageable && row != no_row;
+    begin = std::min(begin, by_host ? of.calls[row].when.begin : each.when.begin);
     auto const end =
         row == no_row ? each.when.end : std::max(each.when.end, of.calls[row].when.end);
     bool const to_host = each.kind == copy_kind::device_to_host;
@@ -51,6 +60,8 @@ inline named_numbers stages_of(model const& of) {
   each_device_table(of, [&](auto const& rows) {
     for (auto const& each : rows) { all.push_back(each.when); }
   });
+  begin = std::max(begin, call.begin);
+  in_end = std::max(in_end, begin);
   work_end = std::max(work_end, in_end);
   back_end = std::max(back_end, work_end);
   auto const seconds = [](std::int64_t ns) { return 1e-9 * static_cast<double>(ns); };
@@ -60,7 +71,8 @@ inline named_numbers stages_of(model const& of) {
     return seconds(ns);
   };
   interval_set const busy{all};
-  return {{"copies_in_seconds", seconds(in_end - call.begin)},
+  return {{"submit_seconds", seconds(begin - call.begin)},
+          {"copies_in_seconds", seconds(in_end - begin)},
           {"work_seconds", seconds(work_end - in_end)},
           {"copies_back_seconds", seconds(back_end - work_end)},
           {"sync_seconds", seconds(std::max(call.end, back_end) - back_end)},
