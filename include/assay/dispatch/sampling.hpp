@@ -86,9 +86,9 @@ class sampler {
     sizes_.push_back(std::move(made));
     measure(sizes_.back());
   }
-  /// Measures sizes again, those first that were measured longest ago, until half of the time so
-  /// far went into that. False if all sizes have been measured often enough: at 25 moments, or for
-  /// a thirtieth of the budget.
+  /// Measures sizes again, those first that were measured longest ago, until a quarter of the time
+  /// so far went into that. False if all sizes have been measured often enough: at 25 moments, or
+  /// for a thirtieth of the budget.
   bool repeat() {
     constexpr std::size_t enough_moments = 25;
     auto const is_done = [&](measured const& at) {
@@ -102,7 +102,7 @@ class sampler {
       bench_.open_again(sizes_.back().number);
       measure(sizes_.back());
       repeated_ += bench_.now() - begin;
-    } while (repeated_ < 0.5 * used() && used() < options_.budget_seconds);
+    } while (repeated_ < 0.25 * used() && used() < options_.budget_seconds);
     return true;
   }
   /// The knots so far of the paths with right results, without held-out sizes.
@@ -179,9 +179,10 @@ class sampler {
     }
     return right;
   }
-  /// Measures the open size at one more moment.
+  /// Measures the open size at one more moment. The first has three rounds at least, so that an
+  /// outlier counts for nothing.
   void measure(measured& at) {
-    constexpr int rounds = 9;
+    int const rounds = at.moments == 0 ? 9 : 3;
     double const begin = bench_.now();
     auto const times = interleaved(bench_, at.paths, at.calls, rounds, moment_seconds, random);
     for (std::size_t i = 0; i < at.paths.size(); ++i) {
@@ -282,9 +283,11 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
       sizes.add(options.sizes.draw(sizes.random), true);
       gains = true;
     }
-    if (auto const size = next(); size != 0) {
-      sizes.add(size, false);
-      gains = true;
+    for (int i = 0; i < 2; ++i) {
+      if (auto const size = next(); size != 0 && sizes.used() < options.budget_seconds) {
+        sizes.add(size, false);
+        gains = true;
+      }
     }
     if (copies.next(options.budget_seconds / 50)) { gains = true; }
     if (sizes.used() < options.budget_seconds && sizes.repeat()) { gains = true; }
