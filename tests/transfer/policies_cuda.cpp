@@ -388,10 +388,11 @@ TEST_CASE("a stager whose threads cannot all be started says so, and ends those 
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
   auto const used = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  rlimit const small{used + (std::size_t{64} << 20U), before.rlim_max};  // a few stacks of 2 to 8 MB
+  // Room for a few stacks of 2 to 8 MB.
+  rlimit const small{used + (std::size_t{64} << 20U), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_AS, &small) == 0);
   auto const told = test::message_of([&] {
-    transfer::stager{fake_link{device}, {.threads = 500, .buffers = 1, .buffer_bytes = 4096}};
+    transfer::stager{fake_link{device}, {.threads = 500, .buffer_bytes = 4096}};
   });
   REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
   CHECK_THAT(told, test::contains("cannot start 500 threads: "));
