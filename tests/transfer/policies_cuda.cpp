@@ -391,9 +391,8 @@ TEST_CASE("a stager whose threads cannot all be started says so, and ends those 
   // Room for a few stacks of 2 to 8 MB.
   rlimit const small{used + (std::size_t{64} << 20U), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_AS, &small) == 0);
-  auto const told = test::message_of([&] {
-    transfer::stager{fake_link{device}, {.threads = 500, .buffer_bytes = 4096}};
-  });
+  auto const told = test::message_of(
+      [&] { transfer::stager{fake_link{device}, {.threads = 500, .buffer_bytes = 4096}}; });
   REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
   CHECK_THAT(told, test::contains("cannot start 500 threads: "));
 }
@@ -542,7 +541,42 @@ struct holding_memory : fake_memory {
   }
 };
 
+/// Has no room for more live bytes than `*budget`.
+struct shrinking_memory : fake_memory {
+  long const* budget = nullptr;
+  void* allocate(fake_stream on, std::size_t bytes, std::size_t alignment) const {
+    if (device->live_bytes + static_cast<long>(bytes) > *budget) {
+      throw mr::out_of_memory("the memory has shrunk");
+    }
+    return fake_memory::allocate(on, bytes, alignment);
+  }
+};
+
 }  // namespace
+
+TEST_CASE("a remembered plan that no longer has room is made anew", "[transfer]") {
+  fake_device device{15};
+  constexpr std::int64_t count = 20'001;  // of 15 bytes
+  host_data data{device, count, all_locked, 1};
+  long budget = 1'000'000'000;
+  auto engine = engine_on(device, transfer::overlapped{}, shrinking_memory{{&device}, &budget});
+  auto const what = job_of(data, count, 1);
+  auto const run = [&] {
+    data.poison();
+    engine.run(device.caller(), what);
+    device.synchronize(device.caller());
+    CHECK(data.wrong(1) == "");
+  };
+  run();
+  CHECK(engine.plan().slots * engine.plan().largest_chunk() * 15 > 20'000);
+  budget = 20'000;
+  device.free_bytes = 20'000;
+  run();
+  CHECK(engine.plan().slots * engine.plan().largest_chunk() * 15 <= 10'050);
+  budget = 0;
+  CHECK_THROWS_AS(run(), mr::out_of_memory);
+  CHECK(device.live_bytes == 0);
+}
 
 TEST_CASE("a plan goes by the memory that is free when it is made", "[transfer]") {
   fake_device device{15};

@@ -3,6 +3,7 @@
 /// `transfer::overlapped`: copies in, kernels and copies out at once.
 #pragma once
 
+#include <assay/memory/concepts.hpp>
 #include <assay/transfer/chunk_plan.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
@@ -62,8 +63,9 @@ static_assert(transfer_policy<overlapped>);
 /// The plans of an engine of `transfer::overlapped`. It remembers those of the last jobs, by their
 /// sizes.
 ///
-/// The chunks of a plan take at most half of the memory that is free on the device. The kernel of
-/// a job without `compute_seconds` counts as half of the time of its copies.
+/// The chunks of a plan take at most half of the memory that is free on the device when the plan is
+/// made; a remembered plan that no longer has room is made anew. The kernel of a job without
+/// `compute_seconds` counts as half of the time of its copies.
 class overlap_planner {
  public:
   static constexpr std::string_view name = overlapped::name;
@@ -88,7 +90,19 @@ class overlap_planner {
   void execute(Executor& executor, typename Executor::stream_type stream, job<Compute> const& what,
                std::vector<host_array> const& arrays) {
     if (any_pageable(arrays)) { refuse_capture(name, executor.link(), stream); }
-    executor.run(stream, what, arrays, true, plan_for(size_of(what), executor, stream).schedule);
+    auto const size = size_of(what);
+    auto const run_planned = [&] {
+      executor.run(stream, what, arrays, true, plan_for(size, executor, stream).schedule);
+    };
+    bool const remembered = find(size) != jobs_.end();
+    try {
+      run_planned();
+    } catch (mr::out_of_memory const&) {
+      // The plan is of a time when more memory was free. Nothing of the job has begun.
+      if (!remembered) { throw; }
+      jobs_.pop_back();
+      run_planned();
+    }
   }
 
   /// The plan of the last job that was run, with the picked numbers and the reason in `why`.
@@ -118,12 +132,16 @@ class overlap_planner {
     limits_.device_bytes = free / 2;
   }
 
+  auto find(job_size const& size) {
+    return std::find_if(jobs_.begin(), jobs_.end(),
+                        [&](auto const& each) { return each.size == size; });
+  }
+
   /// The last of `jobs_` is the present one.
   template <class Executor>
   planned_job const& plan_for(job_size const& size, Executor& executor,
                               typename Executor::stream_type stream) {
-    auto const found = std::find_if(jobs_.begin(), jobs_.end(),
-                                    [&](auto const& each) { return each.size == size; });
+    auto const found = find(size);
     if (found != jobs_.end()) {
       std::rotate(found, found + 1, jobs_.end());
       return jobs_.back();
