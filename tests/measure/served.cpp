@@ -2,10 +2,12 @@
 // assay-grouped: no, since it starts another program
 /// @file
 /// Programs that call assay::serve, judged by the engine: verdicts, every failure, nothing left.
+#include <assay/core/policy.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/remote_subject.hpp>
 #include <assay/measure/serve.hpp>
+#include <assay/memory/request.hpp>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <clocale>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -116,13 +119,22 @@ TEST_CASE("words and doubles survive encoding as a line") {
                            words{"x", std::string(10000, ' ')}}) {
     CHECK(through(each) == each);
   }
-  for (double const each : {0.1, -1.0 / 3, 4.9e-324, 1.7976931348623157e308, 0.0,
-                            std::numeric_limits<double>::infinity()}) {
-    CHECK(to_double(from_double(each)) == each);
+  for (auto const* locale : {"C", "de_DE.UTF-8", "fr_FR.UTF-8"}) {  // where they are installed
+    std::setlocale(LC_NUMERIC, locale);
+    for (double const each :
+         {0.1, -1.0 / 3, 4.9e-324, 1.7976931348623157e308, 0.0, -0.0,
+          -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()}) {
+      CHECK(to_double(from_double(each)) == each);
+      CHECK(std::signbit(to_double(from_double(each))) == std::signbit(each));
+    }
+    CHECK(from_double(-1.5) == "-0x1.8p+0");
+    CHECK(mr::describe_bytes(1536 << 10U) == "1.5 MiB");
+    CHECK(parameter_list{}.show("share", 0.25).after("policy") == "policy{share=0.25}");
   }
+  std::setlocale(LC_NUMERIC, "C");
   CHECK(std::isnan(to_double(from_double(std::nan("")))));
   CHECK(to_integer<std::uint64_t>("18446744073709551615") == ~std::uint64_t{0});
-  for (auto const* bad : {"", "1x", "x", " "}) {
+  for (auto const* bad : {"", "1x", "x", " ", "--1", "-", "0x", "0x1,8p+0"}) {
     CHECK_THROWS_AS(to_double(bad), protocol_error);
     CHECK_THROWS_AS(to_integer<int>(bad), protocol_error);
   }

@@ -6,9 +6,8 @@
 #include <assay/core/requirements.hpp>
 
 #include <array>
+#include <charconv>
 #include <concepts>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -93,12 +92,18 @@ class parameter_list {
   /// The fewest digits, from 6, that mean this number and no other.
   template <std::floating_point T>
   static std::string in_digits(T value) {
+    // Not snprintf: the locale of the program may have another decimal point.
     std::array<char, 32> text{};
+    char* end = text.data();
     for (int digits = 6; digits <= 17; ++digits) {
-      std::snprintf(text.data(), text.size(), "%.*g", digits, static_cast<double>(value));
-      if (static_cast<T>(std::strtod(text.data(), nullptr)) == value) { break; }
+      end = std::to_chars(text.data(), text.data() + text.size(), static_cast<double>(value),
+                          std::chars_format::general, digits)
+                .ptr;
+      double read = 0;
+      (void)std::from_chars(text.data(), end, read);
+      if (static_cast<T>(read) == value) { break; }
     }
-    return text.data();
+    return {text.data(), end};
   }
 
   std::string text_;

@@ -29,9 +29,8 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -104,18 +103,30 @@ inline words decode(std::string_view line) {
   return message;
 }
 
-/// A double as text that `to_double` reads back bit for bit, but for the payload of a NaN.
+/// A double as text that `to_double` reads back bit for bit, but for the payload of a NaN. It is
+/// what printf's `%a` writes in the C locale; that of the program may have another decimal point.
 inline std::string from_double(double value) {
   std::array<char, 40> text{};
-  (void)std::snprintf(text.data(), text.size(), "%a", value);
-  return text.data();
+  auto const end = std::to_chars(text.data(), text.data() + text.size(), std::abs(value),
+                                 std::chars_format::hex);
+  return std::string{std::signbit(value) ? "-" : ""} + (std::isfinite(value) ? "0x" : "") +
+         std::string(text.data(), end.ptr);
 }
 
 inline double to_double(std::string const& word) {
-  char* end = nullptr;
-  double const value = std::strtod(word.c_str(), &end);
-  if (word.empty() || *end != '\0') { throw protocol_error(word); }
-  return value;
+  std::string_view digits = word;
+  bool const negative = digits.starts_with('-');
+  if (negative) { digits.remove_prefix(1); }
+  bool const hex = digits.starts_with("0x");
+  if (hex) { digits.remove_prefix(2); }
+  double value = 0;
+  auto const end = digits.data() + digits.size();
+  auto const [stop, error] = std::from_chars(
+      digits.data(), end, value, hex ? std::chars_format::hex : std::chars_format::general);
+  if (error != std::errc{} || stop != end || digits.starts_with('-')) {
+    throw protocol_error(word);
+  }
+  return negative ? -value : value;
 }
 
 template <class Integer>

@@ -5,7 +5,9 @@
 
 #include <assay/memory/concepts.hpp>
 
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -30,7 +32,10 @@ inline std::string describe_bytes(std::size_t bytes) {
     ++unit;
   }
   if (unit == 0 || bytes % 1024 != 0) { return std::to_string(bytes) + units[0]; }
-  auto text = std::to_string(scaled);
+  std::array<char, 32> digits{};  // not std::to_string, which follows the locale of the program
+  auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), scaled,
+                                 std::chars_format::fixed, 6);
+  std::string text(digits.data(), end.ptr);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') { text.pop_back(); }
   return text + units[unit];
