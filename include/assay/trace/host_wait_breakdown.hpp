@@ -114,10 +114,13 @@ class host_pieces {
   static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
 
   std::uint32_t name(entry_kind kind, std::string_view text) {
-    auto const next = static_cast<std::uint32_t>(names_.size());
-    auto const [at, added] = numbers_.try_emplace(breakdown_key{kind, std::string{text}}, next);
-    if (added) { names_.push_back(at->first); }
-    return at->second;
+    std::uint32_t number = 0;
+    for (auto const& known : names_) {
+      if (known.first == kind && known.second == text) { return number; }
+      ++number;
+    }
+    names_.emplace_back(kind, text);
+    return number;
   }
   void add(thread_key key, span when, std::uint32_t name) {
     auto const known = threads_.find(key);
@@ -146,15 +149,16 @@ class host_pieces {
   }
   void add_locks(model const& of) {
     glob const locks{lock_ranges, glob_scope::whole};
+    auto of_lock = once_per_name(of.strings.size(), [&](string_id id) {
+      auto const text = of.strings[id];
+      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
+    });
     for (auto const& each : of.ranges) {
-      auto const text = of.strings[each.name];
-      if (!on_one_thread(each) || !locks.matches(text)) { continue; }
-      add(each.thread, each.when, name(entry_kind::lock, text));
+      if (on_one_thread(each)) { add(each.thread, each.when, of_lock(each.name)); }
     }
   }
 
   std::map<thread_key, thread> threads_;
-  std::map<breakdown_key, std::uint32_t> numbers_;
   std::vector<breakdown_key> names_;
 };
 

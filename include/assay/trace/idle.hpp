@@ -117,14 +117,15 @@ enum class gap_scope : std::uint8_t { all_devices, device, stream };
 template <class Use>
 void each_gap(view const& rows, gap_scope scope, Use&& use) {
   detail::idle_classifier const classifier{rows};
-  std::map<stream_key, std::int64_t> reached;  // the latest end, by device or stream
-  std::map<stream_key, detail::idle_classifier::last_work> last;
+  using last_work = detail::idle_classifier::last_work;
+  std::map<stream_key, last_work> reached;  // the latest end, by device or stream
+  std::map<stream_key, last_work> last;
   for (auto const& each : rows.operations()) {
     auto const stream = stream_of(place_of(rows.of(), each));
     auto const group = scope == gap_scope::stream   ? stream
                        : scope == gap_scope::device ? stream_key{.device = stream.device}
                                                     : stream_key{};
-    auto& reach = reached.try_emplace(group, each.when.end).first->second;
+    auto& reach = reached.try_emplace(group, last_work{each.call, each.when.end}).first->second.end;
     auto& before = last[stream];
     if (each.when.begin > reach) {
       use(classifier.classify({reach, each.when.begin}, each, before));

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <typeindex>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -73,8 +72,11 @@ class view {
   /// must not point to the view.
   template <class Index>
   Index const& index() const {
-    auto& made = indices_[std::type_index{typeid(Index)}];
-    if (made == nullptr) { made = std::make_shared<Index const>(*this); }
+    for (auto const& [type, made] : indices_) {
+      if (*type == typeid(Index)) { return *static_cast<Index const*>(made.get()); }
+    }
+    std::shared_ptr<void const> made = std::make_shared<Index const>(*this);
+    indices_.emplace_back(&typeid(Index), made);
     return *static_cast<Index const*>(made.get());
   }
 
@@ -142,7 +144,7 @@ class view {
   mutable std::optional<call_index> calls_;
   mutable std::optional<std::vector<gpu_operation>> operations_;
   mutable std::optional<std::map<thread_key, std::vector<std::uint32_t>>> by_thread_;
-  mutable std::map<std::type_index, std::shared_ptr<void const>> indices_;
+  mutable std::vector<std::pair<std::type_info const*, std::shared_ptr<void const>>> indices_;
 };
 
 }  // namespace assay::trace
