@@ -52,11 +52,15 @@ inline std::vector<int> allowed_cores() {
   std::vector<int> all;
   // The kernel refuses a mask that is shorter than its own.
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
-    std::vector<::cpu_set_t> mask(sets);
-    auto const bytes = sets * sizeof(::cpu_set_t);
-    if (::sched_getaffinity(0, bytes, mask.data()) != 0) { continue; }
+    struct part {  // nvcc 13.0 ends with an internal error for a vector of the unnamed cpu_set_t
+      ::cpu_set_t set;
+    };
+    std::vector<part> mask(sets);
+    auto const bytes = sets * sizeof(part);
+    auto* const first = &mask.front().set;
+    if (::sched_getaffinity(0, bytes, first) != 0) { continue; }
     for (std::size_t core = 0; core < sets * CPU_SETSIZE; ++core) {
-      if (CPU_ISSET_S(core, bytes, mask.data())) { all.push_back(static_cast<int>(core)); }
+      if (CPU_ISSET_S(core, bytes, first)) { all.push_back(static_cast<int>(core)); }
     }
     break;
   }

@@ -132,7 +132,7 @@ class overlap_planner {
     limits_.device_bytes = free / 2;
   }
 
-  auto find(job_size const& size) {
+  std::vector<planned_job>::iterator find(job_size const& size) {
     return std::find_if(jobs_.begin(), jobs_.end(),
                         [&](auto const& each) { return each.size == size; });
   }
