@@ -170,10 +170,10 @@ function(assay_group variable made file key size command)
   set(${variable} ${group} PARENT_SCOPE)
 endfunction()
 
-# Has nvcc make the device code of a file alone, in half the time of an object. It finds errors in host code too;
-# what the host compiler alone warns of shows where the file is built for a GPU that is there. No program is
-# written. Up to five files are one unit, since more of them save nothing. `variable` has the name of the file's
-# target, and gets the unit's.
+# Has nvcc check a file, and write no program. Of a test it makes the device code and the text for the host
+# compiler; of others the device code alone, in 40 % of an object's time. What the host compiler alone warns of
+# shows where the file is built for a GPU that is there. Up to five files are one unit, since more of them save
+# nothing. `variable` has the name of the file's target, and gets the unit's.
 # A file is a unit of its own, by its own name, where it has flags, an architecture or include directories of
 # its own, where the build wrote it, and where it is marked `// assay-grouped: no`.
 function(assay_check_device_code variable file)
@@ -194,7 +194,8 @@ endfunction()
 
 function(assay_add_checked target file)
   add_library(${target} OBJECT ${file})
-  target_compile_options(${target} PRIVATE -fatbin)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  target_compile_options(${target} PRIVATE $<IF:$<STREQUAL:${folder},tests>,-cuda,-fatbin>)
 endfunction()
 
 # CUPTI, for the programs that record traces (marker `// assay-uses: cupti`): they are left out where
