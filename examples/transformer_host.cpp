@@ -23,7 +23,7 @@ void train(nn::problem const& of, std::function<nn::token_batch(int)> const& tok
 }
 
 int main(int argc, char** argv) try {
-  nn::problem of{{.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32},
+  nn::problem of{.model = {.width = 16, .inner = 32, .layers = 2, .heads = 2, .vocabulary = 32},
                  .batch = 8,
                  .context = 16};
   if (argc > 1) {

@@ -16,7 +16,6 @@
 #include <assay/pool/pool.hpp>
 
 #include <cstring>
-#include <thread>
 #include <vector>
 
 using namespace assay;
@@ -111,14 +110,5 @@ TEST_CASE("the driver's pool can be captured too") {
   for (int i = 0; i < 10; ++i) { check(cudaGraphLaunch(ready, lane.get())); }
   CHECK(wrong.value() == 0);
   check(cudaGraphExecDestroy(ready));
-  check(cudaGraphDestroy(graph));
-}
-
-TEST_CASE("the driver's pool is opened and dropped beside a capture, which goes on") {
-  stream const captured{place};
-  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
-  std::thread{[] { (void)mr::async{.initial_bytes = 2_MiB}.open(place); }}.join();
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(captured.get(), &graph));
   check(cudaGraphDestroy(graph));
 }

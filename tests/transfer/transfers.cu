@@ -322,8 +322,9 @@ TEST_CASE("a failure names its chunk, leaves no memory behind, and the engine go
       caller.synchronize();
       CHECK(held.wrong(1) == "");
     }
+    // A job has one block of device memory.
     auto starved =
-        how.open(place, test::limited{mr::async{}, std::size_t{1} << 40U, 2}.open(place));
+        how.open(place, test::limited{mr::async{}, std::size_t{1} << 40U, 1}.open(place));
     CHECK_THROWS_AS(starved.run(caller, held.job(1)), mr::out_of_memory);
     starved.run(caller, held.job(1));
     caller.synchronize();

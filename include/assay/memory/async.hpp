@@ -28,7 +28,6 @@ class async_resource : public device_calls<async_resource> {
     auto threshold = release_threshold_bytes;
     check(cudaMemPoolSetAttribute(state_->pool, cudaMemPoolAttrReleaseThreshold, &threshold));
     if (initial_bytes == 0) { return; }
-    relaxed_capture_guard const relaxed;
     stream const primer{place};
     ::cuda::stream_ref const where = primer;
     deallocate(where, allocate(where, initial_bytes), initial_bytes);
@@ -71,7 +70,6 @@ class async_resource : public device_calls<async_resource> {
  private:
   struct state {
     explicit state(on::device place) : device(place.id) {
-      relaxed_capture_guard const relaxed;
       cudaMemPoolProps wanted{};
       wanted.allocType = cudaMemAllocationTypePinned;
       wanted.location.type = cudaMemLocationTypeDevice;
@@ -81,17 +79,10 @@ class async_resource : public device_calls<async_resource> {
     state(state const&) = delete;
     state& operator=(state const&) = delete;
     // The driver would destroy a pool while frees are pending. After this wait none is.
-    // `cudaDeviceSynchronize` would end the captures of other threads in every mode. `cudaFree`
-    // waits too and ends none (benchmarks/driver_calls.cu).
     ~state() {
-      relaxed_capture_guard const relaxed;
       int before = 0;
       bool const known = check_noexcept(cudaGetDevice(&before));
-      if (check_noexcept(cudaSetDevice(device))) {
-        void* token = nullptr;
-        bool const made = check_noexcept(cudaMalloc(&token, 1));
-        check_noexcept(made ? cudaFree(token) : cudaDeviceSynchronize());
-      }
+      if (check_noexcept(cudaSetDevice(device))) { check_noexcept(cudaDeviceSynchronize()); }
       check_noexcept(cudaMemPoolDestroy(pool));
       if (known) { check_noexcept(cudaSetDevice(before)); }
     }
