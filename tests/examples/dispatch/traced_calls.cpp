@@ -52,23 +52,25 @@ TEST_CASE("a traced call has its stages and the counters of its kernels") {
   int calls = 0;
   auto const found = examples::traced_calls(pretended(true))([&] { ++calls; });
   CHECK(calls == 2);
-  REQUIRE(found.size() == 12);
-  CHECK(found[1].first == "work_seconds");
-  CHECK(found[1].second == Approx(7e-6));
-  CHECK(found[8].first == "occupancy_percent");
-  CHECK(found[9].first == "dram_bytes");
-  CHECK(found[9].second == 4);
+  REQUIRE(found.size() == 13);
+  CHECK(found[0].first == "submit_seconds");
+  CHECK(found[0].second == Approx(4e-6));
+  CHECK(found[2].first == "work_seconds");
+  CHECK(found[2].second == Approx(3e-6));
+  CHECK(found[9].first == "occupancy_percent");
+  CHECK(found[10].first == "dram_bytes");
+  CHECK(found[10].second == 4);
 }
 
 TEST_CASE("counters that cannot be read are asked for once, and left out") {
   counted = 0;
   auto const trace = examples::traced_calls(pretended(false));
   for (int i = 0; i < 3; ++i) {
-    CHECK(trace([] {}).size() == 8);
+    CHECK(trace([] {}).size() == 9);
   }
   CHECK(counted == 1);
   CHECK_FALSE(examples::traced_calls({}));
   auto without = pretended(true);
   without.count = nullptr;
-  CHECK(examples::traced_calls(without)([] {}).size() == 8);
+  CHECK(examples::traced_calls(without)([] {}).size() == 9);
 }
