@@ -57,7 +57,7 @@ class cupti_session {
       if (reading_.joinable()) { (void)stop({}); }
     } catch (...) {  // the trace is discarded, and so is its failure
     }
-    // Where start() or stop() threw half-way.
+    // start() or stop() may have thrown half-way.
     if (!subscribed_) { return; }
     (void)api_->unsubscribe(subscriber_);
     buffers().close();

@@ -62,7 +62,7 @@ inline dispatch::fork measure_fork(int threads) {
 /// A timed call follows one of the same path over the same arrays. So the caches hold what that
 /// call left there, and an `inout` array holds the results of the calls before. A device path is
 /// timed over arrays in the memory of the device, with a wait after each call. The arrays of all
-/// sizes stay until the end.
+/// sizes stay until the end, and take several times the memory of the largest ones.
 ///
 /// Throws `std::invalid_argument` for paths and options that are not possible, and if every path
 /// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.
