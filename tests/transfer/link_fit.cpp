@@ -75,7 +75,7 @@ TEST_CASE("fitted costs predict what was measured, and plan within 3 % of the ex
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
-  int off = 0, worse = 0;  // one draw in 10,000 each, on 300 seeds
+  int off = 0;  // one draw in 60,000, on 300 seeds
   for (int i = 0; i < (test::small() ? 5 : 50); ++i) {
     auto const uniform = [&](double low, double high) {
       return std::uniform_real_distribution<double>{low, high}(random);
@@ -99,13 +99,10 @@ TEST_CASE("fitted costs predict what was measured, and plan within 3 % of the ex
           truth,
           {bytes, bytes, static_cast<std::int64_t>(bytes / 4), 1024, 1, 1, 2 * bytes / 4e12}};
       auto const plan = transfer::plan_chunks(found, one.size);
-      auto const ratio = test::simulated(one, plan.chunks, plan.slots) / test::exhaustive_grid(one);
-      CHECK(ratio <= 1.05);
-      worse += ratio > 1.03;
+      CHECK(test::simulated(one, plan.chunks, plan.slots) <= 1.03 * test::exhaustive_grid(one));
     }
   }
   CHECK(off <= 1);
-  CHECK(worse <= 1);
 }
 
 TEST_CASE("a fit to medians of noisy times is near the fit without noise", "[transfer]") {

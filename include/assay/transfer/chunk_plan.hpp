@@ -246,12 +246,15 @@ inline chunk_plan plan_chunks(link_costs const& of, job_size const& size,
   // A kernel on a small chunk leaves a part of the device idle, which the model does not know:
   // where the kernel limits, more chunks have to gain something.
   double const least_gain = stages.kernel_limits() ? 0.0005 : 0;
+  // A fit may find no overhead at all. No link has so little: those of H200s have 3 to 5 us.
+  auto costs = of;
+  costs.copy_overhead_seconds = std::max(costs.copy_overhead_seconds, 0.5e-6);
   auto const most = std::min<std::int64_t>(limits.max_chunks, (size.elements + step - 1) / step);
   int best = 0;
   for (int chunks = 1; chunks <= most; ++chunks) {
     auto const slots = slots_for(chunks);
     if (slots < 1) { continue; }
-    auto const seconds = predicted_seconds(of, size, chunks, slots);
+    auto const seconds = predicted_seconds(costs, size, chunks, slots);
     if (best > 0 && seconds >= plan.seconds * (1 - least_gain * (chunks - best))) { continue; }
     best = chunks;
     plan.slots = slots;
