@@ -10,6 +10,8 @@
 #include <assay/dispatch/file.hpp>
 #include <assay/dispatch/link_pieces.hpp>
 #include <assay/dispatch/timing.hpp>
+#include <assay/stats/random_source.hpp>
+#include <assay/stats/randomised_blocks.hpp>
 #include <assay/transfer/cuda_link.hpp>
 
 #include <algorithm>
@@ -59,6 +61,9 @@ namespace detail {
 
 /// Times copies as a call sees them: by the host's clock, from the first submission to the end of a
 /// wait, less the time of the same call without copies.
+///
+/// Copies of all sizes, ways and types of memory take turns in rounds, and medians over the rounds
+/// count. A host that is slower for 0.1 s then changes some times of each copy, but no median.
 class link_meter {
  public:
   /// Copies so many bytes at most.
@@ -77,32 +82,42 @@ class link_meter {
       }
     }
     for (int i = 0; i < 20; ++i) {  // the link and the clocks wake up
-      (void)call(1, most_bytes_ / 16, memory_type::page_locked, true, false);
+      (void)seconds({.memory = memory_type::page_locked, .bytes = most_bytes_ / 16});
     }
-    without_copies_ = median(15, [&] { return call(0, 0, memory_type::pageable, true, false); });
   }
 
-  /// The links of one way and one type of host memory.
-  void measure(std::vector<link>& into, std::string_view transfer, to end, memory_type memory) {
-    bool const in = end == to::device;
-    bool const staged = transfer == staged_transfer;
-    std::vector<timed_copy> times;
-    for (auto const bytes : sizes) {
-      if (bytes > most_bytes_) { break; }
-      // Most calls that copy small arrays in copy two or more, and the second costs less.
-      int const copies = in && bytes <= (std::size_t{2} << 20U) ? 2 : 1;
-      std::vector<double> all;
-      (void)call(copies, bytes, memory, in, staged);
-      for (int i = 0; i < (bytes < (std::size_t{1} << 20U) ? 15 : 7); ++i) {
-        double const more = call(copies, bytes, memory, in, staged) - without_copies_;
-        all.push_back(std::max(more / copies, 1e-8));
+  /// The links between the device and host memory of these types.
+  std::vector<link> measure(std::vector<memory_type> const& memories, bool staged) {
+    constexpr int rounds = 9, fewest_rounds = 5;
+    constexpr double limit_seconds = 0.3;
+    auto kinds = kinds_of(memories, staged);
+    std::vector<timed> all;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      for (auto const bytes : sizes) {
+        if (bytes > most_bytes_) { break; }
+        kinds[k].bytes = bytes;
+        all.push_back({k, kinds[k]});
       }
-      auto const found = summarised(bytes, std::move(all));
-      times.push_back({found.size, found.seconds, std::exp2(found.spread) - 1});
     }
-    for (auto& each : links_through(transfer, end, memory, std::move(times))) {
-      into.push_back(std::move(each));
+    stats::random_source random{1};
+    double const begin = now();
+    for (int round = 0; round < rounds; ++round) {
+      if (round >= fewest_rounds && now() - begin > limit_seconds) { break; }
+      for (auto const i : stats::draw_order(all.size(), random)) { time(all[i]); }
     }
+    std::vector<std::vector<timed_copy>> times(kinds.size());
+    for (auto& each : all) {
+      auto const found = summarised(each.copied.bytes, std::move(each.seconds));
+      times[each.kind].push_back({found.size, found.seconds, std::exp2(found.spread) - 1});
+    }
+    std::vector<link> made;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      auto const& [transfer, end, memory, bytes] = kinds[k];
+      for (auto& each : links_through(transfer, end, memory, std::move(times[k]))) {
+        made.push_back(std::move(each));
+      }
+    }
+    return made;
   }
 
   /// The time from the end of a device's work, as the host can see it in memory, to the end of the
@@ -137,21 +152,61 @@ class link_meter {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  template <class Seconds>
-  static double median(int times, Seconds const& once) {
-    std::vector<double> all;
-    for (int i = 0; i < times; ++i) { all.push_back(once()); }
-    return summarised(1, std::move(all)).seconds;
+  /// Copies of one kind and size.
+  struct copied {
+    std::string_view transfer = "";
+    to end = to::device;
+    memory_type memory = memory_type::pageable;
+    std::size_t bytes = 0;
+  };
+  /// Their times in all rounds.
+  struct timed {
+    std::size_t kind;
+    link_meter::copied copied;
+    std::vector<double> seconds{};
+  };
+
+  static std::vector<copied> kinds_of(std::vector<memory_type> const& memories, bool staged) {
+    std::vector<copied> kinds;
+    for (auto const end : {to::device, to::host}) {
+      for (auto const memory : memories) {
+        kinds.push_back({"", end, memory});
+        if (staged) { kinds.push_back({staged_transfer, end, memory}); }
+      }
+    }
+    return kinds;
   }
 
-  /// Seconds of one call with so many copies and the least work of a device.
-  double call(int copies, std::size_t bytes, memory_type memory, bool in, bool staged) {
-    auto* const host =
-        memory == memory_type::pageable ? pageable_.get() : static_cast<std::byte*>(locked_.get());
+  /// Times copies three times, or once where a copy takes long. The first call of short ones does
+  /// not count: caches and a GPU that waited make it slow.
+  void time(timed& each) {
+    auto const& what = each.copied;
+    bool const is_long = what.bytes >= std::size_t{16} << 20U;
+    if (!is_long) { (void)seconds(what); }
+    double const copies = copies_at_once(what);
+    for (int i = 0; i < (is_long ? 1 : 3); ++i) {
+      double const without = seconds({.bytes = 0});
+      each.seconds.push_back(std::max((seconds(what) - without) / copies, 1e-8));
+    }
+  }
+  /// Most calls that copy small arrays in copy two or more, and the second costs less.
+  static int copies_at_once(copied const& what) noexcept {
+    if (what.bytes == 0) { return 0; }
+    return what.end == to::device && what.bytes <= std::size_t{2} << 20U ? 2 : 1;
+  }
+
+  /// Seconds of one call with these copies and the least work of a device.
+  double seconds(copied const& what) {
+    auto* const host = what.memory == memory_type::pageable
+                           ? pageable_.get()
+                           : static_cast<std::byte*>(locked_.get());
     auto* const device = static_cast<std::byte*>(device_.get());
-    moved_array const all[] = {{host, device, bytes, memory},
-                               {host + most_bytes_ / 2, device + most_bytes_ / 2, bytes, memory}};
-    std::span<moved_array const> const moved{all, static_cast<std::size_t>(copies)};
+    auto const half = most_bytes_ / 2;
+    moved_array const all[] = {{host, device, what.bytes, what.memory},
+                               {host + half, device + half, what.bytes, what.memory}};
+    std::span<moved_array const> const moved{all, static_cast<std::size_t>(copies_at_once(what))};
+    bool const in = what.end == to::device;
+    bool const staged = what.transfer == staged_transfer;
     double const begin = now();
     if (in) { copies_.move(stream_, moved, true, staged); }
     check(cudaMemsetAsync(device, 0, sizeof(int), stream_.get()));
@@ -167,7 +222,6 @@ class link_meter {
   page_locked_block locked_;
   std::unique_ptr<std::byte[]> pageable_;
   array_copies<task_link> copies_;
-  double without_copies_ = 0;
 };
 
 /// Fills in the driver and the SM clock of a device as NVML sees them now; nothing without NVML.
@@ -189,12 +243,7 @@ inline machine_terms measure_device_terms(on::device place, bool staged) {
   detail::link_meter meter{place, std::size_t{64} << 20U};  // beyond most caches
   machine_terms found;
   found.sync = meter.sync();
-  for (auto const end : {to::device, to::host}) {
-    for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
-      meter.measure(found.links, "", end, memory);
-      if (staged) { meter.measure(found.links, staged_transfer, end, memory); }
-    }
-  }
+  found.links = meter.measure({memory_type::pageable, memory_type::page_locked}, staged);
   return found;
 }
 
@@ -207,9 +256,7 @@ inline device_probe probe_device(on::device place) {
   detail::link_meter meter{place, std::size_t{16} << 20U};
   device_probe found;
   found.machine.sync = meter.sync();
-  for (auto const end : {to::device, to::host}) {
-    meter.measure(found.machine.links, "", end, memory_type::page_locked);
-  }
+  found.machine.links = meter.measure({memory_type::page_locked}, false);
   machine::environment now;
   detail::describe_now(place, now);  // while the device is awake
   found.sm_clock_mhz = now.sm_clock_mhz;

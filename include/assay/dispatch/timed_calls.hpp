@@ -138,11 +138,11 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
   return all;
 }
 
-/// |predicted - measured| / measured of one call on one path.
+/// The error of the predicted time of one call on one path.
 struct call_error {
   std::size_t path = 0;
-  double of_prediction = 0;
-  double of_noise = 0;  ///< the same of each half against both
+  double of_prediction = 0;  ///< predicted / measured - 1
+  double of_noise = 0;       ///< of each half against both, without its sign
 };
 
 /// The errors of all calls on all paths that are possible.
@@ -153,7 +153,7 @@ inline std::vector<call_error> call_errors(costs const& of, timed_calls const& t
       auto const [first, second] = std::pair{call.halves[0][p], call.halves[1][p]};
       double const measured = 0.5 * (first + second);
       if (!std::isfinite(measured)) { continue; }
-      all.push_back({p, std::abs(of.seconds(p, call.known) / measured - 1),
+      all.push_back({p, of.seconds(p, call.known) / measured - 1,
                      std::abs(first - second) / (first + second)});
     }
   }
