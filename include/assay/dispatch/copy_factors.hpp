@@ -66,7 +66,7 @@ class copy_sampler {
       made.push_back({end, memory, found.size, found.seconds, std::exp2(found.spread) - 1});
       spreads.push_back(made.back().spread);
     }
-    constexpr double between_sizes = 0.02;  // the sizes of the grid are two octaves apart
+    constexpr double between_sizes = 0.02;  // factors between the sizes are interpolated
     for (auto& each : made) {               // few moments may agree by chance
       each.spread += stats::summarise(spreads).median + between_sizes;
     }

@@ -143,10 +143,10 @@ class link_meter {
   }
 
  private:
-  static constexpr std::size_t sizes[] = {std::size_t{1} << 10U,  std::size_t{16} << 10U,
-                                          std::size_t{64} << 10U, std::size_t{256} << 10U,
-                                          std::size_t{2} << 20U,  std::size_t{16} << 20U,
-                                          std::size_t{64} << 20U};
+  // Close ones where pageable copies change their way: from 64 KiB to 512 KiB.
+  static constexpr std::size_t kib = 1024;
+  static constexpr std::size_t sizes[] = {kib,       16 * kib,   64 * kib,    128 * kib,  256 * kib,
+                                          512 * kib, 2048 * kib, 16384 * kib, 65536 * kib};
 
   static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())

@@ -135,7 +135,7 @@ class path_links {
   };
   /// The pieces of one kind of copies.
   struct way {
-    static constexpr std::size_t most = 6;
+    static constexpr std::size_t most = 8;
     std::array<piece, most> pieces{};
     std::array<double, most> from_bytes;  // infinite for pieces that are not there
     std::size_t count = 0;

@@ -203,12 +203,12 @@ class sampler {
   std::vector<std::vector<knot>> knots_, right_;
 };
 
-/// A grid of sizes at the same distance in octaves.
-inline std::vector<std::size_t> grid_of(size_range const& of) {
+/// A grid of 3 to 12 sizes at the same distance in octaves: `apart`, or more.
+inline std::vector<std::size_t> grid_of(size_range const& of, double apart) {
   std::vector<std::size_t> sizes;
   auto const first = static_cast<double>(of.first);
   double const octaves = std::log2(static_cast<double>(of.last) / first);
-  auto const grid = static_cast<int>(std::clamp(1 + octaves / 2, 3.0, 12.0));
+  auto const grid = static_cast<int>(std::clamp(1 + octaves / apart, 3.0, 12.0));
   for (int i = 0; i < grid; ++i) {
     auto const size =
         static_cast<std::size_t>(std::round(first * std::exp2(octaves * i / (grid - 1))));
@@ -221,7 +221,7 @@ inline std::vector<std::size_t> grid_of(size_range const& of) {
 inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& of,
                                                              stats::random_source& random) {
   std::vector<std::pair<std::size_t, bool>> plan;  // a size, whether it is held out
-  for (auto const size : grid_of(of)) { plan.emplace_back(size, false); }
+  for (auto const size : grid_of(of, 2)) { plan.emplace_back(size, false); }
   for (std::size_t i = 0; i < fewest_held_out; ++i) { plan.emplace_back(of.draw(random), true); }
   random.shuffle(plan);
   return plan;
@@ -241,8 +241,8 @@ inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& o
 /// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then three
 /// kinds take turns: held-out sizes, new sizes, and sizes measured before, since a machine may be
 /// slower for seconds. New sizes are first those that save the most wrong choices, and then those
-/// where curves bend most. A bench that copies has a fourth kind: calls over host memory at the
-/// sizes of the grid, which give the factors of copies. Ends with the budget, or when nothing is
+/// where curves bend most. A bench that copies has a fourth kind: calls over host memory at 12
+/// sizes at most, which give the factors of copies. Ends with the budget, or when nothing is
 /// left to gain. A path with a wrong result has no curve. Throws `std::invalid_argument` for a
 /// budget that ends before the intervals are known.
 template <class Bench, class Options>
@@ -267,7 +267,8 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
     sizes.add(plan[i].first, plan[i].second);
   }
 
-  detail::copy_sampler<Bench> copies{bench, found, detail::grid_of(options.sizes), sizes.random};
+  // The bytes of a product grow by two octaves in one of its edge, so copies need a finer grid.
+  detail::copy_sampler<Bench> copies{bench, found, detail::grid_of(options.sizes, 1), sizes.random};
   auto const next = [&]() -> std::size_t {
     auto const count = sizes.count(false);
     if (count >= most_knots) { return 0; }
