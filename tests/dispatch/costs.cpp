@@ -202,6 +202,24 @@ TEST_CASE("copies take a factor between those of the sizes beside a call's", "[d
   }
   auto known = dispatch::facts_in(pageable, {.size = 64}, {{1e5, dispatch::direction::out}});
   CHECK(of.copies_of(2, known).after.seconds == Approx(2e-5));  // no factor of this way
+  // Copies of page-locked memory stay as long as alone: what a call takes beside them is `submit`.
+  auto const locked = memory_type::page_locked;
+  all.machine.links.push_back({"", to::device, locked, 1e-5, 1e10, 0.5});
+  all.paths.back().factors.push_back({to::device, locked, 16, 3, 0.1});
+  all.paths.back().factors.push_back({to::device, locked, 256, 0.5, 0.1});
+  costs const with_locked{all};
+  auto const moved = [&](std::size_t size) {
+    return with_locked.copies_of(2, dispatch::facts_in(locked, {.size = size}, {{1e5}}));
+  };
+  CHECK(moved(16).before.seconds == Approx(2e-5));
+  CHECK(moved(16).submit.seconds == Approx(4e-5));
+  CHECK(moved(16).submit.half == Approx(4e-6));
+  CHECK(moved(256).before.seconds == Approx(1e-5));
+  CHECK(moved(256).submit.seconds == 0);
+  auto const call = dispatch::facts_in(locked, {.size = 16}, {{1e5}});
+  auto const said = with_locked.predict(2, call);
+  CHECK(said.total.seconds == Approx(with_locked.seconds(2, call)));
+  CHECK_THAT(said.describe(), contains(": submit 40 us, copies in 20 us, work "));
   for (auto const& bad : {dispatch::copy_factor{to::device, pageable, 16, 3, 0},
                           {to::device, pageable, 512, 0, 0},
                           {to::host, pageable, 0, 1, 0}}) {

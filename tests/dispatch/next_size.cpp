@@ -2,9 +2,11 @@
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 
+#include <assay/dispatch/copy_factors.hpp>
 #include <assay/dispatch/next_size.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 #include <vector>
 
@@ -85,4 +87,12 @@ TEST_CASE("the shape is measured where a curve bends", "[dispatch]") {
   CHECK(planned.avoidable > 0.005);
   auto const straight = dispatch::plan_shape(std::vector<std::vector<knot>>{far.knots});
   CHECK(straight.avoidable < 0.5 * planned.avoidable);
+}
+
+TEST_CASE("copies are measured at both ends first, and then in the middles", "[dispatch]") {
+  using sizes = std::vector<std::size_t>;
+  CHECK(dispatch::detail::coarse_first({1, 2, 3, 4, 5, 6, 7, 8, 9}) ==
+        sizes{9, 1, 5, 3, 7, 2, 4, 6, 8});
+  CHECK(dispatch::detail::coarse_first({1, 2, 3, 4, 5, 6}) == sizes{6, 1, 5, 3, 2, 4});
+  CHECK(dispatch::detail::coarse_first({7}) == sizes{7});
 }

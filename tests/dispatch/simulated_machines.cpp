@@ -334,8 +334,7 @@ TEST_CASE("copies are timed after copies, whatever path ran before", "[dispatch]
       };
     }
     auto const by_links = [machine = machine.found.machine](dispatch::facts const& known) {
-      auto const copied = dispatch::path_links{machine, on::device{0}}.of(known);
-      return copied.before.seconds + copied.after.seconds;
+      return dispatch::path_links{machine, on::device{0}}.of(known).seconds();
     };
     machine.copies = [&](std::size_t path, dispatch::facts const& known) {
       return path == 3 ? (before < 3 ? 2.5 : 1) * by_links(known) : 0;

@@ -154,8 +154,7 @@ struct power_law {
       std::size_t chosen = 0;
       double least = std::numeric_limits<double>::infinity();
       for (std::size_t i = 0; i < fits.size(); ++i) {
-        auto const moved = of.copies_of(i, known);
-        double const seconds = fits[i].seconds(size) + moved.before.seconds + moved.after.seconds;
+        double const seconds = fits[i].seconds(size) + of.copies_of(i, known).seconds();
         if (seconds < least) {
           least = seconds;
           chosen = i;

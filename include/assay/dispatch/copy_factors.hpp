@@ -9,6 +9,7 @@
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <deque>
@@ -21,22 +22,32 @@ namespace assay::dispatch {
 
 namespace detail {
 
+/// The ends of rising sizes, and then always the middles of the gaps: a calibration that ends early
+/// has factors for the whole range.
+inline std::vector<std::size_t> coarse_first(std::vector<std::size_t> const& sizes) {
+  std::vector<std::size_t> order{sizes.back()};
+  for (auto step = std::bit_ceil(sizes.size()); step > 0; step /= 2) {
+    for (std::size_t i = 0; i < sizes.size(); i += step) {
+      if (std::find(order.begin(), order.end(), sizes[i]) == order.end()) {
+        order.push_back(sizes[i]);
+      }
+    }
+  }
+  return order;
+}
+
 /// Measures how much longer a call takes with its arrays in host memory than at home.
 ///
-/// All times of a size are of one moment. The host paths take turns with the device, as in the
-/// calls that give curves.
+/// All times of a size are of one moment.
 template <class Bench>
 class copy_sampler {
  public:
   copy_sampler(Bench& bench, measurements const& found, std::vector<std::size_t> const& sizes,
                stats::random_source& random)
       : bench_(bench), found_(found), random_(random) {
-    std::vector<place> all;
-    for (auto const memory : bench.host_memories()) {
-      for (auto const size : sizes) { all.push_back({size, memory}); }
+    for (auto const size : coarse_first(sizes)) {
+      for (auto const memory : bench.host_memories()) { left_.push_back({size, memory}); }
     }
-    random_.shuffle(all);
-    left_.assign(all.begin(), all.end());
   }
 
   /// Measures calls of one size over one type of memory: each at five moments, or once if that
@@ -49,11 +60,13 @@ class copy_sampler {
     double const begin = bench_.now();
     measure(at, long_seconds);
     ++at.moments;
-    if (at.moments < moments && bench_.now() - begin < long_seconds) {
-      left_.push_back(std::move(at));
-    }
+    double const taken = bench_.now() - begin;
+    used_ += taken;
+    if (at.moments < moments && taken < long_seconds) { left_.push_back(std::move(at)); }
     return true;
   }
+  /// The seconds that all measurements so far took.
+  double used() const noexcept { return used_; }
 
   /// The factors of a path: medians of the moments.
   std::vector<copy_factor> factors(std::size_t path) const {
@@ -111,16 +124,10 @@ class copy_sampler {
         calls.all.emplace_back(p, which);
       }
     }
-    auto const on_device = calls.all.size();
-    for (std::size_t p = 0; p < found_.paths.size(); ++p) {
-      auto const& path = found_.paths[p];
-      bool const on_host = path.wrong.empty() && path.where.host() != nullptr;
-      if (on_host) { calls.all.emplace_back(p, at_home::none); }
-    }
     for (std::size_t i = 0; i < calls.all.size(); ++i) { numbers.push_back(i); }
     if (at.calls.empty()) { at.calls = group_sizes(calls, numbers); }
     auto const times = interleaved(calls, numbers, at.calls, rounds, limit_seconds, random_);
-    for (std::size_t i = 0; i < on_device; i += 3) {
+    for (std::size_t i = 0; i < calls.all.size(); i += 3) {
       auto const median = [&](std::size_t k) { return summarised(1, times[i + k]).seconds; };
       note(at, calls.all[i].first, median(0), median(1), median(2));
     }
@@ -156,6 +163,7 @@ class copy_sampler {
   measurements const& found_;
   stats::random_source& random_;
   std::deque<place> left_;
+  double used_ = 0;
   std::map<std::tuple<std::size_t, to, memory_type, std::size_t>, std::vector<double>> factors_;
 };
 

@@ -34,7 +34,8 @@ struct path_load {
 /// The load of paths, by their number.
 using path_loads = std::array<path_load, 16>;
 
-/// A part of a prediction: `queue`, `load`, `fork`, `copies in`, `work`, `copies back` or `sync`.
+/// A part of a prediction: `queue`, `load`, `fork`, `submit`, `copies in`, `work`, `copies back` or
+/// `sync`.
 struct item {
   std::string_view name;
   estimate cost;
@@ -184,7 +185,7 @@ class costs {
     double const longer = (under.factor - 1) * middle;
     estimate const load{under.wait + longer, longer, 2 * under.wait + longer};
     estimate const queue{under.queue, under.queue, under.queue};
-    made.total = call + moved.before + moved.after + load + queue;
+    made.total = call + moved.submit + moved.before + moved.after + load + queue;
     made.extrapolated = !calls->covers(at);
     if (!std::isfinite(made.total.seconds)) { return made; }
 
@@ -198,6 +199,7 @@ class costs {
     add("queue", queue);
     add("load", load);
     if (host) { add("fork", part); }
+    add("submit", moved.submit);
     add("copies in", moved.before,
         memory_of(known, [&](auto const& each) { return links.goes_in(each); }));
     double const rest = middle - part.seconds;
@@ -261,8 +263,7 @@ class costs {
     double const call =
         std::exp2(curves_[number]->log_seconds(at)) * under.factor + under.wait + under.queue;
     if (known.count == 0) { return call; }
-    auto const moved = links_[number].of(known, at);
-    return call + moved.before.seconds + moved.after.seconds;
+    return call + links_[number].of(known, at).seconds();
   }
 
   /// The fork or the sync in a call of this length. A call that is shorter than a fork did not

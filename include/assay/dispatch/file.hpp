@@ -252,8 +252,7 @@ inline std::string contradiction(measurements const& then, device_probe const& n
   known.arrays[0] = {
       .bytes = 4 << 20U, .way = direction::inout, .memory = memory_type::page_locked};
   auto const copied = [&](machine_terms const& by) {
-    auto const both = path_links{by, on::device{0}}.of(known);
-    return both.before.seconds + both.after.seconds;
+    return path_links{by, on::device{0}}.of(known).seconds();
   };
   double const was = copied(then.machine);
   double const is = copied(now.machine);

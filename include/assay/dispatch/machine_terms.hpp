@@ -74,6 +74,12 @@ struct copies {
   };
   time before;
   time after;
+  /// What a call takes beside its copies of page-locked memory: it allocates, and its copies and
+  /// its kernel wait for each other. The copies themselves are as fast in a call as alone. The host
+  /// takes part in copies of pageable memory, and `before` and `after` have all that these take.
+  time submit{};
+
+  double seconds() const noexcept { return before.seconds + after.seconds + submit.seconds; }
 };
 
 /// The links of one path, found once, so that a choice searches for none.
@@ -110,9 +116,9 @@ class path_links {
       if (each.memory == memory_type::device && (on_host_ || each.newest != here_)) {
         total.before.seconds = std::numeric_limits<double>::infinity();
       } else if (goes_in(each)) {
-        add(total.before, each, on_host_ ? to::host : to::device, log_size);
+        add(total.before, total.submit, each, on_host_ ? to::host : to::device, log_size);
       }
-      if (goes_back(each)) { add(total.after, each, to::host, log_size); }
+      if (goes_back(each)) { add(total.after, total.submit, each, to::host, log_size); }
     }
     return total;
   }
@@ -172,15 +178,20 @@ class path_links {
   way& ways(to end, memory_type memory) noexcept {
     return ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(memory)];
   }
-  void add(copies::time& sum, array_fact const& each, to end, double log_size) const noexcept {
+  void add(copies::time& sum, copies::time& submit, array_fact const& each, to end,
+           double log_size) const noexcept {
     auto const& way = ways_[static_cast<std::size_t>(end)][static_cast<std::size_t>(each.memory)];
     auto const& by = way.at(each.bytes);
     double seconds = by.seconds + each.bytes * by.seconds_per_byte;
     double spread = by.spread;
     if (!way.factors.empty()) {  // whole calls know better than copies alone
       auto const found = way.factor(log_size);
-      seconds *= found.factor;
       spread = found.spread;
+      double const more = (found.factor - 1) * seconds;
+      bool const is_submit = more > 0 && each.memory == memory_type::page_locked;
+      auto& its = is_submit ? submit : sum;
+      its.seconds += more;
+      its.half += more * spread;
     }
     sum.seconds += seconds;
     sum.half += seconds * spread;

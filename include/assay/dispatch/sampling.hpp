@@ -290,7 +290,10 @@ costs calibrate_on(Bench& bench, measurements found, Options const& options) {
         gains = true;
       }
     }
-    if (copies.next(options.budget_seconds / 50)) { gains = true; }
+    while (copies.next(options.budget_seconds / 50)) {
+      gains = true;
+      if (copies.used() > 0.25 * sizes.used() || sizes.used() > options.budget_seconds) { break; }
+    }
     if (sizes.used() < options.budget_seconds && sizes.repeat()) { gains = true; }
   }
   for (std::size_t p = 0; p < found.paths.size(); ++p) {
