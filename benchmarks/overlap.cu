@@ -8,13 +8,13 @@
 // 1 GiB. Staged transfers reach 90 % of the host's own copies, 2.5x pageable to the device and 1.3x
 // to the host.
 
-#include "../examples/overlap/link_ceilings.hpp"
-#include "../examples/overlap/transfer_trial.hpp"
 #include "../examples/workloads/iterated_map.cuh"
 #include "support/host_elements.hpp"
+#include "support/link_ceilings.hpp"
 #include "support/link_json.hpp"
 #include "support/multi_stream.hpp"
 #include "support/result.hpp"
+#include "support/transfer_trial.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/pool/pool.hpp>
@@ -38,7 +38,7 @@ namespace {
 using namespace assay;
 using namespace assay::literals;
 
-using examples::probe_memory;
+using benchmark::probe_memory;
 
 /// Nothing to compute: the job is its copies.
 struct nothing {
@@ -53,7 +53,7 @@ struct bench {
   probe_memory locked_out{probe_memory::kind::page_locked, most};
   probe_memory pageable_in{probe_memory::kind::pageable, most};
   probe_memory pageable_out{probe_memory::kind::pageable, most};
-  examples::transfer_trial trial{place, 2 * most + (1 << 20)};
+  benchmark::transfer_trial trial{place, 2 * most + (1 << 20)};
   /// Room for the buffers of all transfers at once: growth would be timed with them.
   mr::pool_resource memory = mr::pool{6 * most + 64_MiB}.open(place);
 
@@ -115,7 +115,7 @@ report::document told(std::string const& name, std::vector<double> const& second
 double median(std::vector<double> const& of) { return stats::summarise(of).median; }
 
 /// B / (B + 2 sqrt((S - B) a)): the share that equal chunks can reach where each costs `a`.
-double closed_form_share(examples::transfer_bound const& of, double chunk_seconds) {
+double closed_form_share(benchmark::transfer_bound const& of, double chunk_seconds) {
   auto const fill = std::max(0.0, of.serial_seconds() - of.seconds());
   return of.seconds() / (of.seconds() + 2 * std::sqrt(fill * chunk_seconds));
 }
@@ -141,7 +141,7 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   with.require_right(peer, work, checked);
   auto const job = with.job(work);
   std::vector<double> ours, theirs, wall;
-  std::vector<examples::transfer_bound> bounds;
+  std::vector<benchmark::transfer_bound> bounds;
   for (int i = 0; i < repetitions; ++i) {
     auto const seen = with.trial.run(picked, job);
     ours.push_back(seen.gpu);
@@ -152,7 +152,7 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   // As in a program that does nothing else, with all that the host needs in its caches.
   std::vector<double> repeated;
   for (int i = 0; i < repetitions; ++i) { repeated.push_back(with.trial.run(picked, job).gpu); }
-  auto const bound = examples::median_of(bounds);
+  auto const bound = benchmark::median_of(bounds);
   auto const moved = work.item_traffic();
   auto const& plan = picked.plan();
   transfer::job_size size{moved.to_device_bytes, moved.to_host_bytes, job.elements};
@@ -297,10 +297,10 @@ report::document staging(bench& with, std::size_t bytes, bool to_device, int rep
     auto const a = with.trial.run(staged, job).wall;
     auto const b = with.trial.run(plain, job).wall;
     auto const c = with.trial.run(direct, locked_job).gpu;
-    auto const d = examples::host_seconds([&] {
+    auto const d = benchmark::host_seconds([&] {
       auto* const to = to_device ? locked.get() : pageable.get();
       auto const* const from = to_device ? pageable.get() : locked.get();
-      examples::parallel_copy(threads, to, from, bytes);
+      benchmark::parallel_copy(threads, to, from, bytes);
     });
     if (i == 0) { continue; }  // buffers, threads and pools come to life
     ours.push_back(a);
@@ -344,8 +344,8 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
   auto engine = transfer::pinned{}.open(with.place, with.memory);
   auto picked = transfer::overlapped{}.open(with.place, with.memory);
   auto const job = one_way(host.get(), bytes, to_device);
-  examples::link_copy const plain{to_device ? device.get() : host.get(),
-                                  to_device ? host.get() : device.get(), bytes};
+  benchmark::link_copy const plain{to_device ? device.get() : host.get(),
+                                   to_device ? host.get() : device.get(), bytes};
   std::vector<double> ours, chunked, theirs;
   for (int i = 0; i < repetitions + 2; ++i) {
     auto const a = with.trial.run(engine, job).gpu;
@@ -375,10 +375,10 @@ report::document one_direction(bench& with, std::size_t bytes, bool to_device, i
 
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
-  examples::link_options link;
+  benchmark::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
-  figures["link"] = report::to_json(examples::link_ceilings_of(chosen.place, link));
-  auto const costs_seconds = examples::host_seconds([&] {
+  figures["link"] = report::to_json(benchmark::link_ceilings_of(chosen.place, link));
+  auto const costs_seconds = benchmark::host_seconds([&] {
     auto const costs = transfer::measure_link(chosen.place);
     figures["link_terms"] = {
         {"to_device_bytes_per_second", costs.to_device_bytes_per_second},

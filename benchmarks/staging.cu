@@ -4,9 +4,9 @@
 // threads) and the driver's own staging.
 // Predicts: as many threads as the memory needs, and buffers that fit the caches.
 
-#include "../examples/overlap/link_ceilings.hpp"
-#include "../examples/overlap/transfer_trial.hpp"
+#include "support/link_ceilings.hpp"
 #include "support/result.hpp"
+#include "support/transfer_trial.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/host/parallel_for.hpp>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace assay;
 using namespace assay::literals;
-using examples::probe_memory;
+using benchmark::probe_memory;
 
 /// Nothing to compute: the job is its copies.
 struct nothing {
@@ -37,7 +37,7 @@ struct bench {
   std::size_t bytes;
   probe_memory pageable{probe_memory::kind::pageable, bytes};
   probe_memory locked{probe_memory::kind::page_locked, bytes};
-  examples::transfer_trial trial{place, bytes + 1_MiB};
+  benchmark::transfer_trial trial{place, bytes + 1_MiB};
   mr::pool_resource memory = mr::pool{bytes + 64_MiB}.open(place);
 
   transfer::job<nothing> job(probe_memory const& of, bool to_device) const {
@@ -79,8 +79,8 @@ int main(int argc, char** argv) {
         auto const* const from = to_device ? with.pageable.get() : with.locked.get();
         std::vector<double> copies;
         for (int i = 0; i < repetitions; ++i) {
-          copies.push_back(examples::host_seconds(
-              [&] { examples::parallel_copy(threads, to, from, with.bytes); }));
+          copies.push_back(benchmark::host_seconds(
+              [&] { benchmark::parallel_copy(threads, to, from, with.bytes); }));
         }
         auto const host = static_cast<double>(with.bytes) / stats::summarise(copies).median;
         for (std::size_t const buffer : {256_KiB, 1_MiB, 4_MiB}) {

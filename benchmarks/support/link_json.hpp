@@ -3,14 +3,14 @@
 /// The ceilings of a link as JSON.
 #pragma once
 
-#include "../../examples/overlap/link_ceilings.hpp"
+#include "link_ceilings.hpp"
 
 #include <assay/report/json_values.hpp>
 
 namespace assay::report {
 
 /// Rates in bytes per second; 0 for what NVML did not tell.
-inline document to_json(examples::link_ceilings const& of) {
+inline document to_json(benchmark::link_ceilings const& of) {
   auto copies = document::array();
   for (auto const& each : of.host_copies) {
     copies.push_back({{"threads", each.threads}, {"bytes_per_second", each.bytes_per_second}});

@@ -26,11 +26,10 @@ namespace assay::examples {
 class overlap_options {
  public:
   void add_to(CLI::App& app) {
-    app.add_option("--max-bytes", max_,
-                   "largest size each way, from 1MiB by doubling (default 4GiB; 16MiB with "
-                   "--quick)");
-    app.add_option("--compare-bytes", compare_,
-                   "size each way at which verdicts are given (default 64MiB; 4MiB with --quick)");
+    app.add_option("--bytes", given_.sizes,
+                   "sizes each way; traces are of the largest (default 1MiB,4MiB,16MiB,64MiB; "
+                   "1MiB,4MiB with --quick)")
+        ->delimiter(',');
     app.add_option("--flops", given_.flops, "arithmetic for each element of 4 bytes")
         ->capture_default_str();
   }
@@ -38,9 +37,13 @@ class overlap_options {
   /// The parameters. Throws `std::invalid_argument` for values that are not possible.
   overlap_parameters read(bool quick) const {
     auto of = given_;
-    of.max_bytes = bytes("--max-bytes", max_, quick ? "16MiB" : "4GiB");
-    of.compare_bytes = bytes("--compare-bytes", compare_, quick ? "4MiB" : "64MiB");
-    if (quick) { of.repetitions = 3; }
+    if (of.sizes.empty()) { of.sizes = {"1MiB", "4MiB"}; }
+    if (given_.sizes.empty() && !quick) { of.sizes.insert(of.sizes.end(), {"16MiB", "64MiB"}); }
+    for (auto const& each : of.sizes) {
+      auto const size = cli::value_of("--bytes", [&] { return cli::parse_bytes(each); });
+      cli::require_between("--bytes", size, std::size_t{1} << 20U, std::size_t{16} << 30U);
+    }
+    std::ranges::sort(of.sizes, {}, cli::parse_bytes);
     cli::require_between("--flops", of.flops, 0, 1 << 24);
     if (of.flops % 2 != 0) {
       throw std::invalid_argument("--flops " + std::to_string(of.flops) +
@@ -50,23 +53,17 @@ class overlap_options {
   }
 
  private:
-  static std::size_t bytes(char const* option, std::string const& given, char const* otherwise) {
-    auto const size =
-        cli::value_of(option, [&] { return cli::parse_bytes(given.empty() ? otherwise : given); });
-    cli::require_between(option, size, std::size_t{1} << 20U, std::size_t{16} << 30U);
-    return size;
-  }
-
   overlap_parameters given_;
-  std::string max_, compare_;
 };
 
-/// The half on the CPU: the same sum by one thread, by all, and by twice as many.
+/// The half on the CPU, at the largest size: the same sum by one thread, by all, and by twice as
+/// many.
 inline std::optional<measure::comparison> overlap_on_host(overlap_parameters const& given,
                                                           cli::options const& chosen) {
   int const all = std::max(2, host::all_threads());
   // Two inputs and an output: together as much as goes each way over a link, twice.
-  auto const elements = static_cast<std::int64_t>(given.compare_bytes / sizeof(float));
+  auto const bytes = cli::parse_bytes(given.sizes.back());
+  auto const elements = static_cast<std::int64_t>(bytes / sizeof(float));
   pipeline const control{workloads::vector_add<float>{.elements = elements}, on::host{1},
                          submit::sequential{.items = 4}};
   auto measuring = chosen.measuring(control.place);

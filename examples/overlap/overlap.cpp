@@ -1,49 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: cli
-// assay-test-args: --quick --max-bytes 4MiB --compare-bytes 1MiB --epochs 8
+// assay-test-args: --quick --bytes 1MiB,2MiB
 //
-// How near does each transfer come to what the link carries, and what holds it back? From which
-// size on does which transfer pay? Each transfer is timed at 1 MiB each way, 2 MiB, 4 MiB and so
-// on. The verdicts compare each transfer with the next faster one. Without a GPU, CPU threads add
-// two arrays. Predicts for 64 MiB: chunks that overlap take 60 % of the time of one copy after
-// another, and at most 10 % more than the link alone. Threads stage pageable memory faster than the
-// driver does.
-// --epochs 8
+// How near does each transfer come to what the link carries, and from which size on does which
+// transfer pay? At each size, each transfer is compared with one that is faster for large jobs, and
+// its rate with the link with both directions busy. Traces of the largest size say what holds a
+// transfer back. Without a GPU, CPU threads add two arrays. The benchmark overlap has the limits of
+// each part.
+// Predicts for 64 MiB: chunks that overlap take 60 % of the time of one copy after another, and at
+// most 10 % more than the link alone. Threads stage pageable memory faster than the driver does.
 
 #include "../tracing/tracing.hpp"
-#include "link_ceilings.hpp"
 #include "options.hpp"
-#include "report.hpp"
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
 #include <assay/cli/run.hpp>
+#include <assay/cli/sweep.hpp>
+#include <assay/core/device.hpp>
+#include <assay/transfer/overlapped.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <iostream>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 using namespace assay;
 
 namespace {
 
-examples::link_ceilings ceilings_of(on::device place, examples::overlap_parameters const& given,
-                                    cli::options const& chosen) {
-  examples::link_options link;
-  link.bytes = std::min(link.bytes, given.max_bytes);
-  link.repetitions = given.repetitions;
-  link.progress = [&](std::string_view what) {
-    chosen.say(0, 1, "ceilings: " + std::string{what});
-  };
-  return examples::link_ceilings_of(place, link);
+/// The rate of the link with both directions busy, for jobs that move as much each way.
+machine::ceiling link_ceiling(on::device place) {
+  constexpr double bytes = 0x1p30;
+  auto const stages =
+      transfer::stages_of(transfer::link_costs_of(place), {.bytes_in = bytes, .bytes_out = bytes});
+  return {"the link, both ways at once", 2 * bytes / stages.link()};
 }
 
-/// Each variant against the one before.
+/// Compares each variant with the one before.
 std::vector<measure::contrast> neighbours(std::vector<std::string> const& names) {
   std::vector<measure::contrast> all;
   for (std::size_t i = 1; i < names.size(); ++i) {
@@ -58,27 +53,32 @@ std::vector<measure::contrast> neighbours(std::vector<std::string> const& names)
 std::optional<measure::comparison> on_device(examples::overlap_parameters const& given,
                                              cli::options const& chosen,
                                              cli::explaining const& explaining) {
-  if (chosen.list) {
-    examples::each_transfer([](auto const& how) { std::cout << how.name << '\n'; });
-    return {};
-  }
   on::device const place{chosen.device};
   require_device(place);
-  auto const ceilings = ceilings_of(place, given, chosen);
-  if (!chosen.quiet) { examples::print_ceilings(std::cout, ceilings); }
-  auto const rows = examples::overlap_rows(given, place, explaining.by(), chosen);
-  if (!chosen.quiet) {
-    examples::print_rows(std::cout, rows);
-    std::cout << '\n';
-  }
-  auto const all = examples::overlap_variants(given, place, rows);
+  auto const variants_at = [&](point const& at) {
+    return examples::overlap_on_device(given, place, cli::parse_bytes(at.text("size")));
+  };
+  std::vector<point> points;
+  for (auto const& each : given.sizes) { points.push_back({{}, {{"size", each}}}); }
+  if (chosen.list) { return cli::list_or_compare(chosen, variants_at(points.back()), {}); }
+  auto const limit = link_ceiling(place);
   auto measuring = chosen.measuring();
-  measuring.title = "How shall " + report::byte_size(static_cast<double>(given.compare_bytes)) +
-                    " cross the link each way? Each transfer against the next faster one";
-  auto found = all.compare(neighbours(all.names()), measuring);
-  explaining.explain(chosen, found, all.runs(), cli::explaining::before);
-  found.answers = examples::overlap_answers(rows, ceilings);
-  return found;
+  measuring.title =
+      "How shall bytes cross the link? Each transfer against the one before: mapped, overlapped, "
+      "pinned, staged, pageable";
+  measuring.changed = "transfer";
+  return cli::sweep(points, measuring, [&](point const& at, measure::options const& own) {
+    auto const all = variants_at(at);
+    auto found = all.compare(neighbours(all.names()), own);
+    if (at.text("size") == given.sizes.back()) {
+      explaining.explain(chosen, found, all.runs(), cli::explaining::before);
+    }
+    for (auto& each : found.variants) {  // the size says the rest
+      std::erase_if(each.axes, [](auto const& axis) { return axis.first != "transfer"; });
+    }
+    found.ceilings = {limit};  // a job reads and writes as many bytes as cross the link
+    return found;
+  });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "overlap/transfer_trial.hpp"
 #include "support/host_elements.hpp"
+#include "support/transfer_trial.hpp"
 #include "workloads/iterated_map.cuh"
 
 #include <assay/memory/async.hpp>
@@ -43,15 +43,15 @@ struct setting {
 
 TEST_CASE("a trial times a job beside its bound", "[machine]") {
   setting with;
-  examples::transfer_trial trial{place, with.bytes()};
+  benchmark::transfer_trial trial{place, with.bytes()};
   auto engine = transfer::pinned{}.open(place, mr::async{}.open(place));
   (void)trial.run(engine, with.job());
   benchmark::poison_elements(with.out, with.elements);
   auto const seen = trial.run(engine, with.job());
   CHECK(with.wrong() == "right");
-  std::vector<examples::transfer_bound> bounds;
+  std::vector<benchmark::transfer_bound> bounds;
   for (int i = 0; i < (test::small() ? 1 : 3); ++i) { bounds.push_back(trial.bound(with.job())); }
-  auto const bound = examples::median_of(bounds);
+  auto const bound = benchmark::median_of(bounds);
   CHECK(seen.gpu > 0);
   CHECK(seen.wall > 0);
   CHECK(bound.kernel_seconds > 0);
@@ -63,18 +63,18 @@ TEST_CASE("a trial times a job beside its bound", "[machine]") {
     CHECK(bound.link_seconds < bound.to_device_seconds + bound.to_host_seconds);
   }
   setting const other;
-  examples::transfer_trial small{place, 1024};
+  benchmark::transfer_trial small{place, 1024};
   CHECK_THROWS_AS(small.bound(other.job()), std::invalid_argument);
 }
 
 TEST_CASE("a trial times plain copies one way and both ways", "[machine]") {
   constexpr std::size_t large = std::size_t{64} << 20U;
   device_block const device{place, 2 * large};
-  examples::probe_memory const host{transfer::host_memory::page_locked, 2 * large};
-  examples::transfer_trial trial{place, 1024};
+  benchmark::probe_memory const host{transfer::host_memory::page_locked, 2 * large};
+  benchmark::transfer_trial trial{place, 1024};
   auto* const on_device = static_cast<std::byte*>(device.get());
-  examples::link_copy const in{on_device, host.get(), large};
-  examples::link_copy const out{host.get() + large, on_device + large, large};
+  benchmark::link_copy const in{on_device, host.get(), large};
+  benchmark::link_copy const out{host.get() + large, on_device + large, large};
   (void)trial.copy_seconds({in}, {});
   auto const one = trial.copy_seconds({in}, {});
   auto const part = trial.copy_seconds({{on_device, host.get(), large / 8}}, {});
@@ -94,12 +94,12 @@ TEST_CASE("a trial times plain copies one way and both ways", "[machine]") {
 }
 
 TEST_CASE("the median of bounds is taken part by part", "[machine]") {
-  auto const middle = examples::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
+  auto const middle = benchmark::median_of({{1, 20, 3, 4}, {2, 10, 1, 9}, {3, 30, 2, 5}});
   CHECK(middle.to_device_seconds == 2);
   CHECK(middle.kernel_seconds == 20);
   CHECK(middle.to_host_seconds == 2);
   CHECK(middle.link_seconds == 5);
   CHECK(middle.seconds() == 20);
   CHECK(middle.serial_seconds() == 24);
-  CHECK_THROWS_AS(examples::median_of({}), std::invalid_argument);
+  CHECK_THROWS_AS(benchmark::median_of({}), std::invalid_argument);
 }

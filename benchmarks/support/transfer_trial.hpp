@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::examples {
+namespace assay::benchmark {
 
 /// Host memory for measurements, with every page touched. The bytes differ, because a hypervisor
 /// may share pages with equal contents.
@@ -206,4 +206,4 @@ inline transfer_bound median_of(std::vector<transfer_bound> const& all) {
           middle(&transfer_bound::to_host_seconds), middle(&transfer_bound::link_seconds)};
 }
 
-}  // namespace assay::examples
+}  // namespace assay::benchmark

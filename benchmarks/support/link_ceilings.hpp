@@ -17,12 +17,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-namespace assay::examples {
+namespace assay::benchmark {
 
 /// The measured rates of a link, in bytes per second where no other unit is given. Each is the
 /// median of the repetitions.
@@ -51,7 +49,6 @@ struct link_options {
   std::size_t bytes = std::size_t{256} << 20U;  ///< 5 ms a copy at 55 GB/s; at most 1 GiB
   int repetitions = 5;
   int max_threads = host::all_threads();
-  std::function<void(std::string_view)> progress = {};  ///< called with the name of the next step
 };
 
 /// Seconds of the host's clock that `body()` takes.
@@ -106,10 +103,6 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   device_guard const guard{place};
   nvtx_range const scope{"link ceilings", category::measurement};
   auto const bytes = static_cast<double>(chosen.bytes);
-  auto const say = [&](std::string_view what) {
-    if (chosen.progress) { chosen.progress(what); }
-  };
-  say("pinned copies");
   auto const costs = transfer::link_costs_of(place);
   link_ceilings found;
   found.bytes = chosen.bytes;
@@ -119,12 +112,10 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   found.to_host_duplex = costs.to_host_duplex_bytes_per_second;
   found.link = nvml::load().ask_link(pci_bus_id(place), found.problems);
 
-  say("buffers");
   device_block const device{place, chosen.bytes};
   probe_memory const locked{probe_memory::kind::page_locked, chosen.bytes};
   probe_memory const pageable{probe_memory::kind::pageable, chosen.bytes};
 
-  say("pageable copies");
   auto const blocking = [&](void* to, void const* from) {
     return bytes / detail::median_of(chosen.repetitions, [&] {
              return host_seconds(
@@ -134,7 +125,6 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
   found.pageable_to_device = blocking(device.get(), pageable.get());
   found.pageable_to_host = blocking(pageable.get(), device.get());
 
-  say("host copies");
   for (int threads = 1; threads <= chosen.max_threads; threads *= 2) {
     auto const seconds = detail::median_of(chosen.repetitions, [&] {
       return host_seconds(
@@ -143,9 +133,8 @@ inline link_ceilings link_ceilings_of(on::device place, link_options const& chos
     found.host_copies.push_back({threads, bytes / seconds});
   }
 
-  say("pinning");
   detail::measure_pinning(found, pageable.get(), chosen);
   return found;
 }
 
-}  // namespace assay::examples
+}  // namespace assay::benchmark
