@@ -2,7 +2,7 @@
 // What does the way a kernel brings in its tiles do to its rate? The sum of 1 GiB on the full grid
 // by every strategy, beside CUB's reduction and the fastest of plain reading kernels in the same
 // run; then sum and gather with one block on each of some SMs, and two workloads that should not
-// care.
+// care. Beside each rate stands the most that Little's law allows with the bytes in flight.
 // Predicts: on the full grid all sums read at 97 % of the limit or more, and the nulls differ by
 // less than 3 %; on 16 SMs bulk<4> is 1.5 to 3 times as fast as plain loads.
 // What that missed, on one H200: full grids transpose 6.2 % slower by bulk<4>, 3.1 % faster by
@@ -11,15 +11,17 @@
 // loads: beside it, under caps, strategies that have as many, and half as many. With as many
 // cp_async<4> sums 1.6 times as fast; rows come fastest by regular<16, 8>, or bulk from 1 KiB on.
 
-#include "../examples/copy_strategies/littles_law.cuh"
 #include "../examples/device_array.hpp"
 #include "../examples/workloads/row_gather.cuh"
 #include "../examples/workloads/scale_add.cuh"
 #include "../examples/workloads/streaming_sum.cuh"
 #include "../examples/workloads/transpose.cuh"
+#include "support/block_use.cuh"
+#include "support/littles_law.cuh"
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
+#include <assay/machine/device_ceilings.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/concepts.hpp>
@@ -32,6 +34,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,6 +50,7 @@ using lane_type =
 struct contender {
   std::string name;
   std::function<void(stream const&)> enqueue;
+  benchmark::block_use use = {};
   std::vector<double> seconds = {};
 };
 
@@ -80,10 +84,12 @@ void add_strategy(on::device place, Work const& work, std::shared_ptr<State> con
     std::printf("left out: %s\n", why->c_str());
     return;
   }
-  contender made{describe(Strategy{}), [place, work, state](stream const& where) {
+  contender made{describe(Strategy{}),
+                 [place, work, state](stream const& where) {
                    lane_type<Strategy> on_lane{place, where, mr::cuda_malloc{}.open(place)};
                    workloads::enqueue(work, on_lane, *state);
-                 }};
+                 },
+                 benchmark::use_of<Strategy>(work)};
   stream const where{place};
   workloads::poison(work, *state);
   made.enqueue(where);
@@ -135,26 +141,54 @@ struct bench {
   on::device place;
   report::document& figures;
   int rounds;
+  benchmark::little_terms terms;
+  double copy_limit = machine::device_copy_ceiling(place).per_second;
 
-  /// Times them, prints them, and writes them with the rate of each.
-  std::vector<double> report_on(std::string const& workload, int sms, double bytes,
+  /// Times them, prints them, and writes them with the rate of each and the most that Little's law
+  /// allows.
+  template <class Work>
+  std::vector<double> report_on(std::string const& workload, Work const& work,
                                 std::vector<contender> all) const {
     auto const medians = in_turn(place, all, rounds);
+    auto const moved = work.item_traffic();
+    auto const bytes = moved.bytes();
     for (std::size_t i = 0; i < all.size(); ++i) {
       auto const rate = bytes / medians[i];
+      auto const [in_flight, most] = allowed(work, moved, all[i].use);
+      std::string const bound{to_string(most.by)};
       figures["rows"].push_back(report::document{{"workload", workload},
-                                                 {"sms", sms},
+                                                 {"sms", work.max_sms},
                                                  {"strategy", all[i].name},
                                                  {"seconds", medians[i]},
                                                  {"bytes", bytes},
                                                  {"bytes_per_second", rate},
+                                                 {"in_flight_bytes", in_flight},
+                                                 {"most_bytes_per_second", most.bytes_per_second},
+                                                 {"bound", bound},
                                                  {"of_first", medians[0] / medians[i]}});
-      std::printf("%-22s %4s SMs  %-24s %7.1f GB/s  %5.2fx\n", workload.c_str(),
-                  sms == 0 ? "all" : std::to_string(sms).c_str(), all[i].name.c_str(), rate * 1e-9,
-                  medians[0] / medians[i]);
+      std::printf(
+          "%-22s %4s SMs  %-24s %7.1f GB/s  %5.2fx  at most %7.1f GB/s by %s\n", workload.c_str(),
+          work.max_sms == 0 ? "all" : std::to_string(work.max_sms).c_str(), all[i].name.c_str(),
+          rate * 1e-9, medians[0] / medians[i], most.bytes_per_second * 1e-9, bound.c_str());
     }
     std::fflush(stdout);
     return medians;
+  }
+
+  /// The bytes in flight at most, and the highest rate with them. CUB's are unknown: the memory
+  /// limits its rate.
+  template <class Work>
+  std::pair<double, benchmark::little_rate> allowed(Work const& work, traffic const& moved,
+                                                    benchmark::block_use const& use) const {
+    auto const mix = moved.bytes() / moved.bytes_read;  // the traffic has writes too
+    auto const limit = mix < 1.001 ? terms.read_bytes_per_second : copy_limit;
+    if (use.in_flight == 0) { return {0.0, {limit, benchmark::little_bound::memory}}; }
+    bool const capped = work.max_sms > 0;
+    int const sms = capped ? work.max_sms : attribute(place, cudaDevAttrMultiProcessorCount);
+    int const blocks = capped ? 1 : benchmark::resident_blocks(place, use, work.threads);
+    auto const in_flight = use.in_flight * sms * blocks;
+    return {in_flight,
+            terms.most(in_flight, sms, mix, limit, std::is_same_v<Work, workloads::row_gather>)};
   }
 
   /// One workload with some strategies under caps.
@@ -163,7 +197,7 @@ struct bench {
     auto const state = prepared(place, work);
     for (int const sms : caps) {
       work.max_sms = sms;
-      report_on(name, sms, work.item_traffic().bytes(), Strategies::of(place, work, state));
+      report_on(name, work, Strategies::of(place, work, state));
     }
   }
 };
@@ -174,7 +208,7 @@ int main(int argc, char** argv) {
   return benchmark::run(
       argc, argv, "copy_strategies", [](auto const& chosen, report::document& figures) {
         auto const place = chosen.place;
-        auto const terms = examples::little_terms_of(place);
+        auto const terms = benchmark::little_terms_of(place);
         figures["latency_seconds"] = terms.latency_seconds;
         figures["random_latency_seconds"] = terms.random_latency_seconds;
         figures["read_bytes_per_second"] = terms.read_bytes_per_second;
@@ -184,7 +218,7 @@ int main(int argc, char** argv) {
             terms.latency_seconds * 1e9, terms.random_latency_seconds * 1e9,
             terms.read_bytes_per_second * 1e-9, terms.sm_bytes_per_second * 1e-9,
             terms.bytes_needed() / 0x1p20);
-        bench const with{place, figures, chosen.quick ? 3 : 21};
+        bench const with{place, figures, chosen.quick ? 3 : 21, terms};
         std::int64_t const bytes = chosen.quick ? std::int64_t{1} << 26 : std::int64_t{1} << 30;
         {
           workloads::streaming_sum<float> const sum{.elements = bytes / 4};
@@ -192,7 +226,7 @@ int main(int argc, char** argv) {
           auto all = one_of_each::of(place, sum, state);
           add_strategy<copy::regular<16, 8>>(place, sum, state, all);
           all.push_back(cub_sum(state->arrays(0).x, sum.elements));
-          auto const medians = with.report_on("streaming_sum", 0, sum.item_traffic().bytes(), all);
+          auto const medians = with.report_on("streaming_sum", sum, all);
           auto const ours = *std::min_element(medians.begin(), medians.end() - 1);
           auto const limit =
               std::max(terms.read_bytes_per_second, static_cast<double>(bytes) / medians.back());

@@ -4,8 +4,8 @@
 //
 // When does it matter how a kernel brings in its tiles: by plain loads, cp.async, or bulk copies?
 // A sum, a gather, a scaled sum and a transpose run on some SMs with one block each (the cap), and
-// on all SMs, full of blocks. Beside each time stands what Little's law allows with the bytes in
-// flight. Without a GPU, the sum runs on CPU threads.
+// on all SMs, full of blocks. Without a GPU, the sum runs on CPU threads. The benchmark
+// copy_strategies has what Little's law allows with the bytes in flight.
 // Predicts: one block of 256 threads has 16 KiB in flight by plain loads, 32 by cp_async<2> and 64
 // by bulk<4>. An H200 needs some 25 to 50 KiB on each SM. So under the cap, asynchronous copies win
 // up to 2x, bulk copies most, and short rows gain least. With all SMs full, nothing differs by more
@@ -19,18 +19,16 @@
 #include "../tracing/tracing.hpp"
 #include "../workloads/streaming_sum.hpp"
 #include "options.hpp"
-#include "report.hpp"
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
-#include <assay/cli/join.hpp>
 #include <assay/cli/run.hpp>
-#include <assay/measure/compare_pipelines.hpp>
+#include <assay/cli/sweep.hpp>
+#include <assay/core/device.hpp>
+#include <assay/submit/threaded.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <optional>
-#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -40,35 +38,29 @@ namespace {
 std::optional<measure::comparison> on_device(examples::copy_options const& asked,
                                              cli::options const& chosen,
                                              cli::explaining const& explaining) {
-  if (chosen.list) {
-    for (auto const& each : examples::copy_strategy_names()) { std::cout << each << '\n'; }
-    return {};
-  }
   on::device const place{chosen.device};
   require_device(place);
-  auto const given = asked.read(chosen.quick, attribute(place, cudaDevAttrMultiProcessorCount));
-  auto const seen = examples::copy_on_device(given, chosen);
-  if (!chosen.quiet) { examples::print_copy_rows(std::cout, seen.rows); }
-  std::vector<cli::named_comparison> cells;
-  for (auto const& [name, all] : seen.cells) {
-    auto measuring = chosen.measuring();
-    measuring.title = name;
-    // All cells of the experiment share the chance of a false difference.
-    measuring.alpha /= static_cast<double>(seen.cells.size());
-    measuring.profiled_batches = 0;
-    auto found = all.compare(measuring);
-    explaining.explain(chosen, found, all.runs(), cli::explaining::first, name + ' ');
-    cells.emplace_back(name, std::move(found));
-  }
-  auto joined = cli::join(cells, chosen.alpha);
-  joined.title = "When does the way a kernel brings in its tiles matter?";
-  joined.changed = "copy";
-  joined.notes.insert(joined.notes.end(), seen.left_out.begin(), seen.left_out.end());
-  joined.answers = {
-      {"What does this memory ask for?", examples::little_lines(seen.terms, seen.device_sms)},
-      {"Where does each strategy win, and where does nothing differ?",
-       examples::summary_lines(cells)}};
-  return joined;
+  auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
+  auto const given = asked.read(chosen.quick, sms);
+  auto const points = examples::copy_points(given, sms);
+  auto const variants_at = [&](point const& at) {
+    return examples::copy_on_device(given, place, at);
+  };
+  if (chosen.list) { return cli::list_or_compare(chosen, variants_at(points.front()), {}); }
+  auto measuring = chosen.measuring();
+  measuring.title = "When does the way a kernel brings in its tiles matter?";
+  measuring.changed = "copy";
+  measuring.profiled_batches = 0;
+  measuring.max_seconds *= static_cast<double>(points.size());  // the limit is each cell's
+  return cli::sweep(points, measuring, [&](point const& at, measure::options const& own) {
+    auto const all = variants_at(at);
+    auto found = all.compare(own);
+    explaining.explain(chosen, found, all.runs(), cli::explaining::first, at.label() + ' ');
+    for (auto& each : found.variants) {  // the point says the rest
+      std::erase_if(each.axes, [](auto const& axis) { return axis.first != "copy"; });
+    }
+    return found;
+  });
 }
 
 /// Strategies are choices of kernels, so the host has the sum by one thread and by all.

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ class copy_options {
                    "--quick)");
     app.add_option("--sms", given_.sms, "numbers of SMs, one block on each; 0: all SMs, full")
         ->delimiter(',');
-    app.add_option("--workload", given_.workloads, "of " + cli::joined(workloads()) + "; all")
+    app.add_option("--workload", given_.workloads, "of " + cli::joined(copy_workloads()) + "; all")
         ->delimiter(',');
   }
 
@@ -36,23 +37,21 @@ class copy_options {
     of.bytes =
         static_cast<std::int64_t>(cli::value_of("--bytes", [&] { return cli::parse_bytes(text); }));
     cli::require_between("--bytes", of.bytes, std::int64_t{1} << 16, std::int64_t{1} << 36);
-    of.row_bytes = {256, 1024, 4096, 16'384};
-    if (quick) { of.row_bytes = {1024}; }
     if (of.sms.empty()) {
       of.sms = quick ? std::vector{4, 0} : std::vector{4, 16, 64, device_sms, 0};
+      std::erase_if(of.sms, [&](int each) { return each > device_sms; });
     }
     auto const most = device_sms == 0 ? std::numeric_limits<int>::max() : device_sms;
     for (int const each : of.sms) { cli::require_between("--sms", each, 0, most); }
-    for (auto const& each : of.workloads) { cli::choose("workload", each, workloads()); }
-    if (of.workloads.empty()) { of.workloads = workloads(); }
+    for (auto const& each : of.workloads) { cli::choose("workload", each, copy_workloads()); }
+    if (of.workloads.empty() && quick) {
+      of.workloads = {"streaming_sum", "row_gather_1024", "scale_add", "transpose"};
+    }
+    if (of.workloads.empty()) { of.workloads = copy_workloads(); }
     return of;
   }
 
  private:
-  static std::vector<std::string> workloads() {
-    return {"streaming_sum", "row_gather", "scale_add", "transpose"};
-  }
-
   copy_parameters given_;
   std::string bytes_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "copy_strategies/littles_law.cuh"
+#include "support/littles_law.cuh"
 
 #include <cstddef>
 #include <set>
@@ -10,7 +10,7 @@ using namespace assay;
 
 TEST_CASE("chains pass through every node once", "[machine]") {
   for (auto const& next :
-       {examples::detail::chain_in_order(1000), examples::detail::chain_at_random(1000)}) {
+       {benchmark::detail::chain_in_order(1000), benchmark::detail::chain_at_random(1000)}) {
     std::set<std::uint32_t> seen;
     std::uint32_t at = 0;
     for (int i = 0; i < 1000; ++i) { seen.insert(at = next[at]); }
@@ -21,8 +21,8 @@ TEST_CASE("chains pass through every node once", "[machine]") {
 
 TEST_CASE("a device's latency and read rate are plausible", "[machine]") {
   if (test::racecheck()) { return; }  // which follows gigabytes through shared memory
-  auto const found = examples::little_terms_of(on::device{0});
-  CHECK(examples::little_terms_of(on::device{0}) == found);
+  auto const found = benchmark::little_terms_of(on::device{0});
+  CHECK(benchmark::little_terms_of(on::device{0}) == found);
   CHECK(found.read_bytes_per_second > 1e9);
   CHECK(found.read_bytes_per_second < 1e14);
   CHECK(found.sm_bytes_per_second > 1e8);

@@ -3,8 +3,8 @@
 /// The latency and the read rate of a device's memory and of an SM, measured once a process.
 #pragma once
 
-#include "../device_array.hpp"
-#include "../workloads/capped_grid.cuh"
+#include "../../examples/device_array.hpp"
+#include "../../examples/workloads/capped_grid.cuh"
 #include "littles_law.hpp"
 
 #include <assay/copy/cp_async.cuh>
@@ -90,7 +90,7 @@ __global__ __launch_bounds__(Threads) void read_tiles(uint4 const* from, std::in
 
 }  // namespace kernel
 
-namespace examples {
+namespace benchmark {
 
 namespace detail {
 
@@ -252,5 +252,5 @@ little_terms little_terms_of(Place place) {
   return known.emplace(place.id, measure_little_terms(place)).first->second;
 }
 
-}  // namespace examples
+}  // namespace benchmark
 }  // namespace assay

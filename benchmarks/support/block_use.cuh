@@ -3,14 +3,17 @@
 /// The bytes in flight and the shared memory of a block, by workload and copy strategy.
 #pragma once
 
-#include "../workloads/row_gather.cuh"
-#include "../workloads/scale_add.cuh"
-#include "../workloads/streaming_sum.cuh"
-#include "../workloads/transpose.cuh"
+#include "../../examples/workloads/row_gather.cuh"
+#include "../../examples/workloads/scale_add.cuh"
+#include "../../examples/workloads/streaming_sum.cuh"
+#include "../../examples/workloads/transpose.cuh"
 
+#include <assay/core/device.hpp>
+
+#include <algorithm>
 #include <type_traits>
 
-namespace assay::examples {
+namespace assay::benchmark {
 
 /// The bytes in flight of a workload's block at most, and its shared memory.
 struct block_use {
@@ -41,4 +44,12 @@ block_use use_of(Work const& work) {
   }
 }
 
-}  // namespace assay::examples
+/// Blocks that an SM holds at most, by threads and shared memory; registers may allow fewer.
+inline int resident_blocks(on::device place, block_use const& use, int threads) {
+  int const by_threads = attribute(place, cudaDevAttrMaxThreadsPerMultiProcessor) / threads;
+  auto const room = attribute(place, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  auto const taken = use.shared_bytes + attribute(place, cudaDevAttrReservedSharedMemoryPerBlock);
+  return std::max(1, std::min(by_threads, static_cast<int>(room / taken)));
+}
+
+}  // namespace assay::benchmark

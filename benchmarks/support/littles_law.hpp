@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace assay::examples {
+namespace assay::benchmark {
 
 /// The term that is the least, and so bounds a rate.
 enum class little_bound { latency, sm, memory };
@@ -50,8 +50,6 @@ struct little_terms {
 
   /// Bytes in flight on the whole device that reach the full rate at this latency.
   double bytes_needed() const noexcept { return latency_seconds * read_bytes_per_second; }
-  /// Bytes in flight on one SM that reach its full rate.
-  double sm_bytes_needed() const noexcept { return latency_seconds * sm_bytes_per_second; }
 
   /// The rate of a kernel that has `bytes` in flight on `sms` SMs together.
   little_rate predicted(double bytes, int sms) const noexcept {
@@ -60,6 +58,13 @@ struct little_terms {
   /// The rate where rows lie at random: the first access of each row has the longer latency.
   little_rate predicted_random(double bytes, int sms) const noexcept {
     return least(bytes / random_latency_seconds, sms);
+  }
+  /// The highest rate, read and written, of a kernel that moves `mix` bytes for each byte that it
+  /// reads. `limit` is the memory's rate for this mix. `random`: it reads at random addresses.
+  little_rate most(double bytes, int sms, double mix, double limit, bool random) const noexcept {
+    auto const read = random ? predicted_random(bytes, sms) : predicted(bytes, sms);
+    auto const moved = read.bytes_per_second * mix;
+    return moved < limit ? little_rate{moved, read.by} : little_rate{limit, little_bound::memory};
   }
 
  private:
@@ -73,10 +78,4 @@ struct little_terms {
   }
 };
 
-/// The most bytes that a kernel has in flight: `sms` SMs x `blocks` blocks x `stages` tiles. Plain
-/// loads count as one stage of threads x loads in flight x bytes of a load.
-constexpr double bytes_in_flight(int sms, int blocks, int stages, double tile_bytes) noexcept {
-  return static_cast<double>(sms) * blocks * stages * tile_bytes;
-}
-
-}  // namespace assay::examples
+}  // namespace assay::benchmark

@@ -3,12 +3,12 @@
 /// What a block is said to have in flight is what its kernel brings in.
 #include "catch.hpp"
 
-#include "copy_strategies/block_use.cuh"
+#include "support/block_use.cuh"
 
 #include <type_traits>
 
 using namespace assay;
-using examples::use_of;
+using benchmark::use_of;
 
 namespace {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "copy_strategies/littles_law.hpp"
+#include "support/littles_law.hpp"
 #include "catch.hpp"
 
 #include <string>
+#include <utility>
 
-using namespace assay::examples;
+using namespace assay::benchmark;
 
 namespace {
 
@@ -15,7 +16,6 @@ std::string bound(little_rate const& of) { return std::string{to_string(of.by)};
 TEST_CASE("the rate is the least of what latency, SMs and memory allow", "[machine]") {
   little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
   CHECK(terms.bytes_needed() == Approx(2e6));
-  CHECK(terms.sm_bytes_needed() == Approx(5e4));
 
   // 10 KB on each of 100 SMs, which could take in 1e13.
   CHECK(terms.predicted(1e6, 100).bytes_per_second == Approx(2e12));
@@ -34,7 +34,17 @@ TEST_CASE("the rate is the least of what latency, SMs and memory allow", "[machi
   CHECK(bound(terms.predicted_random(6e5, 4)) == "SM");
 }
 
-TEST_CASE("bytes in flight = SMs x blocks x stages x bytes of a tile", "[machine]") {
-  CHECK(bytes_in_flight(132, 1, 4, 16'384) == 132 * 65'536);
-  CHECK(bytes_in_flight(8, 2, 1, 256 * 4 * 16) == 8 * 32'768);
+TEST_CASE("writes move bytes beside those that are read, up to the limit of both", "[machine]") {
+  little_terms const terms{500e-9, 1e-6, 4e12, 1e11};
+  auto const most = [&](int sms, double in_flight, double limit, double mix, bool random) {
+    auto const found = terms.most(in_flight, sms, mix, limit, random);
+    return std::pair{found.bytes_per_second, bound(found)};
+  };
+  CHECK(most(4, 1e5, 4e12, 1, false) == std::pair{2e11, std::string{"latency"}});
+  CHECK(most(4, 1e5, 4e12, 1, true) == std::pair{1e11, std::string{"latency"}});
+  CHECK(most(4, 9e5, 4e12, 1, false) == std::pair{4e11, std::string{"SM"}});
+  CHECK(most(4, 9e5, 4e12, 2, false) == std::pair{8e11, std::string{"SM"}});
+  CHECK(most(100, 9e6, 4e12, 1, false) == std::pair{4e12, std::string{"memory"}});
+  // Half of what is moved is read: the limit of a copy ends it.
+  CHECK(most(100, 9e5, 3e12, 2, false) == std::pair{3e12, std::string{"memory"}});
 }
