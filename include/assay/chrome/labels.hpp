@@ -6,7 +6,6 @@
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,6 @@
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 

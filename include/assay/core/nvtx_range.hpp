@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string_view>
 
 namespace assay {
 

@@ -20,7 +20,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <stdexcept>

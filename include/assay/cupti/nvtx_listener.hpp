@@ -9,13 +9,10 @@
 
 #include <atomic>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace assay::trace {
 

@@ -17,8 +17,6 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace assay::trace {

@@ -10,13 +10,11 @@
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace assay::trace {
 

@@ -10,7 +10,6 @@
 #include <assay/trace/model.hpp>
 #include <assay/version.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>

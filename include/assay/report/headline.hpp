@@ -7,8 +7,6 @@
 #include <assay/report/short_text.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>

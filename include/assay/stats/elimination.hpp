@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace assay::stats {

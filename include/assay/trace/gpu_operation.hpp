@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 

@@ -8,7 +8,6 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>

@@ -5,15 +5,11 @@
 
 #include <assay/core/requirements.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {

@@ -9,7 +9,6 @@
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/view.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
