@@ -3,9 +3,10 @@
 /// `traced_calls`: traces single calls of `dispatch` for the columns `after_*`.
 #pragma once
 
+#include "call_stages.hpp"
+
 #include <assay/cli/tracing.hpp>
 #include <assay/dispatch/timed_calls.hpp>
-#include <assay/trace/call_stages.hpp>
 
 #include <functional>
 #include <utility>

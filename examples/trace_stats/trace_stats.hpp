@@ -3,7 +3,11 @@
 /// The tables of traces in files, as a program.
 #pragma once
 
+#include "difference_table.hpp"
 #include "options.hpp"
+#include "overlap_reasons.hpp"
+#include "overlap_words.hpp"
+#include "phases.hpp"
 
 #include <assay/chrome/chrome.hpp>
 #include <assay/cli/guarded.hpp>
@@ -11,13 +15,10 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite_read.hpp>
 #include <assay/report/explanation.hpp>
-#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_json.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/difference.hpp>
-#include <assay/trace/difference_table.hpp>
-#include <assay/trace/overlap_reasons.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -20,15 +20,12 @@
 #include <assay/nsys/reports_trace.hpp>
 #include <assay/nsys/schema.hpp>
 #include <assay/report/explanation.hpp>
-#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/report/traced.hpp>
 #include <assay/trace/bound.hpp>
-#include <assay/trace/call_stages.hpp>
 #include <assay/trace/change.hpp>
 #include <assay/trace/difference.hpp>
-#include <assay/trace/difference_table.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
@@ -42,7 +39,6 @@
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
-#include <assay/trace/overlap_reasons.hpp>
 #include <assay/trace/ranges.hpp>
 #include <assay/trace/select.hpp>
 #include <assay/trace/step_operations.hpp>

@@ -2,11 +2,10 @@
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
+#include "trace_stats/overlap_words.hpp"
 
 #include <assay/nsys/reports.hpp>
-#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
-#include <assay/trace/overlap_reasons.hpp>
 
 #include <sstream>
 #include <string>

@@ -2,10 +2,10 @@
 #include "catch.hpp"
 
 #include "golden.hpp"
+#include "trace_stats/difference_table.hpp"
 
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/difference.hpp>
-#include <assay/trace/difference_table.hpp>
 
 #include <algorithm>
 #include <cmath>

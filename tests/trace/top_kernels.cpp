@@ -2,6 +2,7 @@
 #include "catch.hpp"
 
 #include "golden.hpp"
+#include "trace_stats/phases.hpp"
 
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/top_kernels.hpp>

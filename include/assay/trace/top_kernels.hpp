@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Tables of device time: the top kernels of a trace or of one range, classes of kernels by
-/// `kernel_classifier`, and two phases side by side.
+/// Tables of device time: the top kernels of a trace or of one range, and classes of kernels by
+/// `kernel_classifier`.
 #pragma once
 
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
-#include <assay/trace/largest_first.hpp>
 #include <assay/trace/select.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
@@ -215,48 +214,6 @@ inline table class_shares(view const& rows, kernel_classifier const& classes = d
   auto const sum = total_of(all);
   for (auto const& [name, each] : all) {
     result.add(percent_of(each.total, sum), each.total, each.count, each.mean, name);
-  }
-  return result;
-}
-
-/// A phase of a run: its name, and its rows.
-struct phase {
-  std::string name;
-  view rows;
-};
-
-/// Two phases by class, with the shares of the classes in each. The difference is the second share
-/// minus the first, in percentage points.
-inline table compare_phases(phase const& first, phase const& second,
-                            kernel_classifier const& classes = default_classes()) {
-  using enum cell_format;
-  table result{"phases",
-               "Phases Compared",
-               {{first.name + " (%)", one_decimal},
-                {second.name + " (%)", one_decimal},
-                {"Difference (points)", one_decimal},
-                {first.name + " (ns)"},
-                {second.name + " (ns)"},
-                {first.name + " Calls"},
-                {second.name + " Calls"},
-                {"Class", text}}};
-  struct sums {
-    summary_statistics first, second;
-  };
-  std::map<std::string, sums> by_class;
-  auto const firsts = detail::operations_by_class(first.rows, classes);
-  auto const seconds = detail::operations_by_class(second.rows, classes);
-  for (auto const& [name, each] : firsts) { by_class[name].first = each; }
-  for (auto const& [name, each] : seconds) { by_class[name].second = each; }
-  auto const first_sum = total_of(firsts);
-  auto const second_sum = total_of(seconds);
-  std::vector<std::pair<std::string, sums>> all{by_class.begin(), by_class.end()};
-  largest_first(all, [](auto const& of) { return of.second.first.total + of.second.second.total; });
-  for (auto const& [name, each] : all) {
-    auto const a = percent_of(each.first.total, first_sum);
-    auto const b = percent_of(each.second.total, second_sum);
-    result.add(a, b, b - a, each.first.total, each.second.total, each.first.count,
-               each.second.count, name);
   }
   return result;
 }

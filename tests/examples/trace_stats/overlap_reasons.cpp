@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "trace_stats/overlap_reasons.hpp"
 #include "catch.hpp"
 
-#include "golden.hpp"
+#include "trace/golden.hpp"
 
-#include <assay/trace/overlap_reasons.hpp>
 #include <assay/trace/select.hpp>
 
 #include <algorithm>

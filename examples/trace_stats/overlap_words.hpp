@@ -3,10 +3,11 @@
 /// Sentences on the overlap of copies and kernels, and its obstacles.
 #pragma once
 
+#include "overlap_reasons.hpp"
+
 #include <assay/report/format.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/overlap_reasons.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dispatch/call_stages.hpp"
 #include "catch.hpp"
-
-#include <assay/trace/call_stages.hpp>
 
 #include <cmath>
 #include <cstddef>

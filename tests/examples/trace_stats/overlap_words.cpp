@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_stats/overlap_words.hpp"
+#include "catch.hpp"
+
+#include "trace/golden.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace assay;
+using namespace assay::test::golden;
+using assay::test::contains;
+
+namespace {
+
+std::string overlap_words(model const& of) {
+  std::string all;
+  for (auto const& line : report::sentences(explain_overlap(view{of}), of)) { all += line + "\n"; }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("copies in one stream: how much, how fast, and why they are exposed") {
+  builder b;
+  b.device(0, "GPU");
+  b.trace.window = {1000, 9000};
+  b.launch_copy(copy_kind::host_to_device, 1 << 20, {1000, 1010}, {2000, 3000}, {0, 13});
+  b.launch("gemm<float>", {1010, 1020}, {3000, 5000}, {0, 13});
+  b.launch_copy(copy_kind::device_to_host, 1 << 10, {1030, 1040}, {5000, 5500}, {0, 13});
+  CHECK(overlap_words(b.trace) ==
+        "Copies do not overlap kernels: kernels ran for 0 % of the 1.500 us of copies; 1.500 us "
+        "are exposed.\n"
+        "GPU (0), Host-to-Device: 1 copy, 1.00 MiB at 1.05 TB/s, 0 % hidden.\n"
+        "GPU (0), Device-to-Host: 1 copy, 1.00 KiB at 2.05 GB/s, 0 % hidden.\n"
+        "2 copies, exposed for 1.500 us: the kernels next to them are in their own stream, which "
+        "runs one thing after the other (worst: [CUDA memcpy Host-to-Device] of 1.00 MiB at 1.000 "
+        "us in stream 13, kernel gemm<float> in stream 13, call cudaMemcpyAsync).\n");
+  b.trace.copies[1].where.stream = 14;
+  b.trace.copies[1].when = {4000, 5500};
+  CHECK_THAT(overlap_words(b.trace),
+             contains("Copies overlap kernels in part: kernels ran for 40.0 %") &&
+                 contains("1 copy, exposed for 500.0 ns: asked for in time, but not run at once"));
+}
+
+TEST_CASE("traces with no copies, with all hidden, and with none") {
+  builder b;
+  CHECK(overlap_words(b.trace) == "There are no copies.\n");
+  b.kernel("k", {0, 100});
+  b.copy(copy_kind::host_to_device, 1, {10, 20}, {0, 8});
+  CHECK_THAT(overlap_words(b.trace),
+             contains("Copies overlap kernels all the time: kernels ran for 100 %"));
+  b.trace.kernels.clear();
+  CHECK_THAT(overlap_words(b.trace),
+             contains("Copies do not overlap kernels") && contains("the device ran no kernel"));
+}
+
+TEST_CASE("an obstacle that is not the only one is said to be so") {
+  builder b;
+  b.launch_copy(copy_kind::host_to_device, 1, {0, 250}, {100, 200}, {0, 13}).from =
+      memory_kind::pageable;
+  b.launch("k", {260, 270}, {300, 400}, {0, 13});
+  CHECK_THAT(overlap_words(b.trace), contains("for none of them this is all"));
+}
+
+TEST_CASE("every obstacle has words") {
+  for (std::size_t i = 0; i < overlap_obstacles; ++i) {
+    CHECK(!report::detail::obstacle_words(static_cast<overlap_obstacle>(i)).empty());
+  }
+}
