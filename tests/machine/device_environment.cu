@@ -10,7 +10,7 @@ TEST_CASE("a device is described by name, and NVML finds the same one") {
   machine::environment where;
   machine::describe_device(on::device{0}, where);
   CHECK_THAT(where.device, contains("SMs") && contains("compute capability"));
-  CHECK(where.toolkit == machine::cuda_version_text(CUDART_VERSION));
+  CHECK(where.toolkit == cuda_version_text(CUDART_VERSION));
   auto device = machine::watch(on::device{0});
   device.sample();
   device.describe(where);

@@ -6,8 +6,8 @@
 using namespace assay;
 
 TEST_CASE("a CUDA version number becomes text") {
-  CHECK(machine::cuda_version_text(13000) == "13.0");
-  CHECK(machine::cuda_version_text(12080) == "12.8");
+  CHECK(cuda_version_text(13000) == "13.0");
+  CHECK(cuda_version_text(12080) == "12.8");
 }
 
 TEST_CASE("a missing device is refused, naming its number") {

@@ -12,13 +12,11 @@
 
 namespace assay {
 
-/// The message for a driver that is older than the toolkit. CUDA's version numbers: 13000 is 13.0.
+/// The message for a driver that is older than the toolkit, by their version numbers.
 inline std::string driver_too_old(int driver, int runtime) {
-  auto const text = [](int version) {
-    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  };
-  return "the driver supports CUDA " + text(driver) + " but this program was built with CUDA " +
-         text(runtime) + ": update the driver, or build with an older toolkit";
+  return "the driver supports CUDA " + cuda_version_text(driver) +
+         " but this program was built with CUDA " + cuda_version_text(runtime) +
+         ": update the driver, or build with an older toolkit";
 }
 
 /// Devices that this process can use; 0 without a GPU or driver. Throws `std::runtime_error` that

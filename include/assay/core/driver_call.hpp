@@ -28,8 +28,8 @@ F driver_call(char const* name, unsigned since) {
   auto const found = driver_call_or_null<F>(name, since);
   if (found != nullptr) { return found; }
   throw std::runtime_error("the CUDA driver has no " + std::string{name} +
-                           ": update it to one of CUDA " + std::to_string(since / 1000) + "." +
-                           std::to_string(since % 1000 / 10) + " or later");
+                           ": update it to one of CUDA " +
+                           cuda_version_text(static_cast<int>(since)) + " or later");
 }
 
 /// Throws `cuda_error` unless a call of the driver succeeded: the runtime took over its numbers.

@@ -7,14 +7,7 @@
 #include <assay/machine/environment.hpp>
 #include <assay/machine/nvml_watch.hpp>
 
-#include <string>
-
 namespace assay::machine {
-
-/// A CUDA version number as text: 13000 is `13.0`.
-inline std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
 
 /// Fills in a device's name with memory and SM count, the toolkit, and the highest CUDA version
 /// that the driver supports. NVML's exact driver version may replace the last.
