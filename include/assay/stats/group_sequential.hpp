@@ -24,22 +24,8 @@ struct interim_analysis {
 /// milliseconds to compute.
 inline constexpr int most_epochs = 1000;
 
-namespace detail {
-
-/// 8, 12, 16, 24, then doubling, and last `max_epochs` itself.
-inline std::vector<int> analysis_epochs(int max_epochs) {
-  std::vector<int> all;
-  for (int const first : {8, 12, 16}) {
-    if (first < max_epochs) { all.push_back(first); }
-  }
-  for (int next = 24; next < max_epochs; next *= 2) { all.push_back(next); }
-  all.push_back(max_epochs);
-  return all;
-}
-
-}  // namespace detail
-
-/// The number of epochs of the first analysis that has at least `epochs` of them.
+/// The number of epochs of the first analysis that has at least `epochs` of them: 8, 12, 16, 24,
+/// then doubling.
 inline int next_analysis(int epochs) {
   for (int const first : {8, 12, 16}) {
     if (epochs <= first) { return first; }
@@ -69,7 +55,11 @@ inline std::vector<interim_analysis> alpha_schedule(int max_epochs, double alpha
                                 std::to_string(most_epochs) + ", not " +
                                 std::to_string(max_epochs));
   }
-  auto const when = detail::analysis_epochs(max_epochs);
+  std::vector<int> when;
+  for (int at = next_analysis(1); at < max_epochs; at = next_analysis(at + 1)) {
+    when.push_back(at);
+  }
+  when.push_back(max_epochs);
   double const own = alpha / static_cast<double>(family);
   double const later = when.size() > 1 ? 0.8 / static_cast<double>(when.size() - 1) : 0;
   std::vector<interim_analysis> all;
