@@ -123,7 +123,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
                each.of == swept::kind::types   ? "some of these types"
                : each.of == swept::kind::texts ? "texts, with commas between them"
                                                : "whole numbers such as 1,2,3 or 2:10:2")
-            ->default_str(comma_separated(each.declared));
+            ->default_str(cli::joined(each.declared, ","));
       }
     }
   }
@@ -200,7 +200,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
       all.callers_buffers = all.callers_buffers || one.callers_buffers;
     }
     all.chosen = chosen;
-    all.chosen.changed = comma_separated(varied());
+    all.chosen.changed = cli::joined(varied(), ",");
     auto found = all.run();
     for (std::size_t i = 0; i < found.variants.size(); ++i) {
       found.variants[i].axes.clear();

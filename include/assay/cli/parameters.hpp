@@ -72,12 +72,6 @@ inline long long parse_whole(std::string const& text) {
       "'" + text + "' is not a whole number of 64 bits: write numbers such as 4096,8192");
 }
 
-inline std::string comma_separated(std::vector<std::string> const& words) {
-  std::string text;
-  for (auto const& each : words) { text += (text.empty() ? "" : ",") + each; }
-  return text;
-}
-
 /// The numbers of `first:last` or `first:last:stride`, the ends included.
 inline std::vector<std::string> words_of_range(std::string const& range) {
   auto const parts = split(range, ':');
@@ -127,7 +121,7 @@ inline std::string read_value(swept const& of, std::string const& word) {
   if (word.empty()) {
     throw std::invalid_argument("'" + of.given.value_or("") +
                                 "' has an empty value: write a list such as " +
-                                comma_separated(of.declared));
+                                cli::joined(of.declared, ","));
   }
   if (of.of == swept::kind::types) {
     return of.declared[choose("type", own_type_name(word), of.declared)];
@@ -168,7 +162,7 @@ inline void read_axis(std::string const& spec, std::vector<swept>& all) {
     auto& of = all[choose("parameter", name, names)];
     if (equals == spec.npos || (powers && of.of != swept::kind::numbers)) {
       throw std::invalid_argument("'" + spec + "': write " + of.name + "=" +
-                                  comma_separated(of.declared));
+                                  cli::joined(of.declared, ","));
     }
     of.given = trimmed(spec.substr(equals + 1));
     of.powers = powers;

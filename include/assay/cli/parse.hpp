@@ -105,9 +105,9 @@ inline double read_share(std::string_view option, std::string const& text) {
 }
 
 /// `a, b, c`
-inline std::string joined(std::vector<std::string> const& words) {
+inline std::string joined(std::vector<std::string> const& words, char const* between = ", ") {
   std::string result;
-  for (auto const& word : words) { result += (result.empty() ? "" : ", ") + word; }
+  for (auto const& word : words) { result += (result.empty() ? "" : between) + word; }
   return result;
 }
 

@@ -9,13 +9,11 @@
 #include <assay/cli/options.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
+#include <assay/stats/random_source.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -78,12 +76,9 @@ class shared_options {
     for (auto const& condition : chosen_.fail_if) {
       value_of("--fail-if", [&] { return choose("condition", condition, gate_names()); });
     }
-    if (app_.count("--seed") != 0) {
-      chosen_.seed = value_of("--seed", [&] { return parse_seed(seed_); });
-    } else {
-      std::random_device entropy;
-      chosen_.seed = std::max<std::uint64_t>(1, (std::uint64_t{entropy()} << 32U) | entropy());
-    }
+    chosen_.seed = app_.count("--seed") == 0
+                       ? stats::draw_seed()
+                       : value_of("--seed", [&] { return parse_seed(seed_); });
     for (auto const& [option, path] : chosen_.files) {
       if (path.empty()) { throw std::invalid_argument(option + " '': name a file"); }
     }
