@@ -78,10 +78,8 @@ class counters {
         throw;
       }
     };
-    try {
-      guarded([&](target const& at) { count(at, watched, result); });
-    } catch (...) {
-      if (!from_run) { throw; }
+    if (api_.available()) {
+      status_ = attempt([&](target const& at) { count(at, watched, result); });
     }
     if (from_run) {
       status_ = {};  // the counters are not what failed
@@ -133,11 +131,6 @@ class counters {
   }
 
   /// Runs `use(target)` on the device; every obstacle becomes the status.
-  template <class Use>
-  void guarded(Use const& use) {
-    if (api_.available()) { status_ = attempt(use); }
-  }
-
   template <class Use>
   counter_status attempt(Use const& use) const {
     using state = counter_status::state;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/device.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/nvtx_hook.hpp>
 #include <assay/cupti/recorder_options.hpp>
@@ -28,32 +29,21 @@ namespace assay::trace {
 /// Waits for every device on which this process has work, without making any device known to it
 /// that was not. Gives what went wrong, or nothing.
 inline std::string synchronize_used_devices() {
-  // The driver tells which devices have a context; the runtime would make one to tell.
-  using state_function = int(int device, unsigned* flags, int* active);
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult how{};
-  if (cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &found, 12000,
-                                       cudaEnableDefault, &how) != cudaSuccess ||
-      found == nullptr) {
-    (void)cudaGetLastError();
-    return "the driver does not tell which devices are used";
-  }
-  std::string problem;
   // A thread that records a graph must not see its recording broken by this wait.
-  auto mode = cudaStreamCaptureModeRelaxed;
-  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  relaxed_capture_guard const relaxed;
   try {
+    // The driver tells which devices have a context; the runtime would make one to tell.
+    auto* const state =
+        driver_call<int (*)(int, unsigned*, int*)>("cuDevicePrimaryCtxGetState", 12000);
     for (int device = 0; device < device_count(); ++device) {
       unsigned flags = 0;
       int active = 0;
-      auto* const state = reinterpret_cast<state_function*>(found);
       if (state(device, &flags, &active) != 0 || active == 0) { continue; }
       device_guard const guard{on::device{device}};
       check(cudaDeviceSynchronize());
     }
-  } catch (std::exception const& error) { problem = error.what(); }
-  (void)cudaThreadExchangeStreamCaptureMode(&mode);
-  return problem;
+  } catch (std::exception const& error) { return error.what(); }
+  return {};
 }
 
 /// Records a trace between `start` and `stop`, at any time and as often as wanted.
