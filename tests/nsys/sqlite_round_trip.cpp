@@ -53,7 +53,7 @@ TEST_CASE("a trace comes back from SQLite as it was") {
   for (auto const& before : {model{}, golden::everything()}) {
     write_nsys(before, here / "t.sqlite");
     auto const after = read_nsys(here / "t.sqlite");
-    test::check_same(before, after);
+    test::check_same(golden::as_read(before), after);
     CHECK(here.entries() == 1);
   }
 }
@@ -65,7 +65,7 @@ TEST_CASE("random traces come back from SQLite as they were") {
   for (std::uint64_t i = 0; i < 40; ++i) {
     auto const before = golden::random_model(seed + i);
     write_nsys(before, here / "t.sqlite");
-    test::check_same(before, read_nsys(here / "t.sqlite"));
+    test::check_same(golden::as_read(before), read_nsys(here / "t.sqlite"));
   }
 }
 

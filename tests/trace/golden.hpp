@@ -5,6 +5,7 @@
 
 #include <assay/trace/model.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -341,6 +342,13 @@ inline model random_model(std::uint64_t seed, std::size_t rows = 40) {
     b.cost(name(), when(), who());
   }
   return b.trace;
+}
+
+/// A trace as `read_nsys` gives it back: the schema keeps the calls of the system apart.
+inline model as_read(model of) {
+  std::stable_partition(of.calls.begin(), of.calls.end(),
+                        [](api_call const& each) { return each.layer != api::os; });
+  return of;
 }
 
 }  // namespace assay::test::golden

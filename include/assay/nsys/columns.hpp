@@ -16,7 +16,6 @@
 /// - `process`, `thread`: `globalPid` and `globalTid`, NULL for zero.
 /// - `call_class`: the API of a call.
 /// - `payload`: a number of one of six types.
-/// - `order`: the number of the row. It keeps the order of rows of two tables.
 /// - `words`, `constant`: written only.
 /// - `unused`: neither read nor written.
 #pragma once
@@ -138,7 +137,6 @@ void columns(auto& visit, row_of<synchronization> auto& wait) {
 
 /// CUPTI_ACTIVITY_KIND_RUNTIME and OSRT_API; the latter has a correlation only in files of assay.
 void columns(auto& visit, row_of<api_call> auto& call) {
-  visit.order("rowid");  // counts the calls of both tables
   timed(visit, call);
   visit.call_class("eventClass", call.layer);
   visit.thread("globalTid", call.thread);
@@ -307,10 +305,6 @@ class column_list {
     write(name);
   }
   void unused(std::string_view declaration) { declare(declaration); }
-  void order(std::string_view name) {
-    read.push_back(name);
-    write(name);
-  }
 
  private:
   static constexpr std::string_view required = "INTEGER NOT NULL";

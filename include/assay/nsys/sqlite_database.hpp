@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -119,17 +120,14 @@ class statement {
 
   /// Binds the next parameters; texts are not copied. SQLite has signed integers only, so that the
   /// upper half of unsigned ones comes out negative.
-  void bind(std::int64_t value) { bound(sqlite3_bind_int64(prepared_.get(), next(), value)); }
-  void bind(std::int32_t value) { bind(std::int64_t{value}); }
-  void bind(std::uint32_t value) { bind(std::int64_t{value}); }
-  void bind(std::uint64_t value) { bind(static_cast<std::int64_t>(value)); }
+  void bind(std::integral auto value) {
+    bound(sqlite3_bind_int64(prepared_.get(), next(), static_cast<std::int64_t>(value)));
+  }
   void bind(std::nullopt_t) { bound(sqlite3_bind_null(prepared_.get(), next())); }
   void bind(std::string_view value) {
     bound(sqlite3_bind_text64(prepared_.get(), next(), value.empty() ? "" : value.data(),
                               value.size(), SQLITE_STATIC, SQLITE_UTF8));
   }
-  void bind(std::string const& value) { bind(std::string_view{value}); }
-  void bind(char const* value) { bind(std::string_view{value}); }
 
   /// Runs an INSERT with the values that were bound.
   void insert() {

@@ -159,9 +159,8 @@ class range_reader {
 
 namespace detail {
 
-/// Reads the calls of one table and the place of each in a file of assay.
-inline void read_calls(open_export& in, std::string const& table,
-                       std::vector<std::int64_t>& order) {
+/// Reads the calls of one table.
+inline void read_calls(open_export& in, std::string const& table) {
   auto const of_system = table == "OSRT_API";
   read_table(in, table, in.into.calls, [&](api_call& call, row_reader const& reader) {
     auto const told = reader.call_class();
@@ -171,26 +170,8 @@ inline void read_calls(open_export& in, std::string const& table,
     auto const runtime =
         sure ? told == nsys::runtime_class : in.into.strings[call.name].starts_with("cuda");
     call.layer = of_system ? api::os : runtime ? api::runtime : api::driver;
-    if (in.ours) { order.push_back(reader.order()); }
     return true;
   });
-}
-
-/// nsys keeps calls of the system apart. A file of assay numbers the rows of both tables in the
-/// order that they had in the model.
-inline void read_calls(open_export& in) {
-  std::vector<std::int64_t> order;
-  read_calls(in, "CUPTI_ACTIVITY_KIND_RUNTIME", order);
-  auto const middle = order.size();
-  read_calls(in, "OSRT_API", order);
-  if (middle == 0 || middle == order.size()) { return; }
-  std::vector<api_call> merged;
-  merged.reserve(in.into.calls.size());
-  for (std::size_t a = 0, b = middle; a < middle || b < order.size();) {
-    auto const first = b == order.size() || (a < middle && order[a] < order[b]);
-    merged.push_back(in.into.calls[first ? a++ : b++]);
-  }
-  in.into.calls = std::move(merged);
 }
 
 }  // namespace detail
@@ -216,7 +197,8 @@ inline model read_nsys(std::filesystem::path const& path) {
     for (auto& event : in.into.memory) {
       if (event.where.process == 0) { event.where.process = event.thread.process; }
     }
-    detail::read_calls(in);
+    detail::read_calls(in, "CUPTI_ACTIVITY_KIND_RUNTIME");
+    detail::read_calls(in, "OSRT_API");
     range_reader ranges{in};
     ranges.read();
     metadata.finish();

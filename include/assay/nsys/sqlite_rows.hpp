@@ -81,8 +81,7 @@ class export_tables {
     auto const& all = columns_.at(table);
     std::string list;
     for (auto const column : wanted) {
-      auto const known =
-          column == "rowid" || std::find(all.begin(), all.end(), column) != all.end();
+      auto const known = std::find(all.begin(), all.end(), column) != all.end();
       list += (list.empty() ? "" : ", ") + (known ? quoted(column) : "NULL");
     }
     return list;
@@ -140,7 +139,6 @@ class row_reader {
 
   bool timed() const noexcept { return timed_; }  ///< all moments were there
   std::optional<std::int64_t> call_class() const noexcept { return call_class_; }
-  std::int64_t order() const noexcept { return order_; }
 
   void moment(std::string_view, std::int64_t& at) {
     auto const told = row_.whole();
@@ -203,7 +201,6 @@ class row_reader {
   }
   void thread(std::string_view, thread_key& member) { member = nsys::unpack(row_.integer()); }
   void call_class(std::string_view name, api) { optional(name, call_class_); }
-  void order(std::string_view name) { integer(name, order_); }
   void payload(std::uint64_t& member) {
     auto found = false;
     for (int i = 0; i < 4; ++i) {
@@ -228,7 +225,6 @@ class row_reader {
   open_export& in_;
   bool timed_ = true;
   std::optional<std::int64_t> call_class_;
-  std::int64_t order_ = 0;
 };
 
 /// Reads a table into `rows`, without the rows that `keep(row, reader)` refuses.

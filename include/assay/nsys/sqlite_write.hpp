@@ -26,8 +26,7 @@ namespace assay::trace {
 /// Binds one row, column by column as `nsys::columns` visits them.
 class row_writer {
  public:
-  row_writer(statement& to, model const& from, std::int64_t& rows)
-      : to_(to), from_(from), rows_(rows) {}
+  row_writer(statement& to, model const& from) : to_(to), from_(from) {}
 
   void moment(std::string_view, std::int64_t at) { to_.bind(at); }
   template <class T>
@@ -63,13 +62,11 @@ class row_writer {
   }
   void payload(std::uint64_t value) { optional({}, value); }
   void constant(std::string_view, std::int64_t value) { to_.bind(value); }
-  void order(std::string_view) { to_.bind(++rows_); }
   void unused(std::string_view) {}
 
  private:
   statement& to_;
   model const& from_;
-  std::int64_t& rows_;
 };
 
 /// Fills an empty SQLite file with a model.
@@ -122,7 +119,7 @@ class nsys_writer {
 
   template <class Row>
   void insert(statement& to, Row const& row) {
-    row_writer writer{to, from_, rows_};
+    row_writer writer{to, from_};
     nsys::columns(writer, row);
     to.insert();
   }
@@ -200,12 +197,12 @@ class nsys_writer {
 
   database file_;
   model const& from_;
-  std::int64_t rows_ = 0;  ///< calls written
 };
 
 /// Writes a trace as a SQLite file in the schema of nsys' exports, whole or not at all; `read_nsys`
-/// gives the same model back. Kernels have their names in words too, in the column `name`. Throws
-/// `file_error`, and `std::invalid_argument` for threads that the schema has no room for.
+/// gives the same model back, the calls of the system after those of CUDA. Kernels have their names
+/// in words too, in the column `name`. Throws `file_error`, and `std::invalid_argument` for threads
+/// that the schema has no room for.
 inline void write_nsys(model const& trace, std::filesystem::path const& path) {
   atomic_file file{path};
   if (file.in_place()) { throw file_error(path, "a database needs a regular file"); }
