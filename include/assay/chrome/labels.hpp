@@ -15,21 +15,22 @@
 namespace assay::trace::chrome {
 
 constexpr std::string_view category(api layer) noexcept {
-  constexpr std::array<std::string_view, 3> layers{"cuda_runtime", "cuda_driver", "os_runtime"};
+  constexpr auto layers =
+      std::to_array<std::string_view>({"cuda_runtime", "cuda_driver", "os_runtime"});
   return layers[static_cast<std::size_t>(layer)];
 }
 
 constexpr std::string_view name_of(sync_kind kind) noexcept {
-  constexpr std::array<std::string_view, 5> names{"Sync", "Event Sync", "Stream Wait Event",
-                                                  "Stream Sync", "Context Sync"};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"});
   return names[static_cast<std::size_t>(kind)];
 }
 
 /// `Memcpy HtoD (Pinned -> Device)`
 inline std::string name_of(memory_copy const& copy) {
-  constexpr std::array<std::string_view, 14> ways{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH",
-                                                  "AtoA",    "AtoD", "DtoA", "DtoD", "HtoH",
-                                                  "PtoP",    "HtoD", "DtoH", "DtoD"};
+  constexpr auto ways =
+      std::to_array<std::string_view>({"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
+                                       "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"});
   auto const way = ways[static_cast<std::size_t>(copy.kind)];
   auto const unified = copy.kind >= copy_kind::unified_host_to_device;
   return (unified ? "Memcpy Unified " : "Memcpy ") + std::string{way} + " (" +

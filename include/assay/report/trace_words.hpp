@@ -48,9 +48,9 @@ inline std::string interval_time(stats::interval const& ns) {
 }
 
 inline std::string change_text(trace::change const& each) {
-  constexpr std::array<std::string_view, 10> before{
-      "kernel ", "copies ",   "sets ", "devices idle, ", "time ", "", "", "waiting for a lock, ",
-      "",        "host code "};
+  constexpr auto before =
+      std::to_array<std::string_view>({"kernel ", "copies ", "sets ", "devices idle, ", "time ", "",
+                                       "", "waiting for a lock, ", "", "host code "});
   auto text = std::string{before[static_cast<std::size_t>(each.what)]} + short_name(each.name) +
               ": " + interval_time(each.delta) + share_text(each.share);
   if (each.control.count != each.variant.count) {
@@ -99,8 +99,8 @@ inline std::string kernel_change_text(trace::kernel_change const& of, double who
 
 /// The sums of the host's calls, allocations, locks, waits and own code, in one line.
 inline std::string kinds_text(trace::trace_difference const& found, trace::perspective who) {
-  constexpr std::array<std::string_view, 10> words{
-      "", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"};
+  constexpr auto words = std::to_array<std::string_view>(
+      {"", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"});
   std::string text;
   for (auto const& each : trace::by_kind(found)) {
     if (each.seen_by != who || each.delta_ns() == 0) { continue; }

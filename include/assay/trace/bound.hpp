@@ -24,8 +24,8 @@ namespace assay::trace {
 enum class bound { unclear, memory, compute, latency, launch, tail, transfer };
 
 constexpr std::string_view to_string(bound which) noexcept {
-  constexpr std::array<std::string_view, 7> names{"unclear", "memory", "compute", "latency",
-                                                  "launch",  "tail",   "transfer"};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"unclear", "memory", "compute", "latency", "launch", "tail", "transfer"});
   return names[static_cast<std::size_t>(which)];
 }
 
@@ -45,17 +45,10 @@ enum class quantity {
 };
 
 constexpr std::string_view to_string(quantity which) noexcept {
-  constexpr std::array<std::string_view, 11> names{"time in launch costs",
-                                                   "waiting for the host",
-                                                   "copies without a kernel",
-                                                   "rate of what must move",
-                                                   "DRAM throughput",
-                                                   "tensor pipe",
-                                                   "FMA pipe",
-                                                   "FLOP rate",
-                                                   "busiest pipe",
-                                                   "issue slots",
-                                                   "SMs active"};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"time in launch costs", "waiting for the host", "copies without a kernel",
+       "rate of what must move", "DRAM throughput", "tensor pipe", "FMA pipe", "FLOP rate",
+       "busiest pipe", "issue slots", "SMs active"});
   return names[static_cast<std::size_t>(which)];
 }
 
@@ -184,44 +177,33 @@ inline double largest(std::span<double const> values) {
   return found;
 }
 
-inline double value_of(quantity which, work_bound const& of, workload_facts const& facts,
-                       ceilings const& limits) {
-  auto const declared = facts.required.flops > 0 ? facts.required.flops : ceilings::unknown;
+/// The numbers that the rules read, in the order of `quantity`.
+inline std::array<double, 11> numbers_of(work_bound const& of, workload_facts const& facts,
+                                         ceilings const& limits) {
+  auto const unknown = ceilings::unknown;
+  auto const launch = share_of(share_of(of.seconds, facts.launches), limits.launch_seconds);
+  auto const declared = facts.required.flops > 0 ? facts.required.flops : unknown;
   auto const flops = share_of(share_of(declared, of.seconds), limits.flops);
-  switch (which) {
-    case quantity::time_per_launch_cost:
-      if (!std::isnan(facts.host_bound)) { return ceilings::unknown; }
-      return share_of(share_of(of.seconds, facts.launches), limits.launch_seconds);
-    case quantity::host_bound:
-      return facts.host_bound;
-    case quantity::copies_exposed:
-      return facts.copies_exposed;
-    case quantity::required_bytes:
-      return share_of(share_of(facts.required.bytes(), of.seconds), limits.dram_bytes);
-    case quantity::dram:
-      return of.dram_share;
-    case quantity::tensor:
-      return of.tensor;
-    case quantity::fma:
-      return of.fma;
-    case quantity::flops:
-      return flops;
-    case quantity::pipe:
-      return largest(std::array{of.tensor, of.fma, flops});
-    case quantity::issue:
-      return of.issue;
-    case quantity::sm_active:
-      return of.sm_active;
-  }
-  return ceilings::unknown;
+  return {std::isnan(facts.host_bound) ? launch : unknown,
+          facts.host_bound,
+          facts.copies_exposed,
+          share_of(share_of(facts.required.bytes(), of.seconds), limits.dram_bytes),
+          of.dram_share,
+          of.tensor,
+          of.fma,
+          flops,
+          largest(std::array{of.tensor, of.fma, flops}),
+          of.issue,
+          of.sm_active};
 }
 
 inline void decide(work_bound& of, workload_facts const& facts, ceilings const& limits) {
+  auto const numbers = numbers_of(of, facts, limits);
   for (auto const& rule : bound_rules) {
     std::vector<evidence> because;
     auto const holds = std::all_of(rule.when.begin(), rule.when.end(), [&](auto const& asked) {
       if (!asked) { return true; }
-      because.push_back({*asked, value_of(asked->of, of, facts, limits)});
+      because.push_back({*asked, numbers[static_cast<std::size_t>(asked->of)]});
       return asked->holds(because.back().value);
     });
     if (!holds) { continue; }

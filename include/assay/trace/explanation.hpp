@@ -79,8 +79,8 @@ inline constexpr std::string_view cuda_is_missing = "CUDA is not recorded";
 /// The losses of a trace and the notes of its recorder, a line each. The note `cuda_is_missing` is
 /// not among them.
 inline std::vector<std::string> loss_notes(model const& of) {
-  constexpr std::array<std::string_view, 4> facts{cuda_is_missing, "buffers", "operations",
-                                                  "nodes"};  // notes on what is there
+  constexpr auto facts = std::to_array<std::string_view>(
+      {cuda_is_missing, "buffers", "operations", "nodes"});  // notes on what is there
   std::vector<std::string> lines;
   auto const tell = [&](std::uint64_t count, std::string_view what) {
     if (count == 0) { return; }

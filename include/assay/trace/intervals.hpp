@@ -98,21 +98,6 @@ class interval_set {
     return interval_set{std::move(all)};
   }
 
-  /// The moments in the first set and not in the second.
-  friend interval_set operator-(interval_set const& a, interval_set const& b) {
-    interval_set rest;
-    auto y = b.parts_.begin();
-    for (auto part : a.parts_) {
-      while (y != b.parts_.end() && y->end <= part.begin) { ++y; }
-      for (auto at = y; at != b.parts_.end() && at->begin < part.end; ++at) {
-        if (part.begin < at->begin) { rest.parts_.push_back({part.begin, at->begin}); }
-        part.begin = at->end;
-      }
-      if (part.begin < part.end) { rest.parts_.push_back(part); }
-    }
-    return rest;
-  }
-
   bool operator==(interval_set const&) const = default;
 
  private:

@@ -95,12 +95,9 @@ enum class kernel_cause : std::uint8_t {
 };
 
 constexpr std::string_view to_string(kernel_cause which) noexcept {
-  constexpr std::array<std::string_view, 9> names{
-      "launches",     "time beside others, of that alone",
-      "SMs active",   "L2 traffic",
-      "L2 misses",    "DRAM traffic",
-      "instructions", "SM clock",
-      "occupancy"};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"launches", "time beside others, of that alone", "SMs active", "L2 traffic", "L2 misses",
+       "DRAM traffic", "instructions", "SM clock", "occupancy"});
   return names[static_cast<std::size_t>(which)];
 }
 

@@ -41,29 +41,20 @@ constexpr std::string_view plain_name(std::string_view name) noexcept {
 
 /// `Host-to-Device` and the like.
 constexpr std::string_view to_string(copy_kind kind) noexcept {
-  constexpr std::array<std::string_view, 14> names{"Unknown",
-                                                   "Host-to-Device",
-                                                   "Device-to-Host",
-                                                   "Host-to-Array",
-                                                   "Array-to-Host",
-                                                   "Array-to-Array",
-                                                   "Array-to-Device",
-                                                   "Device-to-Array",
-                                                   "Device-to-Device",
-                                                   "Host-to-Host",
-                                                   "Peer-to-Peer",
-                                                   "Unified Host-to-Device",
-                                                   "Unified Device-to-Host",
-                                                   "Unified Device-to-Device"};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host",
+       "Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",
+       "Peer-to-Peer", "Unified Host-to-Device", "Unified Device-to-Host",
+       "Unified Device-to-Device"});
   auto const at = static_cast<std::size_t>(kind);
   return names[at < names.size() ? at : 0];
 }
 
 /// `Pageable`, `Pinned` and the like.
 constexpr std::string_view to_string(memory_kind kind) noexcept {
-  constexpr std::array<std::string_view, 8> names{"Pageable",       "Pinned",  "Device",
-                                                  "Array",          "Managed", "Device Static",
-                                                  "Managed Static", "Unknown"};
+  constexpr auto names =
+      std::to_array<std::string_view>({"Pageable", "Pinned", "Device", "Array", "Managed",
+                                       "Device Static", "Managed Static", "Unknown"});
   auto const at = static_cast<std::size_t>(kind);
   return names[at < names.size() ? at : names.size() - 1];
 }

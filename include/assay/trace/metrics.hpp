@@ -41,14 +41,9 @@ inline constexpr std::string_view l2_bytes = "lts__t_bytes.sum";
 inline std::string stall(std::string_view reason) {
   return "smsp__average_warps_issue_stalled_" + std::string{reason} + "_per_issue_active.ratio";
 }
-inline constexpr std::array<std::string_view, 8> stalls{"long_scoreboard",
-                                                        "barrier",
-                                                        "math_pipe_throttle",
-                                                        "short_scoreboard",
-                                                        "mio_throttle",
-                                                        "lg_throttle",
-                                                        "wait",
-                                                        "gmma"};
+inline constexpr auto stalls = std::to_array<std::string_view>(
+    {"long_scoreboard", "barrier", "math_pipe_throttle", "short_scoreboard", "mio_throttle",
+     "lg_throttle", "wait", "gmma"});
 
 }  // namespace metric
 
@@ -105,9 +100,9 @@ struct counter_status {
 };
 
 constexpr std::string_view to_string(counter_status::state which) noexcept {
-  constexpr std::array<std::string_view, 7> names{"available",     "no device", "missing library",
-                                                  "no permission", "busy",      "unsupported",
-                                                  "failed"};
+  constexpr auto names =
+      std::to_array<std::string_view>({"available", "no device", "missing library", "no permission",
+                                       "busy", "unsupported", "failed"});
   return names[static_cast<std::size_t>(which)];
 }
 

@@ -37,9 +37,9 @@ enum class entry_kind : std::uint8_t {
 };
 
 constexpr std::string_view to_string(entry_kind kind) noexcept {
-  constexpr std::array<std::string_view, 10> names{"kernel",  "copy",     "set",        "idle",
-                                                   "edge",    "call",     "allocation", "lock",
-                                                   "waiting", "host code"};
+  constexpr auto names =
+      std::to_array<std::string_view>({"kernel", "copy", "set", "idle", "edge", "call",
+                                       "allocation", "lock", "waiting", "host code"});
   return names[static_cast<std::size_t>(kind)];
 }
 
