@@ -81,9 +81,6 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-}  // namespace assay::config
-
-namespace assay::config {
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool thread_sanitizer = true;
 #elif !defined(__has_feature)

@@ -135,10 +135,6 @@ inline std::string change_of(trace::metric_pair const& of) {
   return signed_percent(of.variant / of.control - 1, 1) + " %";
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A remedy for a part that costs the variant time; empty where the part names none.
 inline std::string_view remedy(trace::change const& of) {
   using enum trace::entry_kind;

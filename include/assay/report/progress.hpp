@@ -29,9 +29,6 @@ inline std::string progress_text(int epoch, int of, std::string_view what, doubl
   return text + ", at most " + fixed(left, left < 10 ? 1 : 0) + " s left";
 }
 
-/// True if standard error is a terminal, where a line can be rewritten.
-inline bool stderr_is_terminal() noexcept { return ::isatty(STDERR_FILENO) == 1; }
-
 /// The form of progress.
 enum class progress_form {
   none,
@@ -41,7 +38,7 @@ enum class progress_form {
 
 /// The form for standard error.
 inline progress_form stderr_form() noexcept {
-  return stderr_is_terminal() ? progress_form::in_place : progress_form::appended;
+  return ::isatty(STDERR_FILENO) == 1 ? progress_form::in_place : progress_form::appended;
 }
 
 /// Prints progress to `out`, seldom enough to disturb no timed cell.
