@@ -8,7 +8,6 @@
 #include <concepts>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace assay {
 

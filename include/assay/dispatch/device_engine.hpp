@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace assay::dispatch {

@@ -14,8 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 
 /// The type behind CUDA's `cudaStream_t`: this header needs no toolkit.
 struct CUstream_st;

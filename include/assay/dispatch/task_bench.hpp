@@ -11,7 +11,6 @@
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>

@@ -5,7 +5,6 @@
 
 #include <assay/core/platform.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

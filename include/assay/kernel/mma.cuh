@@ -8,8 +8,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
 
 namespace assay::kernel {
 

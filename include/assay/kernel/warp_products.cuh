@@ -15,7 +15,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace assay::kernel {
 

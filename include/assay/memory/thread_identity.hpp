@@ -5,7 +5,6 @@
 
 #include <assay/core/requirements.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

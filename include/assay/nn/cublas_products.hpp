@@ -9,7 +9,6 @@
 
 #include <cublas_v2.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <source_location>

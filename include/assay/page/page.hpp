@@ -16,7 +16,6 @@
 #include <assay/report/text.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>

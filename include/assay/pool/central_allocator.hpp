@@ -9,12 +9,10 @@
 #include <assay/pool/pool_capture.hpp>
 #include <assay/pool/pool_options.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>

@@ -14,7 +14,6 @@
 #include <iterator>
 #include <map>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace assay::mr {

@@ -12,7 +12,6 @@
 #include <concepts>
 #include <limits>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 
 namespace assay::report {

@@ -18,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace assay::referee_detail {
 

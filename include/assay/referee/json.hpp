@@ -8,7 +8,6 @@
 #include <assay/report/json_values.hpp>
 
 #include <string>
-#include <utility>
 
 namespace assay::report {
 

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <functional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace assay {

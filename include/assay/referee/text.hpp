@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <string>
 #include <string_view>
 
 namespace assay {

@@ -15,7 +15,6 @@
 #include <deque>
 #include <exception>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <assay/core/requirements.hpp>
 #include <assay/transformer/policies.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>

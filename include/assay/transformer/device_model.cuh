@@ -17,7 +17,6 @@
 #include <assay/transformer/tokens.hpp>
 #include <assay/transformer/update.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace assay::nn {

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -12,10 +12,8 @@
 #include <assay/workload/concepts.hpp>
 
 #include <atomic>
-#include <concepts>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>

@@ -10,14 +10,12 @@
 #include <assay/submit/lane.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace assay {
 
