@@ -5,6 +5,7 @@
 // assay-test-args: --help
 
 #include "command_subject.hpp"
+#include "common_cases.hpp"
 
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
@@ -110,7 +111,7 @@ void settle(compare_request& of) {
 /// The cases to compare: those that both programs have, or the one that was asked for.
 std::vector<measure::remote_case> cases(compare_request const& of) {
   if (of.of_commands()) { return {{"command"}}; }
-  auto both = measure::common_cases({of.programs[0]}, {of.programs[1]}, of.remote());
+  auto both = examples::common_cases({of.programs[0]}, {of.programs[1]}, of.remote());
   if (of.one_case.empty()) { return both; }
   std::vector<std::string> names;
   for (auto const& each : both) { names.push_back(each.name); }

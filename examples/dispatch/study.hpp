@@ -3,6 +3,7 @@
 /// `dispatch_study`: all that the dispatch experiment measures about a task.
 #pragma once
 
+#include "best_threshold.hpp"
 #include "crossover_check.hpp"
 #include "offload_sweep.hpp"
 
@@ -108,7 +109,7 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   if (auto const tree = study.tree()) { add(*tree, "tree", false); }
   add(choose::history{}, "history");
   add(choose::power_law{}, "power law");
-  add(measure::best_threshold(all, study.of), "tuned threshold");
+  add(best_threshold(all, study.of), "tuned threshold");
   for (auto const& each : study.rules) { add(each.policy, each.name); }
   for (auto const& each : study.of.paths()) {
     if (each.wrong.empty()) { add(choose::always{each.where}, "always " + each.where.describe()); }

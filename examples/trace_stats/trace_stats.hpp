@@ -8,6 +8,7 @@
 #include "overlap_reasons.hpp"
 #include "overlap_words.hpp"
 #include "phases.hpp"
+#include "range_kernels.hpp"
 
 #include <assay/chrome/chrome.hpp>
 #include <assay/cli/guarded.hpp>

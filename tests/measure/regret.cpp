@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "dispatch/best_threshold.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
@@ -144,7 +145,7 @@ TEST_CASE("the best threshold in hindsight is the best of all thresholds", "[mea
         }
       }
     }
-    CHECK(time_of(measure::best_threshold(timed, costs)) == Approx(least).epsilon(1e-12));
+    CHECK(time_of(examples::best_threshold(timed, costs)) == Approx(least).epsilon(1e-12));
   }
 }
 
@@ -154,7 +155,7 @@ TEST_CASE("a threshold never names a wrong path", "[measure]") {
   auto const inf = std::numeric_limits<double>::infinity();
   auto const timed =
       timed_with([&](std::size_t p, double n) { return p == 0 ? 1e-9 * n : inf; }, 2, 0, 1);
-  auto const found = measure::best_threshold(timed, dispatch::costs{all});
+  auto const found = examples::best_threshold(timed, dispatch::costs{all});
   CHECK(found.below == dispatch::path{on::host{1}});
   CHECK(found.from == dispatch::path{on::host{1}});
 }

@@ -31,6 +31,7 @@
 
 #include "catch.hpp"
 #include "command_subject.hpp"
+#include "common_cases.hpp"
 
 using namespace assay;
 using namespace std::chrono_literals;
@@ -173,13 +174,13 @@ TEST_CASE("a subject in another program answers as one in this program") {
 }
 
 TEST_CASE("a program lists its cases with the deciding clock of each") {
-  auto const all = measure::cases_of({program});
+  auto const all = examples::cases_of({program});
   REQUIRE(all.size() == 9);
   CHECK(all[0].name == "works");
   CHECK(all[0].decides == clock::wall);
   CHECK(all[1].name == "prints and has blanks");
   CHECK(all[8].decides == clock::gpu);
-  CHECK(measure::common_cases({program}, {program}).size() == 9);
+  CHECK(examples::common_cases({program}, {program}).size() == 9);
   CHECK(no_child_left());
 }
 
@@ -280,23 +281,23 @@ TEST_CASE("the error of a broken protocol shows the message") {
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
   CHECK_THAT(said("assay-serve 1\nwhat\n"), contains("'what\n' is no message"));
   variable const speaks{"ASSAY_TEST_SAY", "assay-serve 1\nwhat\n"};
-  CHECK_THAT(message_of([] { measure::cases_of({program}, {.shutdown = 0.1s}); }),
+  CHECK_THAT(message_of([] { examples::cases_of({program}, {.shutdown = 0.1s}); }),
              contains("'what\n' is no message"));
 }
 
 TEST_CASE("a program that ends early has another error than one without assay::serve") {
   {
     variable const ends{"ASSAY_TEST_EXIT", "1"};
-    CHECK(message_of([] { measure::cases_of({program}); }) ==
+    CHECK(message_of([] { examples::cases_of({program}); }) ==
           program + ": the program does not call assay::serve: it ended with exit code 7");
   }
   {
     variable const ends{"ASSAY_TEST_ABORT", "1"};
-    CHECK(message_of([] { measure::cases_of({program}); }) ==
+    CHECK(message_of([] { examples::cases_of({program}); }) ==
           program + ": the program ended by signal 6 (Aborted)");
   }
   variable const twice{"ASSAY_TEST_TWICE", "1"};
-  CHECK_THAT(message_of([] { measure::cases_of({program}); }),
+  CHECK_THAT(message_of([] { examples::cases_of({program}); }),
              contains("two cases of assay::serve have the name 'works'"));
   CHECK(no_child_left());
 }

@@ -6,6 +6,7 @@
 
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/select.hpp>
 
 #include <sstream>
 #include <string>

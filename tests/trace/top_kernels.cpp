@@ -3,6 +3,7 @@
 
 #include "golden.hpp"
 #include "trace_stats/phases.hpp"
+#include "trace_stats/range_kernels.hpp"
 
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/top_kernels.hpp>

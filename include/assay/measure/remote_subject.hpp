@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -167,41 +166,6 @@ class remote_process {
   std::unique_ptr<child_process> child_;
   bool greeted_ = false;
 };
-
-/// Starts a program and returns its cases. Errors begin with the name of the program.
-inline std::vector<remote_case> cases_of(std::vector<std::string> const& command,
-                                         remote_options const& chosen = {}) {
-  auto const named = [&](std::exception const& cause) {
-    return (command.empty() ? "" : command[0]) + ": " + cause.what();
-  };
-  try {
-    return remote_process{command, chosen}.cases();
-  } catch (std::invalid_argument const& cause) {
-    throw std::invalid_argument(named(cause));
-  } catch (std::runtime_error const& cause) { throw std::runtime_error(named(cause)); }
-}
-
-/// The cases of both programs, in the order and with the clocks of the first. Throws
-/// `std::invalid_argument` where there is none.
-inline std::vector<remote_case> common_cases(std::vector<std::string> const& one,
-                                             std::vector<std::string> const& other,
-                                             remote_options const& chosen = {}) {
-  auto both = cases_of(one, chosen);
-  auto const others = cases_of(other, chosen);
-  auto const text = [](std::vector<std::string> const& command, auto const& all) {
-    std::string names = command.at(0) + " has";
-    for (auto const& each : all) { names += " '" + each.name + "'"; }
-    return names;
-  };
-  auto const refusal =
-      "no case is in both programs: " + text(one, both) + "; " + text(other, others);
-  std::erase_if(both, [&](remote_case const& each) {
-    return std::none_of(others.begin(), others.end(),
-                        [&](remote_case const& offered) { return offered.name == each.name; });
-  });
-  if (both.empty()) { throw std::invalid_argument(refusal); }
-  return both;
-}
 
 /// A case of a program that lives as long as this subject. The constructor does not wait for the
 /// program; the first other call does.
