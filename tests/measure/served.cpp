@@ -125,19 +125,19 @@ TEST_CASE("words and doubles survive encoding as a line") {
     for (double const each :
          {0.1, -1.0 / 3, 4.9e-324, 1.7976931348623157e308, 0.0, -0.0,
           -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()}) {
-      CHECK(to_double(from_double(each)) == each);
-      CHECK(std::signbit(to_double(from_double(each))) == std::signbit(each));
+      CHECK(to_number<double>(from_double(each)) == each);
+      CHECK(std::signbit(to_number<double>(from_double(each))) == std::signbit(each));
     }
-    CHECK(from_double(-1.5) == "-0x1.8p+0");
+    CHECK(from_double(-1.5) == "-1.5");
     CHECK(mr::describe_bytes(1536 << 10U) == "1.5 MiB");
     CHECK(parameter_list{}.show("share", 0.25).after("policy") == "policy{share=0.25}");
   }
   std::setlocale(LC_NUMERIC, "C");
-  CHECK(std::isnan(to_double(from_double(std::nan("")))));
-  CHECK(to_integer<std::uint64_t>("18446744073709551615") == ~std::uint64_t{0});
+  CHECK(std::isnan(to_number<double>(from_double(std::nan("")))));
+  CHECK(to_number<std::uint64_t>("18446744073709551615") == ~std::uint64_t{0});
   for (auto const* bad : {"", "1x", "x", " ", "--1", "-", "0x", "0x1,8p+0"}) {
-    CHECK_THROWS_AS(to_double(bad), protocol_error);
-    CHECK_THROWS_AS(to_integer<int>(bad), protocol_error);
+    CHECK_THROWS_AS(to_number<double>(bad), protocol_error);
+    CHECK_THROWS_AS(to_number<int>(bad), protocol_error);
   }
   CHECK_THROWS_AS(decode("a\\q"), protocol_error);
   CHECK_THROWS_AS(decode("a\\"), protocol_error);
@@ -253,7 +253,7 @@ TEST_CASE("a program may finish what it does at its end") {
 }
 
 TEST_CASE("the end of a subject ends a program that does not end by itself") {
-  variable const hello{"ASSAY_TEST_SAY", "assay-serve 1\n"};
+  variable const hello{"ASSAY_TEST_SAY", "assay-serve 2\n"};
   ::pid_t pid = 0;
   {
     measure::remote_process const waits{{program}, {.shutdown = 0.1s}};
@@ -271,16 +271,16 @@ TEST_CASE("the error of a broken protocol shows the message") {
     CHECK(no_child_left());
     return text;
   };
-  CHECK(said("assay-serve 2\n") ==
-        "the program speaks version 2, this assay_compare version 1: build both with the same "
+  CHECK(said("assay-serve 3\n") ==
+        "the program speaks version 3, this assay_compare version 2: build both with the same "
         "assay");
   CHECK_THAT(said("hello\n"), contains("'hello' is no message of the protocol"));
   CHECK_THAT(said("assay-serve\n"), contains("is no message"));
   CHECK_THAT(said("assay-serve one\n"), contains("'one' is no message"));
   CHECK_THAT(said("\\q\n"), contains("'\\q' is no message"));
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
-  CHECK_THAT(said("assay-serve 1\nwhat\n"), contains("'what\n' is no message"));
-  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 1\nwhat\n"};
+  CHECK_THAT(said("assay-serve 2\nwhat\n"), contains("'what\n' is no message"));
+  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 2\nwhat\n"};
   CHECK_THAT(message_of([] { examples::cases_of({program}, {.shutdown = 0.1s}); }),
              contains("'what\n' is no message"));
 }

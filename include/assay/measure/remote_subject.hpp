@@ -114,7 +114,7 @@ class remote_process {
   void greet() {
     auto const hello = reply(true);
     if (served::at(hello, 0) != served::greeting) { throw served::protocol_error(hello[0]); }
-    int const version = served::to_integer<int>(served::at(hello, 1));
+    int const version = served::to_number<int>(served::at(hello, 1));
     if (version != served::protocol_version) {
       throw std::invalid_argument("the program speaks version " + std::to_string(version) +
                                   ", this assay_compare version " +
@@ -196,8 +196,8 @@ class remote_subject final : public subject {
   void finish_building() override {
     if (std::exchange(is_built_, true)) { return; }
     auto const built = process_->receive();
-    bytes_ = served::to_double(served::at(built, 1));
-    flops_ = served::to_double(served::at(built, 2));
+    bytes_ = served::to_number<double>(served::at(built, 1));
+    flops_ = served::to_number<double>(served::at(built, 2));
   }
 
   void begin_to_end() noexcept override {
@@ -212,8 +212,10 @@ class remote_subject final : public subject {
     auto const told = request({"time", std::to_string(set), std::to_string(launches)});
     cell timed;
     std::size_t next = 1;
-    for (double& each : timed.seconds) { each = served::to_double(served::at(told, next++)); }
-    timed.sm_hertz = served::to_double(served::at(told, next++));
+    for (double& each : timed.seconds) {
+      each = served::to_number<double>(served::at(told, next++));
+    }
+    timed.sm_hertz = served::to_number<double>(served::at(told, next++));
     timed.disturbance = served::at(told, next);
     return timed;
   }

@@ -86,13 +86,13 @@ inline words answer_of(subject& built, words const& request) {
     for (auto& each : built.caveats()) { reply.push_back(std::move(each)); }
     return reply;
   }
-  int const set = to_integer<int>(at(request, 1));
+  int const set = to_number<int>(at(request, 1));
   if (verb == "warm") {
-    built.warm(set, to_integer<int>(at(request, 2)));
+    built.warm(set, to_number<int>(at(request, 2)));
     return {"ok"};
   }
   if (verb == "time") {
-    auto const timed = built.time(set, to_integer<int>(at(request, 2)));
+    auto const timed = built.time(set, to_number<int>(at(request, 2)));
     words reply{"ok"};
     for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
     reply.push_back(from_double(timed.sm_hertz));
@@ -109,9 +109,9 @@ inline words answer_of(subject& built, words const& request) {
 /// The epoch of a request to build.
 inline epoch epoch_of(words const& request) {
   epoch now;
-  now.number = to_integer<int>(at(request, 2));
-  now.seed = to_integer<std::uint64_t>(at(request, 3));
-  now.instance = to_integer<int>(at(request, 4));
+  now.number = to_number<int>(at(request, 2));
+  now.seed = to_number<std::uint64_t>(at(request, 3));
+  now.instance = to_number<int>(at(request, 4));
   return now;
 }
 

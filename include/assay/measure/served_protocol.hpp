@@ -29,7 +29,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -42,7 +41,7 @@
 namespace assay::measure::served {
 
 /// Both sides must have the same version. Every change of a message raises it.
-inline constexpr int protocol_version = 1;
+inline constexpr int protocol_version = 2;
 
 /// The environment variable that holds the number of the socket's descriptor.
 inline constexpr auto descriptor_variable = "ASSAY_SERVE_FD";
@@ -103,38 +102,20 @@ inline words decode(std::string_view line) {
   return message;
 }
 
-/// A double as text that `to_double` reads back bit for bit, but for the payload of a NaN. It is
-/// what printf's `%a` writes in the C locale; that of the program may have another decimal point.
+/// A double as its fewest digits, which `to_number` reads back bit for bit, but for the payload of
+/// a NaN. Not by printf: the locale of the program may have another decimal point.
 inline std::string from_double(double value) {
-  std::array<char, 40> text{};
-  auto const end = std::to_chars(text.data(), text.data() + text.size(), std::abs(value),
-                                 std::chars_format::hex);
-  return std::string{std::signbit(value) ? "-" : ""} + (std::isfinite(value) ? "0x" : "") +
-         std::string(text.data(), end.ptr);
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-inline double to_double(std::string const& word) {
-  std::string_view digits = word;
-  bool const negative = digits.starts_with('-');
-  if (negative) { digits.remove_prefix(1); }
-  bool const hex = digits.starts_with("0x");
-  if (hex) { digits.remove_prefix(2); }
-  double value = 0;
-  auto const end = digits.data() + digits.size();
-  auto const [stop, error] = std::from_chars(
-      digits.data(), end, value, hex ? std::chars_format::hex : std::chars_format::general);
-  if (error != std::errc{} || stop != end || digits.starts_with('-')) {
-    throw protocol_error(word);
-  }
-  return negative ? -value : value;
-}
-
-template <class Integer>
-Integer to_integer(std::string const& word) {
-  Integer value{};
+/// The number that a word is. Throws `protocol_error` for any other word.
+template <class Number>
+Number to_number(std::string const& word) {
+  Number value{};
   auto const end = word.data() + word.size();
   auto const [stop, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc{} || stop != end || word.empty()) { throw protocol_error(word); }
+  if (error != std::errc{} || stop != end) { throw protocol_error(word); }
   return value;
 }
 

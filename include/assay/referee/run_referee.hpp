@@ -167,7 +167,7 @@ class referee_session {
   static void examine_rest(process& in, referee_result& found) {
     using std::chrono::steady_clock;
     auto const before = steady_clock::now().time_since_epoch();
-    std::chrono::nanoseconds const told{measure::served::to_integer<std::int64_t>(
+    std::chrono::nanoseconds const told{measure::served::to_number<std::int64_t>(
         measure::served::at(ask(in, "reading its clock", {"clock"}), 1))};
     auto const after = steady_clock::now().time_since_epoch();
     if (told < before || told > after) {  // all processes of a machine have one such clock

@@ -53,7 +53,7 @@ class problem_server {
     if (verb == "cases") { return {"ok", "reference", std::string{to_string(place_.decides())}}; }
     if (verb == "load") {
       state_ = measured_state();
-      load(at(request, 1), measure::served::to_integer<std::uint64_t>(at(request, 2)));
+      load(at(request, 1), measure::served::to_number<std::uint64_t>(at(request, 2)));
       return {"ok"};
     }
     if (verb == "examine") {
@@ -115,8 +115,8 @@ class problem_server {
     using measure::served::at;
     auto const called = own_ ? own_ : problem_.reference;
     call_arrays of{place_, problem_, called,
-                   measure::served::to_integer<std::size_t>(at(request, 1)),
-                   measure::served::to_integer<std::uint64_t>(at(request, 2))};
+                   measure::served::to_number<std::size_t>(at(request, 1)),
+                   measure::served::to_number<std::uint64_t>(at(request, 2))};
     if (at(request, 0) == "write") {
       of.call();
       of.write_outputs(at(request, 3));
@@ -162,7 +162,7 @@ class problem_server {
   /// The reference does not change: each buffer set is verified with the first candidate alone.
   words verify_reference(words const& request) {
     auto& verified =
-        verified_.at(measure::served::to_integer<std::size_t>(measure::served::at(request, 1)));
+        verified_.at(measure::served::to_number<std::size_t>(measure::served::at(request, 1)));
     auto told = verified ? words{"ok"} : measure::served::answer_of(*subject_, request);
     verified = told[0] == "ok";
     return told;
