@@ -31,37 +31,6 @@ inline latency summarise_latency(std::vector<double> nanoseconds) {
   return {rank(0.5), rank(0.99), nanoseconds.back(), sum / static_cast<double>(nanoseconds.size())};
 }
 
-namespace detail {
-
-/// The host times of the items of one batch. The submitting threads write them.
-class item_log {
- public:
-  explicit item_log(int items) : rows_(static_cast<std::size_t>(items)) {}
-
-  struct alignas(64) row {
-    submit::item_times times;
-    double allocation = 0;
-  };
-
-  row& operator[](int item) { return rows_[static_cast<std::size_t>(item)]; }
-  std::vector<row> const& rows() const noexcept { return rows_; }
-
- private:
-  std::vector<row> rows_;
-};
-
-struct item_probe : submit::no_probe {
-  static constexpr bool per_item = true;
-  item_log* log;
-  explicit item_probe(item_log& into) : log(&into) {}
-  template <class Lane>
-  void item(Lane&, int number, submit::item_times times) const noexcept {
-    (*log)[number].times = times;
-  }
-};
-
-}  // namespace detail
-
 /// The result of `profile`.
 struct profiled {
   submission_profile submission;
@@ -70,23 +39,37 @@ struct profiled {
 
 namespace detail {
 
+/// The host times of one item of a batch. The thread that submits the item writes them.
+struct alignas(64) item_row {
+  submit::item_times times;
+  double allocation = 0;
+};
+
+struct item_probe : submit::no_probe {
+  static constexpr bool per_item = true;
+  item_row* rows;
+  explicit item_probe(item_row* into) : rows(into) {}
+  template <class Lane>
+  void item(Lane&, int number, submit::item_times times) const noexcept {
+    rows[number].times = times;
+  }
+};
+
 /// Splits the host time of the items of `batches` batches, after two batches that grow the pools.
 template <class Pipeline, class Resource>
 submission_profile split_host_time(Pipeline const& what, Resource const& memory, int batches) {
   using timed = mr::timed_resource<Resource>;
   rig<Pipeline, timed> watched{what, timed{memory}};
-  int const items = what.submit.batch_items();
-  item_log log{items};
   std::vector<double> total, allocation, lock_wait, launching;
   for (int batch = -2; batch < batches; ++batch) {
-    for (int i = 0; i < items; ++i) { log[i] = {}; }
-    watched.run_items(0, item_probe{log}, [&](auto& lane, auto& state, int number) {
+    std::vector<item_row> rows(static_cast<std::size_t>(what.submit.batch_items()));
+    watched.run_items(0, item_probe{rows.data()}, [&](auto& lane, auto& state, int number) {
       timed::nanoseconds_on_this_thread() = 0;
       workloads::enqueue(what.work, lane, state);
-      log[number].allocation = timed::nanoseconds_on_this_thread();
+      rows[static_cast<std::size_t>(number)].allocation = timed::nanoseconds_on_this_thread();
     });
     if (batch < 0) { continue; }
-    for (auto const& row : log.rows()) {
+    for (auto const& row : rows) {
       total.push_back(row.times.total);
       allocation.push_back(row.allocation);
       lock_wait.push_back(row.times.lock_wait);
