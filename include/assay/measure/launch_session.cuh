@@ -28,7 +28,10 @@ class launch_session {
   /// The device must be current.
   launch_session(on::device place, clock primary, bool cold_cache)
       : place_(place), primary_(primary), latch_(held_at_most), sm_clock_(place) {
-    if (cold_cache) { flush_.emplace(place); }
+    if (cold_cache) {
+      flush_bytes_ = static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2;
+      flush_.emplace(place, flush_bytes_);
+    }
     // Loads the kernels of the instruments: a first launch may wait for the device, which must not
     // happen behind a held stream.
     stream const first{place};
@@ -58,28 +61,15 @@ class launch_session {
 
   kernel::stream_latch<>& latch() noexcept { return latch_; }
   kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
-  /// Enqueues a write that replaces all contents of the L2 cache.
-  void flush_cache(::cuda::stream_ref on) const { flush_->enqueue(on); }
+  /// Enqueues a write of one and a half times the L2 cache, which replaces all contents of it.
+  void flush_cache(::cuda::stream_ref on) const {
+    check(cudaMemsetAsync(flush_->get(), 0x5a, flush_bytes_, on.get()));
+  }
 
   /// The longest time that a stream is held, in seconds; 200 launches take about 1 ms to enqueue.
   static constexpr double held_at_most = 0.05;
 
  private:
-  /// Writes one and a half times the bytes of the L2 cache.
-  class cache_flush {
-   public:
-    explicit cache_flush(on::device place)
-        : bytes_(static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2),
-          block_(place, bytes_) {}
-    void enqueue(::cuda::stream_ref on) const {
-      check(cudaMemsetAsync(block_.get(), 0x5a, bytes_, on.get()));
-    }
-
-   private:
-    std::size_t bytes_;
-    device_block block_;
-  };
-
   on::device place_;
   clock primary_;
   bool held_ = true;
@@ -87,7 +77,8 @@ class launch_session {
   int epoch_ = -1;  ///< of `stream_`
   kernel::stream_latch<> latch_;
   kernel::sm_clock_probe sm_clock_;
-  std::optional<cache_flush> flush_;
+  std::optional<device_block> flush_;  ///< with a cold cache
+  std::size_t flush_bytes_ = 0;
 };
 
 }  // namespace assay::measure
