@@ -6,12 +6,11 @@
 #include <assay/core/distinct.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/machine/environment.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,12 +109,8 @@ class nvml_watch {
  private:
   double median(double device_state::*member) const {
     std::vector<double> values;
-    for (auto const& state : states_) {
-      if (std::isfinite(state.*member)) { values.push_back(state.*member); }
-    }
-    if (values.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+    for (auto const& state : states_) { values.push_back(state.*member); }
+    return stats::summarise(std::move(values)).median;
   }
 
   std::string bus_id_;
