@@ -79,6 +79,7 @@ class table {
       throw std::invalid_argument("a row of " + name_ + " has " + std::to_string(width()) +
                                   " cells, not " + std::to_string(sizeof...(cells)));
     }
+    row_.resize(width());
     std::size_t at = 0;
     (put(at++, cells), ...);
     cells_.insert(cells_.end(), row_.begin(), row_.end());
@@ -145,7 +146,6 @@ class table {
   }
 
   void put(std::size_t at, std::nullopt_t) {
-    row_.resize(width());
     auto const format = columns_[at].format;
     row_[at] = format == cell_format::text      ? 0
                : format == cell_format::integer ? no_integer
@@ -153,7 +153,6 @@ class table {
   }
   void put(std::size_t at, table_text value) {
     if (columns_[at].format != cell_format::text) { refuse(at, "text"); }
-    row_.resize(width());
     row_[at] = value.number;
   }
   template <class Text>
@@ -166,7 +165,6 @@ class table {
   void put(std::size_t at, Number value) {
     auto const format = columns_[at].format;
     if (format == cell_format::text) { refuse(at, "a number"); }
-    row_.resize(width());
     if (format != cell_format::integer) {
       row_[at] = std::bit_cast<std::uint64_t>(static_cast<double>(value));
     } else if constexpr (std::integral<Number>) {
