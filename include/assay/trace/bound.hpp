@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -168,15 +167,6 @@ inline double share_of(double value, double limit) {
   return limit > 0 ? value / limit : ceilings::unknown;
 }
 
-/// The largest of those that are known.
-inline double largest(std::span<double const> values) {
-  auto found = ceilings::unknown;
-  for (auto const each : values) {
-    if (!(found >= each) && !std::isnan(each)) { found = each; }
-  }
-  return found;
-}
-
 /// The numbers that the rules read, in the order of `quantity`.
 inline std::array<double, 11> numbers_of(work_bound const& of, workload_facts const& facts,
                                          ceilings const& limits) {
@@ -192,7 +182,7 @@ inline std::array<double, 11> numbers_of(work_bound const& of, workload_facts co
           of.tensor,
           of.fma,
           flops,
-          largest(std::array{of.tensor, of.fma, flops}),
+          std::fmax(of.tensor, std::fmax(of.fma, flops)),  // of those that are known
           of.issue,
           of.sm_active};
 }

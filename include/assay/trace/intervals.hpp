@@ -41,7 +41,6 @@ class interval_set {
   }
 
   std::vector<span> const& parts() const noexcept { return parts_; }
-  bool empty() const noexcept { return parts_.empty(); }
 
   /// The sum of the lengths of its intervals.
   std::int64_t length() const noexcept {
