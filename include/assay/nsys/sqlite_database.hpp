@@ -41,14 +41,14 @@ class statement {
   /// The SQL function of `each_row`.
   static constexpr char const* row_function = "assay_row";
 
-  statement(sqlite3* in, std::string const& sql, std::string about)
-      : about_(std::move(about)), rows_left_(~std::uint64_t{0}) {
+  /// `most_rows`: a file with more of them is corrupted.
+  statement(sqlite3* in, std::string const& sql, std::string about, std::uint64_t most_rows)
+      : about_(std::move(about)), rows_left_(most_rows) {
     sqlite3_stmt* made = nullptr;
     auto const code = sqlite3_prepare_v2(in, sql.c_str(), -1, &made, nullptr);
     prepared_.reset(made);
     if (code != SQLITE_OK) { throw database_error(about_ + ": " + sqlite3_errmsg(in)); }
   }
-  void limit_rows(std::uint64_t rows) noexcept { rows_left_ = rows; }
 
   /// Goes to the next row; false at the end.
   bool step() {
@@ -266,9 +266,7 @@ class database {
 
   /// Errors begin with `about`.
   statement prepare(std::string const& sql, std::string about) {
-    statement made{connection_.get(), sql, std::move(about)};
-    made.limit_rows(most_rows_);
-    return made;
+    return {connection_.get(), sql, std::move(about), most_rows_};
   }
 
   std::uint64_t most_rows() const noexcept { return most_rows_; }
