@@ -10,7 +10,6 @@
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -9,7 +9,6 @@
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/schedule_executor.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
