@@ -34,8 +34,16 @@ class chrome_writer {
     out_.open('{').line().member("schemaVersion", 1).line().key("deviceProperties").open('[');
     for (auto const& each : from_.devices) {
       out_.line().open('{').member("id", each.id).member("name", each.name);
-      chrome::each_property(each, [&](char const* name, auto value) { out_.member(name, value); });
-      out_.close('}');
+      out_.member("totalGlobalMem", each.memory_bytes).member("computeMajor", each.compute_major);
+      out_.member("computeMinor", each.compute_minor);
+      out_.member("maxThreadsPerBlock", each.max_threads_per_block);
+      out_.member("maxThreadsPerMultiprocessor", each.max_threads_per_sm);
+      out_.member("regsPerMultiprocessor", each.registers_per_sm);
+      out_.member("sharedMemPerMultiprocessor", each.shared_bytes_per_sm);
+      out_.member("warpSize", each.warp_size).member("numSms", each.sm_count);
+      out_.member("l2CacheSize", each.l2_bytes);
+      out_.member("memoryBytesPerSecond", each.memory_bytes_per_second);
+      out_.member("clockHertz", each.clock_hertz).close('}');
     }
     out_.close(']').line().member("displayTimeUnit", "ns").line();
     out_.member("baseTimeNanoseconds", from_.epoch_ns + base_).line();

@@ -47,23 +47,6 @@ constexpr std::int64_t shown_stream(std::uint32_t stream) noexcept {
   return stream == 0xffff'ffff ? -1 : std::int64_t{stream};
 }
 
-/// Calls `visit(name, value)` for each figure of a device.
-template <class Visit>
-void each_property(device_description const& of, Visit&& visit) {
-  visit("totalGlobalMem", of.memory_bytes);
-  visit("computeMajor", of.compute_major);
-  visit("computeMinor", of.compute_minor);
-  visit("maxThreadsPerBlock", of.max_threads_per_block);
-  visit("maxThreadsPerMultiprocessor", of.max_threads_per_sm);
-  visit("regsPerMultiprocessor", of.registers_per_sm);
-  visit("sharedMemPerMultiprocessor", of.shared_bytes_per_sm);
-  visit("warpSize", of.warp_size);
-  visit("numSms", of.sm_count);
-  visit("l2CacheSize", of.l2_bytes);
-  visit("memoryBytesPerSecond", of.memory_bytes_per_second);
-  visit("clockHertz", of.clock_hertz);
-}
-
 /// The time that is taken off all times of a trace. It is zero for traces near their epoch.
 /// Thirteen days from the epoch, microseconds as doubles would lose nanoseconds.
 constexpr std::int64_t base_of(model const& trace) noexcept {
