@@ -77,9 +77,7 @@ class counters {
         throw;
       }
     };
-    if (api_.available()) {
-      status_ = attempt([&](target const& at) { count(at, watched, result); });
-    }
+    if (api_.available()) { status_ = attempt(watched, result); }
     if (from_run) {
       status_ = {};  // the counters are not what failed
       std::rethrow_exception(from_run);
@@ -129,9 +127,8 @@ class counters {
     return {place, context, counter_host{api_, chip, availability(context)}};
   }
 
-  /// Runs `use(target)` on the device; every obstacle becomes the status.
-  template <class Use>
-  counter_status attempt(Use const& use) const {
+  /// Counts on the device; every obstacle becomes the status.
+  counter_status attempt(std::function<void()> const& run, counter_values& result) const {
     using state = counter_status::state;
     std::optional<device_guard> guard;
     auto place = options_.place;
@@ -144,7 +141,7 @@ class counters {
       guard.emplace(*place);
     } catch (std::exception const& error) { return {state::no_device, 0, error.what(), {}}; }
     try {
-      use(open(*place));
+      count(open(*place), run, result);
       return {};
     } catch (cupti_error const& error) {
       return status_of(error.code(), error.what());

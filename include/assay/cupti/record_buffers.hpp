@@ -116,8 +116,7 @@ class record_buffers {
 
   /// For the reader: the next filled buffer, waited for; nothing at the end, or, with `data` null,
   /// when `patience` has passed. While it waits it clears buffers ahead.
-  template <class Rep, class Period>
-  std::optional<filled> next(std::chrono::duration<Rep, Period> patience) {
+  std::optional<filled> next(std::chrono::steady_clock::duration patience) {
     auto const until = std::chrono::steady_clock::now() + patience;
     std::unique_lock lock{mutex_};
     for (;;) {

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -102,8 +103,7 @@ class cupti_session {
 
   /// Ends the recording of calls, waits for the devices by `synchronize()`, and gives the trace of
   /// `window` (since the epoch) with its notes.
-  template <class Synchronize = void (*)()>
-  model stop(span window, Synchronize&& synchronize = [] {}) {
+  model stop(span window, std::function<void()> const& synchronize = [] {}) {
     stopping_ = true;
     for (auto const kind : enabled_) {
       if (!of_device(kind)) { api_->activity_disable(kind); }
