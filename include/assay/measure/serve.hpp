@@ -108,11 +108,9 @@ inline words answer_of(subject& built, words const& request) {
 
 /// The epoch of a request to build.
 inline epoch epoch_of(words const& request) {
-  epoch now;
-  now.number = to_number<int>(at(request, 2));
-  now.seed = to_number<std::uint64_t>(at(request, 3));
-  now.instance = to_number<int>(at(request, 4));
-  return now;
+  return {.number = to_number<int>(at(request, 2)),
+          .seed = to_number<std::uint64_t>(at(request, 3)),
+          .instance = to_number<int>(at(request, 4))};
 }
 
 inline words greeting_words() { return {std::string{greeting}, std::to_string(protocol_version)}; }
@@ -263,12 +261,9 @@ inline int serve(int argc, char const* const* argv, std::vector<served_case> con
   try {
     auto const descriptor = served::inherited_descriptor();
     if (descriptor) { return served::server{*descriptor, cases}.run(); }
-  } catch (std::invalid_argument const& cause) {
-    std::fprintf(stderr, "error: %s\n", cause.what());
-    return 2;
   } catch (std::exception const& cause) {
     std::fprintf(stderr, "error: %s\n", cause.what());
-    return 4;
+    return dynamic_cast<std::invalid_argument const*>(&cause) != nullptr ? 2 : 4;
   }
   return served::stand_alone(std::vector<std::string>(argv, argv + argc), cases);
 }
