@@ -15,25 +15,21 @@
 namespace assay::report {
 namespace detail {
 
-template <class Visitor>
-void members(Visitor& visit, std::pair<std::string, long long>& of) {
+void members(auto& visit, std::pair<std::string, long long>& of) {
   visit("name", of.first, "value", of.second);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::racer& of) {
+void members(auto& visit, measure::racer& of) {
   visit("name", of.name, "constants", of.constants, "out", of.out, "guess", of.guess, "seconds",
         of.seconds, "ratio", of.ratio, "slower", of.slower, "faster", of.faster, "survived",
         of.survived, "bounded", of.bounded);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::race_epoch& of) {
+void members(auto& visit, measure::race_epoch& of) {
   visit("cells", of.cells, "seconds", of.seconds);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::race_result& of) {
+void members(auto& visit, measure::race_result& of) {
   visit.constant("race_schema_version", measure::race_result::schema_version);
   visit("title", of.title, "racers", of.racers, "leader", of.leader, "decided", of.decided,
         "failure", of.failure, "margin", of.margin, "alpha", of.alpha, "cells_saved",

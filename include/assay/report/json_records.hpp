@@ -17,15 +17,13 @@
 
 namespace assay::report::detail {
 
-template <class Visitor>
-void members(Visitor& visit, measure::estimate& of, double no_upper_end = nan) {
+void members(auto& visit, measure::estimate& of, double no_upper_end = nan) {
   visit("ratio", of.ratio, "low", of.low);
   visit.or_if_null("high", of.high, no_upper_end);
   visit("confidence", of.confidence);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::finding& of) {
+void members(auto& visit, measure::finding& of) {
   visit("contrast", of.contrast_name, "kind", of.what, "clock", of.on, "primary", of.primary,
         "verdict", of.outcome);
   visit(visit.first_schema ? "material" : "exceeds_margin", of.exceeds_margin);
@@ -38,56 +36,47 @@ void members(Visitor& visit, measure::finding& of) {
         of.weights);
 }
 
-template <class Visitor>
-void members(Visitor& visit, stats::summary& of) {
+void members(auto& visit, stats::summary& of) {
   visit("median", of.median, "q1", of.q1, "q3", of.q3, "min", of.min, "max", of.max, "count",
         of.count);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::latency& of) {
+void members(auto& visit, measure::latency& of) {
   visit("p50", of.p50, "p99", of.p99, "max", of.max, "mean", of.mean);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::submission_profile& of) {
+void members(auto& visit, measure::submission_profile& of) {
   visit.constant("unit", "ns");
   visit("items", of.items, "total", of.total, "allocation", of.allocation, "lock_wait",
         of.lock_wait, "launching", of.launching);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::memory_profile& of) {
+void members(auto& visit, measure::memory_profile& of) {
   visit("allocations", of.allocations, "deallocations", of.deallocations, "bytes", of.bytes,
         "peak_bytes", of.peak_bytes, "reserved_bytes", of.reserved_bytes, "reused_blocks",
         of.reused_blocks, "upstream_calls", of.upstream_calls);
 }
 
 /// The choice of a variant on one axis.
-template <class Visitor>
-void members(Visitor& visit, std::pair<std::string, std::string>& of) {
+void members(auto& visit, std::pair<std::string, std::string>& of) {
   visit("axis", of.first, "choice", of.second);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::variant_result& of) {
+void members(auto& visit, measure::variant_result& of) {
   visit("label", of.label, "axes", of.axes, "seconds", of.seconds, "sm_hertz", of.sm_hertz, "bytes",
         of.bytes, "flops", of.flops, "submission", of.submission, "memory", of.memory);
   visit.if_present(visit.cells_in_variants, "cells", of.cells);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::answer& of) {
+void members(auto& visit, measure::answer& of) {
   visit("question", of.question, "lines", of.lines);
 }
 
-template <class Visitor>
-void members(Visitor& visit, machine::ceiling& of) {
+void members(auto& visit, machine::ceiling& of) {
   visit("name", of.name, "unit", of.of, "per_second", of.per_second);
 }
 
-template <class Visitor>
-void members(Visitor& visit, machine::environment& of) {
+void members(auto& visit, machine::environment& of) {
   visit("device", of.device, "driver", of.driver, "toolkit", of.toolkit, "host_cpu", of.host_cpu,
         "host_threads", of.host_threads, "compiler", of.compiler, "commit", of.commit,
         "command_line", of.command_line, "started_at", of.started_at, "sm_clock_mhz",
@@ -95,34 +84,27 @@ void members(Visitor& visit, machine::environment& of) {
         "temperature_celsius", of.temperature_celsius, "throttle_reasons", of.throttle_reasons);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::epoch_record& of) {
+void members(auto& visit, measure::epoch_record& of) {
   visit("number", of.number, "blocks", of.blocks, "start_seconds", of.start_seconds, "seconds",
         of.seconds, "throttle_bits", of.throttle, "dropped", of.dropped);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::analysis_record& of) {
+void members(auto& visit, measure::analysis_record& of) {
   visit("epochs", of.epochs, "alpha", of.alpha, "critical_value", of.critical_value, "outcomes",
         of.outcomes);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::traced_time& of) {
+void members(auto& visit, measure::traced_time& of) {
   visit("ns", of.ns, "low_ns", of.low_ns, "high_ns", of.high_ns);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::traced_part& of) {
+void members(auto& visit, measure::traced_part& of) {
   visit("kind", of.kind, "name", of.name, "delta", of.delta, "control_ns", of.control_ns,
         "variant_ns", of.variant_ns, "control_count", of.control_count, "variant_count",
         of.variant_count, "control_bytes", of.control_bytes, "variant_bytes", of.variant_bytes);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::traced_idle& of) {
-  visit("cause", of.cause, "time", of.time);
-}
+void members(auto& visit, measure::traced_idle& of) { visit("cause", of.cause, "time", of.time); }
 
 /// The spans of a timeline as rows of numbers.
 struct span_table {
@@ -147,21 +129,18 @@ inline void members(json_reader& visit, span_table& of) {
   }
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::timeline& of) {
+void members(auto& visit, measure::timeline& of) {
   span_table table{of.spans};
   visit("length_ns", of.length_ns, "lanes", of.lanes, "kinds", of.kinds, "names", of.names, "spans",
         table, "left_out", of.left_out, "left_out_ns", of.left_out_ns);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::traced_variant& of) {
+void members(auto& visit, measure::traced_variant& of) {
   visit("variant", of.variant, "batch", of.batch, "idle", of.idle, "timeline", of.timeline, "file",
         of.file, "dram_bytes", of.dram_bytes, "bound", of.bound, "bound_reason", of.bound_reason);
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::traced_difference& of) {
+void members(auto& visit, measure::traced_difference& of) {
   visit("control", of.control, "variant", of.variant, "pairs", of.pairs, "confidence",
         of.confidence, "control_seconds", of.control_seconds, "untraced", of.untraced, "traced",
         of.traced, "tracing", of.tracing, "parts", of.parts);
@@ -213,8 +192,7 @@ inline void distribute_cells(measure::comparison& all) {
   }
 }
 
-template <class Visitor>
-void members(Visitor& visit, measure::comparison& of) {
+void members(auto& visit, measure::comparison& of) {
   visit.constant("schema", "assay.comparison");
   visit.constant("schema_version", measure::comparison::schema_version);
   visit("title", of.title, "changed", of.changed, "primary_clock", of.primary, "margin", of.margin,
