@@ -46,7 +46,7 @@ enum class lifetime { kept, renewed };
 class self_comparison {
  public:
   self_comparison(comm::peers const& peers, reduction_case const& what)
-      : peers_(peers), what_(what), team_(peers.devices()), watch_(examples::watch_of(peers)) {
+      : peers_(peers), what_(what), watch_(examples::watch_of(peers)) {
     options_.how = what.how;
   }
 
@@ -67,8 +67,7 @@ class self_comparison {
 
  private:
   trial compare(lifetime engines) {
-    auto const count = what_.bytes / sizeof(float);
-    examples::epoch_arrays arrays{team_, count};
+    examples::epoch_arrays arrays{peers_, what_.bytes / sizeof(float)};
     std::vector<std::string> const labels{"control", "variant"};
     std::vector<measure::variant> variants;
     for (auto const& label : labels) {
@@ -77,10 +76,8 @@ class self_comparison {
         engine_of_epoch = [one = engine_somewhere()] { return one; };
       }
       variants.push_back(examples::collective_variant(
-          label, {{"engine", label}},
-          [this, count, &arrays, engine_of_epoch](measure::epoch const& now) {
-            return examples::work_of(engine_of_epoch(), peers_, what_.operations, count,
-                                     arrays.of(now));
+          label, {{"engine", label}}, [this, &arrays, engine_of_epoch](measure::epoch const& now) {
+            return arrays.work(engine_of_epoch(), what_.operations, now);
           }));
     }
     measure::options chosen;
@@ -96,7 +93,7 @@ class self_comparison {
   /// An engine behind up to 64 MiB of other memory, which lives as long as the engine.
   engine_type engine_somewhere() {
     auto const before =
-        std::make_shared<examples::rank_memory>(team_.places(), 1 + random_() % (64U << 20U));
+        std::make_shared<examples::rank_memory>(peers_.devices(), 1 + random_() % (64U << 20U));
     return [before, here = engine()](auto&&... operation) {
       here(std::forward<decltype(operation)>(operation)...);
     };
@@ -105,7 +102,6 @@ class self_comparison {
   comm::peers const& peers_;
   reduction_case what_;
   comm::all_reduce_options options_;
-  examples::rank_threads team_;
   measure::environment_watch watch_;
   std::mt19937_64 random_;
 };

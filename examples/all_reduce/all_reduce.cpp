@@ -15,37 +15,40 @@
 
 #include "../tracing/tracing.hpp"
 #include "options.hpp"
-#include "report.hpp"
 
-#include <assay/cli/outputs.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
-#include <assay/core/device.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 #include <iostream>
 #include <optional>
-#include <string>
 
 using namespace assay;
 
 namespace {
 
-/// The comparison of the strategies.
-measure::comparison compared(examples::all_reduce_parameters const& given, comm::peers const& peers,
-                             cli::options const& chosen, bool clock) {
-  auto all = cli::join(examples::compare_strategies(given, peers, chosen,
-                                                    clock ? chosen.clock : measure::clock::gpu),
-                       chosen.alpha);
-  all.title = "All-reduce over " + std::to_string(peers.ranks()) +
-              " ranks: what do copy strategies change?";
-  all.changed = "strategy";
-  all.notes.emplace_back(
-      "each size is a comparison of its own, and together they have the confidence above: each is "
-      "tested at its share of alpha; times are of one graph launch, the slowest rank's");
-  return all;
+std::optional<measure::comparison> compare(examples::all_reduce_options const& asked,
+                                           cli::traces const& traces, cli::options const& chosen) {
+  auto const given = asked.read(chosen);
+  if (chosen.list) {
+    for (auto const& each : examples::all_reduce_variants()) { std::cout << each << '\n'; }
+    return {};
+  }
+  traces.check();
+  auto const peers = asked.peers(chosen);
+  auto found = cli::join(examples::compare_strategies(given, peers, chosen), chosen.alpha);
+  found.title = "All-reduce over " + std::to_string(peers.ranks()) +
+                " ranks: what do copy strategies change?";
+  found.changed = "strategy";
+  found.notes.emplace_back(
+      "each size and each number of SMs is a comparison of its own, at its share of alpha; times "
+      "are of one graph launch, the slowest rank's");
+  if (traces.wanted()) {
+    examples::trace_strategies(
+        given, peers, chosen.seed,
+        [&](auto const& work, auto const& variant) { traces.record(work, variant, chosen); });
+  }
+  return found;
 }
 
 }  // namespace
@@ -55,39 +58,11 @@ int main(int argc, char** argv) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   examples::all_reduce_options asked;
   cli::traces traces{examples::tracing()};
-  CLI::App const* line = nullptr;
-  auto const body = [&](cli::options const& chosen) -> std::optional<measure::comparison> {
-    auto const given = asked.read(chosen);
-    if (chosen.list) {
-      for (auto const& each : examples::all_reduce_strategies()) { std::cout << each << '\n'; }
-      return {};
-    }
-    if (device_count() == 0 && chosen.files.empty() && chosen.fail_if.empty()) {
-      std::cerr << "no GPU: nothing is reduced\n";
-      return {};
-    }
-    traces.check();
-    cli::require_output(cli::path_of(chosen, "--json", "table"));
-    auto const peers = asked.peers(chosen);
-    auto found = compared(given, peers, chosen, line->count("--clock") != 0);
-    auto const blocks = examples::sweep_blocks(given, peers, chosen);
-    if (!chosen.quiet) { examples::print_blocks(std::cout, blocks, given.sweep); }
-    cli::write_output(chosen, "--json", "table",
-                      examples::blocks_json(blocks, given.sweep, peers.ranks()).dump(1) + '\n');
-    if (traces.wanted()) {
-      for (auto const& [name, made] :
-           examples::trace_strategies(given, peers, chosen, traces.by())) {
-        traces.tell(made, name, chosen);
-      }
-    }
-    return found;
-  };
   return cli::run(
       argc, argv, {"All-reduce over peer access: what do copy strategies change?", ASSAY_COMMIT},
       [&](CLI::App& app) {
         asked.add_to(app);
         traces.add_to(app);
-        line = &app;
       },
-      body);
+      [&](cli::options const& chosen) { return compare(asked, traces, chosen); });
 }

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace assay::examples {
@@ -22,8 +21,9 @@ namespace assay::examples {
 class all_reduce_options {
  public:
   void add_to(CLI::App& app) {
+    app.get_option("--clock")->default_val("gpu");  // `wall` has the start of a graph in it
     app.add_option("-g,--ngpus", devices_, "devices; 0: all that there are");
-    app.add_option("--same-device", same_device_,
+    app.add_option("--same-device", on_one_,
                    "put so many ranks on one device, for a machine with one GPU; 0: do not");
     app.add_option("--strategy-sizes", compared_,
                    "a rank's data where strategies are compared (default 256KiB to 64MiB)")
@@ -34,63 +34,47 @@ class all_reduce_options {
 
   /// The parameters. Throws `std::invalid_argument` for values that are not possible.
   all_reduce_parameters read(cli::options const& chosen) const {
-    if (chosen.host) {
-      throw std::invalid_argument("--host: an all-reduce between GPUs has no half on the host");
+    auto const refuse = [](std::string const& why) { throw std::invalid_argument(why); };
+    if (chosen.host) { refuse("--host: an all-reduce between GPUs has no half on the host"); }
+    if (on_one_ != 0 && devices_ != 0) {
+      refuse("-g " + std::to_string(devices_) +
+             ": ranks have devices of their own, or --same-device");
     }
-    require_devices(chosen);
-    auto const bytes = [](std::string_view option, std::string const& text) {
-      return cli::value_of(option, [&] { return cli::parse_bytes(text); });
-    };
-    std::vector<std::string> sizes{"256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "16MiB", "64MiB"};
-    if (chosen.quick) { sizes = {"256KiB", "1MiB"}; }
+    if (on_one_ == 0 && chosen.device_named) {
+      refuse("--device " + std::to_string(chosen.device) +
+             ": it is for --same-device; other ranks take the first devices");
+    }
+    if (on_one_ != 0) { cli::require_between("--same-device", on_one_, 2, comm::max_ranks); }
+    if (devices_ != 0) { cli::require_between("-g", devices_, 2, comm::max_ranks); }
+
+    auto sizes = compared_;
+    if (sizes.empty()) { sizes = {"256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "16MiB", "64MiB"}; }
+    if (chosen.quick && compared_.empty()) { sizes = {"256KiB", "1MiB"}; }
     all_reduce_parameters of;
-    for (auto const& each : compared_.empty() ? sizes : compared_) {
-      of.compared.push_back(bytes("--strategy-sizes", each));
-    }
-    of.sweep = bytes("--sweep-size", !sweep_.empty() ? sweep_ : chosen.quick ? "8MiB" : "64MiB");
+    cli::value_of("--strategy-sizes", [&] {
+      for (auto const& each : sizes) { of.compared.push_back(cli::parse_bytes(each)); }
+    });
+    std::string const sweep = !sweep_.empty() ? sweep_ : chosen.quick ? "8MiB" : "64MiB";
+    of.sweep = cli::value_of("--sweep-size", [&] { return cli::parse_bytes(sweep); });
+    // 32 blocks of 512 threads load 1 MiB at once, and each of eight ranks reduces an eighth.
+    if (of.sweep < 8 << 20) { refuse("--sweep-size " + sweep + ": 32 SMs need 8MiB or more"); }
+    if (chosen.quick) { of.sms = {2, 8}; }
     return of;
   }
 
-  /// The devices of the ranks.
+  /// The devices of the ranks. Throws `std::invalid_argument` where there are too few.
   comm::peers peers(cli::options const& chosen) const {
-    if (same_device_ > 0) {
-      on::device const place{chosen.device};
-      require_device(place);
-      return comm::peers::on_one(place, same_device_);
-    }
-    int const seen = device_count();
-    int const wanted = devices_ > 0 ? devices_ : std::min(seen, comm::max_ranks);
-    if (wanted < 2 || wanted > seen) {
-      throw std::invalid_argument(
-          "an all-reduce between GPUs needs 2 or more, and this process sees " +
-          std::to_string(seen) + (wanted > seen ? " of " + std::to_string(wanted) : "") +
-          ": --same-device 2 puts two ranks on one, to see that it works");
-    }
-    return comm::peers::first(wanted);
+    if (on_one_ != 0) { return comm::peers::on_one(on::device{chosen.device}, on_one_); }
+    int const ranks = devices_ != 0 ? devices_ : std::min(device_count(), comm::max_ranks);
+    if (ranks >= 2) { return comm::peers::first(ranks); }
+    throw std::invalid_argument("this process sees " + std::to_string(ranks) +
+                                " GPUs: --same-device 2 puts two ranks on one");
   }
 
  private:
-  void require_devices(cli::options const& chosen) const {
-    cli::require_between("--same-device", same_device_, 0, comm::max_ranks);
-    cli::require_between("-g", devices_, 0, comm::max_ranks);
-    if (same_device_ == 1 || devices_ == 1) {
-      throw std::invalid_argument((same_device_ == 1 ? "--same-device 1" : "-g 1") +
-                                  std::string{": an all-reduce takes 2 ranks or more"});
-    }
-    if (same_device_ > 0 && devices_ > 0) {
-      throw std::invalid_argument("--same-device " + std::to_string(same_device_) +
-                                  ": -g is for ranks on devices of their own");
-    }
-    if (same_device_ == 0 && chosen.device_named) {
-      throw std::invalid_argument("--device " + std::to_string(chosen.device) +
-                                  ": it is for --same-device; ranks on devices of their own take "
-                                  "the first that CUDA_VISIBLE_DEVICES shows");
-    }
-  }
-
   std::vector<std::string> compared_;
   std::string sweep_;
-  int devices_ = 0, same_device_ = 0;
+  int devices_ = 0, on_one_ = 0;
 };
 
 }  // namespace assay::examples

@@ -12,7 +12,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ namespace assay::examples {
 struct collective_work {
   std::vector<on::device> places;  ///< one for each rank; ranks may share a device
   int operations = 20;             ///< in one launch: a replay of a graph on each rank
-  std::function<void(int, ::cuda::stream_ref, int)> enqueue;
+  std::function<void(int, ::cuda::stream_ref, int)> enqueue = {};
   std::function<void(int, ::cuda::stream_ref, int)> poison = {};
   std::function<std::optional<std::string>(int)> verify = {};
 };
@@ -44,7 +43,7 @@ struct collective_work {
 class collective_subject final : public measure::subject {
  public:
   explicit collective_subject(collective_work work)
-      : work_(checked(std::move(work))), team_(work_.places), clock_(work_.places.front()) {
+      : work_(std::move(work)), team_(work_.places), clock_(work_.places.front()) {
     for (int buffer_set = 0; buffer_set < 2; ++buffer_set) {
       once(buffer_set);  // loads and allocations of a first use cannot be recorded
       graphs_.push_back(team_.record(work_.operations, [&](int rank, ::cuda::stream_ref on, int) {
@@ -64,10 +63,6 @@ class collective_subject final : public measure::subject {
   }
 
   measure::cell time(int buffer_set, int launches) override {
-    if (launches < 1) {
-      throw std::invalid_argument("a cell of " + std::to_string(launches) +
-                                  " launches, but it must have at least 1");
-    }
     nvtx_range const scope{"cell", category::measurement};
     clock_.begin(team_.on(0));
     auto const sum = team_.time(of(buffer_set), launches, work_.operations);
@@ -92,21 +87,6 @@ class collective_subject final : public measure::subject {
   }
 
  private:
-  static collective_work checked(collective_work work) {
-    if (work.places.empty()) {
-      throw std::invalid_argument(
-          "collective_work.places is empty, but must name a device or more");
-    }
-    if (!work.enqueue) {
-      throw std::invalid_argument("collective_work.enqueue is empty, but must be callable");
-    }
-    if (work.operations < 1) {
-      throw std::invalid_argument("collective_work.operations is " +
-                                  std::to_string(work.operations) + ", but must be at least 1");
-    }
-    return work;
-  }
-
   void once(int buffer_set) {
     team_.run([&](int rank, ::cuda::stream_ref on) { work_.enqueue(rank, on, buffer_set); });
     team_.synchronize();

@@ -7,13 +7,12 @@
 #include "rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
-#include <assay/core/device.hpp>
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,21 +24,12 @@ namespace assay::examples {
 class rank_memory {
  public:
   rank_memory(std::vector<on::device> const& places, std::size_t bytes) {
-    nvtx_range const scope{"rank memory", category::allocation, bytes};
-    for (auto const at : places) {
-      device_guard const guard{at};
-      void* block = nullptr;
-      check(cudaMalloc(&block, bytes));
-      blocks_.emplace_back(static_cast<std::byte*>(block));
-    }
+    for (auto const at : places) { blocks_.emplace_back(at, bytes); }
   }
   void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank)).get(); }
 
  private:
-  struct release {
-    void operator()(std::byte* block) const noexcept { check_noexcept(cudaFree(block)); }
-  };
-  std::vector<std::unique_ptr<std::byte, release>> blocks_;
+  std::vector<device_block> blocks_;
 };
 
 /// An input and an output for each rank, in memory with shared ownership.
@@ -50,14 +40,14 @@ template <comm::element T>
 class rank_arrays {
  public:
   /// `count` elements each way in memory of `cudaMalloc`.
-  rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed)
+  rank_arrays(rank_threads& team, std::size_t count, std::uint64_t seed)
       : rank_arrays(team, count, seed, team.ranks(),
                     std::make_shared<rank_memory>(team.places(), bytes(count))) {}
 
   /// Uses `memory`: `memory->data(rank)` has `bytes(count)` bytes. The sums are those of `ranks`
   /// ranks, which begin with the ranks of the team.
   template <class Memory>
-  rank_arrays(examples::rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
+  rank_arrays(rank_threads& team, std::size_t count, std::uint64_t seed, int ranks,
               std::shared_ptr<Memory> memory)
       : team_(&team), count_(count), inputs_{seed, ranks}, memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
@@ -70,8 +60,6 @@ class rank_arrays {
 
   /// Bytes of a rank's memory, for both arrays.
   static std::size_t bytes(std::size_t count) { return 2 * stride(count); }
-
-  std::size_t count() const noexcept { return count_; }
 
   /// The first of each rank's arrays is its input, the second its output.
   comm::rank_buffers<T> out_of_place() const {
@@ -136,7 +124,7 @@ class rank_arrays {
     team_->synchronize();
   }
 
-  examples::rank_threads* team_;
+  rank_threads* team_;
   std::size_t count_;
   exact_inputs inputs_;
   std::shared_ptr<void> memory_;

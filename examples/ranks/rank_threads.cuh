@@ -6,12 +6,12 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/stream_latch.cuh>
+#include <assay/submit/graph.hpp>
 #include <assay/submit/thread_team.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <stdexcept>
-#include <string>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,31 +28,17 @@ struct rank_times {
 class rank_graphs {
  public:
   explicit rank_graphs(int ranks) : runs_(static_cast<std::size_t>(ranks)) {}
-  rank_graphs(rank_graphs&& other) noexcept : runs_(std::exchange(other.runs_, {})) {}
-  rank_graphs& operator=(rank_graphs&& other) noexcept {
-    std::swap(runs_, other.runs_);
-    return *this;
-  }
-  ~rank_graphs() {
-    for (auto const run : runs_) {
-      if (run != nullptr) { check_noexcept(cudaGraphExecDestroy(run)); }
-    }
-  }
 
   void launch(int rank, ::cuda::stream_ref on) const {
-    check(cudaGraphLaunch(runs_[static_cast<std::size_t>(rank)], on.get()));
+    runs_[static_cast<std::size_t>(rank)]->launch(on);
   }
-
-  /// Keeps what a rank recorded.
-  void keep(int rank, cudaGraph_t recorded) {
-    auto& run = runs_[static_cast<std::size_t>(rank)];
-    auto const code = cudaGraphInstantiate(&run, recorded, 0);
-    check_noexcept(cudaGraphDestroy(recorded));
-    check(code);
+  /// Keeps the graph of a rank.
+  void keep(int rank, submit::graph_exec recorded) {
+    runs_[static_cast<std::size_t>(rank)].emplace(std::move(recorded));
   }
 
  private:
-  std::vector<cudaGraphExec_t> runs_;
+  std::vector<std::optional<submit::graph_exec>> runs_;
 };
 
 /// One host thread and one stream for each rank, on the rank's device; ranks may share a device.
@@ -106,18 +92,9 @@ class rank_threads {
     rank_graphs made{ranks()};
     run([&](int rank, ::cuda::stream_ref on) {
       nvtx_range const scope{"record", category::cpu};
-      check(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeThreadLocal));
-      cudaGraph_t graph = nullptr;
-      try {
-        for (int i = 0; i < operations; ++i) { enqueue(rank, on, i); }
-      } catch (...) {
-        (void)cudaStreamEndCapture(on.get(), &graph);
-        (void)cudaGetLastError();
-        if (graph != nullptr) { check_noexcept(cudaGraphDestroy(graph)); }
-        throw;
-      }
-      check(cudaStreamEndCapture(on.get(), &graph));
-      made.keep(rank, graph);
+      submit::stream_capture capture{on};
+      for (int i = 0; i < operations; ++i) { enqueue(rank, on, i); }
+      made.keep(rank, capture.end());
     });
     return made;
   }

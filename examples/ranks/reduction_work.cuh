@@ -51,22 +51,41 @@ inline measure::environment_watch watch_of(comm::peers const& peers) {
   return measure::watch_together(std::move(all));
 }
 
-/// The arrays of an epoch in two buffer sets, which all its variants share.
+/// Sums over ranks as work that a comparison measures. All variants of an epoch share the arrays.
 class epoch_arrays {
  public:
-  using arrays = rank_arrays<float>;
+  /// `count` elements each way for each rank.
+  epoch_arrays(comm::peers const& peers, std::size_t count)
+      : team_(peers.devices()), count_(count) {}
 
-  /// `count` elements each way for each rank of `team`, which must live longer.
-  epoch_arrays(rank_threads& team, std::size_t count) : team_(team), count_(count) {}
-
-  std::shared_ptr<buffer_sets<arrays>> of(measure::epoch const& now) {
-    return cache_.get(now, [&] {
+  /// The sums of an epoch by `engine`, so many in one launch.
+  collective_work work(sum_function engine, int operations, measure::epoch const& now) {
+    auto const sets = cache_.get(now, [&] {
       return std::make_shared<buffer_sets<arrays>>(
           buffer_sets<arrays>{made(now.seed, now.seed), made(now.seed, ~now.seed)});
     });
+    auto const at = [sets](int buffer_set) -> arrays& {
+      return (*sets)[static_cast<std::size_t>(buffer_set)];
+    };
+    collective_work work{team_.places(), operations};
+    work.enqueue = [engine = std::move(engine), at, count = count_](int rank, ::cuda::stream_ref on,
+                                                                    int buffer_set) {
+      engine(rank, on, at(buffer_set).out_of_place(), count);
+    };
+    work.poison = [at](int rank, ::cuda::stream_ref on, int buffer_set) {
+      at(buffer_set).poison(rank, on);
+    };
+    work.verify = [at, count = count_](int buffer_set) -> std::optional<std::string> {
+      auto const wrong = at(buffer_set).wrong(count, comm::reduction::sum);
+      if (wrong == 0) { return std::nullopt; }
+      return std::to_string(wrong) + " elements are wrong";
+    };
+    return work;
   }
 
  private:
+  using arrays = rank_arrays<float>;
+
   /// Memory of ranks from some bytes on.
   struct padded_memory {
     rank_memory all;
@@ -75,41 +94,16 @@ class epoch_arrays {
   };
 
   /// Up to 1 MiB of padding, in pages, so that an epoch's addresses are not the last one's.
-  arrays made(std::uint64_t seed, std::uint64_t padding_seed) const {
+  arrays made(std::uint64_t seed, std::uint64_t padding_seed) {
     std::size_t const padding = (padding_seed >> 20U) % 256 * 4096;
     auto memory = std::make_shared<padded_memory>(
         padded_memory{{team_.places(), arrays::bytes(count_) + padding}, padding});
     return {team_, count_, seed, team_.ranks(), std::move(memory)};
   }
 
-  rank_threads& team_;
+  rank_threads team_;
   std::size_t count_;
   measure::buffer_set_cache<arrays> cache_;
 };
-
-/// Sums of `count` elements over the arrays of an epoch.
-inline collective_work work_of(sum_function engine, comm::peers const& peers, int operations,
-                               std::size_t count,
-                               std::shared_ptr<buffer_sets<epoch_arrays::arrays>> const& in) {
-  auto const at = [in](int buffer_set) -> epoch_arrays::arrays& {
-    return (*in)[static_cast<std::size_t>(buffer_set)];
-  };
-  collective_work work;
-  work.places = peers.devices();
-  work.operations = operations;
-  work.enqueue = [engine = std::move(engine), at, count](int rank, ::cuda::stream_ref on,
-                                                         int buffer_set) {
-    engine(rank, on, at(buffer_set).out_of_place(), count);
-  };
-  work.poison = [at](int rank, ::cuda::stream_ref on, int buffer_set) {
-    at(buffer_set).poison(rank, on);
-  };
-  work.verify = [at, count](int buffer_set) -> std::optional<std::string> {
-    auto const wrong = at(buffer_set).wrong(count, comm::reduction::sum);
-    if (wrong == 0) { return std::nullopt; }
-    return std::to_string(wrong) + " elements are wrong";
-  };
-  return work;
-}
 
 }  // namespace assay::examples

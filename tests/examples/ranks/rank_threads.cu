@@ -336,18 +336,3 @@ TEST_CASE("what a collective variant measures is made anew for each epoch", "[me
   CHECK(count[3] == 3);  // once in each buffer set before they are recorded, and verified
   CHECK(count[5] == 3);
 }
-
-TEST_CASE("a collective subject refuses what it cannot measure", "[measure]") {
-  examples::collective_work work;
-  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("places is empty"));
-  work.places = places(1);
-  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("enqueue is empty"));
-  work.enqueue = [](int, ::cuda::stream_ref, int) {};
-  work.operations = 0;
-  CHECK_THAT(message_of([&] { examples::collective_subject{work}; }), contains("operations is 0"));
-  work.operations = 1;
-  counters count;
-  work.enqueue = [&](int, ::cuda::stream_ref on, int) { count.add(0, on); };
-  examples::collective_subject subject{work};
-  CHECK_THROWS_AS(subject.time(0, 0), std::invalid_argument);
-}
