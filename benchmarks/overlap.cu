@@ -123,9 +123,9 @@ double closed_form_share(benchmark::transfer_bound const& of, double chunk_secon
 /// a: the overhead of a chunk on the stage that takes longest.
 double chunk_seconds_of(transfer::link_costs const& costs, transfer::job_size const& size) {
   auto const all = transfer::stages_of(costs, size);
-  auto const each = transfer::overheads_of(costs, size);
-  if (all.kernel_limits()) { return each.kernel; }
-  return all.to_device_duplex >= all.to_host_duplex ? each.to_device : each.to_host;
+  auto const [in, kernel, out] = transfer::overheads_of(costs, size);
+  if (all.kernel_limits()) { return kernel; }
+  return all.to_device_duplex >= all.to_host_duplex ? in : out;
 }
 
 /// One workload by the picked plan and by four streams of equal chunks, beside its bound.

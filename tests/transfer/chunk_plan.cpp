@@ -8,6 +8,7 @@
 
 #include <assay/transfer/chunk_plan.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -186,7 +187,7 @@ TEST_CASE("a plan says what limits, keeps its limits, and refuses what cannot be
     CHECK(in_place.chunks[i] % 4096 == 0);  // whole pages
   }
   CHECK(in_place.slots == 6);
-  CHECK(poor.slots * static_cast<double>(poor.largest_chunk()) * 8 <= 64e6);
+  CHECK(poor.slots * static_cast<double>(std::ranges::max(poor.chunks)) * 8 <= 64e6);
   CHECK_THROWS_WITH(plan_chunks(costs, {bytes, bytes, elements, elements}, limits),
                     contains("at most 16 chunks") && contains("6.4e+07 bytes"));
   // One slot overlaps nothing.
@@ -204,7 +205,7 @@ TEST_CASE("a kernel that limits has few chunks, which leave the device idle less
       auto const plan = plan_chunks(one.costs, one.size);
       INFO(factor << " times the link, " << mib << " MiB: " << plan.why);
       CHECK(plan.chunks.size() <= 60);
-      CHECK(plan.slots * static_cast<double>(plan.largest_chunk()) <=
+      CHECK(plan.slots * static_cast<double>(std::ranges::max(plan.chunks)) <=
             1.2 * static_cast<double>(one.size.elements));
       CHECK(plan.bound_seconds / test::simulated(one, plan.chunks, plan.slots) > (mib < 100 ? 0.88
                                                                                   : factor < 1.5

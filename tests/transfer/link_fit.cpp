@@ -11,9 +11,10 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 using namespace assay;
-using assay::test::contains;
 using transfer::job_size;
 using transfer::link_costs;
 
@@ -38,7 +39,7 @@ link_costs fitted(link_costs const& truth) {
   auto found = truth;
   found.copy_overhead_seconds = 1;  // whatever it was
   found.start_seconds = 1;
-  std::vector<transfer::timed_cut> cuts;
+  std::vector<std::pair<int, double>> cuts;
   for (int const chunks : {8, 12, 20, 32}) {
     cuts.push_back({chunks, simulated(truth, chunks, 6)});
   }
@@ -115,7 +116,7 @@ TEST_CASE("a fit to medians of noisy times is near the fit without noise", "[tra
     auto truth = link();
     truth.copy_overhead_seconds = 3.5e-6;
     truth.start_seconds = 8e-6;
-    std::vector<transfer::timed_cut> cuts;
+    std::vector<std::pair<int, double>> cuts;
     for (int const chunks : {8, 12, 20, 32}) {
       auto const seconds = simulated(truth, chunks, 6);
       std::vector<double> times;
@@ -140,7 +141,4 @@ TEST_CASE("a fit holds on to what can be", "[transfer]") {
   CHECK(found.start_seconds == Approx(0.75).margin(2e-3));
   transfer::fit_overheads(found, size, 6, {{8, 1e-9}, {32, 1e-9 + 32e-6}});
   CHECK(found.start_seconds == 0);
-  CHECK_THROWS_WITH(transfer::fit_overheads(found, size, 6, {{8, 1}, {8, 1}}),
-                    contains("2 cuts tell no overhead"));
-  CHECK_THROWS_AS(transfer::fit_overheads(found, size, 6, {}), std::invalid_argument);
 }

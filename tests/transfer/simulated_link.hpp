@@ -77,7 +77,7 @@ inline std::vector<transfer::link_costs> recorded_links() {
 
 /// Seconds of a job in these chunks on the simulated engines.
 inline double simulated(linked_job const& of, std::vector<std::int64_t> const& chunks, int slots) {
-  auto const overhead = transfer::overheads_of(of.costs, of.size);
+  auto const [in_setup, kernel_setup, out_setup] = transfer::overheads_of(of.costs, of.size);
   auto const elements = static_cast<double>(of.size.elements);
   engine_simulator::machine machine;
   machine.in_alone = of.costs.to_device_bytes_per_second;
@@ -85,9 +85,9 @@ inline double simulated(linked_job const& of, std::vector<std::int64_t> const& c
   machine.out_alone = of.costs.to_host_bytes_per_second;
   machine.out_duplex = of.costs.to_host_duplex_bytes_per_second;
   machine.element_seconds = of.size.kernel_seconds / elements;
-  machine.in_setup = overhead.to_device;
-  machine.kernel_setup = overhead.kernel;
-  machine.out_setup = overhead.to_host;
+  machine.in_setup = in_setup;
+  machine.kernel_setup = kernel_setup;
+  machine.out_setup = out_setup;
   machine.submit_seconds = of.costs.submit_seconds;
   std::vector<engine_simulator::chunk> all;
   for (auto const each : chunks) {

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::transfer {
@@ -60,10 +61,8 @@ struct stage_seconds {
   /// Both directions from the same start: they share the link until the shorter one ends, and the
   /// rest of the longer one runs alone.
   constexpr double link() const noexcept {
-    auto const [shorter, longer, alone] =
-        to_device_duplex <= to_host_duplex
-            ? std::array{to_device_duplex, to_host_duplex, to_host}
-            : std::array{to_host_duplex, to_device_duplex, to_device};
+    auto const [shorter, longer] = std::minmax(to_device_duplex, to_host_duplex);
+    auto const alone = to_device_duplex <= to_host_duplex ? to_host : to_device;
     return longer <= 0 ? 0 : shorter + (1 - shorter / longer) * alone;
   }
 
@@ -81,12 +80,8 @@ inline stage_seconds stages_of(link_costs const& of, job_size const& size) {
           in > 0 ? seconds(size.bytes_out, of.to_host_duplex_bytes_per_second) : out};
 }
 
-/// Seconds that each chunk costs a stage beside its bytes and elements.
-struct chunk_overheads {
-  double to_device = 0, kernel = 0, to_host = 0;
-};
-
-inline chunk_overheads overheads_of(link_costs const& of, job_size const& size) {
+/// Seconds that each chunk costs the copies in, the kernel and the copies out beside its bytes.
+inline std::array<double, 3> overheads_of(link_costs const& of, job_size const& size) {
   return {size.bytes_in > 0 ? of.copy_overhead_seconds * size.inputs : 0.0,
           of.kernel_overhead_seconds,
           size.bytes_out > 0 ? of.copy_overhead_seconds * size.outputs : 0.0};
@@ -100,57 +95,45 @@ inline chunk_overheads overheads_of(link_costs const& of, job_size const& size) 
 /// that enqueues every chunk, and `slots` chunks that take turns.
 inline double predicted_seconds(link_costs const& of, job_size const& size, int chunks, int slots) {
   auto const all = stages_of(of, size);
-  auto const each = overheads_of(of, size);
+  auto const [copy_in, launch, copy_out] = overheads_of(of, size);
   double const n = chunks;
-  auto const once = [&](double seconds, double overhead) { return seconds / n + overhead; };
-  auto const in = once(all.to_device, each.to_device);
-  auto const kernel = once(all.kernel, each.kernel);
-  auto const out = once(all.to_host, each.to_host);
-  auto const submit = of.submit_seconds;
-  if (chunks == 1) { return of.start_seconds + submit + in + kernel + out; }
+  auto const in = all.to_device / n + copy_in;
+  auto const kernel = all.kernel / n + launch;
+  auto const out = all.to_host / n + copy_out;
   // The first copy in and the last copy out have the link for themselves. In all other chunks the
   // shorter direction shares the link throughout, and the longer one for a part of its time.
   bool const in_longer = all.to_device_duplex >= all.to_host_duplex;
-  auto const more_in = once(in_longer ? all.link() : all.to_device_duplex, each.to_device);
-  auto const more_out = once(in_longer ? all.to_host_duplex : all.link(), each.to_host);
+  auto const more_in = (in_longer ? all.link() : all.to_device_duplex) / n + copy_in;
+  auto const more_out = (in_longer ? all.to_host_duplex : all.link()) / n + copy_out;
   return of.start_seconds +
-         std::max({submit + in + (n - 1) * more_in + kernel + out, submit + in + n * kernel + out,
-                   submit + in + kernel + (n - 1) * more_out + out, n * submit + in + kernel + out,
-                   n * (in + kernel + out) / slots});
+         std::max({of.submit_seconds + in + (n - 1) * more_in + kernel + out,
+                   of.submit_seconds + in + n * kernel + out,
+                   of.submit_seconds + in + kernel + (n - 1) * more_out + out,
+                   n * of.submit_seconds + in + kernel + out, n * (in + kernel + out) / slots});
 }
 
-/// The time of a transfer in so many equal chunks.
-struct timed_cut {
-  int chunks = 1;
-  double seconds = 0;
-};
-
 /// Sets `copy_overhead_seconds` and `start_seconds` by the least-squares line through the times of
-/// all cuts, less the times that the model predicts without overheads.
+/// all cuts, less the times that the model predicts without overheads. A cut is a number of chunks
+/// and the time of a transfer in these; at least two numbers must differ.
 ///
 /// A chunk costs more in a full pipeline than a copy that follows another on its engine: engines
 /// wait for each other's events and for the link. A direction that moves bytes while the other one
-/// sets up its copy saves a part of this cost. The line sees both effects; its slope is what the
-/// closed form needs, and not the time of a set-up alone.
+/// sets up its copy saves a part of this cost. The slope of the line has both effects.
 inline void fit_overheads(link_costs& of, job_size const& size, int slots,
-                          std::vector<timed_cut> const& cuts) {
+                          std::vector<std::pair<int, double>> const& cuts) {
   of.copy_overhead_seconds = of.start_seconds = 0;
   double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
-  for (auto const& each : cuts) {
-    auto const x = each.chunks + 1.0;  // one copy of the other direction is on every path
-    auto const y = each.seconds - predicted_seconds(of, size, each.chunks, slots);
+  for (auto const& [chunks, seconds] : cuts) {
+    auto const x = chunks + 1.0;  // one copy of the other direction is on every path
+    auto const y = seconds - predicted_seconds(of, size, chunks, slots);
     sum_x += x;
     sum_y += y;
     sum_xx += x * x;
     sum_xy += x * y;
   }
   auto const count = static_cast<double>(cuts.size());
-  auto const spread = count * sum_xx - sum_x * sum_x;
-  if (!(spread > 0)) {
-    throw std::invalid_argument("the times of " + std::to_string(cuts.size()) +
-                                " cuts tell no overhead: give two numbers of chunks or more");
-  }
-  of.copy_overhead_seconds = std::max(0.0, (count * sum_xy - sum_x * sum_y) / spread);
+  auto const slope = (count * sum_xy - sum_x * sum_y) / (count * sum_xx - sum_x * sum_x);
+  of.copy_overhead_seconds = std::max(0.0, slope);
   of.start_seconds = std::max(0.0, (sum_y - of.copy_overhead_seconds * sum_x) / count);
 }
 
@@ -172,8 +155,7 @@ inline std::vector<std::int64_t> equal_chunks(std::int64_t elements, std::int64_
 /// `granularity`, or a multiple of it that lets chunks of large transfers begin at pages of 4096
 /// elements, since copy engines are fastest on whole lines.
 inline std::int64_t page_granularity(std::int64_t granularity, std::int64_t elements) {
-  constexpr std::int64_t page = 4096;
-  constexpr std::int64_t steps = 64;  // with fewer, chunks would not be equal
+  constexpr std::int64_t page = 4096, steps = 64;  // with fewer steps, chunks would not be equal
   if (granularity > elements / steps / page) { return granularity; }
   auto const both = std::lcm(granularity, page);
   return both <= elements / steps ? both : granularity;
@@ -187,10 +169,6 @@ struct chunk_plan {
   double bound_seconds = 0;          ///< no plan can be faster
   std::string why;                   ///< in words, with the costs that decided
   bool operator==(chunk_plan const&) const = default;
-
-  std::int64_t largest_chunk() const {
-    return chunks.empty() ? 0 : *std::max_element(chunks.begin(), chunks.end());
-  }
 };
 
 /// The limits of a plan.
@@ -213,11 +191,12 @@ inline std::string explain_plan(stage_seconds const& all, job_size const& size,
                                 chunk_plan const& plan) {
   bool const in = all.to_device_duplex >= all.to_host_duplex;
   auto const rate = in ? size.bytes_in / all.to_device_duplex : size.bytes_out / all.to_host_duplex;
-  auto const* const others =
-      all.to_device > 0 && all.to_host > 0 ? "with both directions busy" : "alone";
-  auto const limit = all.kernel_limits() ? std::string{"the kernel limits"}
-                                         : printed("the link to the %s limits, at %.3g GB/s %s",
-                                                   in ? "device" : "host", 1e-9 * rate, others);
+  auto const limit =
+      all.kernel_limits()
+          ? "the kernel limits"
+          : printed("the link to the %s limits, at %.3g GB/s %s", in ? "device" : "host",
+                    1e-9 * rate,
+                    all.to_device > 0 && all.to_host > 0 ? "with both directions busy" : "alone");
   return limit + printed(
                      " (%.4g ms; one stage after another %.4g ms); %zu chunks in %d slots; "
                      "predicted %.4g ms, %.1f %% of the bound's rate",
@@ -235,24 +214,20 @@ inline chunk_plan plan_chunks(link_costs const& of, job_size const& size,
   if (size.elements <= 0) { return plan; }
   auto const stages = stages_of(of, size);
   auto const step = page_granularity(size.granularity, size.elements);
-  auto const slots_for = [&](int chunks) {
-    auto const units = (size.elements + step - 1) / step;
-    auto const largest = std::min((units + chunks - 1) / chunks * step, size.elements);
-    auto const bytes = static_cast<double>(largest) / static_cast<double>(size.elements) *
-                       (size.bytes_in + size.bytes_out);
-    return static_cast<int>(
-        std::min<double>(std::min(chunks, limits.max_slots), limits.device_bytes / bytes));
-  };
+  auto const units = (size.elements + step - 1) / step;
   // A kernel on a small chunk leaves a part of the device idle, which the model does not know:
   // where the kernel limits, more chunks have to gain something.
   double const least_gain = stages.kernel_limits() ? 0.0005 : 0;
   // A fit may find no overhead at all. No link has so little: those of H200s have 3 to 5 us.
   auto costs = of;
   costs.copy_overhead_seconds = std::max(costs.copy_overhead_seconds, 0.5e-6);
-  auto const most = std::min<std::int64_t>(limits.max_chunks, (size.elements + step - 1) / step);
   int best = 0;
-  for (int chunks = 1; chunks <= most; ++chunks) {
-    auto const slots = slots_for(chunks);
+  for (int chunks = 1; chunks <= std::min<std::int64_t>(limits.max_chunks, units); ++chunks) {
+    auto const largest = std::min((units + chunks - 1) / chunks * step, size.elements);
+    auto const bytes = static_cast<double>(largest) / static_cast<double>(size.elements) *
+                       (size.bytes_in + size.bytes_out);
+    auto const slots = static_cast<int>(
+        std::min<double>(std::min(chunks, limits.max_slots), limits.device_bytes / bytes));
     if (slots < 1) { continue; }
     auto const seconds = predicted_seconds(costs, size, chunks, slots);
     if (best > 0 && seconds >= plan.seconds * (1 - least_gain * (chunks - best))) { continue; }

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -27,19 +26,8 @@ namespace detail {
 /// Lends the same block to every job.
 struct lent_memory {
   void* block = nullptr;
-  std::size_t block_bytes = 0;
-  void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t) const {
-    if (bytes > block_bytes) { throw std::bad_alloc{}; }
-    return block;
-  }
+  void* allocate(::cuda::stream_ref, std::size_t, std::size_t) const { return block; }
   void deallocate(::cuda::stream_ref, void*, std::size_t, std::size_t) const noexcept {}
-};
-
-/// Gives the compute engine the least work.
-struct least_kernel {
-  void operator()(::cuda::stream_ref on, chunk const& part) const {
-    check(cudaMemsetAsync(part.output<std::byte>(0), 0, sizeof(int), on.get()));
-  }
 };
 
 /// Measures the link of the current device by events round copies of page-locked memory.
@@ -50,14 +38,10 @@ class link_benchmark {
         host_in_(bytes),
         host_out_(bytes),
         device_(place, 2 * bytes),
-        caller_(place),
         in_(place),
         out_(place),
-        executor_(link_, {device_.get(), 2 * bytes}) {
+        executor_(link_, {device_.get()}) {
     for (auto& each : marks_) { each = event{event::kind::timed}; }
-    copy_in();  // wakes both engines
-    copy_out();
-    synchronize();
   }
 
   link_costs measure() {
@@ -67,7 +51,20 @@ class link_benchmark {
     std::tie(found.to_device_duplex_bytes_per_second, found.to_host_duplex_bytes_per_second) =
         rates(true, true);
     found.kernel_overhead_seconds = 2e-6;  // 1.6 to 3 us on H200s, and plans are flat in it
-    measure_cuts(found);
+    // The cuts take turns, so that a drift of the clocks bends none of their times.
+    std::map<int, std::vector<double>> gpu;
+    std::vector<double> host;
+    for (int round = 0; round < 11; ++round) {  // medians leave out the first, which makes streams
+      for (int const chunks : {8, 12, 20, 32}) {  // from 7 on, all slots fit into the block
+        auto const [seconds, enqueuing] = time_job(chunks);
+        gpu[chunks].push_back(seconds);
+        host.push_back(enqueuing / chunks);
+      }
+    }
+    std::vector<std::pair<int, double>> cuts;
+    for (auto const& [chunks, seconds] : gpu) { cuts.emplace_back(chunks, median(seconds)); }
+    found.submit_seconds = median(host);
+    fit_overheads(found, {bytes, bytes, elements}, slots, cuts);
     return found;
   }
 
@@ -75,25 +72,19 @@ class link_benchmark {
   static constexpr std::size_t bytes = std::size_t{32} << 20U;  ///< 0.6 ms at 55 GB/s
   static constexpr auto elements = static_cast<std::int64_t>(bytes / 4);
   static constexpr int slots = plan_limits{}.max_slots;
-  static constexpr int repeats = 5;
-  /// Rounds over all cuts: the cuts take turns, so that a drift of the clocks bends none of them.
-  static constexpr int rounds = 9;
 
   void copy_in() { link_.copy(in_, device_.get(), host_in_.get(), bytes); }
   void copy_out() {
     link_.copy(out_, host_out_.get(), static_cast<std::byte*>(device_.get()) + bytes, bytes);
   }
-  void synchronize() {
-    for (auto const* each : {&in_, &out_, &caller_}) { each->synchronize(); }
-  }
-  static double median(std::vector<double> of) { return stats::summarise(std::move(of)).median; }
+  static double median(std::vector<double> const& of) { return stats::summarise(of).median; }
 
   /// Bytes per second to the device and to the host, one way or both at once: of the second copy.
   /// Four opposing copies cover it even if one direction is half as fast.
   std::pair<double, double> rates(bool to_device, bool to_host) {
     int const copies = to_device && to_host ? 4 : 2;
     std::vector<double> in, out;
-    for (int repeat = 0; repeat < repeats; ++repeat) {
+    for (int repeat = 0; repeat < 5; ++repeat) {
       for (int i = 0; i < copies; ++i) {
         if (to_device) { copy_in(); }
         if (to_host) { copy_out(); }
@@ -101,57 +92,36 @@ class link_benchmark {
         marks_[static_cast<std::size_t>(i)].record(in_);
         marks_[static_cast<std::size_t>(i) + 2].record(out_);
       }
-      synchronize();
+      in_.synchronize();
+      out_.synchronize();
       in.push_back(bytes / marks_[1].seconds_since(marks_[0]));
       out.push_back(bytes / marks_[3].seconds_since(marks_[2]));
     }
-    return {median(std::move(in)), median(std::move(out))};
+    return {median(in), median(out)};
   }
 
-  /// Times cuts from a few large chunks to many small ones, and fits what a chunk costs.
-  void measure_cuts(link_costs& found) {
-    constexpr std::array counts{8, 12, 20, 32};  // from 7 on, all slots fit into the block
-    std::array<std::vector<double>, counts.size()> gpu;
-    std::vector<double> host;
-    for (int round = -1; round < rounds; ++round) {
-      for (std::size_t i = 0; i < counts.size(); ++i) {
-        auto const seen = whole(counts[i]);
-        if (round < 0) { continue; }  // the first round makes streams and events
-        gpu[i].push_back(seen.gpu);
-        host.push_back(seen.host / counts[i]);
-      }
-    }
-    std::vector<timed_cut> cuts;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      cuts.push_back({counts[i], median(std::move(gpu[i]))});
-    }
-    found.submit_seconds = median(std::move(host));
-    fit_overheads(found, {bytes, bytes, elements}, slots, cuts);
-  }
-
-  struct times {
-    double gpu = 0;   ///< between events of the caller's stream
-    double host = 0;  ///< the host's time to enqueue the job
-  };
-
-  /// Times a job in so many equal chunks that copies both ways and computes next to nothing. It
-  /// runs as every job does, with all events.
-  times whole(int chunks) {
-    job<least_kernel> const what{elements, 1, {{host_in_.get(), 4}}, {{host_out_.get(), 4}}};
+  /// Seconds of a job on the device, and of the host to enqueue it. The job copies both ways in so
+  /// many equal chunks and computes next to nothing. It runs as every job does, with all events.
+  std::pair<double, double> time_job(int chunks) {
+    auto least = [](::cuda::stream_ref on, chunk const& part) {
+      check(cudaMemsetAsync(part.output<std::byte>(0), 0, sizeof(int), on.get()));
+    };
+    job<decltype(least)> const what{
+        elements, 1, {{host_in_.get(), 4}}, {{host_out_.get(), 4}}, least};
     auto const plan = compile(equal_chunks(elements, 1, chunks), slots, true, true);
-    marks_[0].record(caller_);
+    marks_[0].record(in_);
     auto const asked = std::chrono::steady_clock::now();
-    executor_.run(caller_, what, arrays_of(link_, what), false, plan);
-    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - asked;
-    marks_[1].record(caller_);
-    synchronize();
-    return {marks_[1].seconds_since(marks_[0]), spent.count()};
+    executor_.run(in_, what, arrays_of(link_, what), false, plan);
+    std::chrono::duration<double> const enqueuing = std::chrono::steady_clock::now() - asked;
+    marks_[1].record(in_);
+    in_.synchronize();
+    return {marks_[1].seconds_since(marks_[0]), enqueuing.count()};
   }
 
   cuda_link link_;
   page_locked_block host_in_, host_out_;
   device_block device_;
-  stream caller_, in_, out_;
+  stream in_, out_;
   std::array<event, 4> marks_;
   schedule_executor<cuda_link, lent_memory> executor_;
 };
@@ -172,9 +142,8 @@ inline link_costs const& link_costs_of(on::device place) {
   static std::mutex measuring;
   static std::map<int, link_costs> known;
   std::lock_guard const lock{measuring};
-  auto found = known.find(place.id);
-  if (found == known.end()) { found = known.emplace(place.id, measure_link(place)).first; }
-  return found->second;
+  if (!known.contains(place.id)) { known.emplace(place.id, measure_link(place)); }
+  return known.at(place.id);
 }
 
 }  // namespace assay::transfer
