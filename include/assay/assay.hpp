@@ -5,9 +5,6 @@
 #pragma once
 
 #include <assay/no_cuda.hpp>
-#include <assay/comm/all_reduce_buffers.hpp>
-#include <assay/comm/all_reduce_checks.hpp>
-#include <assay/comm/concepts.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/protocol.hpp>
 #include <assay/comm/tuning.hpp>

@@ -9,6 +9,7 @@
 #include <assay/arrays/setup.hpp>
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/all_reduce_error.hpp>
+#include <assay/comm/concepts.hpp>
 #include <assay/comm/slicing.hpp>
 #include <assay/compare.hpp>
 #include <assay/copy/bulk.hpp>

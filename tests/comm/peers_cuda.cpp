@@ -4,7 +4,6 @@
 
 #include "catch.hpp"
 
-#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/workspace.hpp>
@@ -100,16 +99,19 @@ TEST_CASE("a copy strategy that does not fit into shared memory is refused with 
 
 TEST_CASE("what ranks were asked for has another signature where any part differs", "[comm]") {
   using comm::detail::signature;
-  std::array<float*, comm::max_ranks> some{};
+  comm::rank_buffers<float> some;
   auto others = some;
   float value = 0;
-  others[3] = &value;
-  void (*const kernel)(int) = nullptr;
-  auto const one = signature(kernel, 2UL, 4096UL, comm::reduction::sum, some);
-  CHECK(one == signature(kernel, 2UL, 4096UL, comm::reduction::sum, some));
-  CHECK(one != signature(kernel, 1UL, 8192UL, comm::reduction::sum, some));
-  CHECK(one != signature(kernel, 2UL, 4096UL, comm::reduction::max, some));
-  CHECK(one != signature(kernel, 2UL, 4096UL, comm::reduction::sum, others));
+  others.out[3] = &value;
+  auto const one = signature(nullptr, 4096, comm::reduction::sum, some);
+  CHECK(one == signature(nullptr, 4096, comm::reduction::sum, some));
+  CHECK(one != signature(&value, 4096, comm::reduction::sum, some));
+  CHECK(one != signature(nullptr, 8192, comm::reduction::sum, some));
+  CHECK(one != signature(nullptr, 4096, comm::reduction::max, some));
+  CHECK(one != signature(nullptr, 4096, comm::reduction::sum, others));
+  others = some;
+  others.in[3] = &value;
+  CHECK(one != signature(nullptr, 4096, comm::reduction::sum, others));
 }
 
 TEST_CASE("a buffer is refused by its rank and role", "[comm]") {

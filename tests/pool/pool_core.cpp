@@ -73,6 +73,24 @@ TEST_CASE("a size class holds its request and wastes at most an eighth, or less 
     REQUIRE((which == 0 || mr::size_class::bytes(which - 1) < bytes));
   }
   CHECK(mr::size_class::of(std::numeric_limits<std::size_t>::max()) >= mr::size_class::count);
+
+  using namespace mr::size_class;
+  for (auto const& [size, which] : {std::pair{0, 0U},
+                                    {1, 0U},
+                                    {256, 0U},
+                                    {257, 1U},
+                                    {2048, 7U},
+                                    {2049, 8U},
+                                    {4096, 15U},
+                                    {4097, 16U}}) {
+    CHECK(of(static_cast<std::size_t>(size)) == which);
+  }
+  CHECK((mr::size_class::bytes(7) == 2048 && mr::size_class::bytes(8) == 2304));
+  CHECK((mr::size_class::bytes(15) == 4096 && mr::size_class::bytes(16) == 4608));
+  CHECK((of(fine_from) == coarse_count - 1 && of(fine_from + 1) == coarse_count));
+  CHECK(mr::size_class::bytes(coarse_count - 1) == fine_from);
+  CHECK(mr::size_class::bytes(coarse_count) == fine_from / 16 * 17);
+  CHECK(mr::size_class::bytes(mr::size_class::count - 1) == std::size_t{1} << 43);
 }
 
 TEST_CASE("with trusted handles a stream gets its own blocks back without a call of the backend") {

@@ -11,7 +11,8 @@
 using namespace assay;
 using memory = resource_of<mr::async, on::device>;
 template <class Transfer>
-using lane_with = lane<on::device, cuda::stream_ref, memory, engine_of<Transfer, memory>>;
+using lane_with = lane<on::device, cuda::stream_ref, memory,
+                       decltype(Transfer{}.open(on::device{}, std::declval<memory>()))>;
 static_assert(submits_to<submit::graph, lane_with<transfer::pinned>>);
 static_assert(!submits_to<submit::graph, lane_with<transfer::staged>>);
 

@@ -39,7 +39,8 @@ using memory = resource_of<mr::async, on::device>;
 template <class Transfer>
 inline constexpr bool recordable =
     submits_to<submit::graph,
-               lane<on::device, ::cuda::stream_ref, memory, engine_of<Transfer, memory>>>;
+               lane<on::device, ::cuda::stream_ref, memory,
+                    decltype(Transfer{}.open(on::device{}, std::declval<memory>()))>>;
 
 }  // namespace
 

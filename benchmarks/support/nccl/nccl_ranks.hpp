@@ -123,8 +123,6 @@ class nccl_ranks {
   std::vector<ncclComm_t> comms_;
 };
 
-static_assert(comm::all_reduce_engine<nccl_ranks>);
-
 /// Symmetric windows of the communicators: memory of NCCL's allocator on each device. Work that
 /// uses the memory must have ended before the destructor.
 class nccl_windows {

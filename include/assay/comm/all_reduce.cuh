@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
-#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/all_reduce_kernels.cuh>
 #include <assay/comm/concepts.hpp>
@@ -18,28 +17,24 @@
 #include <assay/kernel/launch.cuh>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace assay::comm {
 
 /// All-reduces over `peers`. `Copy` and blocks of `Threads` are the copy strategy of `pull` and
 /// `two_shot`, by which they load the inputs.
 ///
-/// `all_reduce_engine` describes `enqueue`. Results are the same bits on all ranks and in every
-/// run: elements are summed in `float`, in rank order. Counts and alignments are arbitrary. All
-/// ranks must reach the buffers: memory of `cudaMalloc`, not of a pool without peer access.
-/// Launches can be recorded into graphs, since all state is in device memory. Kernels of different
-/// ranks wait for each other: no other endless kernel may keep one of them from starting. One
-/// thread at a time makes a rank's calls. A rank's operations run in order: on one stream, or
-/// ordered by events.
+/// Results are the same bits on all ranks and in every run: elements are summed in `float`, in rank
+/// order. Counts and alignments are arbitrary. All ranks must reach the buffers: memory of
+/// `cudaMalloc`, not of a pool without peer access. Launches can be recorded into graphs, since all
+/// state is in device memory. Kernels of different ranks wait for each other: no other endless
+/// kernel may keep one of them from starting. One thread at a time makes a rank's calls. A rank's
+/// operations run in order: on one stream, or ordered by events.
 template <class Copy = copy::regular<>, int Threads = 512>
 class basic_all_reduce {
  public:
@@ -84,9 +79,15 @@ class basic_all_reduce {
            peers_.describe();
   }
 
-  /// See `all_reduce_engine`. Throws `std::invalid_argument` for arguments that cannot be reduced,
-  /// and `all_reduce_error` for an earlier operation that failed. Allocates host memory only for a
-  /// thread's first operation by each kernel and shape.
+  /// Enqueues one rank's part on a stream of its device, and does not block. Each operation takes
+  /// one call for every rank, with equal `buffers`, `count` and `what`. The order of operations is
+  /// the same on all ranks. The calls come from one thread for each device, or from one thread rank
+  /// after rank. Wait for a device only after all ranks of its operations are enqueued. A rank's
+  /// output is complete, and its input free, when its own stream has passed the operation.
+  ///
+  /// Throws `std::invalid_argument` for arguments that cannot be reduced, and `all_reduce_error`
+  /// for an earlier operation that failed. Allocates host memory only for a thread's first
+  /// operation by each kernel and shape.
   ///
   /// An exception ends all waits, as `abort` does, once another rank has been asked for the same
   /// operation. Until then the call can be repeated.
@@ -211,7 +212,6 @@ class basic_all_reduce {
       to.blocks = grid.blocks;
       to.threads = grid.threads;
       call.block_vecs = static_cast<unsigned>(ceil_div(call.grid.vecs, grid.blocks));
-      detail::require_slot(call.block_vecs, layout_.slot_vecs, options_);
     } else {
       auto const tuned = tiled(how);
       to.threads = tuned.threads;
@@ -235,7 +235,8 @@ class basic_all_reduce {
             ceil_div(call.slice_vecs, tuned.tile_vecs), 1, std::min(wanted, most)));
       }
     }
-    call.signature = detail::signature(to.kernel, count, what, buffers.in, buffers.out);
+    call.signature =
+        detail::signature(reinterpret_cast<void const*>(to.kernel), count, what, buffers);
     return to;
   }
 

@@ -1,23 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The preconditions of `all_reduce`.
+/// Internal to `all_reduce`. Preconditions, the grid over all ranks' buffers, and a hash of
+/// arguments.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
-#include <assay/comm/all_reduce_buffers.hpp>
 #include <assay/comm/concepts.hpp>
 #include <assay/comm/peers.hpp>
 #include <assay/comm/slicing.hpp>
 #include <assay/comm/tuning.hpp>
 #include <assay/copy/concepts.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
-namespace assay::comm::detail {
+namespace assay::comm {
+
+/// A rank's array, for checks and messages.
+struct buffer_span {
+  int rank = 0;
+  char const* role = "";
+  void const* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t element_bytes = 1;
+};
+
+namespace detail {
+
+template <class T>
+bool in_place(rank_buffers<T> const& buffers, int ranks) {
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    if (buffers.in[rank] == buffers.out[rank]) { return true; }
+  }
+  return false;
+}
+
+/// The grid of `count` elements that aligns whole vec16s in as many buffers as possible.
+template <class T>
+vec16_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks) {
+  std::array<std::uintptr_t, std::size_t{2} * max_ranks> addresses{};
+  std::size_t known = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.in[rank]);
+    addresses[known++] = reinterpret_cast<std::uintptr_t>(buffers.out[rank]);
+  }
+  return make_vec16_grid(sizeof(T), count, {addresses.data(), known});
+}
+
+/// A 32-bit hash of the arguments that must be equal on all ranks (FNV-1a over words). The kernel
+/// stands for element type and algorithm.
+template <class T>
+unsigned signature(void const* kernel, std::size_t count, reduction what,
+                   rank_buffers<T> const& buffers) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  auto const mix = [&](std::uint64_t part) { hash = (hash ^ part) * 0x100000001B3U; };
+  auto const mix_address = [&](void const* at) { mix(reinterpret_cast<std::uintptr_t>(at)); };
+  mix_address(kernel);
+  mix(count);
+  mix(static_cast<std::uint64_t>(what));
+  for (auto const* each : buffers.in) { mix_address(each); }
+  for (auto const* each : buffers.out) { mix_address(each); }
+  return static_cast<unsigned>(hash ^ hash >> 32U);
+}
 
 inline void require_options(all_reduce_options const& options) {
   auto const refuse = [](std::string const& what) {
@@ -69,15 +116,6 @@ inline void require_capacity(all_reduce_options const& options, std::size_t byte
                               std::to_string(most) + " at most; raise scratch_bytes (" +
                               std::to_string(options.scratch_bytes) +
                               "), or leave the choice of the algorithm");
-}
-
-inline void require_slot(unsigned vecs, unsigned most, all_reduce_options const& options) {
-  if (vecs <= most) { return; }
-  throw std::invalid_argument("all_reduce: a block would send " + std::to_string(vecs) +
-                              " units of 16 bytes and has scratch for " + std::to_string(most) +
-                              ": allow more blocks than " + std::to_string(options.blocks) +
-                              " or raise scratch_bytes (" + std::to_string(options.scratch_bytes) +
-                              ")");
 }
 
 inline void require_resident(unsigned blocks, peers const& who, unsigned threads) {
@@ -161,4 +199,5 @@ void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size
   }
 }
 
-}  // namespace assay::comm::detail
+}  // namespace detail
+}  // namespace assay::comm

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The elements, buffers and engines of an all-reduce.
+/// The elements, buffers and reductions of an all-reduce.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
-#include <assay/core/cccl.hpp>
-#include <assay/core/place.hpp>
-#include <assay/core/policy.hpp>
 
 #include <array>
 #include <concepts>
-#include <cstddef>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -42,23 +37,5 @@ struct rank_buffers {
   std::array<T*, max_ranks> out{};
   bool operator==(rank_buffers const&) const = default;
 };
-
-/// Runs all-reduces over the ranks of this process, each a device.
-///
-/// `enqueue<T>(rank, stream, buffers, count, what)` enqueues one rank's part on a stream of its
-/// device. It does not block and can be recorded into a graph. Each operation takes one call for
-/// every rank, with equal `buffers`, `count` and `what`. The order of operations is the same on all
-/// ranks. The calls come from one thread for each device, or from one thread rank after rank. Wait
-/// for a device only after all ranks of its operations are enqueued. A rank's output is complete,
-/// and its input free, when its own stream has passed the operation.
-template <class E>
-concept all_reduce_engine =
-    named<E> && requires(E& engine, E const& constant, int rank, ::cuda::stream_ref stream,
-                         rank_buffers<float> const& buffers, std::size_t count, reduction what) {
-      { constant.ranks() } -> std::same_as<int>;
-      { constant.device(rank) } -> std::same_as<on::device>;
-      { constant.describe() } -> std::convertible_to<std::string>;
-      engine.template enqueue<float>(rank, stream, buffers, count, what);
-    };
 
 }  // namespace assay::comm

@@ -34,15 +34,6 @@ class peer_error : public std::runtime_error {
   on::device from_, to_;
 };
 
-/// True where two ranks are on one device.
-inline bool shares_a_device(std::vector<on::device> const& places) {
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    auto const before = places.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(places.begin(), before, places[i]) != before) { return true; }
-  }
-  return false;
-}
-
 /// The devices of the ranks in rank order. Enables peer access between all of them. Peer access
 /// stays enabled, since the process may use it elsewhere. `all_reduce` tests it by kernels.
 ///

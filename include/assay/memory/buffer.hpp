@@ -19,7 +19,7 @@ namespace assay {
 /// buffer.
 ///
 /// The destructor frees the memory in the order of the buffer's stream. Work on other streams must
-/// be ordered before that, unless `deallocate_on` has named such a stream.
+/// be ordered before that.
 template <class T, class R, class Stream>
 requires std::is_trivially_copyable_v<T> && memory_resource<R, Stream>
 class buffer {
@@ -56,9 +56,6 @@ class buffer {
       resource_.deallocate(stream_, static_cast<void*>(data_), bytes(), mr::default_alignment);
     }
   }
-
-  /// Frees the memory in the order of `stream` instead.
-  void deallocate_on(Stream stream) noexcept { stream_ = stream; }
 
   T* data() noexcept { return data_; }
   T const* data() const noexcept { return data_; }

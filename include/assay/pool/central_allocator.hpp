@@ -27,7 +27,6 @@ class central_allocator {
  public:
   using cache = stream_cache<Backend>;
   using registry = stream_registry<Backend>;
-  using standing = typename registry::standing;
   using block_map = typename pool_capture<cache>::block_map;
 
   central_allocator(Backend& backend, pool const& options, std::mutex& mutex)

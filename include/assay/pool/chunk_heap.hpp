@@ -37,15 +37,9 @@ enum class growth {
 /// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
 ///
 /// A second lock, `upstream_`, lets one thread at a time call upstream. Growth and trim wait for
-/// `upstream_`, and call upstream, without the pool's mutex. So other threads are served meanwhile:
-///  1. Growth leaves the mutex, locks `upstream_`, and enters the mutex again.
-///  2. It takes a block that another thread's growth has left, if there is one, and ends.
-///  3. It takes out of the heap the free range that the new chunk will extend.
-///  4. It leaves the mutex, maps the chunk, and enters the mutex again.
-///  5. In one step it adds the chunk to the heap and takes its block.
-///  6. Trim takes free chunks out of the heap under both locks, and unmaps them under `upstream_`.
-/// So all chunks in the heap are mapped, and an address is unmapped before it is mapped again.
-/// Reserved memory changes under `upstream_` alone, so `max_bytes` holds.
+/// `upstream_`, and call upstream, without the pool's mutex. docs/pool.md, "Growth and trim", has
+/// the steps. So all chunks in the heap are mapped, and an address is unmapped before it is mapped
+/// again. Reserved memory changes under `upstream_` alone, so `max_bytes` holds.
 template <pool_backend Backend>
 class chunk_heap {
  public:
@@ -154,8 +148,7 @@ class chunk_heap {
 
   bool ready(cache* to, range_heap::range const& range, effort how) {
     return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-      return how == effort::wait ? streams_.of(to, point) != registry::standing::unknown
-                                 : streams_.passed(to, point, true);
+      return how == effort::wait ? streams_.waitable(to, point) : streams_.passed(to, point, true);
     });
   }
 

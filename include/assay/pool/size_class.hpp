@@ -51,13 +51,4 @@ inline constexpr auto sizes = [] {
   return all;
 }();
 
-static_assert(of(0) == 0 && of(1) == 0 && of(256) == 0 && of(257) == 1 && of(2048) == 7 &&
-              of(2049) == 8);
-static_assert(bytes(7) == 2048 && bytes(8) == 2304 && bytes(15) == 4096 && bytes(16) == 4608);
-static_assert(of(4096) == 15 && of(4097) == 16 && of(bytes(100)) == 100 &&
-              of(bytes(100) + 1) == 101);
-static_assert(of(fine_from) == coarse_count - 1 && of(fine_from + 1) == coarse_count);
-static_assert(bytes(coarse_count - 1) == fine_from && bytes(coarse_count) == fine_from / 16 * 17);
-static_assert(bytes(count - 1) == std::size_t{1} << 43);
-
 }  // namespace assay::mr::size_class

@@ -75,7 +75,6 @@ class stream_registry {
  public:
   using cache = stream_cache<Backend>;
   using stream_type = typename Backend::stream_type;
-  enum class standing { passed, waitable, unknown };
 
   stream_registry(Backend& backend, bool trust_handles)
       : backend_(backend), trust_handles_(trust_handles) {}
@@ -177,15 +176,13 @@ class stream_registry {
     return true;
   }
 
-  /// The standing of `point` for `thief`: passed, waitable by an event, or unknown.
-  standing of(cache const* thief, order_point point) {
-    if (passed(thief, point, false)) { return standing::passed; }
+  /// True if `point` has passed for `thief`, or an event can be waited for.
+  bool waitable(cache const* thief, order_point point) {
     auto const& source = *caches_[point.cache];
-    bool const waitable = source.event_epoch >= point.epoch || nameable(source);
-    return waitable ? standing::waitable : standing::unknown;
+    return passed(thief, point, false) || source.event_epoch >= point.epoch || nameable(source);
   }
 
-  /// Makes work submitted to `thief` from now on come after `point`, which is passed or waitable.
+  /// Makes work submitted to `thief` from now on come after `point`, which is `waitable`.
   void require(cache& thief, order_point point) {
     if (passed(&thief, point, false)) { return; }
     auto& source = *caches_[point.cache];

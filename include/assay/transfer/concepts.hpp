@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay {
@@ -116,11 +115,6 @@ concept transfer_policy = policy<P> && requires {
   { P::blocks_host } -> std::convertible_to<bool>;
   { P::capturable } -> std::convertible_to<bool>;
 };
-
-/// The engine that a transfer policy opens on a device, with memory from `Resource`.
-template <transfer_policy P, class Resource>
-using engine_of =
-    decltype(std::declval<P const&>().open(std::declval<on::device>(), std::declval<Resource>()));
 
 /// A device lane with a transfer: its items cross the link by `lane.transfer.run(lane.stream,
 /// job)`. `Lane::transfer_type::wants` is the host memory for generated data.
