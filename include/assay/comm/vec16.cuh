@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 namespace assay::comm {
 
@@ -21,53 +20,25 @@ struct unpacked_vec {
   float at[count];
 };
 
-namespace detail {
-
-template <class T>
-__device__ T element_of(unsigned word, int half) {
-  if constexpr (sizeof(T) == 4) {
-    return __builtin_bit_cast(T, word);
-  } else {
-    auto const bits = static_cast<unsigned short>(word >> (16 * half));
-    T value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-  }
-}
-
-template <class T>
-__device__ unsigned word_of(float const* from) {
-  if constexpr (sizeof(T) == 4) {
-    return __builtin_bit_cast(unsigned, *from);
-  } else {
-    // `memcpy`, since nvcc 13.0 rejects the built-in cast for class types.
-    T const both[] = {static_cast<T>(from[0]), static_cast<T>(from[1])};
-    unsigned word;
-    memcpy(&word, both, sizeof(word));
-    return word;
-  }
-}
-
-}  // namespace detail
-
 template <class T>
 __device__ unpacked_vec<T> unpack(uint4 const& vec) {
-  unsigned const words[] = {vec.x, vec.y, vec.z, vec.w};
+  T elements[unpacked_vec<T>::count];
+  memcpy(elements, &vec, sizeof vec);
   unpacked_vec<T> wide;
 #pragma unroll
-  for (int i = 0; i < unpacked_vec<T>::count; ++i) {
-    constexpr int in_word = static_cast<int>(4 / sizeof(T));
-    wide.at[i] = static_cast<float>(detail::element_of<T>(words[i / in_word], i % in_word));
-  }
+  for (int i = 0; i < unpacked_vec<T>::count; ++i) { wide.at[i] = static_cast<float>(elements[i]); }
   return wide;
 }
 
 /// Rounds to nearest.
 template <class T>
 __device__ uint4 pack(unpacked_vec<T> const& wide) {
-  constexpr int in_word = static_cast<int>(4 / sizeof(T));
-  return {detail::word_of<T>(wide.at), detail::word_of<T>(wide.at + in_word),
-          detail::word_of<T>(wide.at + 2 * in_word), detail::word_of<T>(wide.at + 3 * in_word)};
+  T elements[unpacked_vec<T>::count];
+#pragma unroll
+  for (int i = 0; i < unpacked_vec<T>::count; ++i) { elements[i] = static_cast<T>(wide.at[i]); }
+  uint4 vec;
+  memcpy(&vec, elements, sizeof vec);
+  return vec;
 }
 
 /// The reduction. `scale` multiplies the result.
@@ -111,32 +82,35 @@ __device__ inline bool is_wide(vec16_grid const& grid, std::uint64_t k) {
   return grid.wide && k >= grid.first_whole && k < grid.end_whole;
 }
 
+/// The number of element `i` of vec16 `k`. Before the buffer it is larger than any count.
+template <class T>
+__device__ std::uint64_t element_number(vec16_grid const& grid, std::uint64_t k, int i) {
+  return k * unpacked_vec<T>::count + static_cast<unsigned>(i) - grid.shift;
+}
+
 /// Loads vec16 `k` element by element; elements outside the buffer read as zero.
 template <class T>
 __device__ uint4 load_elements(T const* buffer, vec16_grid const& grid, std::uint64_t k) {
-  constexpr int in_word = static_cast<int>(4 / sizeof(T));
-  unsigned words[4] = {0, 0, 0, 0};
+  T elements[unpacked_vec<T>::count] = {};
 #pragma unroll
   for (int i = 0; i < unpacked_vec<T>::count; ++i) {
-    auto const at = k * unpacked_vec<T>::count + static_cast<unsigned>(i) - grid.shift;
-    if (at >= grid.count) { continue; }  // also before the buffer: the difference is unsigned
-    std::conditional_t<sizeof(T) == 4, unsigned, unsigned short> bits;
-    T const value = buffer[at];
-    memcpy(&bits, &value, sizeof(bits));
-    words[i / in_word] |= unsigned{bits} << (16 * (i % in_word));
+    auto const at = element_number<T>(grid, k, i);
+    if (at < grid.count) { elements[i] = buffer[at]; }
   }
-  return {words[0], words[1], words[2], words[3]};
+  uint4 vec;
+  memcpy(&vec, elements, sizeof vec);
+  return vec;
 }
 
 template <class T>
 __device__ void store_elements(T* buffer, vec16_grid const& grid, std::uint64_t k,
                                uint4 const& vec) {
-  constexpr int in_word = static_cast<int>(4 / sizeof(T));
-  unsigned const words[] = {vec.x, vec.y, vec.z, vec.w};
+  T elements[unpacked_vec<T>::count];
+  memcpy(elements, &vec, sizeof vec);
 #pragma unroll
   for (int i = 0; i < unpacked_vec<T>::count; ++i) {
-    auto const at = k * unpacked_vec<T>::count + static_cast<unsigned>(i) - grid.shift;
-    if (at < grid.count) { buffer[at] = detail::element_of<T>(words[i / in_word], i % in_word); }
+    auto const at = element_number<T>(grid, k, i);
+    if (at < grid.count) { buffer[at] = elements[i]; }
   }
 }
 
