@@ -15,12 +15,6 @@ namespace assay::comm {
 /// and eight ranks on one GPU; more than four GPUs were not measured.
 inline constexpr int max_ranks = 8;
 
-/// Bytes that a ring all-reduce sends per rank, the least that any algorithm must send. Divided by
-/// the time, they are the bus bandwidth of nccl-tests.
-constexpr double bus_bytes(double bytes, int ranks) noexcept {
-  return bytes * 2 * (ranks - 1) / ranks;
-}
-
 /// The algorithms; docs/protocol.md explains each of them.
 enum class algorithm {
   automatic,      ///< chosen by size and number of ranks, from the table in comm/tuning.hpp

@@ -131,10 +131,6 @@ tiled_launch tiled_shape(algorithm how, int ranks) {
 template <class Call>
 void launch_early(void (*kernel)(Call), dim3 grid, unsigned threads, std::size_t shared_bytes,
                   ::cuda::stream_ref stream, bool early, Call const& call) {
-  if (!early) {
-    kernel::launch(kernel, grid, dim3(threads), shared_bytes, stream, call);
-    return;
-  }
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -144,7 +140,7 @@ void launch_early(void (*kernel)(Call), dim3 grid, unsigned threads, std::size_t
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream.get();
   config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.numAttrs = early ? 1 : 0;
   void* arguments[] = {const_cast<void*>(static_cast<void const*>(&call))};
   auto const entry = reinterpret_cast<void const*>(kernel);
   auto const code = cudaLaunchKernelExC(&config, entry, arguments);

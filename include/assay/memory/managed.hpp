@@ -53,7 +53,6 @@ class managed_resource : public device_calls<managed_resource> {
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
-  std::size_t budget_bytes() const noexcept { return state_->budget_bytes; }
   bool operator==(managed_resource const&) const = default;
 
  private:
