@@ -176,19 +176,17 @@ inline void require_memory(on::device place, buffer_span const& what) {
   }
 }
 
-inline void require_buffer(peers const& who, buffer_span const& what, bool look) {
-  require_address(what);
-  if (look) { require_memory(who.device(what.rank), what); }
-}
-
 template <class T>
 void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size_t count,
                      bool look) {
   auto const bytes = count * sizeof(T);
   for (int rank = 0; rank < who.ranks(); ++rank) {
     auto const r = static_cast<std::size_t>(rank);
-    require_buffer(who, {rank, "input", buffers.in[r], bytes, sizeof(T)}, look);
-    require_buffer(who, {rank, "output", buffers.out[r], bytes, sizeof(T)}, look);
+    for (auto const& what : {buffer_span{rank, "input", buffers.in[r], bytes, sizeof(T)},
+                             buffer_span{rank, "output", buffers.out[r], bytes, sizeof(T)}}) {
+      require_address(what);
+      if (look) { require_memory(who.device(rank), what); }
+    }
     if (!look || buffers.in[r] == buffers.out[r]) { continue; }
     auto const in = reinterpret_cast<std::uintptr_t>(buffers.in[r]);
     auto const out = reinterpret_cast<std::uintptr_t>(buffers.out[r]);
