@@ -48,12 +48,6 @@ bool spin_while(Done const& done) {
   return false;
 }
 
-/// Blocks until `done()` is true; calls it every 20 us at least.
-template <class Done>
-void spin_until(Done const& done) {
-  while (!spin_while(done)) { std::this_thread::sleep_for(std::chrono::microseconds{20}); }
-}
-
 /// Threads that sleep between batches and begin each batch together.
 ///
 /// The constructor calls `bind(t)` once on each thread t and throws what any of them throws. A team
@@ -63,11 +57,7 @@ class thread_team {
   template <class Bind>
   thread_team(int size, Bind const& bind) : state_(std::make_unique<state>()) {
     state_->size = size;
-    auto const first = [&bind](int t) { bind(t); };
-    state_->set_work(first);
-    state_->running.store(size, std::memory_order_relaxed);
     try {
-      state_->threads.reserve(static_cast<std::size_t>(size));
       for (int t = 0; t < size; ++t) {
         state_->threads.emplace_back([shared = state_.get(), t] { shared->serve(t); });
       }
@@ -75,8 +65,7 @@ class thread_team {
       throw std::runtime_error("cannot start " + std::to_string(size) +
                                " threads: " + refused.what());
     }
-    state_->started.store(1, std::memory_order_release);
-    state_->finish();
+    run(bind);
   }
   thread_team(thread_team&&) noexcept = default;
   thread_team& operator=(thread_team&&) noexcept = default;
@@ -87,7 +76,8 @@ class thread_team {
   template <class Work>
   host_clock::time_point run(Work const& work) {
     auto& s = *state_;
-    s.set_work(work);
+    s.work = &work;
+    s.call = [](void const* it, int t) { (*static_cast<Work const*>(it))(t); };
     s.arrived.store(0, std::memory_order_relaxed);
     s.running.store(s.size, std::memory_order_relaxed);
     s.round.fetch_add(1, std::memory_order_release);
@@ -101,23 +91,13 @@ class thread_team {
   struct state {
     ~state() {
       stop.store(true, std::memory_order_relaxed);
-      started.store(1, std::memory_order_release);  // threads of a constructor that threw wait here
       round.fetch_add(1, std::memory_order_release);
       round.notify_all();
       for (auto& thread : threads) { thread.join(); }
     }
 
-    template <class Work>
-    void set_work(Work const& next) noexcept {
-      work = &next;
-      call = [](void const* it, int t) { (*static_cast<Work const*>(it))(t); };
-    }
-
-    /// One thread: binds, then sleeps, arrives and works in each round.
+    /// One thread: sleeps, arrives and works in each round.
     void serve(int t) {
-      spin_until([this] { return started.load(std::memory_order_acquire) != 0; });
-      if (stop.load(std::memory_order_relaxed)) { return; }
-      do_work(t);
       for (int seen = 0;; ++seen) {
         for (int pauses = 0; pauses < 128 && round.load(std::memory_order_relaxed) == seen;
              ++pauses) {
@@ -168,7 +148,6 @@ class thread_team {
     std::exception_ptr why;
     std::atomic<bool> failed = false;
     std::atomic<bool> stop = false;
-    std::atomic<int> started = 0;
     // libstdc++ waits for an int with a futex of its own. All threads write these four: each has a
     // cache line.
     alignas(64) std::atomic<int> round = 0;
