@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -19,29 +20,20 @@ namespace assay::host {
 class periodic_thread {
  public:
   periodic_thread(double period_seconds, std::function<bool()> call)
-      : thread_(
-            [this, period = std::chrono::duration<double>(period_seconds), call = std::move(call)] {
-              while (call()) {
-                std::unique_lock lock{guard_};
-                if (wake_.wait_for(lock, period, [this] { return stop_; })) { return; }
-              }
-            }) {}
-  periodic_thread(periodic_thread const&) = delete;
-  periodic_thread& operator=(periodic_thread const&) = delete;
-  ~periodic_thread() {
-    {
-      std::lock_guard const lock{guard_};
-      stop_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
+      : thread_([period = std::chrono::duration<double>(period_seconds),
+                 call = std::move(call)](std::stop_token const& ended) {
+          std::mutex guard;
+          std::condition_variable_any wake;
+          std::unique_lock lock{guard};
+          while (call()) {
+            if (wake.wait_for(lock, ended, period, [&] { return ended.stop_requested(); })) {
+              return;
+            }
+          }
+        }) {}
 
  private:
-  std::mutex guard_;
-  std::condition_variable wake_;
-  bool stop_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::jthread thread_;
 };
 
 }  // namespace assay::host
