@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <queue>
 #include <vector>
@@ -31,17 +30,15 @@ class thread_registry {
     static auto* const only = new thread_registry;
     return *only;
   }
-  thread_identity& enter() {
+  thread_identity enter() {
     std::lock_guard const lock{mutex_};
     if (free_.empty()) {
-      records_.push_back(std::make_unique<thread_identity>());
-      records_.back()->index = records_.size() - 1;
-      free_.push(records_.size() - 1);
+      free_.push(count_);
+      ++count_;
     }
-    auto& record = *records_[free_.top()];
+    thread_identity const fresh{free_.top(), ++tokens_};
     free_.pop();
-    record.token = ++tokens_;
-    return record;
+    return fresh;
   }
   void leave(std::size_t index) {
     std::lock_guard const lock{mutex_};
@@ -51,36 +48,36 @@ class thread_registry {
  private:
   std::mutex mutex_;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free_;
-  std::vector<std::unique_ptr<thread_identity>> records_;
+  std::size_t count_ = 0;
   std::uint64_t tokens_ = 0;
 };
 
 // Constant-initialised and without a destructor, so that reading it is one load and no guard.
-inline constinit thread_local thread_identity* current_thread = nullptr;
+inline constinit thread_local thread_identity current_thread{0, 0};
 
 struct thread_exit {
   std::size_t index;
   ~thread_exit() {
     // Destructors of other thread-local objects may still allocate: those get a new identity, and
     // its index is not handed on.
-    current_thread = nullptr;
+    current_thread = {0, 0};
     thread_registry::instance().leave(index);
   }
 };
 
 [[gnu::noinline, gnu::cold]] inline thread_identity& enter_thread() {
-  current_thread = &thread_registry::instance().enter();
-  thread_local thread_exit const at_exit{current_thread->index};
+  current_thread = thread_registry::instance().enter();
+  thread_local thread_exit const at_exit{current_thread.index};
   (void)at_exit;
-  return *current_thread;
+  return current_thread;
 }
 
 }  // namespace detail
 
-/// The calling thread's record.
+/// The calling thread's identity.
 inline thread_identity& this_thread() {
-  auto* const me = detail::current_thread;
-  return me != nullptr ? *me : detail::enter_thread();
+  auto& me = detail::current_thread;
+  return me.token != 0 ? me : detail::enter_thread();
 }
 
 }  // namespace assay::mr
