@@ -198,7 +198,7 @@ template <class Pipeline>
 class traced_subject final : public measure::subject {
  public:
   traced_subject(Pipeline const& what, traced when)
-      : inner_(std::make_unique<rig<Pipeline>>(what)), when_(when) {}
+      : inner_(what), when_(when) {}
 
   void warm(int buffer_set, int count) override { inner_.warm(buffer_set, count); }
   measure::cell time(int buffer_set, int count) override {

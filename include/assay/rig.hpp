@@ -73,19 +73,13 @@ class rig {
   /// a rig with the same workload, place, number of lanes and kind of host memory.
   template <class SetsFrom>
   rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
-      : pipeline_(std::move(what)), memory_(std::move(memory)) {
-    nvtx_range const scope{"rig", category::cpu};
-    int const count = pipeline_.submit.lanes();
-    for (int i = 0; i < count; ++i) {
-      streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
-      lanes_.all.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
-                                     detail::open_transfer(pipeline_, memory_), pipeline_.copy});
-    }
-    // A runner's threads know its address, and make_unique would have to move it. The runner comes
-    // before the buffers, since it refuses impossible counts of threads and items.
-    runner_.reset(new runner_type(pipeline_.submit.open(lanes_.all)));
+      : pipeline_(std::move(what)), memory_(std::move(memory)), runner_(open_runner()) {
+    nvtx_range const scope{"buffers of a rig", category::cpu};
+    // The runner comes before the buffers, since it refuses impossible counts of threads and items.
     buffer_sets_ = std::forward<SetsFrom>(sets_from)([&] {
-      auto prepare = [&] { return workloads::prepare(pipeline_.work, lanes_.all.front(), count); };
+      auto prepare = [&] {
+        return workloads::prepare(pipeline_.work, lanes_.all.front(), pipeline_.submit.lanes());
+      };
       return std::shared_ptr<buffer_sets<state_type>>{
           new buffer_sets<state_type>{prepare(), prepare()}};
     });
@@ -111,8 +105,8 @@ class rig {
   submit::batch_times run_items(int buffer_set, Probe&& probe, Enqueue&& enqueue) {
     auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
     restore(state);
-    return runner_->run([&](lane_type& where, int number) { enqueue(where, state, number); },
-                        buffer_set, probe);
+    return runner_.run([&](lane_type& where, int number) { enqueue(where, state, number); },
+                       buffer_set, probe);
   }
 
   /// Runs one batch over poisoned outputs, and says which output is wrong, if any. Each lane runs
@@ -136,6 +130,17 @@ class rig {
  private:
   using runner_type =
       decltype(std::declval<submit_type const&>().open(std::declval<std::vector<lane_type>>()));
+
+  /// Fills the lanes. A runner's threads know its address, so it is made where it stays.
+  runner_type open_runner() {
+    nvtx_range const scope{"rig", category::cpu};
+    for (int i = 0; i < pipeline_.submit.lanes(); ++i) {
+      streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
+      lanes_.all.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
+                                     detail::open_transfer(pipeline_, memory_), pipeline_.copy});
+    }
+    return pipeline_.submit.open(lanes_.all);
+  }
 
   /// Gives a state that items change its first content again, so that all batches do the same work.
   static void restore(state_type& state) {
@@ -191,7 +196,7 @@ class rig {
   std::vector<typename place_traits<place_type>::owned_stream> streams_;
   releasing_lanes lanes_;
   std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
-  std::unique_ptr<runner_type> runner_;  // last: threads end before the members that they use
+  runner_type runner_;  // last: threads end before the members that they use
 };
 
 template <class Pipeline>

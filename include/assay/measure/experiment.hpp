@@ -95,10 +95,9 @@ class experiment {
   auto builder(Pipeline const& what) {
     return [what, cache = cache_for(what)](epoch const& now) {
       place_traits<decltype(Pipeline::place)>::require(what.place);
-      auto made =
-          std::make_unique<rig<Pipeline>>(what, what.memory.open(what.place),
-                                          [&](auto const& make) { return cache->get(now, make); });
-      return std::unique_ptr<subject>{new pipeline_subject<Pipeline>{std::move(made)}};
+      return std::unique_ptr<subject>{
+          new pipeline_subject<Pipeline>{what, what.memory.open(what.place),
+                                         [&](auto const& make) { return cache->get(now, make); }}};
     };
   }
 

@@ -59,12 +59,14 @@ class pipeline_subject final : public subject {
   using rig_type = rig<Pipeline>;
   using place_type = typename rig_type::place_type;
 
-  explicit pipeline_subject(std::unique_ptr<rig_type> made)
-      : rig_(std::move(made)), timer_(rig_->what().place, static_cast<int>(rig_->lanes().size())) {}
+  /// A rig of these arguments.
+  template <class... Parts>
+  explicit pipeline_subject(Pipeline const& what, Parts&&... parts)
+      : rig_(what, std::forward<Parts>(parts)...), timer_(what.place, what.submit.lanes()) {}
 
   void warm(int buffer_set, int launches) override {
     nvtx_range const scope{"warm", category::measurement};
-    for (int i = 0; i < launches; ++i) { rig_->run(buffer_set, timer_.probe()); }
+    for (int i = 0; i < launches; ++i) { rig_.run(buffer_set, timer_.probe()); }
   }
 
   cell time(int buffer_set, int launches) override {
@@ -74,7 +76,7 @@ class pipeline_subject final : public subject {
     double submit = 0;
     timer_.cell_begin();
     for (int i = 0; i < launches; ++i) {
-      auto const batch = rig_->run(buffer_set, timer_.probe());
+      auto const batch = rig_.run(buffer_set, timer_.probe());
       wall += batch.wall;
       submit += batch.submit_per_item;
       gpu += timer_.gpu_seconds();
@@ -88,10 +90,10 @@ class pipeline_subject final : public subject {
     return mean;
   }
 
-  std::optional<std::string> verify(int buffer_set) override { return rig_->verify(buffer_set); }
+  std::optional<std::string> verify(int buffer_set) override { return rig_.verify(buffer_set); }
 
  private:
-  std::unique_ptr<rig_type> rig_;
+  rig_type rig_;
   typename instruments<place_type>::batch_timer timer_;
 };
 

@@ -42,6 +42,13 @@ class mutex_lock {
   std::mutex mutex_;
 };
 
+/// The instants of one thread in a batch, on a cache line of their own.
+struct alignas(64) thread_instants {
+  host_clock::time_point begun;
+  host_clock::time_point submitted;
+  host_clock::time_point drained;
+};
+
 /// Thread t submits items [t * items, (t + 1) * items) to lane t and then drains its lane. A thread
 /// holds the lock, one for all threads, while it submits an item. After a failure the runner can be
 /// used again, unless the device is lost.
@@ -53,7 +60,7 @@ class threaded_runner {
         lanes_(std::move(lanes)),
         items_(items),
         sync_per_item_(sync_per_item),
-        spans_(lanes_.size()),
+        instants_(lanes_.size()),
         team_(static_cast<int>(lanes_.size()), [this](int t) {
           stream_traits<typename Lane::stream_type>::bind_thread(
               lanes_[static_cast<std::size_t>(t)].place);
@@ -70,29 +77,22 @@ class threaded_runner {
     failed.rethrow();
 
     batch_times times;
-    for (auto const& one : spans_) {
+    for (auto const& one : instants_) {
       times.wall = std::max(times.wall, seconds_between(began, one.drained));
       times.submit_per_item += seconds_between(one.begun, one.submitted);
     }
-    times.submit_per_item /= static_cast<double>(spans_.size()) * items_;
+    times.submit_per_item /= static_cast<double>(instants_.size()) * items_;
     return times;
   }
 
   std::vector<Lane>& lanes() noexcept { return lanes_; }
 
  private:
-  /// The instants of one thread, on a cache line of their own.
-  struct alignas(64) span {
-    host_clock::time_point begun;
-    host_clock::time_point submitted;
-    host_clock::time_point drained;
-  };
-
   template <class Item, class Probe>
   void submit_all(int t, Item& item, Probe& probe, Lock& lock, failure& failed) noexcept {
     auto const index = static_cast<std::size_t>(t);
     auto& lane = lanes_[index];
-    auto& instants = spans_[index];
+    auto& instants = instants_[index];
     int const first = t * items_;
     int const last = first + items_ - 1;
     bool const opened = failed.guard(first, [&] { probe.lane_begin(lane); });
@@ -134,7 +134,7 @@ class threaded_runner {
   std::vector<Lane> lanes_;
   int items_;
   bool sync_per_item_;
-  std::vector<span> spans_;
+  std::vector<thread_instants> instants_;
   thread_team team_;  // last, so that the threads stop before the other members are destroyed
 };
 
