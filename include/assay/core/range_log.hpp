@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
@@ -122,7 +121,7 @@ class range_log {
     try {
       kept = keep(*mine, range);
       if (range.what == recorded_range::kind::push_pop) {
-        mine->open[range.domain].push_back(kept);
+        mine->open.push_back({range.domain, kept});
       }
     } catch (...) {  // the host has no memory
       kept = nullptr;
@@ -143,14 +142,16 @@ class range_log {
     if (mine == nullptr) { return; }
     std::lock_guard const lock{mine->mutex};
     if (!join_recording(*mine)) { return; }
-    auto const stack = mine->open.find(domain);
-    if (stack == mine->open.end() || stack->second.empty()) {
+    auto& open = mine->open;
+    auto last = open.end();
+    while (last != open.begin() && (last - 1)->domain != domain) { --last; }
+    if (last == open.begin()) {
       ++mine->noted.began_before;
       return;
     }
-    // A null pointer stands for a push that was dropped.
-    if (auto* const range = stack->second.back()) { range->end = now; }
-    stack->second.pop_back();
+    --last;
+    if (last->range != nullptr) { last->range->end = now; }
+    open.erase(last);
   }
 
   /// Ends the `start_end` with this id, which may have begun on any thread.
@@ -167,13 +168,19 @@ class range_log {
   }
 
  private:
+  /// A push that was not popped yet; a null pointer stands for a range that was dropped.
+  struct open_push {
+    std::uint32_t domain;
+    recorded_range* range;
+  };
+
   /// The ranges of one thread in the recording that is on.
   struct thread_log {
     std::mutex mutex;
     std::uint32_t thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
     std::uint32_t recording = 0;
-    std::size_t room = 0;  // bytes that this thread took from `bytes_left` and has not used
-    std::map<std::uint32_t, std::vector<recorded_range*>> open;  // pushes by domain
+    std::size_t room = 0;         // bytes that this thread took from `bytes_left` and has not used
+    std::vector<open_push> open;  // of all domains, the last at the end
     range_recording::thread_ranges noted;
   };
 

@@ -3,14 +3,15 @@
 /// The rate at which the host's memory can be copied: the limit that host reports divide by.
 #pragma once
 
+#include <assay/host/parallel_for.hpp>
 #include <assay/machine/ceiling.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace assay::machine {
@@ -21,23 +22,16 @@ inline ceiling host_copy_ceiling(int threads) {
   constexpr std::size_t bytes = std::size_t{256} << 20U;
   std::vector<std::byte> from(bytes, std::byte{0x5a});
   std::vector<std::byte> to(bytes, std::byte{0});
-  auto const share = bytes / static_cast<std::size_t>(threads);
   std::vector<double> seconds(5);
   for (double& once : seconds) {
     auto const begin = std::chrono::steady_clock::now();
-    {
-      std::vector<std::jthread> copiers;
-      for (int t = 0; t < threads; ++t) {
-        auto const first = share * static_cast<std::size_t>(t);
-        copiers.emplace_back(
-            [&, first] { std::memcpy(to.data() + first, from.data() + first, share); });
-      }
-    }
+    host::parallel_for(threads, bytes, 4096, [&](std::int64_t first, std::int64_t last) {
+      std::memcpy(to.data() + first, from.data() + first, static_cast<std::size_t>(last - first));
+    });
     once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   std::sort(seconds.begin(), seconds.end());
-  auto const moved = 2.0 * static_cast<double>(share) * threads;
-  return {"host memcpy, " + std::to_string(threads) + " threads", moved / seconds[2]};
+  return {"host memcpy, " + std::to_string(threads) + " threads", 2.0 * bytes / seconds[2]};
 }
 
 }  // namespace assay::machine

@@ -231,21 +231,27 @@ inline trace_difference difference(traced_runs const& control, traced_runs const
 /// The changes summed by breakdown and kind, without names: the sums of allocations, of locks, of
 /// calls and so on, the largest first.
 inline std::vector<change> by_kind(trace_difference const& of) {
-  std::map<std::pair<perspective, entry_kind>, std::vector<change const*>> groups;
-  for (auto const& each : of.changes) { groups[{each.seen_by, each.what}].push_back(&each); }
   std::vector<change> result;
-  for (auto const& [key, group] : groups) {
-    auto& sum = result.emplace_back();
-    sum.seen_by = key.first;
-    sum.what = key.second;
+  for (auto const& first : of.changes) {
+    auto const of_kind = [&](change const& each) {
+      return each.seen_by == first.seen_by && each.what == first.what;
+    };
+    if (std::any_of(result.begin(), result.end(), of_kind)) { continue; }
+    change sum;
+    sum.seen_by = first.seen_by;
+    sum.what = first.what;
+    std::vector<change const*> group;
+    for (auto const& each : of.changes) {
+      if (!of_kind(each)) { continue; }
+      group.push_back(&each);
+      sum.share += each.share;
+      sum.control += each.control;
+      sum.variant += each.variant;
+    }
     sum.pairs = detail::pair_sums(group, of.pairs);
     sum.tracing = detail::pair_sums(group, of.pairs, &change::tracing);
     sum.delta = sum_of(group, of);
-    for (auto const* each : group) {
-      sum.share += each->share;
-      sum.control += each->control;
-      sum.variant += each->variant;
-    }
+    result.push_back(std::move(sum));
   }
   detail::largest_first(result);
   return result;
