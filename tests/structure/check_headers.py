@@ -7,7 +7,8 @@ check_headers.py nvcc     every .cuh, by nvcc's device pass
 
 Headers go to the compiler in chains, each after one that it includes anyway: what a header sees is
 what it asked for, as if it were alone, since those within it lead chains or follow in them too. Where a
-chain fails, each of its headers is compiled alone.
+chain fails, each of its headers is compiled alone. The umbrellas have includes only, of headers that are
+compiled here; the program two_units compiles the umbrellas themselves.
 """
 import argparse
 import concurrent.futures
@@ -20,7 +21,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
+from headers import Graph, NEEDS, OF_TOOLKIT, UMBRELLAS  # noqa: E402
 
 graph = Graph(root)
 
@@ -45,9 +46,11 @@ def closure(header, seen=None):
 def chains(headers):
     """The headers in as few chains as there can be, in each of which a header includes those before it.
 
-    A matching of headers with the next of their chain, as large as there is (Kuhn's algorithm).
+    A matching of headers with the next of their chain, as large as there is (Kuhn's algorithm). A chain costs
+    what its last header does: those that include most are matched first, so that they end as few as possible.
     """
     within = {header: closure(header) for header in headers}
+    cost = {header: sum(len(graph.direct[each]) for each in {header, *within[header]}) for header in headers}
     previous = {}
 
     def follow(header, tried):
@@ -59,7 +62,7 @@ def chains(headers):
                     return True
         return False
 
-    leading_on = {header for header in headers if follow(header, set())}
+    leading_on = {header for header in sorted(headers, key=cost.get, reverse=True) if follow(header, set())}
     found = []
     for last in headers:
         if last not in leading_on:
@@ -98,7 +101,7 @@ def main():
         "toolkit": lambda h: h.endswith(".hpp") and graph.needs(h) & OF_TOOLKIT,
         "nvcc": lambda h: h.endswith(".cuh"),
     }[options.which]
-    headers = [h for h in graph.headers if wanted(h)]
+    headers = [h for h in graph.headers if wanted(h) and h not in UMBRELLAS]
 
     command = [*shlex.split(options.compiler), "-std=c++20", f"-I{root / 'include'}"]
     if options.which == "nvcc":
