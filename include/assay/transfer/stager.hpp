@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -87,18 +88,18 @@ class stager {
     for (int i = 0; i < how_.threads; ++i) { buffers_.push_back({{make(), make()}}); }
     try {
       for (auto& own : buffers_) {
-        threads_.emplace_back([this, &own] { work(own); });
+        threads_.emplace_back([this, &own](std::stop_token const& ended) { work(own, ended); });
       }
     } catch (std::system_error const& refused) {
-      stop();  // the destructor of an object that was never made does not
       throw std::runtime_error("cannot start " + std::to_string(how_.threads) +
                                " threads: " + refused.what());
     }
   }
   stager(stager const&) = delete;
   stager& operator=(stager const&) = delete;
+  /// The threads do what was added before.
   ~stager() {
-    stop();
+    threads_.clear();
     for (auto& own : buffers_) {  // the link may still read the last buffers
       for (auto& each : own.both) {
         if (each.in_flight) { link_.drain(each.event); }
@@ -193,21 +194,9 @@ class stager {
     wake_.notify_all();
   }
 
-  /// Ends the threads, which do what was added before.
-  void stop() noexcept {
-    {
-      std::lock_guard const lock{mutex_};
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    threads_.clear();
-  }
-
-  void work(buffer_pair& own) noexcept {
+  void work(buffer_pair& own, std::stop_token const& ended) noexcept {
     std::unique_lock lock{mutex_};
-    for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || !pieces_.empty(); });
-      if (pieces_.empty()) { return; }
+    while (wake_.wait(lock, ended, [&] { return !pieces_.empty(); })) {
       auto const next = pieces_.front();
       pieces_.pop_front();
       ++working_;
@@ -318,11 +307,10 @@ class stager {
   staging how_;
   std::deque<buffer_pair> buffers_;  ///< one for each thread
   std::mutex mutex_;
-  std::condition_variable wake_;      ///< there are pieces, or the end
+  std::condition_variable_any wake_;  ///< there are pieces
   std::condition_variable progress_;  ///< copies were enqueued or finished
   std::deque<piece> pieces_;
   int working_ = 0;
-  bool stopping_ = false;
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 
