@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Uses the host half of the library from one unit.
-#include <assay/no_cuda.hpp>
+/// Uses the library from one unit.
+#include <assay/core/units.hpp>
+#include <assay/version.hpp>
 
+#include <cstddef>
 #include <iostream>
 
 std::size_t bytes_elsewhere();
