@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 #include "catch.hpp"
 #include "dispatch/best_threshold.hpp"
 #include "dispatch/saxpy.hpp"

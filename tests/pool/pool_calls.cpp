@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 // The pool makes few calls of the driver for an operation, and a call that it saves costs no
 // safety.
 #include "catch.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 // assay-precompiled: no
 // assay-grouped: no, since it replaces operator new
 // The pool at its limits: memory that runs out, a wait that fails, a capture that was told late.

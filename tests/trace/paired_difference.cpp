@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
 // The intervals of `paired_difference` hold constructed truths as often as they claim.
 #include "catch.hpp"
 
