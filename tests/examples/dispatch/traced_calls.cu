@@ -93,7 +93,9 @@ TEST_CASE("items of a prediction beside the stages of traced calls") {
       std::cout << in_words(memory) << ", " << stage << ": " << all.size()
                 << " stages, predictions are off by " << 100 * median << " %, and by " << 100 * bias
                 << " % with their sign\n";
-      if (!test::small() && memory == memory_type::page_locked) { CHECK(median <= 0.05); }
+      // Fewer stages are calls that something interrupted: a submission takes 10 to 40 us.
+      bool const enough = all.size() >= 5;
+      if (!test::small() && enough && memory == memory_type::page_locked) { CHECK(median <= 0.05); }
     }
   }
 }
