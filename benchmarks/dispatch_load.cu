@@ -221,7 +221,7 @@ void measure_all(options const& chosen, report::document& figures) {
   }
   paths.emplace_back(chosen.place);
   auto const of = measure::calibrate<random_map>(
-      paths, {.sizes = {1 << 8, 1 << 22}, .budget_seconds = 12, .make = make_on(chosen.place)});
+      paths, {.sizes = {1 << 8, 1 << 22}, .budget_seconds = 30, .make = make_on(chosen.place)});
   auto const device = std::to_string(chosen.place.id);
   auto const seed = std::to_string(stats::draw_seed());
   figures["seed_of_bursts"] = seed;

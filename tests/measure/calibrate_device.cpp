@@ -52,8 +52,8 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
   for (auto const& each : costs.paths()) {
     CHECK(each.wrong.empty());
     CHECK(each.knots.size() >= 12);
-    // Both ways, for two types of memory, at the sizes of the grid.
-    CHECK(each.factors.size() == (each.where.device() != nullptr ? 4 * 6 : 0));
+    // Both ways, for two types of memory, at sizes an octave apart.
+    CHECK(each.factors.size() == (each.where.device() != nullptr ? 4 * 11 : 0));
   }
   for (auto const memory : {memory_type::pageable, memory_type::page_locked, memory_type::device}) {
     auto const timed = measure::time_calls<device_saxpy>(

@@ -153,7 +153,7 @@ class link_meter {
         .count();
   }
   /// Copies of one kind and size.
-  struct copied {
+  struct copy_call {
     std::string_view transfer = "";
     to end = to::device;
     memory_type memory = memory_type::pageable;
@@ -162,12 +162,12 @@ class link_meter {
   /// Their times in all rounds.
   struct timed {
     std::size_t kind;
-    link_meter::copied copied;
+    copy_call copied;
     std::vector<double> seconds{};
   };
 
-  static std::vector<copied> kinds_of(std::vector<memory_type> const& memories, bool staged) {
-    std::vector<copied> kinds;
+  static std::vector<copy_call> kinds_of(std::vector<memory_type> const& memories, bool staged) {
+    std::vector<copy_call> kinds;
     for (auto const end : {to::device, to::host}) {
       for (auto const memory : memories) {
         kinds.push_back({"", end, memory});
@@ -190,13 +190,13 @@ class link_meter {
     }
   }
   /// Most calls that copy small arrays in copy two or more, and the second costs less.
-  static int copies_at_once(copied const& what) noexcept {
+  static int copies_at_once(copy_call const& what) noexcept {
     if (what.bytes == 0) { return 0; }
     return what.end == to::device && what.bytes <= std::size_t{2} << 20U ? 2 : 1;
   }
 
   /// Seconds of one call with these copies and the least work of a device.
-  double seconds(copied const& what) {
+  double seconds(copy_call const& what) {
     auto* const host = what.memory == memory_type::pageable
                            ? pageable_.get()
                            : static_cast<std::byte*>(locked_.get());
