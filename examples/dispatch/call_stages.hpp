@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace assay::trace {
+namespace assay::examples {
+
+using namespace trace;  // it reads a trace throughout
 
 /// Numbers of one call, by names that end in their unit.
 using named_numbers = std::vector<std::pair<std::string, double>>;
@@ -120,4 +122,4 @@ inline named_numbers kernel_counters(counter_values const& of) {
   return made;
 }
 
-}  // namespace assay::trace
+}  // namespace assay::examples

@@ -36,9 +36,8 @@ inline std::vector<std::size_t> coarse_first(std::vector<std::size_t> const& siz
   return order;
 }
 
-/// Measures how much longer a call takes with its arrays in host memory than at home.
-///
-/// All times of a size are of one moment.
+/// Measures how much longer a call takes with its arrays in host memory than at home. A factor
+/// compares calls of one moment alone, since a host may change its speed between moments.
 template <class Bench>
 class copy_sampler {
  public:

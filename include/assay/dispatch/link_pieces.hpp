@@ -24,7 +24,7 @@ struct timed_copy {
 
 /// Links that go through all measured times and on with the last slope. Below the first size the
 /// time falls with the first slope. A copy that took longer than a larger one counts as long as
-/// that one: drivers send 16 KiB another way than 64 KiB, and it may be a slower one. Throws
+/// the larger one. Drivers send 16 KiB another way than 64 KiB, which may be slower. Throws
 /// `std::invalid_argument` unless there are 2 sizes or more, rising, with positive times.
 inline std::vector<link> links_through(std::string_view transfer, to end, memory_type memory,
                                        std::vector<timed_copy> times) {

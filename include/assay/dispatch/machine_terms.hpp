@@ -74,9 +74,10 @@ struct copies {
   };
   time before;
   time after;
-  /// What a call takes beside its copies of page-locked memory: it allocates, and its copies and
-  /// its kernel wait for each other. The copies themselves are as fast in a call as alone. The host
-  /// takes part in copies of pageable memory, and `before` and `after` have all that these take.
+  /// The time that a call needs beside its copies of page-locked memory: it allocates, and its
+  /// copies and its kernel wait for each other. The copies themselves are as fast in a call as
+  /// alone. Copies of pageable memory are partly work of the host, so all of their time counts as
+  /// `before` and `after`.
   time submit{};
 
   double seconds() const noexcept { return before.seconds + after.seconds + submit.seconds; }

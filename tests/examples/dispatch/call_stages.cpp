@@ -9,6 +9,7 @@
 #include <string_view>
 
 using namespace assay::trace;
+using namespace assay::examples;
 
 namespace {
 
