@@ -224,19 +224,34 @@ TEST_CASE("load comes into a prediction, and leaves it when the others leave", "
   CHECK(choice(known) == 4);
 }
 
-TEST_CASE("a device is asked for others at every second poll while nobody is there", "[dispatch]") {
+TEST_CASE("polls of the cores and of a device take turns while nobody is there", "[dispatch]") {
   shared_machine machine{};
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
   auto sources = machine.sources();
-  int asked = 0;
-  sources.others_on_device = [&] { return ++asked > 0 && machine.device_slice > 0; };
+  std::string asked;
+  double foreign = 0;
+  sources.cores = [&] {
+    asked += 'c';
+    return dispatch::core_use{.cores = cores, .foreign = foreign};
+  };
+  sources.others_on_device = [&] {
+    asked += 'd';
+    return machine.device_slice > 0;
+  };
   dispatch::load_watcher watcher{of, choice.board(), sources};
-  for (int i = 0; i < 10; ++i) { CHECK(watcher.poll()); }
-  CHECK(asked == 5);
+  auto const asked_by = [&](int polls) {
+    asked.clear();
+    for (int i = 0; i < polls; ++i) { CHECK(watcher.poll()); }
+    return asked;
+  };
+  CHECK(asked_by(4) == "dcdc");
   machine.device_slice = 2e-3;
-  for (int i = 0; i < 10; ++i) { CHECK(watcher.poll()); }
-  CHECK(asked == 15);  // at the first poll and at each one after it
+  CHECK(asked_by(4) == "dcddcd");  // at each poll after it was seen
+  foreign = 9;
+  CHECK(asked_by(4) == "dcdcdcd");
+  machine.device_slice = 0;
+  CHECK(asked_by(4) == "cdccdc");
 }
 
 TEST_CASE("a device is not probed while own work is predicted to run there", "[dispatch]") {
@@ -264,6 +279,7 @@ TEST_CASE("a quota and a small mask make paths of more threads slower", "[dispat
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
   auto sources = machine.sources();
+  sources.others_on_device = {};  // all polls are of the cores
   dispatch::core_use use{.cores = 8, .foreign = 0, .quota = 4};
   sources.cores = [&] { return use; };
   dispatch::load_watcher watcher{of, choice.board(), sources};
@@ -288,6 +304,7 @@ TEST_CASE("busy cores are probed by one path at a time, the one with most thread
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
   auto sources = machine.sources();
+  sources.others_on_device = {};  // all polls are of the cores
   double foreign = 9;
   std::vector<int> probed;
   sources.cores = [&] { return dispatch::core_use{.cores = 16, .foreign = foreign}; };

@@ -156,8 +156,11 @@ class load_watcher {
   /// then as without load.
   bool poll() noexcept {
     try {
-      watch_cores();
-      if (from_.others_on_device) { watch_device(); }
+      // Most of a poll goes into the counters of cores and the driver's answer. So they take turns
+      // while nobody is there.
+      device_next_ = from_.others_on_device && !device_next_;
+      if (foreign_ > 0 || !device_next_) { watch_cores(); }
+      if (device_next_ || others_) { watch_device(); }
       return true;
     } catch (...) {
       to_.clear();
@@ -182,15 +185,15 @@ class load_watcher {
     // The system itself keeps some tenths of a core busy.
     constexpr double somebody = 0.5;
     auto const use = from_.cores();
-    double const foreign = use.foreign < somebody ? 0 : use.foreign;
-    auto const* const probed = foreign > 0 ? next_to_probe() : nullptr;
+    foreign_ = use.foreign < somebody ? 0 : use.foreign;
+    auto const* const probed = foreign_ > 0 ? next_to_probe() : nullptr;
     double const late =
         probed ? std::max(0.0, from_.fork(probed->threads) - probed->fork_seconds) : 0;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       auto& each = paths_[i];
       if (each.threads == 0) { continue; }
       double const factor =
-          std::max({1.0, (each.threads + foreign) / use.cores, each.threads / use.quota});
+          std::max({1.0, (each.threads + foreign_) / use.cores, each.threads / use.quota});
       double wait = 0;
       if (probed != nullptr && each.threads > 1) {
         bool const mine = &each == probed || each.probes == 0;
@@ -214,10 +217,6 @@ class load_watcher {
   }
 
   void watch_device() {
-    // To ask costs as much as all the rest of a poll. So it is every second poll while nobody is
-    // there.
-    ask_device_ = others_ || !ask_device_;
-    if (!ask_device_) { return; }
     others_ = from_.others_on_device();
     if (others_ && to_.own.left(0).device > 0) { return; }  // a probe would wait for own work
     if (others_) {
@@ -244,8 +243,9 @@ class load_watcher {
   std::vector<watched_path> paths_;
   static constexpr double most_alone = 50e-6;  // of a short kernel on a free device
   double shortest_ = most_alone;
-  bool ask_device_ = false;
-  bool others_ = false;  // at the last answer
+  bool device_next_ = false;  // the first poll asks: counters of cores say nothing yet
+  bool others_ = false;       // on the device, at the last answer
+  double foreign_ = 0;        // cores that others kept busy, at the last look
   struct {
     double wait = 0;
     double share = 0;  // of the probes that others delayed

@@ -31,8 +31,8 @@ namespace assay::dispatch {
 using traced_values = std::vector<std::pair<std::string, double>>;
 
 /// Times of the same calls on every path. Repetitions of a call are spread over the time of all
-/// calls, since a machine may be slower for seconds. Each half has the medians of one half of them,
-/// one half after the other.
+/// calls, since a machine may be slower for seconds. Each half has the medians, or the means, of
+/// one half of them, one half after the other.
 struct timed_calls {
   struct call {
     facts known;
@@ -57,6 +57,8 @@ struct stream_of_calls {
   bool mixed = false;
   /// True: `make` may return tasks of other sizes, such as of other shapes.
   bool any_size = false;
+  /// True: halves have means in place of medians, which hide others that delay one call in four.
+  bool means = false;
   /// Traces a call on `traced_path` after it was timed. It may run the call several times.
   std::function<traced_values(std::function<void()> const& call)> trace{};
 };
@@ -125,7 +127,8 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       for (std::size_t k = 0; k < right.size(); ++k) {
-        all.calls[i].halves[half][right[k]] = stats::summarise(times[i][k]).median;
+        all.calls[i].halves[half][right[k]] =
+            options.means ? stats::mean(times[i][k]) : stats::summarise(times[i][k]).median;
       }
     }
   }
