@@ -258,7 +258,7 @@ FIGURES = [
       for kind, beside in (("busy_gpu", "a process that never leaves the GPU"),
                            ("gpu_in_bursts", "a process on the GPU in bursts"),
                            ("busy_cores", "a busy thread on every core"))
-      for memory, where in (("resident", "at home"), ("page_locked", "page-locked"))),
+      for memory, where in (("resident", "resident"), ("page_locked", "page-locked"))),
     ("a watcher of the host and the GPU, on an idle machine", "<= 0.2 % of a core", "dispatch_load", ["alone"],
      "{watcher_share_of_a_core:.2%}"),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],

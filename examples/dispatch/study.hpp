@@ -171,7 +171,7 @@ struct study_options {
 };
 
 /// Calibrates a task, times calls of each kind on all paths, and checks the predicted crossovers.
-/// The kinds are arrays at home, and with a device path arrays in page-locked, in pageable, and in
+/// The kinds are resident arrays, and with a device path arrays in page-locked, in pageable, and in
 /// mixed memory. Blocks for minutes; throws as `calibrate`.
 template <dispatch::task T>
 dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,

@@ -237,7 +237,15 @@ inline void totals(std::ostream& out, std::vector<dispatch_study> const& all) {
     }
   }
   if (all.empty()) { return; }
-  detail::print_regrets(out, added_rows(rows), all.front().kinds, true);
+  auto const sums = added_rows(rows);
+  detail::print_regrets(out, sums, all.front().kinds, true);
+  for (auto const& study : all) {
+    for (std::size_t k = sums.empty() ? 0 : sums.front().kinds.size(); k < study.kinds.size();
+         ++k) {
+      out << "  \"all\" also has the calls of " << study.of.task() << ", " << study.kinds[k].name
+          << '\n';
+    }
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     if (errors[i].empty()) { continue; }
     auto const of = detail::spread_of(errors[i]);

@@ -80,7 +80,8 @@ dispatch::costs const& the_costs() {
   static auto const costs = [] {
     auto const begin = now();
     auto found = measure::calibrate<device_saxpy>(
-        paths, {.sizes = {1, 1 << 22}, .budget_seconds = 3, .make = make()});
+        paths,
+        {.sizes = {1, 1 << 22}, .budget_seconds = test::small() ? 20.0 : 3.0, .make = make()});
     std::cout << "calibration: " << now() - begin << " s\n";
     return found;
   }();
@@ -185,7 +186,8 @@ TEST_CASE("every path is right for every memory and size", "[dispatch]") {
 
 TEST_CASE("a wrong result of a device path is found before the path is timed", "[dispatch]") {
   auto const costs = measure::calibrate<device_saxpy>(
-      {on::host{1}, gpu}, {.sizes = {1, 5000}, .budget_seconds = 5, .make = make(1)});
+      {on::host{1}, gpu},
+      {.sizes = {1, 5000}, .budget_seconds = test::small() ? 20.0 : 5.0, .make = make(1)});
   CHECK(costs.paths()[0].wrong.empty());
   CHECK_THAT(costs.paths()[1].wrong, contains("element 0 of array 1 differs from that of host{1}"));
   // And the verifier of this file finds it too.

@@ -46,11 +46,12 @@ struct saxpy : test::saxpy {
 
 /// One calibration for all tests.
 dispatch::costs const& the_costs() {
-  static auto const costs = measure::calibrate<saxpy>(
-      {on::host{1}, gpu},
-      {.sizes = {1, 1 << 22}, .budget_seconds = 3, .make = [](setup& arrays, std::size_t size) {
-         return saxpy{test::make_saxpy(arrays, size)};
-       }});
+  static auto const costs =
+      measure::calibrate<saxpy>({on::host{1}, gpu}, {.sizes = {1, 1 << 22},
+                                                     .budget_seconds = test::small() ? 20.0 : 3.0,
+                                                     .make = [](setup& arrays, std::size_t size) {
+                                                       return saxpy{test::make_saxpy(arrays, size)};
+                                                     }});
   return costs;
 }
 

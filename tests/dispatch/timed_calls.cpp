@@ -61,7 +61,7 @@ TEST_CASE("means hold the delays of few calls", "[dispatch]") {
   for (auto const& half : timed.calls[0].halves) { CHECK(half.at(0) > 17e-3); }
 }
 
-TEST_CASE("arrays at home need no copies, and the others stay in their order", "[dispatch]") {
+TEST_CASE("resident arrays need no copies, and the others stay in their order", "[dispatch]") {
   auto known = dispatch::facts_of_size(10);
   for (double const bytes : {1.0, 2.0, 3.0, 4.0}) {
     auto const memory = bytes == 2 || bytes == 4 ? memory_type::device : memory_type::pageable;

@@ -67,7 +67,7 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
       CHECK(std::isfinite(costs.seconds(1, each.known)));
     }
   }
-  // Arrays at home: no path is impossible, and none copies.
+  // Resident arrays: no path is impossible, and none copies.
   auto const at_home = measure::time_calls<device_saxpy>(
       costs, {.sizes = {1, 2000}, .count = 5, .make = make(), .memory = std::nullopt});
   for (auto const& each : at_home.calls) {
@@ -147,7 +147,7 @@ TEST_CASE("the repetitions of a call are spread over the time of all calls", "[m
   for (auto const& each : visits) { CHECK(each.second >= 5); }
 }
 
-TEST_CASE("calls leave no array at home, those that they write, or all", "[measure]") {
+TEST_CASE("calls leave no array resident, those that they write, or all", "[measure]") {
   dispatch::task_bench<device_saxpy> bench{host_and_device, make(), test::fresh_seed()};
   using dispatch::at_home;
   for (auto const memory : bench.host_memories()) {

@@ -36,7 +36,7 @@ inline std::vector<std::size_t> coarse_first(std::vector<std::size_t> const& siz
   return order;
 }
 
-/// Measures how much longer a call takes with its arrays in host memory than at home. A factor
+/// Measures how much longer a call takes with its arrays in host memory than resident. A factor
 /// compares calls of one moment alone, since a host may change its speed between moments.
 template <class Bench>
 class copy_sampler {
@@ -93,7 +93,7 @@ class copy_sampler {
     std::size_t number = 0;    // of its arrays, once there are any
     std::vector<int> calls{};  // in the groups of each path
   };
-  /// Paths with some arrays at home, as a bench with more paths.
+  /// Paths with some resident arrays, as a bench with more paths.
   struct placed_calls {
     Bench& bench;
     std::vector<std::pair<std::size_t, at_home>> all{};
@@ -132,7 +132,7 @@ class copy_sampler {
     }
   }
 
-  /// The factors by the seconds of calls with no array at home, with those that they write, and
+  /// The factors by the seconds of calls with no resident array, with those that they write, and
   /// with all.
   void note(place const& at, std::size_t path, double none, double written, double all) {
     path_links const links{found_.machine, found_.paths[path].where};

@@ -105,10 +105,13 @@ struct measurements {
 /// The costs of one task on one machine. Calls of const members from several threads are safe.
 class costs {
  public:
-  /// Throws `std::invalid_argument` if no path computes right results, if a path is there twice,
-  /// for knots that `curve` refuses, and for a tree that leads nowhere.
+  /// Throws `std::invalid_argument` without a path that computes right results, if a path is there
+  /// twice, for knots that `curve` refuses, and for a tree that leads nowhere.
   explicit costs(measurements of) : all_(std::move(of)) {
-    std::string why = all_.paths.empty() ? ": name one" : "";
+    if (all_.paths.empty()) {
+      throw std::invalid_argument(all_.task + ": the list of paths is empty: name one at least");
+    }
+    std::string why;
     for (std::size_t i = 0; i < all_.paths.size(); ++i) {
       auto const& each = all_.paths[i];
       if (index_of(each.where) != i) {

@@ -29,8 +29,8 @@ struct regret {
   double total = 0;  ///< the sum of all chosen times over the sum of all best times, less 1
   double p95 = 0;    ///< of single calls
   double max = 0;
-  /// The total that a perfect chooser would show: the best path of one half against the best of
-  /// the other. A total below it says nothing.
+  /// In one half, the time of the path that was best in the other, over the least time there, less
+  /// 1. A total whose size is below it is not told from zero.
   double noise_floor = 0;
   /// The sums behind the shares: of the chosen paths, of the best paths, and of the least times.
   double chosen_seconds = 0, best_seconds = 0, least_seconds = 0;
@@ -64,8 +64,8 @@ struct regret {
 };
 
 /// Judges a chooser by timed calls. Throws `std::invalid_argument` for a call that no path can run.
-/// The best path is chosen at one moment and timed at the other, so that noise cannot flatter it;
-/// both moments have both roles.
+/// The best path is chosen in one half and timed in the other, so that noise cannot flatter it;
+/// both halves have both roles.
 template <dispatch::chooser C>
 regret judge(timed_calls const& timed, dispatch::costs const& of, C const& policy) {
   auto const pick = policy.bound(of);

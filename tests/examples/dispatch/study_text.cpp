@@ -243,6 +243,13 @@ TEST_CASE("totals of all tasks", "[report]") {
         "  of 4 crossovers bisection found 2 within 5 %, and 2 within their intervals; "
         "\"never\" and \"always\" confirmed: 2 of 4");
   CHECK(lines_of([](std::ostream& out) { examples::totals(out, {}); }).empty());
+
+  auto more = study;
+  more.kinds.push_back(more.kinds.back());
+  more.kinds.back().name = "other shapes";
+  auto const named = lines_of([&](std::ostream& out) { examples::totals(out, {study, more}); });
+  REQUIRE(named.size() == lines.size() + 1);
+  CHECK(named[9] == "  \"all\" also has the calls of saxpy, other shapes");
 }
 
 TEST_CASE("a rule that others published is told by its name", "[report]") {
