@@ -4,8 +4,9 @@
 /// kernels and their counts in one pass, the share of products, softmax against products.
 #pragma once
 
+#include "select.hpp"
+
 #include <assay/trace/intervals.hpp>
-#include <assay/trace/select.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
@@ -116,11 +117,11 @@ inline void require_equal_counts(trace::model const& of, repeated_pass const& pa
 inline std::optional<repeated_pass> passes_in(trace::view const& rows, std::string const& range,
                                               int warm_ups) {
   auto const& of = rows.of();
-  trace::filter by;
+  row_filter by;
   by.range = range;
   by.any_thread = true;
   std::map<trace::thread_key, std::vector<trace::row_index>> by_process;
-  auto found = range.empty() ? std::vector<trace::row_index>{} : trace::outermost_ranges(of, by);
+  auto found = range.empty() ? std::vector<trace::row_index>{} : outermost_ranges(of, by);
   if (found.empty()) { return {}; }
   auto const begin_of = [&](trace::row_index row) { return of.ranges[row].when.begin; };
   std::ranges::sort(found, {}, begin_of);
@@ -325,10 +326,10 @@ class trace_answers {
 
   /// The operations that ranges of a name launched, by kind and row.
   std::vector<trace::gpu_operation> launched_in(std::string const& range) const {
-    trace::filter by;
+    row_filter by;
     by.range = range;
     std::vector<trace::gpu_operation> found;
-    for (auto const row : trace::outermost_ranges(rows_.of(), by)) {
+    for (auto const row : outermost_ranges(rows_.of(), by)) {
       rows_.visit(rows_.of().ranges[row], [&](auto const& each) { found.push_back(each); });
     }
     std::ranges::sort(found);

@@ -4,12 +4,12 @@
 #pragma once
 
 #include "answers.hpp"
+#include "select.hpp"
 
 #include <assay/cli/parse.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/select.hpp>
 #include <assay/trace/view.hpp>
 
 #include <CLI/CLI.hpp>
@@ -175,9 +175,9 @@ struct stats_options {
       refuse(name == range ? "--range" : "--phases", "'" + name + "'", "range of that name",
              names_of_ranges(of));
     }
-    trace::filter by;
+    row_filter by;
     by.kernel = kernel;
-    if (!kernel.empty() && trace::select(of, by).of().kernels.empty()) {
+    if (!kernel.empty() && select(of, by).of().kernels.empty()) {
       std::set<std::string> names;
       for (auto const& each : of.kernels) {
         names.insert(report::detail::short_name(of.strings[each.name]));
@@ -203,12 +203,12 @@ struct stats_options {
     require("stream", has_stream, stream, streams);
   }
 
-  trace::filter filter(trace::model const& of) const { return filter_by(range, of); }
+  row_filter filter(trace::model const& of) const { return filter_by(range, of); }
 
   /// The same for another range: its name, or `domain:name` as reports print it. Both may have
   /// colons of their own, so that each colon is tried.
-  trace::filter filter_by(std::string const& name, trace::model const& of) const {
-    trace::filter by;
+  row_filter filter_by(std::string const& name, trace::model const& of) const {
+    row_filter by;
     by.range = name;
     by.kernel = kernel;
     if (has_device) { by.device = static_cast<std::int32_t>(device); }
@@ -223,8 +223,8 @@ struct stats_options {
     return by;
   }
 
-  static bool has_range(trace::model const& of, trace::filter const& by) {
-    return !trace::outermost_ranges(of, by).empty();
+  static bool has_range(trace::model const& of, row_filter const& by) {
+    return !outermost_ranges(of, by).empty();
   }
 
   trace::kernel_classifier classifier() const {

@@ -9,6 +9,7 @@
 #include "overlap_words.hpp"
 #include "phases.hpp"
 #include "range_kernels.hpp"
+#include "select.hpp"
 
 #include <assay/chrome/chrome.hpp>
 #include <assay/cli/guarded.hpp>
@@ -52,7 +53,7 @@ class stats_printer {
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
-      auto const rows = trace::select(of, asked_.filter(of));
+      auto const rows = select(of, asked_.filter(of));
       if (!asked_.perfetto.empty()) { trace::write_chrome(rows.of(), asked_.perfetto); }
       if (asked_.answers) { answers(path, rows); }
       tables(path, of, rows);
@@ -128,7 +129,7 @@ class stats_printer {
       for (auto const& name : asked_.phases) {
         auto by = asked_.filter_by(name, of);
         by.any_thread = true;
-        phases.push_back({name, trace::select(of, by)});
+        phases.push_back({name, select(of, by)});
       }
       print_table(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
     }
@@ -142,9 +143,7 @@ class stats_printer {
   }
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
-    if (name == "range_kernels") {
-      return trace::range_kernels(trace::view{of}, asked_.filter(of));
-    }
+    if (name == "range_kernels") { return range_kernels(trace::view{of}, asked_.filter(of)); }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);
   }
@@ -155,8 +154,8 @@ class stats_printer {
     auto const other = trace::read_nsys(paths[1]);
     asked_.require_any(paths[0], of);
     asked_.require_any(paths[1], other);
-    auto const rows = trace::select(of, asked_.filter(of));
-    auto const other_rows = trace::select(other, asked_.filter(other));
+    auto const rows = select(of, asked_.filter(of));
+    auto const other_rows = select(other, asked_.filter(other));
     auto const time = trace::run_extent(other_rows).length() - trace::run_extent(rows).length();
     auto const changed = trace::difference({rows}, {other_rows}, static_cast<double>(time));
     if (is_text()) { print_sentences(paths[1], "difference", report::sentences(changed)); }

@@ -40,7 +40,6 @@
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/ranges.hpp>
-#include <assay/trace/select.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>

@@ -3,16 +3,17 @@
 
 #include "trace/golden.hpp"
 #include "trace_stats/overlap_words.hpp"
+#include "trace_stats/select.hpp"
 
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
-#include <assay/trace/select.hpp>
 
 #include <sstream>
 #include <string>
 
 using namespace assay;
 using namespace assay::test::golden;
+using assay::examples::select;
 namespace test = assay::test;
 
 namespace {

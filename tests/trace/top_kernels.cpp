@@ -4,6 +4,7 @@
 #include "golden.hpp"
 #include "trace_stats/phases.hpp"
 #include "trace_stats/range_kernels.hpp"
+#include "trace_stats/select.hpp"
 
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/top_kernels.hpp>
@@ -13,6 +14,8 @@
 
 using namespace assay;
 using namespace assay::test::golden;
+using assay::examples::range_kernels;
+using assay::examples::select;
 
 namespace {
 

@@ -3,14 +3,14 @@
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
-
-#include <assay/trace/select.hpp>
+#include "trace_stats/select.hpp"
 
 #include <algorithm>
 #include <vector>
 
 using namespace assay::trace;
 using namespace assay::test::golden;
+using assay::examples::select;
 using enum overlap_obstacle;
 
 namespace {
