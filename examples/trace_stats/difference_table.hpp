@@ -11,25 +11,26 @@
 #include <cstddef>
 #include <string>
 
-namespace assay::trace {
+namespace assay::examples {
 
 /// The changes as a table, at most `most` of them (0: all). Times and counts are whole numbers, but
 /// for means over several runs.
-inline table difference_table(trace_difference const& of, std::size_t most = 20) {
-  using enum cell_format;
-  auto const format_of = [&](double breakdown_entry::*member) {
-    auto const whole = [&](change const& each) {
+inline trace::table difference_table(trace::trace_difference const& of, std::size_t most = 20) {
+  using enum trace::cell_format;
+  auto const format_of = [&](double trace::breakdown_entry::*member) {
+    auto const whole = [&](trace::change const& each) {
       return each.control.*member == std::trunc(each.control.*member) &&
              each.variant.*member == std::trunc(each.variant.*member);
     };
     return std::string{std::ranges::all_of(of.changes, whole) ? ", " : ":1, "};
   };
-  auto const times = format_of(&breakdown_entry::ns);
-  auto const counts = format_of(&breakdown_entry::count);
-  table result{"difference", "What Changed",
-               parse_columns("Share (%):1, Delta (ns)" + times + "Control (ns)" + times +
-                             "Variant (ns)" + times + "Control Count" + counts + "Variant Count" +
-                             counts + "Control (MB):3, Variant (MB):3, Seen by:t, Kind:t, Name:t")};
+  auto const times = format_of(&trace::breakdown_entry::ns);
+  auto const counts = format_of(&trace::breakdown_entry::count);
+  trace::table result{
+      "difference", "What Changed",
+      trace::parse_columns("Share (%):1, Delta (ns)" + times + "Control (ns)" + times +
+                           "Variant (ns)" + times + "Control Count" + counts + "Variant Count" +
+                           counts + "Control (MB):3, Variant (MB):3, Seen by:t, Kind:t, Name:t")};
   for (auto const& each : of.changes) {
     if (most != 0 && result.rows() == most) { break; }
     result.add(100 * each.share, each.delta_ns(), each.control.ns, each.variant.ns,
@@ -39,4 +40,4 @@ inline table difference_table(trace_difference const& of, std::size_t most = 20)
   return result;
 }
 
-}  // namespace assay::trace
+}  // namespace assay::examples

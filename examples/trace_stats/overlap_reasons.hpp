@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::trace {
+namespace assay::examples {
 
 /// An obstacle that kept a copy from running beside a kernel.
 enum class overlap_obstacle : std::uint8_t {
@@ -39,17 +39,17 @@ inline constexpr std::size_t overlap_obstacles = 10;
 struct overlap_reason {
   overlap_obstacle what = overlap_obstacle::unknown;
   std::int64_t copies = 0;
-  std::int64_t exposed_ns = 0;  ///< time in which these copies ran and no kernel did
-  std::int64_t alone_ns = 0;    ///< the part from copies that met no other obstacle
-  row_index copy = no_row;      ///< the copy with the longest exposed time
-  row_index kernel = no_row;    ///< a kernel that could have run beside `copy`
-  string_id call = 0;           ///< the name of the call that stands between, or that came late
+  std::int64_t exposed_ns = 0;              ///< time in which these copies ran and no kernel did
+  std::int64_t alone_ns = 0;                ///< the part from copies that met no other obstacle
+  trace::row_index copy = trace::no_row;    ///< the copy with the longest exposed time
+  trace::row_index kernel = trace::no_row;  ///< a kernel that could have run beside `copy`
+  trace::string_id call = 0;  ///< the name of the call that stands between, or that came late
 };
 
 /// The overlap of copies and kernels, and the obstacles to more. A copy may meet several obstacles
 /// and counts for each of them, so the times of obstacles do not add up.
 struct overlap_explanation {
-  std::vector<device_overlap> devices;
+  std::vector<trace::device_overlap> devices;
   std::int64_t copies_ns = 0;  ///< summed over devices
   std::int64_t hidden_ns = 0;
   std::vector<overlap_reason> reasons;  ///< the longest exposed time first
@@ -65,24 +65,24 @@ inline constexpr std::uint32_t legacy_stream = 7;
 /// Finds the obstacles that kept single copies apart from the kernels around them.
 class overlap_classifier {
  public:
-  explicit overlap_classifier(view const& rows)
+  explicit overlap_classifier(trace::view const& rows)
       : of_{rows.of()}, calls_{rows.calls()}, waits_{rows.whole()} {
     for (auto const& each : rows.operations()) {
-      if (each.kind != operation_kind::kernel) { continue; }
+      if (each.kind != trace::operation_kind::kernel) { continue; }
       devices_[of_.kernels[each.row].where.device].by_begin.push_back(each.row);
     }
     for (auto& [device, all] : devices_) {
       all.by_end = all.by_begin;
-      std::sort(all.by_end.begin(), all.by_end.end(), [&](row_index a, row_index b) {
+      std::sort(all.by_end.begin(), all.by_end.end(), [&](trace::row_index a, trace::row_index b) {
         return of_.kernels[a].when.end < of_.kernels[b].when.end;
       });
-      std::vector<span> spans;
+      std::vector<trace::span> spans;
       for (auto const row : all.by_begin) { spans.push_back(of_.kernels[row].when); }
-      all.busy = interval_set{std::move(spans)};
+      all.busy = trace::interval_set{std::move(spans)};
     }
-    for (row_index row = 0; row < of_.copies.size(); ++row) {
+    for (trace::row_index row = 0; row < of_.copies.size(); ++row) {
       auto const& each = of_.copies[row];
-      copies_[{each.where.device, direction_of(each.kind)}].emplace_back(each.when.end, row);
+      copies_[{each.where.device, trace::direction_of(each.kind)}].emplace_back(each.when.end, row);
     }
     for (auto& [key, list] : copies_) { std::sort(list.begin(), list.end()); }
     for (auto const& each : rows.whole().calls) {
@@ -94,31 +94,31 @@ class overlap_classifier {
 
   struct obstacles_of_copy {
     std::array<bool, overlap_obstacles> met{};
-    row_index kernel = no_row;
-    string_id call = 0;
+    trace::row_index kernel = trace::no_row;
+    trace::string_id call = 0;
 
     void meet(overlap_obstacle what) { met[static_cast<std::size_t>(what)] = true; }
   };
 
-  std::int64_t exposed(memory_copy const& copy) const {
+  std::int64_t exposed(trace::memory_copy const& copy) const {
     auto const found = devices_.find(copy.where.device);
     auto const length = std::max<std::int64_t>(copy.when.length(), 0);
     return found == devices_.end() ? length : length - found->second.busy.length_within(copy.when);
   }
 
-  obstacles_of_copy classify(row_index row) const {
+  obstacles_of_copy classify(trace::row_index row) const {
     auto const& copy = of_.copies[row];
     obstacles_of_copy found;
     auto const meet = [&](overlap_obstacle what) { found.meet(what); };
     auto const call = calls_.find(copy.where);
-    if (call != no_row) { found.call = of_.calls[call].name; }
+    if (call != trace::no_row) { found.call = of_.calls[call].name; }
     found.kernel = partner(copy);
-    if (found.kernel == no_row) {
+    if (found.kernel == trace::no_row) {
       meet(overlap_obstacle::no_kernels);
       return found;
     }
     auto const& kernel = of_.kernels[found.kernel];
-    auto const one_stream = stream_of(kernel.where) == stream_of(copy.where);
+    auto const one_stream = trace::stream_of(kernel.where) == trace::stream_of(copy.where);
     auto const by_default =
         copy.where.stream == legacy_stream || kernel.where.stream == legacy_stream;
     if (one_stream) { meet(overlap_obstacle::same_stream); }
@@ -137,28 +137,32 @@ class overlap_classifier {
 
  private:
   struct device_kernels {
-    std::vector<row_index> by_begin, by_end;
-    interval_set busy;
+    std::vector<trace::row_index> by_begin, by_end;
+    trace::interval_set busy;
   };
 
   /// The kernel that a copy could have run beside: the first that starts after the copy begins, or
   /// the last that ends before the copy ends. A kernel of another stream is preferred, since one of
   /// the same stream may need the copy; of two equal candidates the nearer is taken.
-  row_index partner(memory_copy const& copy) const {
+  trace::row_index partner(trace::memory_copy const& copy) const {
     auto const found = devices_.find(copy.where.device);
-    if (found == devices_.end()) { return no_row; }
+    if (found == devices_.end()) { return trace::no_row; }
     auto const& [by_begin, by_end, busy] = found->second;
-    auto const next = std::upper_bound(
-        by_begin.begin(), by_begin.end(), copy.when.begin,
-        [&](std::int64_t moment, row_index row) { return moment < of_.kernels[row].when.begin; });
-    auto const after = std::upper_bound(
-        by_end.begin(), by_end.end(), copy.when.end,
-        [&](std::int64_t moment, row_index row) { return moment < of_.kernels[row].when.end; });
-    auto const later = next == by_begin.end() ? no_row : *next;
-    auto const earlier = after == by_end.begin() ? no_row : *(after - 1);
-    if (later == no_row || earlier == no_row) { return later == no_row ? earlier : later; }
-    auto const own = [&](row_index row) {
-      return stream_of(of_.kernels[row].where) == stream_of(copy.where);
+    auto const next = std::upper_bound(by_begin.begin(), by_begin.end(), copy.when.begin,
+                                       [&](std::int64_t moment, trace::row_index row) {
+                                         return moment < of_.kernels[row].when.begin;
+                                       });
+    auto const after = std::upper_bound(by_end.begin(), by_end.end(), copy.when.end,
+                                        [&](std::int64_t moment, trace::row_index row) {
+                                          return moment < of_.kernels[row].when.end;
+                                        });
+    auto const later = next == by_begin.end() ? trace::no_row : *next;
+    auto const earlier = after == by_end.begin() ? trace::no_row : *(after - 1);
+    if (later == trace::no_row || earlier == trace::no_row) {
+      return later == trace::no_row ? earlier : later;
+    }
+    auto const own = [&](trace::row_index row) {
+      return trace::stream_of(of_.kernels[row].where) == trace::stream_of(copy.where);
     };
     if (own(later) != own(earlier)) { return own(later) ? earlier : later; }
     auto const to_later = of_.kernels[later].when.begin - copy.when.end;
@@ -166,28 +170,30 @@ class overlap_classifier {
     return to_later <= to_earlier ? later : earlier;
   }
 
-  static bool pageable(memory_copy const& copy) noexcept {
-    auto const direction = direction_of(copy.kind);
-    return (direction == copy_direction::to_device && copy.from == memory_kind::pageable) ||
-           (direction == copy_direction::to_host && copy.to == memory_kind::pageable);
+  static bool pageable(trace::memory_copy const& copy) noexcept {
+    auto const direction = trace::direction_of(copy.kind);
+    return (direction == trace::copy_direction::to_device &&
+            copy.from == trace::memory_kind::pageable) ||
+           (direction == trace::copy_direction::to_host && copy.to == trace::memory_kind::pageable);
   }
 
-  bool synchronous(row_index call) const {
-    if (call == no_row) { return false; }
+  bool synchronous(trace::row_index call) const {
+    if (call == trace::no_row) { return false; }
     auto const name = of_.strings[of_.calls[call].name];
     return name.find("Memcpy") != std::string_view::npos &&
            name.find("Async") == std::string_view::npos;
   }
 
   /// Compares the time at which the later of both was launched with the run of the earlier one.
-  void timing(memory_copy const& copy, kernel_run const& kernel, obstacles_of_copy& found) const {
+  void timing(trace::memory_copy const& copy, trace::kernel_run const& kernel,
+              obstacles_of_copy& found) const {
     auto const meet = [&](overlap_obstacle what) { found.meet(what); };
     auto const copy_first = copy.when.begin <= kernel.when.begin;
     auto const first = copy_first ? copy.when : kernel.when;
     auto const first_call = calls_.find(copy_first ? copy.where : kernel.where);
     auto const& later = copy_first ? kernel.where : copy.where;
     auto const call = calls_.find(later);
-    if (call != no_row) {
+    if (call != trace::no_row) {
       auto const& asked = of_.calls[call];
       auto const middle = first.begin + first.length() / 2;
       auto const handed =
@@ -195,8 +201,8 @@ class overlap_classifier {
       if (handed > middle) {
         auto const sync = sync_before(asked, middle);
         found.call = sync == 0 ? asked.name : sync;
-        auto const blocked =
-            copy_first && first_call != no_row && (pageable(copy) || synchronous(first_call));
+        auto const blocked = copy_first && first_call != trace::no_row &&
+                             (pageable(copy) || synchronous(first_call));
         if (sync != 0) {
           meet(overlap_obstacle::sync_between);
         } else if (!blocked) {  // else the copy's own call is what made the host late
@@ -204,7 +210,8 @@ class overlap_classifier {
         }
         return;
       }
-      if (waits_.between(begin_of_call(of_, first_call), asked.when.begin, stream_of(later))) {
+      if (waits_.between(trace::begin_of_call(of_, first_call), asked.when.begin,
+                         trace::stream_of(later))) {
         meet(overlap_obstacle::waits_for_event);
         return;
       }
@@ -213,7 +220,7 @@ class overlap_classifier {
   }
 
   /// The name of the last call before `asked` in which its thread waited beyond `middle`; 0: none.
-  string_id sync_before(api_call const& asked, std::int64_t middle) const {
+  trace::string_id sync_before(trace::api_call const& asked, std::int64_t middle) const {
     auto const found = syncs_.find(asked.thread);
     if (found == syncs_.end()) { return 0; }
     auto const after =
@@ -225,33 +232,34 @@ class overlap_classifier {
   }
 
   /// True if a copy of the same direction and another stream ended just before this copy began.
-  bool behind_a_copy(memory_copy const& copy) const {
+  bool behind_a_copy(trace::memory_copy const& copy) const {
     constexpr std::int64_t engine_switch_ns = 20'000;  // far above what an engine needs between two
-    auto const& list = copies_.at({copy.where.device, direction_of(copy.kind)});
+    auto const& list = copies_.at({copy.where.device, trace::direction_of(copy.kind)});
     auto const after =
         std::upper_bound(list.begin(), list.end(), copy.when.begin,
                          [](std::int64_t moment, auto const& each) { return moment < each.first; });
     if (after == list.begin()) { return false; }
     auto const& other = of_.copies[(after - 1)->second];
     return copy.when.begin - other.when.end <= engine_switch_ns &&
-           stream_of(other.where) != stream_of(copy.where);
+           trace::stream_of(other.where) != trace::stream_of(copy.where);
   }
 
-  model const& of_;
-  call_index const& calls_;
+  trace::model const& of_;
+  trace::call_index const& calls_;
   std::map<std::int32_t, device_kernels> devices_;
-  std::map<std::pair<std::int32_t, copy_direction>, std::vector<std::pair<std::int64_t, row_index>>>
+  std::map<std::pair<std::int32_t, trace::copy_direction>,
+           std::vector<std::pair<std::int64_t, trace::row_index>>>
       copies_;
-  std::map<thread_key, std::vector<std::pair<span, string_id>>> syncs_;
-  stream_waits waits_;
+  std::map<trace::thread_key, std::vector<std::pair<trace::span, trace::string_id>>> syncs_;
+  trace::stream_waits waits_;
 };
 
 }  // namespace detail
 
 /// Finds the overlap of copies with kernels, and the obstacles to more. O(n log n).
-inline overlap_explanation explain_overlap(view const& rows) {
+inline overlap_explanation explain_overlap(trace::view const& rows) {
   overlap_explanation result;
-  result.devices = overlap(rows);
+  result.devices = trace::overlap(rows);
   for (auto const& each : result.devices) {
     result.copies_ns += each.copies_ns;
     result.hidden_ns += each.copies_hidden_ns;
@@ -259,10 +267,12 @@ inline overlap_explanation explain_overlap(view const& rows) {
   detail::overlap_classifier const classifier{rows};
   std::array<overlap_reason, overlap_obstacles> reasons{};
   std::array<std::int64_t, overlap_obstacles> worst{};
-  for (row_index row = 0; row < rows.of().copies.size(); ++row) {
+  for (trace::row_index row = 0; row < rows.of().copies.size(); ++row) {
     auto const& copy = rows.of().copies[row];
     auto const exposed = classifier.exposed(copy);
-    if (exposed <= 0 || direction_of(copy.kind) == copy_direction::migration) { continue; }
+    if (exposed <= 0 || trace::direction_of(copy.kind) == trace::copy_direction::migration) {
+      continue;
+    }
     auto const found = classifier.classify(row);
     auto const alone = std::count(found.met.begin(), found.met.end(), true) == 1;
     for (std::size_t i = 0; i < overlap_obstacles; ++i) {
@@ -283,8 +293,8 @@ inline overlap_explanation explain_overlap(view const& rows) {
   for (auto const& reason : reasons) {
     if (reason.copies > 0) { result.reasons.push_back(reason); }
   }
-  largest_first(result.reasons, [](overlap_reason const& of) { return of.exposed_ns; });
+  trace::largest_first(result.reasons, [](overlap_reason const& of) { return of.exposed_ns; });
   return result;
 }
 
-}  // namespace assay::trace
+}  // namespace assay::examples

@@ -16,18 +16,18 @@
 #include <string_view>
 #include <vector>
 
-namespace assay::report {
+namespace assay::examples {
 
 namespace detail {
 
 /// A part of a whole as a percentage; `percent` would show three decimals of nothing.
 inline std::string part_text(std::int64_t part, std::int64_t whole) {
   if (part == 0 || whole == 0) { return "0 %"; }
-  return percent(static_cast<double>(part) / static_cast<double>(whole));
+  return report::percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept {
-  constexpr std::array<std::string_view, trace::overlap_obstacles> words{
+constexpr std::string_view obstacle_words(overlap_obstacle what) noexcept {
+  constexpr std::array<std::string_view, overlap_obstacles> words{
       "the device ran no kernel that they could run beside",
       "the kernels next to them are in their own stream, which runs one thing after the other",
       "they or the kernels next to them are in the legacy default stream, which waits for all "
@@ -43,11 +43,12 @@ constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept
 }
 
 /// The records that show an obstacle: the worst copy, the kernel and the call beside it.
-inline std::string evidence(trace::model const& of, trace::overlap_reason const& reason) {
+inline std::string evidence(trace::model const& of, overlap_reason const& reason) {
+  using report::detail::nanoseconds, report::detail::short_name;
   if (reason.copy == trace::no_row) { return {}; }
   auto const& copy = of.copies[reason.copy];
   auto text = "worst: " + trace::copy_label(copy.kind) + " of " +
-              byte_size(static_cast<double>(copy.bytes)) + " at " +
+              report::byte_size(static_cast<double>(copy.bytes)) + " at " +
               nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
               std::to_string(copy.where.stream);
   if (reason.kernel != trace::no_row) {
@@ -65,8 +66,9 @@ inline std::string evidence(trace::model const& of, trace::overlap_reason const&
 
 /// Answers "do copies overlap kernels here, how much, and if not, why", one sentence a line. `of`
 /// is the model that was explained.
-inline std::vector<std::string> sentences(trace::overlap_explanation const& found,
-                                          trace::model const& of) {
+inline std::vector<std::string> overlap_sentences(overlap_explanation const& found,
+                                                  trace::model const& of) {
+  using report::detail::counted, report::detail::nanoseconds;
   std::vector<std::string> lines;
   auto const migrations = [&] {
     for (auto const& device : found.devices) {
@@ -74,8 +76,8 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
       if (use.count == 0) { continue; }
       lines.push_back(
           trace::device_label(of, device.device) + " migrated pages of unified memory in " +
-          detail::counted(use.count, "transfer", "transfers") + ", " +
-          byte_size(static_cast<double>(use.bytes)) + " in " + detail::nanoseconds(use.busy_ns) +
+          counted(use.count, "transfer", "transfers") + ", " +
+          report::byte_size(static_cast<double>(use.bytes)) + " in " + nanoseconds(use.busy_ns) +
           ", while kernels ran for " + detail::part_text(use.hidden_ns, use.busy_ns) +
           " of it; such a transfer is no copy that a stream could order.");
     }
@@ -90,8 +92,8 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
                                              : "Copies overlap kernels in part";
   lines.push_back(std::string{how} + ": kernels ran for " +
                   detail::part_text(found.hidden_ns, found.copies_ns) + " of the " +
-                  detail::nanoseconds(found.copies_ns) + " of copies; " +
-                  detail::nanoseconds(found.exposed_ns()) + " are exposed.");
+                  nanoseconds(found.copies_ns) + " of copies; " + nanoseconds(found.exposed_ns()) +
+                  " are exposed.");
   for (auto const& device : found.devices) {
     for (std::size_t i = 0; i < trace::copy_directions; ++i) {
       auto const& use = device.by_direction[i];
@@ -99,29 +101,28 @@ inline std::vector<std::string> sentences(trace::overlap_explanation const& foun
       if (use.busy_ns == 0 || migration) { continue; }
       lines.push_back(trace::device_label(of, device.device) + ", " +
                       std::string{to_string(static_cast<trace::copy_direction>(i))} + ": " +
-                      detail::counted(use.count, "copy", "copies") + ", " +
-                      byte_size(static_cast<double>(use.bytes)) + " at " +
-                      rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
+                      counted(use.count, "copy", "copies") + ", " +
+                      report::byte_size(static_cast<double>(use.bytes)) + " at " +
+                      report::rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
                       detail::part_text(use.hidden_ns, use.busy_ns) + " hidden.");
     }
     if (device.duplex_ns > 0) {
       lines.push_back(trace::device_label(of, device.device) + " copied both ways at once for " +
-                      detail::nanoseconds(device.duplex_ns) + ".");
+                      nanoseconds(device.duplex_ns) + ".");
     }
   }
   migrations();
   for (auto const& reason : found.reasons) {
-    auto line = detail::counted(reason.copies, "copy", "copies") + ", exposed for " +
-                detail::nanoseconds(reason.exposed_ns) + ": " +
+    auto line = counted(reason.copies, "copy", "copies") + ", exposed for " +
+                nanoseconds(reason.exposed_ns) + ": " +
                 std::string{detail::obstacle_words(reason.what)};
     if (reason.alone_ns < reason.exposed_ns) {
-      line += reason.alone_ns == 0
-                  ? "; for none of them this is all"
-                  : "; for " + detail::nanoseconds(reason.alone_ns) + " this is all";
+      line += reason.alone_ns == 0 ? "; for none of them this is all"
+                                   : "; for " + nanoseconds(reason.alone_ns) + " this is all";
     }
     lines.push_back(line + " (" + detail::evidence(of, reason) + ").");
   }
   return lines;
 }
 
-}  // namespace assay::report
+}  // namespace assay::examples

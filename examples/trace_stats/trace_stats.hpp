@@ -59,7 +59,7 @@ class stats_printer {
       tables(path, of, rows);
       if (asked_.explain_overlap) {
         print_sentences(path, "explain_overlap",
-                        report::sentences(trace::explain_overlap(rows), rows.of()));
+                        overlap_sentences(explain_overlap(rows), rows.of()));
       }
       if (is_text()) { print_losses(rows); }
     }
@@ -125,13 +125,13 @@ class stats_printer {
     }
     for (auto const& name : asked_.reports) { print_table(path, make(name, of, rows), true); }
     if (asked_.phases.size() == 2) {
-      std::vector<trace::phase> phases;
+      std::vector<phase> phases;
       for (auto const& name : asked_.phases) {
         auto by = asked_.filter_by(name, of);
         by.any_thread = true;
         phases.push_back({name, select(of, by)});
       }
-      print_table(path, trace::compare_phases(phases[0], phases[1], asked_.classifier()), true);
+      print_table(path, compare_phases(phases[0], phases[1], asked_.classifier()), true);
     }
   }
 
@@ -159,7 +159,7 @@ class stats_printer {
     auto const time = trace::run_extent(other_rows).length() - trace::run_extent(rows).length();
     auto const changed = trace::difference({rows}, {other_rows}, static_cast<double>(time));
     if (is_text()) { print_sentences(paths[1], "difference", report::sentences(changed)); }
-    print_table(paths[1], trace::difference_table(changed), !is_text());
+    print_table(paths[1], difference_table(changed), !is_text());
     for (auto const& name : asked_.reports) {
       print_table(paths[0], make(name, of, rows), true);
       print_table(paths[1], make(name, other, other_rows), true);

@@ -267,7 +267,7 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
     return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
   }));
   std::ostringstream out;
-  report::csv_table(out, difference_table(found, 1));
+  report::csv_table(out, examples::difference_table(found, 1));
   CHECK(out.str() ==
         "Share (%),Delta (ns),Control (ns),Variant (ns),Control Count,Variant Count,Control (MB),"
         "Variant (MB),Seen by,Kind,Name\n"

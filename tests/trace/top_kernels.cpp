@@ -13,9 +13,8 @@
 #include <string>
 
 using namespace assay;
+using namespace assay::examples;
 using namespace assay::test::golden;
-using assay::examples::range_kernels;
-using assay::examples::select;
 
 namespace {
 

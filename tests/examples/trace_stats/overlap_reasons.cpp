@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <vector>
 
+using namespace assay::examples;
 using namespace assay::trace;
 using namespace assay::test::golden;
-using assay::examples::select;
 using enum overlap_obstacle;
 
 namespace {

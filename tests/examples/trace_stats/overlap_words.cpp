@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-using namespace assay;
+using namespace assay::examples;
 using namespace assay::test::golden;
 using assay::test::contains;
 
@@ -15,7 +15,7 @@ namespace {
 
 std::string overlap_words(model const& of) {
   std::string all;
-  for (auto const& line : report::sentences(explain_overlap(view{of}), of)) { all += line + "\n"; }
+  for (auto const& line : overlap_sentences(explain_overlap(view{of}), of)) { all += line + "\n"; }
   return all;
 }
 
@@ -65,6 +65,6 @@ TEST_CASE("an obstacle that is not the only one is said to be so") {
 
 TEST_CASE("every obstacle has words") {
   for (std::size_t i = 0; i < overlap_obstacles; ++i) {
-    CHECK(!report::detail::obstacle_words(static_cast<overlap_obstacle>(i)).empty());
+    CHECK(!assay::examples::detail::obstacle_words(static_cast<overlap_obstacle>(i)).empty());
   }
 }
