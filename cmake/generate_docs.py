@@ -16,11 +16,13 @@ commit changes them.
 import argparse
 import difflib
 import json
+import operator
 import pathlib
 import re
 import subprocess
 import sys
 import textwrap
+import typing
 
 root = pathlib.Path(__file__).resolve().parent.parent
 
@@ -31,6 +33,7 @@ def documents():
 
 PART = re.compile(r"(<!-- generated: (\w+) ?(.*?) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 AGE = re.compile(r"\d+ commits? old|age unknown")
+NOT_THERE = "*not in this result*"
 NOTHING_YET = "*No result is committed yet; `sh cmake/demo.sh` makes one.*\n"
 
 
@@ -75,140 +78,197 @@ def source(results, folder, name, part=None):
     return "```c++\n" + textwrap.dedent("\n".join(lines)) + "```\n"
 
 
+def p50_of_rmm(pair, figures):
+    """Of the same pair in RMM's pool."""
+    return record(figures, ["pairs", {"resource": "rmm pool", "bytes": pair["bytes"], "threads": pair["threads"]}])["p50_ns"]
+
+
 def beside_rmm(pair, figures):
-    peer = record(figures, ["pairs", {**{key: pair[key] for key in ("bytes", "threads")}, "resource": "rmm pool"}])
-    return (f"p50 {pair['p50_ns']:,.0f} ns; RMM's pool {peer['p50_ns']:,.0f} ns: "
-            f"{pair['p50_ns'] / peer['p50_ns']:.3f}x")
+    peer = p50_of_rmm(pair, figures)
+    return f"p50 {pair['p50_ns']:,.0f} ns; RMM's pool {peer:,.0f} ns: {pair['p50_ns'] / peer:.3f}x"
 
 
-# The table of figures: what, target, result file, which record of it, how its value reads: a format for the record, or a
-# function of it and of all figures.
+class Bound(typing.NamedTuple):
+    """What a target asks of a value of a record, or of its share of a whole: of another value of the record, or of what a
+    function of the record and of all figures returns."""
+    holds: typing.Callable
+    limit: typing.Any
+    path: tuple
+    of: typing.Any
+
+    def whole(self, found, figures):
+        return self.of(found, figures) if callable(self.of) else found[self.of]
+
+    def kept(self, found, figures):
+        value = record(found, self.path)
+        return self.holds(value / self.whole(found, figures) if self.of else value, self.limit)
+
+
+def at_most(limit, *path, of=None):
+    return Bound(operator.le, limit, path, of)
+
+
+def at_least(limit, *path, of=None):
+    return Bound(operator.ge, limit, path, of)
+
+
+def exactly(value, *path):
+    return Bound(operator.eq, value, path, None)
+
+
+def reduce_time(us, ratio=None):
+    """The target of an all-reduce and its bounds: a time, and how many times as long NCCL takes."""
+    return reduce_target(f"<= {us} us", at_most(us, "ours_us"), ratio)
+
+
+def reduce_rate(gigabytes, ratio=None, sign=">="):
+    return reduce_target(f"{sign} {gigabytes} GB/s", at_least(gigabytes, "ours_busbw_gb_per_second"), ratio)
+
+
+def reduce_target(text, bound, ratio):
+    return (f"{text}, >= {ratio}x", bound, at_least(ratio, "over_better_nccl")) if ratio else (text, bound)
+
+
+# The table of figures: what, target, result file, which record of it, how its value reads, and a bound for each part of
+# the target. A value reads by a format for the record, or by a function of it and of all figures.
 # A record is found by a path through objects; in a list it is the one whose fields are as named.
 LARGE = {"type": "int32", "rows": 2**28}
 FIGURES = [
     ("`null_cast_fused`, 2^28 rows", ">= 93 % of `cudaMemcpy`", "null_cast",
-     ["kernels", {"kernel": "null_cast_fused", **LARGE}], "{share_of_memcpy:.1%}"),
+     ["kernels", {"kernel": "null_cast_fused", **LARGE}], "{share_of_memcpy:.1%}",
+     at_least(0.93, "share_of_memcpy")),
     *((f"`{kernel}`, 2^28 rows", ">= 90 % of `cudaMemcpy`", "null_cast",
-       ["kernels", {"kernel": kernel, **LARGE}], "{share_of_memcpy:.1%}")
+       ["kernels", {"kernel": kernel, **LARGE}], "{share_of_memcpy:.1%}", at_least(0.9, "share_of_memcpy"))
       for kernel in ("is_valid", "copy_if_else", "cast")),
     ("full batch, 4 x 100 items, pool, concurrent", "<= 1.15x its kernels alone", "batch",
-     ["full_batch"], "{wall_over_kernels_alone:.2f}x"),
+     ["full_batch"], "{wall_over_kernels_alone:.2f}x", at_most(1.15, "wall_over_kernels_alone")),
     ("the same, against four lanes of graphs", "", "batch",
      ["full_batch"], "{wall_over_four_lanes_at_once:.2f}x"),
-    ("one verdict on a 1 ms batch, 8 epochs", "<= 2 s", "batch", ["verdict"], "{seconds:.2f} s"),
+    ("one verdict on a 1 ms batch, 8 epochs", "<= 2 s", "batch", ["verdict"], "{seconds:.2f} s",
+     at_most(2, "seconds")),
     ("comparisons of equal work on the default path, 14 kinds", "<= 38 false of 1,000", "false_alarms",
      ["as_used", "total"],
-     "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN; {median_seconds_per_verdict:.2f} s"),
+     "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN; {median_seconds_per_verdict:.2f} s",
+     at_most(38 / 1000, "false_alarms", of="trials")),
     *((f"the same, {name}", target, "false_alarms", ["as_used", "kinds", kind],
-       ("**missed**: " if target.startswith("<= 5 %") else "") +
        "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN; "
-       "{median_seconds_per_verdict:.2f} s a verdict")
-      for kind, name, target in (
-          ("gemm_2048", "GEMM 2048^3 of 24 us", "<= 0.5 s"),
-          ("copy_beyond_l2", "a copy of 70 to 100 us", "<= 0.5 s"),
-          ("short_kernel", "a kernel of 2 to 3 us", "<= 25 % INCONCLUSIVE"),
-          ("allocate_launch_free", "allocate + launch + free", "<= 25 % INCONCLUSIVE"),
+       "{median_seconds_per_verdict:.2f} s a verdict", *bounds)
+      for kind, name, target, *bounds in (
+          ("gemm_2048", "GEMM 2048^3 of 24 us", "<= 0.5 s", at_most(0.5, "median_seconds_per_verdict")),
+          ("copy_beyond_l2", "a copy of 70 to 100 us", "<= 0.5 s", at_most(0.5, "median_seconds_per_verdict")),
+          ("short_kernel", "a kernel of 2 to 3 us", "<= 25 % INCONCLUSIVE",
+           at_most(0.25, "inconclusive", of="trials")),
+          ("allocate_launch_free", "allocate + launch + free", "<= 25 % INCONCLUSIVE",
+           at_most(0.25, "inconclusive", of="trials")),
           ("null_cast_pool_concurrent", "`null_cast` with `mr::pool`, concurrent", ""),
-          ("pageable_copy", "a pageable copy of 4 MiB", "<= 5 % INCONCLUSIVE"),
-          ("null_cast_pool_serialized", "`null_cast` with `mr::pool`, serialized", "<= 5 % INCONCLUSIVE"),
-          ("null_cast_async_serialized", "`null_cast` with `mr::async`, serialized", "<= 5 % INCONCLUSIVE"))),
+          ("pageable_copy", "a pageable copy of 4 MiB", "<= 5 % INCONCLUSIVE",
+           at_most(0.05, "inconclusive", of="trials")),
+          ("null_cast_pool_serialized", "`null_cast` with `mr::pool`, serialized", "<= 5 % INCONCLUSIVE",
+           at_most(0.05, "inconclusive", of="trials")),
+          ("null_cast_async_serialized", "`null_cast` with `mr::async`, serialized", "<= 5 % INCONCLUSIVE",
+           at_most(0.05, "inconclusive", of="trials")))),
     ("the same while another process loads the GPU in random bursts", "<= 4 false of 200", "false_alarms", ["bursts", "total"],
-     "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN"),
+     "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN",
+     at_most(4 / 200, "false_alarms", of="trials")),
     ("two processes of one build", "<= 5 false of 100", "false_alarms", ["processes", "total"],
-     "{false_alarms} false of {trials}; {median_seconds_per_verdict:.1f} s a verdict"),
+     "{false_alarms} false of {trials}; {median_seconds_per_verdict:.1f} s a verdict",
+     at_most(5 / 100, "false_alarms", of="trials")),
     ("equal work with a confounder: placement, warm cache, first touch", "<= 5 % false", "confounders",
-     ["factories", "total"], "{false_alarms} false of {trials}"),
-    *((f"false alarms of comparisons of an all-reduce with itself, `{how}`", "<= 15, as 5 % give in 95 of 100 runs",
+     ["factories", "total"], "{false_alarms} false of {trials}", at_most(0.05, "false_alarms", of="trials")),
+    *((f"false alarms of comparisons of an all-reduce with itself, `{how}`", "<= 15 (5 % give this in 95 of 100 runs)",
        "collective_false_alarms", [how],
        "{renewed[false_alarms]} of {renewed[trials]}; with engines kept from epoch to epoch "
-       "{kept[false_alarms]} of {kept[trials]}")
+       "{kept[false_alarms]} of {kept[trials]}", at_most(15, "renewed", "false_alarms"))
       for how in ("two_shot", "ll_push")),
     *((f"real slow-down of {name} found, with `run_until_sign`", ">= 90 %", "detection", ["slow_downs", "found", {"name": kind}],
-       "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict")
+       "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict",
+       at_least(0.9, "found", of="trials"))
       for kind, name in (("copy_40us", "0.3 % of a copy of 40 us"), ("copy_200us", "0.2 % of a copy of 200 us"))),
     ("real slow-down of 1 % between two processes found", ">= 90 %", "detection",
      ["builds", "found", {"name": "copy_100us_two_builds"}],
-     "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.1f} s a verdict"),
+     "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.1f} s a verdict",
+     at_least(0.9, "found", of="trials")),
     *((f"`mr::pool`, pair, {name}, {threads} thread{'s' * (threads > 1)}", target, "memory_pool",
-       ["pairs", {"resource": "mr::pool", "bytes": size, "threads": threads}], beside_rmm)
-      for threads, target in ((1, "<= 1.0x RMM's pool"), (16, "<= 0.1x RMM's pool"))
+       ["pairs", {"resource": "mr::pool", "bytes": size, "threads": threads}], beside_rmm,
+       at_most(limit, "p50_ns", of=p50_of_rmm))
+      for threads, target, limit in ((1, "<= 1.0x RMM's pool", 1.0), (16, "<= 0.1x RMM's pool", 0.1))
       for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
-    *((f"the same with `trust_handles`, {name}, {threads} thread{'s' * (threads > 1)}", target, "memory_pool",
+    *((f"the same with `trust_handles`, {name}, {threads} thread{'s' * (threads > 1)}", f"<= {limit} ns", "memory_pool",
        ["pairs", {"resource": "mr::pool, trust_handles", "bytes": size, "threads": threads}],
-       "{p50_ns:.0f} ns, p99 {p99_ns:.0f} ns")
-      for threads, target in ((1, "<= 40 ns"), (16, "<= 60 ns"))
+       "{p50_ns:.0f} ns, p99 {p99_ns:.0f} ns", at_most(limit, "p50_ns"))
+      for threads, limit in ((1, 40), (16, 60))
       for name, size in (("4 KiB", 4096), ("21 MB", 21474832))),
-    *((f"{peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "(peer)",
-       "memory_pool",
+    *((f"(peer) {peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "", "memory_pool",
        ["pairs", {"resource": peer, "bytes": 21474832, "threads": threads}],
        "p50 {p50_ns:,.0f} ns, mean {mean_ns:,.0f} ns")
       for peer in ("mr::async", "rmm arena") for threads in (1, 16)),
     ("block taken from another stream", "<= 2 us", "memory_pool", ["steal_with_event"],
-     "{p50_ns:,.0f} ns"),
+     "{p50_ns:,.0f} ns", at_most(2000, "p50_ns")),
     ("reserved over peak live beyond stated caps, mixed trace", "<= 1.25x", "memory_pool",
-     ["traces", {"resource": "mr::pool{0 bytes, stream_cache_bytes=64 MiB}"}], "{ratio_beyond_kept:.2f}x"),
-    *((f"{what}, {parameters}, {state}", f"<= {target}x the best peer", "memory_workloads",
+     ["traces", {"resource": "mr::pool{0 bytes, stream_cache_bytes=64 MiB}"}], "{ratio_beyond_kept:.2f}x",
+     at_most(1.25, "ratio_beyond_kept")),
+    *((f"{what}, {parameters}, {state}", f"<= {limit:.2f}x the best peer", "memory_workloads",
        ["rows", {"program": program, "parameters": parameters, "state": state}],
-       "{to_best_peer:.2f}x: {ms[mr::pool]:,.2f} ms; best is {best_peer}")
-      for what, program, target, all_parameters in (
-          ("random sizes", "random_allocations", "1.00",
+       "{to_best_peer:.2f}x: {ms[mr::pool]:,.2f} ms; best is {best_peer}", at_most(limit, "to_best_peer"))
+      for what, program, limit, all_parameters in (
+          ("random sizes", "random_allocations", 1.00,
            [f"{number} of at most {size}" for number in (1000, 10000) for size in ("1 MiB", "64 MiB", "1 GiB", "4 GiB")]),
-          ("vectors", "vectors", "1.02", [f"{4 * 10**power} bytes, 20 times" for power in range(3, 10)]),
-          ("streams", "streams", "1.00", [f"512 kernels on {count}" for count in (1, 2, 4)]),
-          ("replay", "replay", "1.00", ["12000 events, 4 threads"]))
+          ("vectors", "vectors", 1.02, [f"{4 * 10**power} bytes, 20 times" for power in range(3, 10)]),
+          ("streams", "streams", 1.00, [f"512 kernels on {count}" for count in (1, 2, 4)]),
+          ("replay", "replay", 1.00, ["12000 events, 4 threads"]))
       for state in (("reserved",) if program == "streams" else ("reserved", "empty")) for parameters in all_parameters),
     ("reserved over live, 1,500 threads with one pair of 32 MiB each", "<= 2x", "memory_workloads", ["thread_churn"],
-     "{to_live:.2f}x"),
+     "{to_live:.2f}x", at_most(2, "to_live")),
     ("longest allocation from the heap beside trims of another thread", "<= 100 us", "memory_workloads",
-     ["beside_trim"], "{longest_us:,.0f} us; p50 {p50_us:.2f} us, p99.9 {p999_us:.1f} us"),
+     ["beside_trim"], "{longest_us:,.0f} us; p50 {p50_us:.2f} us, p99.9 {p999_us:.1f} us",
+     at_most(100, "longest_us")),
     *((f"`transfer::overlapped`, {name} each way", f">= {share} % of the bound", "overlap",
        ["overlapped", {"mib_to_host": mib}],
-       "{share_of_bound:.1%}; T(N) allows {closed_form_share:.1%}")
+       "{share_of_bound:.1%}; T(N) allows {closed_form_share:.1%}", at_least(share / 100, "share_of_bound"))
       for name, mib, share in (("1 GiB", 1024, 97), ("512 MiB", 512, 97), ("256 MiB", 256, 95),
                                ("64 MiB", 64, 90), ("16 MiB", 16, 82))),
     *((f"picked chunks and streams, {name}", "within 2 % of the best of the grid", "overlap",
-       ["grid", {"mib": mib}], "{picked_over_best:.3f}x its time")
+       ["grid", {"mib": mib}], "{picked_over_best:.3f}x its time", at_most(1.02, "picked_over_best"))
       for name, mib in (("16 MiB", 16), ("64 MiB", 64), ("512 MiB", 512))),
     ("`transfer::overlapped`, a kernel of 3.5 times the link's time, 256 MiB", ">= 95 % of the bound", "overlap",
-     ["other_shapes", {"shape": "kernel-bound"}], "{share_of_bound:.1%}"),
+     ["other_shapes", {"shape": "kernel-bound"}], "{share_of_bound:.1%}", at_least(0.95, "share_of_bound")),
     *((f"against four streams of equal chunks, {name}", f">= {ratio:.2f}x", "overlap",
-       ["overlapped", {"mib_to_host": mib}], "{over_textbook:.2f}x")
+       ["overlapped", {"mib_to_host": mib}], "{over_textbook:.2f}x", at_least(ratio, "over_textbook"))
       for name, mib, ratio in (("64 MiB", 64, 1.10), ("1 GiB", 1024, 1.03))),
     *((f"`transfer::staged` {words}, 1 GiB", targets, "overlap",
        ["staged", {"direction": direction, "mib": 1024}],
-       "{share_of_limit:.1%}, {over_pageable:.2f}x")
-      for words, direction, targets in (
-          ("to the device", "to_device",
-           ">= 90 % of min(pinned link, host memcpy), >= 2.5x pageable"),
-          ("to the host", "to_host", ">= 1.3x pageable"))),
+       "{share_of_limit:.1%}, {over_pageable:.2f}x", *bounds)
+      for words, direction, targets, *bounds in (
+          ("to the device", "to_device", ">= 90 % of the slower of pinned link and host memcpy, >= 2.5x pageable",
+           at_least(0.9, "share_of_limit"), at_least(2.5, "over_pageable")),
+          ("to the host", "to_host", ">= 1.3x pageable", at_least(1.3, "over_pageable")))),
     *((f"`transfer::pinned` {words}, 1 GiB", ">= 99 % of one `cudaMemcpyAsync`", "overlap",
-       ["one_way", {"direction": direction, "mib": 1024}], "{share_of_memcpy:.1%}")
+       ["one_way", {"direction": direction, "mib": 1024}], "{share_of_memcpy:.1%}", at_least(0.99, "share_of_memcpy"))
       for words, direction in (("to the device", "to_device"), ("to the host", "to_host"))),
     *((f"all-reduce of {name}, {gpus} GPUs", target, result, ["sizes", {"kib": kib}],
        "{ours_us:,.2f} us, {ours_busbw_gb_per_second:.0f} GB/s; NCCL without NVLS {nccl_default_us:,.2f} us, "
-       "with windows {nccl_windows_us:,.2f} us: {over_better_nccl:.3f}x" + limit)
+       "with windows {nccl_windows_us:,.2f} us: {over_better_nccl:.3f}x" + limit, *bounds)
       for gpus, result, limit, targets in (
           (2, "all_reduce", "; in place {ours_in_place_us:,.2f} us; the bytes alone {pushed_us:,.2f} us",
-           ("<= 3.3 us", "<= 3.3 us", "<= 4.0 us, >= 1.7x", "<= 4.5 us, >= 1.8x",
-            "<= 6.5 us, >= 2x", "<= 15 us, >= 1.7x", "<= 50 us, >= 1.4x",
-            ">= 352 GB/s, >= 1.3x", ">= 352 GB/s", ">= 352 GB/s, >= 1.08x")),
+           (reduce_time(3.3), reduce_time(3.3), reduce_time(4.0, 1.7), reduce_time(4.5, 1.8), reduce_time(6.5, 2),
+            reduce_time(15, 1.7), reduce_time(50, 1.4), reduce_rate(352, 1.3), reduce_rate(352), reduce_rate(352, 1.08))),
           (4, "all_reduce_4_gpus", "",
-           ("<= 3.8 us", "<= 3.8 us", "<= 5.5 us, >= 1.5x", "<= 6.5 us, >= 1.4x",
-            "<= 9 us, >= 1.35x", "<= 22 us, >= 1.25x", "<= 78 us, >= 1.15x",
-            "aim 360 GB/s, >= 1x", "aim 360 GB/s, >= 1x", "aim 360 GB/s, >= 1x")))
-      for (name, kib), target in zip(
+           (reduce_time(3.8), reduce_time(3.8), reduce_time(5.5, 1.5), reduce_time(6.5, 1.4), reduce_time(9, 1.35),
+            reduce_time(22, 1.25), reduce_time(78, 1.15), *3 * [reduce_rate(360, 1, "aim")])))
+      for (name, kib), (target, *bounds) in zip(
           (("1 KiB", 1), ("16 KiB", 16), ("64 KiB", 64), ("256 KiB", 256), ("1 MiB", 1024), ("4 MiB", 4096),
            ("16 MiB", 16384), ("64 MiB", 65536), ("256 MiB", 262144), ("1 GiB", 1048576)), targets)),
     *((f"{kind} product, 4096^3, `{strategy}`", target, "matmul",
        ["products", {"type": kind, "name": strategy}],
-       "{share_of_peer:.1%} of {peer}")
-      for kind, strategy, target in (
-          ("bfloat16", "copy::bulk<4>", ">= 70 % of cuBLASLt"), ("bfloat16", "copy::cp_async<4>", ""),
+       "{share_of_peer:.1%} of {peer}", *bounds)
+      for kind, strategy, target, *bounds in (
+          ("bfloat16", "copy::bulk<4>", ">= 70 % of cuBLASLt", at_least(0.7, "share_of_peer")),
+          ("bfloat16", "copy::cp_async<4>", ""),
           ("bfloat16", "copy::cp_async<2>", ""), ("bfloat16", "copy::regular<16, 8>", ""),
-          ("float", "copy::bulk<4>", ">= 80 % of cuBLAS without tf32"), ("float", "copy::cp_async<4>", ""),
-          ("float", "copy::regular<16, 8>", ""))),
+          ("float", "copy::bulk<4>", ">= 80 % of cuBLAS without tf32", at_least(0.8, "share_of_peer")),
+          ("float", "copy::cp_async<4>", ""), ("float", "copy::regular<16, 8>", ""))),
     ("streaming sum, all SMs, best strategy", ">= 97 % of the read bandwidth", "copy_strategies", [],
-     "{sum_share_of_read_limit:.1%}"),
+     "{sum_share_of_read_limit:.1%}", at_least(0.97, "sum_share_of_read_limit")),
     *((f"{what}, `{strategy}` ({kib} KiB in flight an SM) against `copy::regular` (16 KiB), {sms} SMs", "",
        "copy_strategies", ["rows", {"workload": workload, "sms": sms, "strategy": strategy}], "{of_first:.2f}x")
       for what, workload, places in (
@@ -222,19 +282,24 @@ FIGURES = [
           ("streaming sum", "streaming_sum"), ("gather of rows of 1 KiB", "row_gather 1024"),
           ("`scale_add`", "scale_add"), ("transpose", "transpose"))
       for strategy in ("copy::cp_async<2>", "copy::bulk<4>")),
-    ("an `nvtx_range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns"),
-    ("an `nvtx_range`, recorded", "<= 120 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns"),
+    ("an `nvtx_range`, idle", "<= 2 ns", "trace_cost", ["range_ns"], "{idle:.2f} ns", at_most(2, "idle")),
+    ("an `nvtx_range`, recorded", "<= 120 ns", "trace_cost", ["range_ns"], "{recorded:.1f} ns",
+     at_most(120, "recorded")),
     ("host time that a recorded launch adds, kernels and runtime calls", "<= 0.7 us", "trace_cost",
-     ["launch_us"], "{added_by_kernels_and_runtime_calls:.2f} us"),
+     ["launch_us"], "{added_by_kernels_and_runtime_calls:.2f} us",
+     at_most(0.7, "added_by_kernels_and_runtime_calls")),
     ("a traced null_cast batch", "<= 1.05x the untraced", "trace_cost",
-     ["batch", "traced against untraced"], "{ratio:.4f}x [{low:.4f}, {high:.4f}]"),
+     ["batch", "traced against untraced"], "{ratio:.4f}x [{low:.4f}, {high:.4f}]",
+     at_most(1.05, "ratio")),
     ("the batch after a trace", "as before", "trace_cost",
-     ["batch", "after a trace against untraced"], "{ratio:.4f}x [{low:.4f}, {high:.4f}], {verdict}"),
+     ["batch", "after a trace against untraced"], "{ratio:.4f}x [{low:.4f}, {high:.4f}], {verdict}",
+     exactly("EQUIVALENT", "verdict")),
     ("kernels missing from a recording of 10^6", "0", "trace_cost", ["million"],
-     "{kernels_missing} of {launched:,}"),
+     "{kernels_missing} of {launched:,}", exactly(0, "kernels_missing")),
     *((f"reasons for {name}: named first, interval holds the truth", ">= 90 %, >= 90 %", "explanation_truth",
        ["causes", "kinds", kind],
-       "{first_share:.0%}, {holds_share:.0%} of {trials}; median error {relative_error:+.1%}, half-width {relative_half_width:.1%}")
+       "{first_share:.0%}, {holds_share:.0%} of {trials}; median error {relative_error:+.1%}, half-width {relative_half_width:.1%}",
+       at_least(0.9, "first_share"), at_least(0.9, "holds_share"))
       for kind, name in (
           ("allocation", "an allocation per item"), ("mutex", "a mutex around submission"),
           ("uncoalesced_loads", "uncoalesced loads"), ("less_occupancy", "less occupancy"),
@@ -242,40 +307,44 @@ FIGURES = [
     *((f"races over 48 configurations of a {kind}: winner within 1 % of the best of all, measured exhaustively",
        ">= 38 of 40", "race", [kind],
        "{within_1_percent} of {races}; smallest of medians {medians_within_1_percent}; {cells_saved:.0%} of timed seconds "
-       "saved; {seconds_per_race:.1f} s a race") for kind in ("product", "stencil")),
+       "saved; {seconds_per_race:.1f} s a race", at_least(38 / 40, "within_1_percent", of="races"))
+      for kind in ("product", "stencil")),
     ("the referee's verdict on a kernel of 60 us, in a process that is kept", "<= 1 s", "referee", [],
      lambda found, _: f"p50 {found['seconds']['p50']:.2f} s, p99 {found['seconds']['p99']:.2f} s; "
-                      f"{found['accused']} of {found['verdicts']} honest ones accused"),
+                      f"{found['accused']} of {found['verdicts']} honest ones accused",
+     at_most(1, "seconds", "p99")),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
-     "{nothing_named_share:.0%} of {trials}"),
-    *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", target, "trace_reports", path,
-       "{seconds:.2f} s of one core, {peak_bytes:,.0f} bytes")
-      for size, target, path in (("10^6", "<= 3 s, <= 1 GiB", []), ("10^7", "<= 20 s, <= 3 GiB", ["ten_times"]))),
+     "{nothing_named_share:.0%} of {trials}", at_least(0.95, "nothing_named_share")),
+    *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", f"<= {limit} s, <= {gib} GiB",
+       "trace_reports", path, "{seconds:.2f} s of one core, {peak_bytes:,.0f} bytes", at_most(limit, "seconds"),
+       at_most(gib * 2**30, "peak_bytes"))
+      for size, limit, gib, path in (("10^6", 3, 1, []), ("10^7", 20, 3, ["ten_times"]))),
     ("the difference of two traces of 10^7 kernels in memory (no GPU)", "<= 10 s", "trace_reports", ["difference"],
-     "{seconds:.2f} s of one core"),
+     "{seconds:.2f} s of one core", at_most(10, "seconds")),
     *((f"regret beside {beside}, arrays {where}", "<= 10 %", "dispatch_load", [kind, memory],
-       "{watched_after_600_ms[total]:.1%} with `load::watched` after 0.6 s; {ignored[total]:.1%} with `load::ignored`")
+       "{watched_after_600_ms[total]:.1%} with `load::watched` after 0.6 s; {ignored[total]:.1%} with `load::ignored`",
+       at_most(0.1, "watched_after_600_ms", "total"))
       for kind, beside in (("busy_gpu", "a process that never leaves the GPU"),
                            ("gpu_in_bursts", "a process on the GPU in bursts"),
                            ("busy_cores", "a busy thread on every core"))
       for memory, where in (("resident", "resident"), ("page_locked", "page-locked"))),
     ("a watcher of the host and the GPU, on an idle machine", "<= 0.2 % of a core", "dispatch_load", ["alone"],
-     "{watcher_share_of_a_core:.2%}"),
+     "{watcher_share_of_a_core:.2%}", at_most(0.002, "watcher_share_of_a_core")),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
-     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
+     "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns", at_most(100, "p50_ns"), at_most(250, "p99_ns")),
     ("the same with `load::own_queue` (no GPU)", "", "dispatch_choose", ["with_load"],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
     ("a watcher of the host that probes busy cores (no GPU)", "<= 0.2 % of a core", "dispatch_choose", ["watcher"],
-     "{busy:.2%}"),
+     "{busy:.2%}", at_most(0.002, "busy")),
     *((f"an empty `host::parallel_for` on {threads} threads, two cores (no GPU)", "", "parallel_for",
        ["loops", {"threads": threads}],
        "{kept_us:.1f} us; {started_us:.0f} us with threads that are started for each loop, {openmp_us:.1f} us by OpenMP")
       for threads in (2, 4, 16)),
-    ("counters, core set", "1 pass", "counters", [], "{core_passes}"),
+    ("counters, core set", "1 pass", "counters", [], "{core_passes}", exactly(1, "core_passes")),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
-     "{largest_difference:.2%}"),
+     "{largest_difference:.2%}", at_most(0.02, "largest_difference")),
     ("compile `#include <assay/assay.cuh>`", "<= 1.25x `<cub/cub.cuh>`", "compile_time", [],
-     "{ratio:.2f}x ({assay_seconds:.1f} s)"),
+     "{ratio:.2f}x ({assay_seconds:.1f} s)", at_most(1.25, "ratio")),
 ]
 
 
@@ -287,28 +356,6 @@ def record(document, path):
         else:
             document = next(each for each in document if step.items() <= each.items())
     return document
-
-
-NANOSECONDS = {"ns": 1, "us": 1e3, "s": 1e9}
-UNIT = r" ?(%|GB/s|[nu]?s\b|x(?!\w)"
-BOUND = re.compile(r"(<=|>=) ([\d.,]*\d)" + UNIT + r"|(?=,|$))")
-NUMBER = re.compile(r"(?<![\w.,^])([\d.,]*\d)" + UNIT + r"|(?![\w.]))")
-
-
-def missed(target, measured):
-    """Whether a bound of the target, such as `<= 9 us`, is broken by the first number of its unit that no bound
-    before it was held against."""
-    left = [(float(number.replace(",", "")), unit) for number, unit in NUMBER.findall(measured)]
-    for bound, number, unit in BOUND.findall(target):
-        wanted = float(number.replace(",", "")) * NANOSECONDS.get(unit, 1)
-        same = [each for each in left if each[1] == unit or (unit in NANOSECONDS and each[1] in NANOSECONDS)]
-        if not same:
-            continue
-        left.remove(same[0])
-        found = same[0][0] * NANOSECONDS.get(same[0][1], 1)
-        if found > wanted if bound == "<=" else found < wanted:
-            return True
-    return False
 
 
 # What the README shows: the result, the figure as FIGURES calls it, what the README calls it, and how it reads there.
@@ -328,19 +375,22 @@ HEADLINE = [
 ]
 
 
-def cell(row, results):
-    """What FIGURES measured in one row: its text, with a word where the target was missed; None without a result."""
-    _, target, name, path, form = row
-    file = results / f"{name}.json"
-    if not file.exists():
-        return None
+def shown(row, all_figures):
+    """How the value of one row of FIGURES reads, with a word where the target was missed."""
+    _, _, _, path, form, *bounds = row
     try:
-        all_figures = json.loads(file.read_text())["figures"]
         found = record(all_figures, path)
         value = form(found, all_figures) if callable(form) else form.format(**found)
+        kept = all(bound.kept(found, all_figures) for bound in bounds)
     except (KeyError, StopIteration):  # a peer that was not installed, a quick run
-        return "*not in this result*"
-    return f"**missed**: {value}" if missed(target, value) else value
+        return NOT_THERE
+    return value if kept else f"**missed**: {value}"
+
+
+def cell(row, results):
+    """What FIGURES measured in one row; None without a result."""
+    file = results / f"{row[2]}.json"
+    return shown(row, json.loads(file.read_text())["figures"]) if file.exists() else None
 
 
 def age(commit):
@@ -386,7 +436,7 @@ def headline(results, folder):
     rows = []
     for name, title, shown, form in HEADLINE:
         row = next(each for each in FIGURES if each[2] == name and each[0] == title)
-        value = cell((*row[:4], form), results)
+        value = cell((*row[:4], form, *row[5:]), results)
         if value is not None:
             device, date, commit = origin(results, name)
             rows.append(f"| {shown} | {value} | {device}, {date} | "

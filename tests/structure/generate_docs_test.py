@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generator of the documents' parts."""
+import functools
 import json
+import math
+import operator
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from generate_docs import AGE, FIGURES, HEADLINE, NOTHING_YET, age, filled, missed  # noqa: E402
+from generate_docs import AGE, FIGURES, HEADLINE, NOTHING_YET, NOT_THERE, age, filled, record, shown  # noqa: E402
 
 REPORT = "title\n=====\nmargin 1 %\n\nVerdicts\n  FASTER: yes\n\nFindings (all)\n  a  b\n"
+
+
+@functools.cache
+def committed(name):
+    return json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text())["figures"]
+
+
+def around(bound, whole):
+    """Values just within and just beyond a bound, and whether a row with them is marked."""
+    if bound.holds is operator.eq:
+        return (bound.limit, False), ("FASTER" if bound.limit == "EQUIVALENT" else bound.limit + 1, True)
+    outward = 1e-6 if bound.holds is operator.le else -1e-6
+    return tuple((bound.limit * whole * (1 + step), step == outward) for step in (-outward, outward))
 
 
 class GenerateDocs(unittest.TestCase):
@@ -47,25 +64,31 @@ class GenerateDocs(unittest.TestCase):
         self.assertIn(NOTHING_YET, filled(self.part("report x head"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("figures"), self.results))
 
-    def test_a_missed_target_is_seen(self):
-        for target, measured, wanted in (
-                ("<= 9 us, >= 1.35x", "9.71 us, 162 GB/s; NCCL 16.74 us: 1.724x", True),
-                ("<= 9 us, >= 1.35x", "8.99 us, 162 GB/s; NCCL 16.74 us: 1.350x", False),
-                ("<= 9 us, >= 1.35x", "8.99 us, 162 GB/s; NCCL 9.74 us: 1.083x", True),
-                ("360 GB/s, >= 1x", "4,575.25 us, 352 GB/s: 0.996x", True),
-                (">= 352 GB/s", "186.08 us, 361 GB/s; NCCL 248.20 us", False),
-                ("p50 <= 30 ns, p99 <= 150 ns", "12 ns, 151 ns", True),
-                ("p50 <= 30 ns, p99 <= 150 ns", "12 ns, 150 ns", False),
-                ("<= 2 us", "1,157 ns", False), ("<= 2 us", "2,157 ns", True),
-                (">= 95 % of the bound", "94.4%; T(N) allows 95.9%", True),
-                (">= 90 % of min(pinned link, host memcpy), >= 2.5x pageable", "116.4%, 2.49x", True),
-                ("<= 38", "39", True), ("<= 38", "2", False),
-                ("<= 15, as 5 % give in 95 of 100 runs", "16 of 200; kept 12 of 50", True),
-                ("<= 15, as 5 % give in 95 of 100 runs", "6 of 200; kept 34 of 50", False),
-                ("<= 1.25x `<cub/cub.cuh>`", "1.19x (14.5 s)", False),
-                ("<= 3 s, <= 1 GiB", "1.91 s, 290,754,560 bytes", False),
-                ("as before", "1.0004x [0.9975, 1.0035], EQUIVALENT", False), ("", "1.00x", False)):
-            self.assertEqual(missed(target, measured), wanted, f"{target} | {measured}")
+    def test_a_row_is_marked_just_beyond_each_bound_of_its_target(self):
+        for what, target, name, path, form, *bounds in FIGURES:
+            self.assertEqual(len(bounds), len(target.split(", ")) if target else 0, what)
+            figures = committed(name)
+            if shown((what, target, name, path, form), figures) == NOT_THERE:
+                continue
+            found = record(figures, path)
+            for bound in bounds:
+                holder, key = record(found, bound.path[:-1]), bound.path[-1]
+                for value, marked in around(bound, bound.whole(found, figures) if bound.of else 1):
+                    before, holder[key] = holder[key], value
+                    reads = shown((what, target, name, path, form, bound), figures)
+                    holder[key] = before
+                    self.assertEqual(reads.startswith("**missed**: "), marked, f"{what}: {key} {value} reads {reads}")
+
+    def test_a_target_names_the_limit_of_each_bound(self):
+        for what, target, _, _, _, *bounds in FIGURES:
+            numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", target)]
+            shares = [part / whole for part, whole in zip(numbers, numbers[1:])]  # 38 of 40
+            for bound in bounds:
+                if bound.limit == "EQUIVALENT":
+                    continue
+                same = [bound.limit, 100 * bound.limit, 100 * (bound.limit - 1), bound.limit / 1000, bound.limit / 2**30]
+                self.assertTrue(any(math.isclose(one, other) for one in same for other in numbers + shares),
+                                f"{what}: {target} and {bound.limit}")
 
     def test_figures_are_taken_from_the_results_that_there_are(self):
         rows = [{"kernel": kernel, "type": kind, "rows": 2**28, "share_of_memcpy": share}
