@@ -8,9 +8,9 @@ A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME
   source FILE [PART]       the program examples/FILE, which the build compiles, or the lines of it between
                            `// docs: PART` and `// docs: end`; a FILE with a folder is taken from the root
   figures [FILE...]        tables of FIGURES below, from benchmarks/results/*.json; of these results, or of all
-  headline                 the table HEADLINE below: a few figures, each with its device, date and commit
+  headline                 the table HEADLINE below: a few figures, each with its device, date, commit and age
 
-The age of a figure is the number of commits since its measurement. --check leaves ages alone, since every
+The age of a figure is the number of commits since its first measurement. --check leaves ages alone, since every
 commit changes them.
 """
 import argparse
@@ -32,7 +32,7 @@ def documents():
 
 
 PART = re.compile(r"(<!-- generated: (\w+) ?(.*?) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
-AGE = re.compile(r"\d+ commits? old|age unknown")
+AGE = re.compile(r"(up to )?\d+ commits? old|age unknown")
 NOT_THERE = "*not in this result*"
 NOTHING_YET = "*No result is committed yet; `sh cmake/demo.sh` makes one.*\n"
 
@@ -406,14 +406,23 @@ def age(commit):
 
 
 def origin(results, name):
-    """(device, date, commit) of a result; each may be empty."""
+    """(devices, dates, commits, age) of a result; dates and commits may be empty. One that was continued has several
+    runs: it is as old as the first one."""
     found = json.loads((results / f"{name}.json").read_text())
-    where = found.get("environment", {})
-    # Each run of a result that was continued may have had another device.
-    runs = [where, *found.get("figures", {}).get("runs", [])]
+    runs = found.get("figures", {}).get("runs") or [found.get("environment", {})]
+    runs = sorted(runs, key=lambda run: run.get("started_at", ""))
     devices = {run.get("device", "").split(",")[0].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3") for run in runs}
-    return (" and ".join(sorted(devices - {""})) or "no GPU", where.get("started_at", "")[:10],
-            where.get("commit", "")[:7])
+    commits = [run.get("commit", "")[:7] for run in runs]
+    old = age(commits[0])
+    if old != "age unknown" and len(set(commits)) > 1:
+        old = f"up to {old}"
+    return (" and ".join(sorted(devices - {""})) or "no GPU", span([run.get("started_at", "")[:10] for run in runs]),
+            span(commits), old)
+
+
+def span(values):
+    """From the first to the last."""
+    return values[-1] if values[0] == values[-1] else f"{values[0]} to {values[-1]}" if values[0] else f"up to {values[-1]}"
 
 
 def figures(results, folder, *only):
@@ -425,8 +434,8 @@ def figures(results, folder, *only):
             tables.setdefault(name, []).append(f"| {what} | {target} | {value} |\n")
     text = ""
     for name, rows in tables.items():
-        device, date, commit = origin(results, name)
-        about = ", ".join(filter(None, (device, date, f"commit {commit}" if commit else "", age(commit))))
+        device, date, commit, old = origin(results, name)
+        about = ", ".join(filter(None, (device, date, f"commit{'s' * (' ' in commit)} {commit}" if commit else "", old)))
         text += (f"[{name}]({folder}benchmarks/results/{name}.json): {about}.\n\n"
                  "| what | target | measured |\n|---|---|---|\n" + "".join(rows) + "\n")
     return text.removesuffix("\n") or NOTHING_YET
@@ -438,10 +447,11 @@ def headline(results, folder):
         row = next(each for each in FIGURES if each[2] == name and each[0] == title)
         value = cell((*row[:4], form, *row[5:]), results)
         if value is not None:
-            device, date, commit = origin(results, name)
+            device, date, commit, old = origin(results, name)
             rows.append(f"| {shown} | {value} | {device}, {date} | "
-                        f"[{commit}]({folder}benchmarks/results/{name}.json) |\n")
-    return "| what | measured | device, date | commit |\n|---|---|---|---|\n" + "".join(rows) if rows else NOTHING_YET
+                        f"[{commit}]({folder}benchmarks/results/{name}.json) | {old} |\n")
+    heading = "| what | measured | device, date | commit | age |\n|---|---|---|---|---|\n"
+    return heading + "".join(rows) if rows else NOTHING_YET
 
 
 RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline}

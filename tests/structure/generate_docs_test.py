@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
@@ -111,9 +112,25 @@ class GenerateDocs(unittest.TestCase):
         self.assertIn("/compile_time.json): H100, 2026-11-23, commit 0123456, age unknown.",
                       filled(self.part("figures compile_time"), self.results))
 
+    def test_a_result_of_several_runs_is_as_old_as_the_first(self):
+        def heading(*runs):
+            (self.results / "compile_time.json").write_text(json.dumps({
+                "environment": {"device": "NVIDIA H200, 132 SMs", "commit": "f" * 12, "started_at": "2026-11-26T01:02:03Z"},
+                "figures": {"ratio": 1.2, "assay_seconds": 10, "runs": runs}}))
+            with unittest.mock.patch("generate_docs.age", lambda commit: f"{commit} commits old" if commit else "age unknown"):
+                return filled(self.part("figures compile_time"), self.results)
+
+        first = {"device": "NVIDIA H100 80GB HBM3, 132 SMs", "commit": "1" * 12, "started_at": "2026-11-24T01:02:03Z"}
+        last = {"device": "NVIDIA H200, 132 SMs", "commit": "2" * 12, "started_at": "2026-11-26T01:02:03Z"}
+        self.assertIn("H100 and H200, 2026-11-24 to 2026-11-26, commits 1111111 to 2222222, up to 1111111 commits old.",
+                      heading(last, first))
+        self.assertIn("): H200, 2026-11-26, commit 2222222, 2222222 commits old.", heading(last, last))
+        del first["commit"]
+        self.assertIn("H100 and H200, 2026-11-24 to 2026-11-26, commits up to 2222222, age unknown.", heading(first, last))
+
     def test_an_age_is_a_number_of_commits(self):
         self.assertRegex(age("HEAD"), "^age unknown$")
-        self.assertEqual(AGE.sub("", "a, 12 commits old. b, 1 commit old. c, age unknown."), "a, . b, . c, .")
+        self.assertEqual(AGE.sub("", "12 commits old, 1 commit old, up to 2 commits old, age unknown."), ", , , .")
 
     def test_each_headline_is_one_of_the_figures(self):
         for name, title, *_ in HEADLINE:
