@@ -21,6 +21,7 @@ in use already; templates that nobody calls cost nothing, but what inline functi
 `nvcc -fdevice-time-trace FILE` tells what a header makes the compiler do.
 """
 import argparse
+import datetime
 import json
 import pathlib
 import resource
@@ -54,6 +55,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="where to write the result")
     options = parser.parse_args()
 
+    started_at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     times = {name: [] for name in HEADERS}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.rounds):
@@ -73,7 +75,7 @@ def main():
         "schema": "assay.benchmark",
         "schema_version": 1,
         "benchmark": "compile_time",
-        "environment": {"compiler": version.splitlines()[-1], "commit": commit,
+        "environment": {"started_at": started_at, "compiler": version.splitlines()[-1], "commit": commit,
                         "command_line": f"compile_time.py --rounds {options.rounds} --json compile_time.json"},
         "figures": {"ratio": ratio["cpu"], "wall_ratio": ratio["wall"], **median, "seconds": times},
     }

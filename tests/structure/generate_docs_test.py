@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generator of the documents' parts."""
+import contextlib
 import functools
+import io
 import json
 import math
 import operator
@@ -12,7 +14,8 @@ import unittest
 import unittest.mock
 
 root = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(root / "cmake"))
+sys.path[:0] = [str(root / "cmake"), str(root / "benchmarks")]
+import compile_time  # noqa: E402
 from generate_docs import AGE, FIGURES, HEADLINE, NOTHING_YET, NOT_THERE, age, filled, record, shown  # noqa: E402
 
 REPORT = "title\n=====\nmargin 1 %\n\nVerdicts\n  FASTER: yes\n\nFindings (all)\n  a  b\n"
@@ -111,6 +114,16 @@ class GenerateDocs(unittest.TestCase):
             "figures": {"ratio": 1.2, "assay_seconds": 10}}))
         self.assertIn("/compile_time.json): H100, 2026-11-23, commit 0123456, age unknown.",
                       filled(self.part("figures compile_time"), self.results))
+
+    def test_the_time_of_a_compilation_has_a_date_and_a_commit(self):
+        command = ["compile_time.py", "--json", str(self.results / "compile_time.json")]
+        answer = unittest.mock.Mock(stdout="0123456789ab\n")  # of nvcc and of git
+        with unittest.mock.patch("compile_time.seconds", lambda *_: {"wall": 2.0, "cpu": 1.0}), \
+             unittest.mock.patch("subprocess.run", return_value=answer), unittest.mock.patch("sys.argv", command), \
+             contextlib.redirect_stdout(io.StringIO()), self.assertRaises(SystemExit):
+            compile_time.main()
+        self.assertRegex(filled(self.part("figures compile_time"), self.results),
+                         r"/compile_time.json\): no GPU, \d{4}-\d\d-\d\d, commit 0123456, age unknown\.")
 
     def test_a_result_of_several_runs_is_as_old_as_the_first(self):
         def heading(*runs):
