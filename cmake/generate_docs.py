@@ -80,7 +80,8 @@ def source(results, folder, name, part=None):
 
 def p50_of_rmm(pair, figures):
     """Of the same pair in RMM's pool."""
-    return record(figures, ["pairs", {"resource": "rmm pool", "bytes": pair["bytes"], "threads": pair["threads"]}])["p50_ns"]
+    return record(figures, ["pairs", {"resource": "rmm pool", "bytes": pair["bytes"], "threads": pair["threads"]},
+                            "p50_ns"])
 
 
 def beside_rmm(pair, figures):
@@ -347,6 +348,29 @@ FIGURES = [
      "{ratio:.2f}x ({assay_seconds:.1f} s)", at_most(1.25, "ratio")),
 ]
 
+# What docs/figures.md, which has the tables of all pages, says above a table: where words are explained, and why a share
+# may be above 100 %.
+ABOUT = {
+    "null_cast": "A kernel that reads more than it writes may exceed `cudaMemcpy`, which writes as much as it reads.",
+    "batch": "Below 1x: kernels of four streams overlap, and alone they run one after another.",
+    "false_alarms": "Equal work has no difference, so FASTER and SLOWER are false: "
+                    "see [verdicts](verdicts.md#what-was-measured).",
+    "detection": "`run_until_sign` goes on after EQUIVALENT until it is clear which variant is faster.",
+    "memory_pool": "A pair is one `allocate` and one `deallocate`, on a thread's own stream. Stated caps are what streams "
+                   "may keep, `stream_cache_bytes`: see [the pool](pool.md#options).",
+    "memory_workloads": "Pools that are `reserved` hold 40 GiB beforehand. Pools that are `empty` grow.",
+    "overlap": "The bound and T(N): see [transfers](transfers.md#how-many-chunks). A share of the bound above 100 %: the "
+               "link or the kernel took longer while the bound was measured. Staged transfers are held against a copy on "
+               "the host by as many threads, which they may exceed.",
+    "all_reduce": "\"With windows\" and \"the bytes alone\": see [all-reduce](all-reduce.md#what-is-measured).",
+    "copy_strategies": "Bytes in flight: see [copy strategies](copy-strategies.md#what-they-are-worth).",
+    "explanation_truth": "How reasons are judged: see [see why](see-why.md#how-often-the-reasons-are-right).",
+    "race": "The smallest of medians is the choice of a tuner without statistics: see [races](race.md#the-statistics).",
+    "referee": "What accuses a kernel: see [referee](referee.md#what-it-finds-and-how).",
+    "dispatch_load": "Resident arrays lie in the memory of each path and need no copy: see [regret](dispatch.md#regret) and "
+                     "[load](dispatch.md#load).",
+}
+
 
 def record(document, path):
     """What a path leads to; a step is the name of a member, or fields that pick from a list."""
@@ -421,8 +445,9 @@ def origin(results, name):
 
 
 def span(values):
-    """From the first to the last."""
-    return values[-1] if values[0] == values[-1] else f"{values[0]} to {values[-1]}" if values[0] else f"up to {values[-1]}"
+    """From the first to the last; the first may be unknown."""
+    first, last = values[0], values[-1]
+    return last if first == last else f"{first} to {last}" if first else f"up to {last}"
 
 
 def figures(results, folder, *only):
@@ -436,7 +461,8 @@ def figures(results, folder, *only):
     for name, rows in tables.items():
         device, date, commit, old = origin(results, name)
         about = ", ".join(filter(None, (device, date, f"commit{'s' * (' ' in commit)} {commit}" if commit else "", old)))
-        text += (f"[{name}]({folder}benchmarks/results/{name}.json): {about}.\n\n"
+        words = ABOUT[name] + "\n" if name in ABOUT and not only else ""
+        text += (f"[{name}]({folder}benchmarks/results/{name}.json): {about}.\n{words}\n"
                  "| what | target | measured |\n|---|---|---|\n" + "".join(rows) + "\n")
     return text.removesuffix("\n") or NOTHING_YET
 

@@ -16,7 +16,8 @@ import unittest.mock
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(root / "cmake"), str(root / "benchmarks")]
 import compile_time  # noqa: E402
-from generate_docs import AGE, FIGURES, HEADLINE, NOTHING_YET, NOT_THERE, age, filled, record, shown  # noqa: E402
+from document_names import broken_links  # noqa: E402
+from generate_docs import ABOUT, AGE, FIGURES, HEADLINE, NOTHING_YET, NOT_THERE, age, filled, record, shown  # noqa: E402
 
 REPORT = "title\n=====\nmargin 1 %\n\nVerdicts\n  FASTER: yes\n\nFindings (all)\n  a  b\n"
 
@@ -144,6 +145,15 @@ class GenerateDocs(unittest.TestCase):
     def test_an_age_is_a_number_of_commits(self):
         self.assertRegex(age("HEAD"), "^age unknown$")
         self.assertEqual(AGE.sub("", "12 commits old, 1 commit old, up to 2 commits old, age unknown."), ", , , .")
+
+    def test_the_page_of_all_figures_says_where_their_words_are_explained(self):
+        (self.results / "overlap.json").write_text(json.dumps({"figures": committed("overlap")}))
+        self.assertIn(f"overlap.json): no GPU, age unknown.\n{ABOUT['overlap']}\n\n| what",
+                      filled(self.part("figures"), self.results))
+        self.assertIn("overlap.json): no GPU, age unknown.\n\n| what",
+                      filled(self.part("figures overlap"), self.results))
+        self.assertLessEqual(set(ABOUT), {row[2] for row in FIGURES})
+        self.assertEqual(list(broken_links(root / "docs" / "figures.md", " ".join(ABOUT.values()))), [])
 
     def test_each_headline_is_one_of_the_figures(self):
         for name, title, *_ in HEADLINE:
