@@ -158,7 +158,10 @@ void refine(crossover_check& of, dispatch::size_range within, Ratios const& rati
     auto const n = static_cast<double>(sizes.size());
     double const slope = (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
     double const zero = (sum_x - sum_y / slope) / n;
-    if (std::abs(zero) <= each_side * step) { crossing.measured *= std::exp2(zero); }
+    if (!(std::abs(zero) <= each_side * step)) { continue; }  // or no number
+    crossing.measured *= std::exp2(zero);
+    crossing.low = std::min(crossing.low, crossing.measured);
+    crossing.high = std::max(crossing.high, crossing.measured);
   }
 }
 

@@ -44,6 +44,7 @@
 #include <assay/dispatch/load.hpp>
 #include <assay/dispatch/machine_terms.hpp>
 #include <assay/dispatch/next_size.hpp>
+#include <assay/dispatch/own_work.hpp>
 #include <assay/dispatch/path.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>

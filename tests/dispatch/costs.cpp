@@ -73,15 +73,35 @@ TEST_CASE("a curve goes through its knots, and its interval widens beyond them",
   }
 }
 
+TEST_CASE("the interval of a median leaves out more times the more there are", "[dispatch]") {
+  for (auto const& [count, outside] : {std::pair<std::size_t, std::size_t>{1, 0},
+                                       {2, 0},
+                                       {7, 0},
+                                       {8, 1},
+                                       {10, 1},
+                                       {11, 2},
+                                       {25, 7},
+                                       {54, 19}}) {
+    CHECK(dispatch::detail::outside_of_median(count) == outside);
+  }
+  auto const of = dispatch::detail::summarised(10, {8, 1, 2, 2, 2, 2, 4, 2, 2});
+  CHECK(of == dispatch::knot{10, 2, 0.5});  // of 9 times the interval is [2, 4]
+}
+
 TEST_CASE("the scale of intervals is the 9th of 9, the last of 10 and the 18th of 19 errors",
           "[dispatch]") {
-  std::vector<double> errors{9, 8, 7, 6, 5, 4, 3, 2, 1};
+  std::vector<std::vector<double>> errors{{9}, {8}, {7}, {6}, {5}, {4}, {3}, {2}, {1}};
   CHECK(dispatch::conformal_scale(errors) == 9);
-  errors.push_back(10);
+  errors.push_back({10});
   CHECK(dispatch::conformal_scale(errors) == 10);
-  for (int i = 11; i < 20; ++i) { errors.push_back(i); }
+  for (double i = 11; i < 20; ++i) { errors.push_back({i}); }
   CHECK(dispatch::conformal_scale(errors) == 18);
-  CHECK_THAT(message_of([] { dispatch::conformal_scale({1, 2}); }),
+  // A size of many moments counts as one.
+  errors.front().assign(100, 0.5);
+  CHECK(dispatch::conformal_scale(errors) == 18);
+  errors.front() = {0.5, 0.5, 0.5, 30};  // three quarters of a size are below 18
+  CHECK(dispatch::conformal_scale(errors) == 19);
+  CHECK_THAT(message_of([] { dispatch::conformal_scale({{1}, {2}}); }),
              contains("2 held-out sizes: 9 or more"));
 }
 
@@ -124,6 +144,17 @@ TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatc
                      queued(large) == 0;
   CHECK(allocations == before);
   CHECK(right);
+}
+
+TEST_CASE("an interval does not reach below 0, and a call has few arrays", "[dispatch]") {
+  dispatch::estimate const wide{1, -0.5, 3};
+  CHECK((wide + dispatch::estimate{1, 0, 2}).low == Approx(2 - std::hypot(1.5, 1)));
+  CHECK((wide + dispatch::estimate{0.1, 0, 2}).low == 0);
+  dispatch::array_fact const one{1.0};
+  CHECK(message_of([&] {
+          dispatch::facts_in(memory_type::pageable, {.size = 1},
+                             {one, one, one, one, one, one, one, one, one});
+        }) == "9 arrays: a call has at most 8");
 }
 
 TEST_CASE("a path with wrong results is never chosen", "[dispatch]") {

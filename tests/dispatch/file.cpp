@@ -184,6 +184,10 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
     CHECK(said.starts_with("cannot read " + file + ": "));
     return said;
   };
+  write_atomically(file, "");
+  std::filesystem::resize_file(file, std::uintmax_t{4} << 40U);  // 4 TiB, and no block on the disk
+  CHECK_THAT(message_of([&] { dispatch::load(file, the_machine()); }),
+             contains("it has 4398046511104 bytes"));
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),

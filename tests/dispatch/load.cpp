@@ -351,6 +351,19 @@ TEST_CASE("own work ends when predicted or when told, by stream", "[dispatch]") 
   CHECK(own.left(3).stream == 0);
 }
 
+TEST_CASE("the end of one stream's work leaves that of another in its slot", "[dispatch]") {
+  for (std::size_t other = 2; other < 100; ++other) {
+    dispatch::own_work own;
+    own.begun(1, 300);
+    own.begun(other, 1);
+    own.finished(other);
+    INFO("stream " << other);
+    CHECK(own.left(1).device > 299);
+    own.finished(1);
+    CHECK(own.left(1).device == 0);
+  }
+}
+
 TEST_CASE("a source that fails ends the watch, and no load is left", "[dispatch]") {
   shared_machine machine{.device_slice = 2e-3};
   auto const of = machine.measured();

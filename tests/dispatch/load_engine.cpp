@@ -81,6 +81,18 @@ void wait_for_polls(int count) {
 
 }  // namespace
 
+TEST_CASE("an engine that ignores load is not said to be forced", "[dispatch]") {
+  std::vector<float> const x(5, 1.0F);
+  std::vector<float> y(5, 1.0F);
+  dispatch::engine const ignores{dispatch::costs{test::saxpy_measurements()}, load::ignored{}};
+  ignores(test::saxpy{2.0F, x, y});
+  CHECK(ignores.last().describe().find("(by") == std::string::npos);
+  dispatch::engine const forced{dispatch::costs{test::saxpy_measurements()},
+                                dispatch::choose::always{on::host{1}}};
+  forced(test::saxpy{2.0F, x, y});
+  CHECK_THAT(forced.last().describe(), test::contains("(by choose::always"));
+}
+
 TEST_CASE("a call waits for own work on its stream, and on a device for that of all",
           "[dispatch]") {
   test::fake_device device{7};

@@ -124,6 +124,7 @@ TEST_CASE("intervals and crossovers keep their promises on 1,000 machines", "[di
   CHECK(median < 0.01);
   CHECK(p90 < 0.03);  // drift alone is up to 3 % at one moment
   CHECK(crossings_held >= 0.95 * crossings);
+  CHECK(stats::summarise(crossing_errors).median < 0.01);
   CHECK(never_found == never);
   CHECK(often_called_never == 0);
 }

@@ -228,7 +228,20 @@ TEST_CASE("rows that no tree can learn from have one line", "[dispatch]") {
   rows.push_back({dispatch::facts_of_size(7), {1.0}});
   CHECK_THAT(message_of([&] { dispatch::train_tree(paths, rows); }),
              contains("a row of size 7 has 1 times for 2 paths"));
-  rows[0].seconds = {inf, inf};
-  CHECK_THAT(message_of([&] { dispatch::train_tree(paths, rows); }),
-             contains("one of them finite"));
+  for (auto const& bad : {std::vector{inf, inf}, {NAN, 1.0}, {0.0, 1.0}, {1.0, -1.0}}) {
+    rows[0].seconds = bad;
+    CHECK_THAT(message_of([&] { dispatch::train_tree(paths, rows); }),
+               contains("one above 0 for each is needed, and one of them finite"));
+  }
+}
+
+TEST_CASE("a tree that leads nowhere is refused before it chooses", "[dispatch]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  dispatch::choose::tree tree{{on::host{1}, on::host{4}}, {}};
+  CHECK_THAT(message_of([&] { tree.bound(of); }), contains("choose::tree has no nodes"));
+  tree.nodes = {{0, 10, 7}};
+  CHECK_THAT(message_of([&] { tree.bound(of); }),
+             contains("node 0 of 1 of its tree leads nowhere"));
+  tree.nodes.assign(1001, {.other = 0});  // a file could not hold them
+  CHECK_THAT(message_of([&] { with_tree(of, tree); }), contains("a tree of 1001 nodes"));
 }

@@ -29,11 +29,16 @@ using test::saxpy;
 
 namespace {
 
+int runs_on_two = 0, right_on_two = 0;  // of `wrong_on_two`, until the first wrong one
+
 /// Writes a wrong element where it runs on two threads.
 struct wrong_on_two : saxpy {
   void run(on::host where, float const* from, float* to) const {
     saxpy::run(where, from, to);
-    if (where.threads == 2 && x.size() > 100) { to[x.size() - 1] += 1; }
+    runs_on_two += where.threads == 2 ? 1 : 0;
+    if (where.threads != 2 || x.size() <= 100) { return; }
+    to[x.size() - 1] += 1;
+    right_on_two = right_on_two == 0 ? runs_on_two - 1 : right_on_two;
   }
 };
 wrong_on_two make_wrong(setup& arrays, std::size_t size) { return {make_saxpy(arrays, size)}; }
@@ -141,6 +146,7 @@ TEST_CASE("a path with a wrong result is found before it is timed, and is not ch
   CHECK(costs.paths()[0].wrong.empty());
   CHECK_THAT(costs.paths()[1].wrong, contains("at size "));
   CHECK_THAT(costs.paths()[1].wrong, contains("differs from that of host{1}"));
+  CHECK(runs_on_two == right_on_two + 1);  // it is not timed on, at sizes where it is right
   for (std::size_t const size : {1U, 1000U, 1U << 20U}) {
     CHECK(costs.best(dispatch::facts_of_size(size)) == 0);
   }

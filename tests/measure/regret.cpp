@@ -175,6 +175,16 @@ TEST_CASE("calls that no path can run are refused, and a comparison has no ratio
   auto const same = measure::compare_choosers(timed, of, first, first);
   CHECK(same.low == 0);
   CHECK(same.high == 0);
+  // 63 % of the draws have the one call that the other chooser cannot run.
+  auto const slower = measure::compare_choosers(timed, of, choose::always{on::host{4}}, first);
+  CHECK(slower.high == inf);
+  CHECK(slower.second.max == inf);
+  for (auto& call : timed.calls) {
+    for (auto& half : call.halves) { half[0] = inf; }
+  }
+  CHECK(
+      measure::compare_choosers(timed, of, choose::always{on::host{4}}, first).second_is_slower());
+  CHECK_THROWS_WITH(measure::judge({}, of, first), test::contains("0 timed calls"));
 }
 
 TEST_CASE("regrets of several tasks are those of all their calls", "[measure]") {

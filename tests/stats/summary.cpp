@@ -23,6 +23,10 @@ TEST_CASE("quantiles lie linearly between the sorted values") {
   CHECK(found.count == 4);
   CHECK(quantile({1, 2, 3}, 0) == 1);
   CHECK(quantile({1, 2, 3}, 1) == 3);
+  auto const inf = std::numeric_limits<double>::infinity();
+  CHECK(quantile({1, 2, inf}, 1) == inf);
+  CHECK(quantile({1, 2, inf, inf}, 0.9) == inf);
+  CHECK(quantile({1, 2, inf}, 0.5) == 2);
 }
 
 TEST_CASE("values that are not finite are not counted, and an empty sample has no summary") {

@@ -47,8 +47,8 @@ struct range_recording {
 };
 
 /// The log of the process. Every thread adds ranges to a log of its own, under a mutex that only
-/// `stop` contends for. A recorded range costs two reads of the clock and 84 ns: 156 ns in all on the
-/// host of an H200, whose clock takes 36 ns a read.
+/// `stop` contends for. A recorded range costs two reads of the clock and 84 ns: 156 ns in all on
+/// the host of an H200, whose clock takes 36 ns a read.
 ///
 /// The log copies names, up to `longest_name` bytes. A recording has at most `most_bytes`: when
 /// they are full, the log drops further ranges whole and counts them. All functions may be called

@@ -102,6 +102,34 @@ struct measurements {
   std::vector<tree_node> tree{};  ///< of `with_tree`; its leaves have numbers of `paths`
 };
 
+/// The most knots of a path, or nodes of a tree, that a file can have.
+inline constexpr std::size_t most_entries = 1000;
+
+namespace detail {
+
+/// Throws `std::invalid_argument` for nodes that lead nowhere, and for more than a file can have.
+inline void require_tree(std::vector<tree_node> const& nodes, std::size_t paths,
+                         std::string_view of) {
+  if (nodes.size() > most_entries) {
+    throw std::invalid_argument(std::string{of} + ": a tree of " + std::to_string(nodes.size()) +
+                                " nodes: " + std::to_string(most_entries) +
+                                " are the most; train it with less depth");
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto const& at = nodes[i];
+    bool const is_leaf = at.feature == tree_node::leaf;
+    if (is_leaf ? at.other < paths
+                : at.feature < tree_node::leaf && at.other > i + 1 && at.other < nodes.size()) {
+      continue;
+    }
+    throw std::invalid_argument(std::string{of} + ": node " + std::to_string(i) + " of " +
+                                std::to_string(nodes.size()) +
+                                " of its tree leads nowhere: train the tree again");
+  }
+}
+
+}  // namespace detail
+
 /// The costs of one task on one machine. Calls of const members from several threads are safe.
 class costs {
  public:
@@ -122,7 +150,7 @@ class costs {
       if (each.wrong.empty()) { curves_.back().emplace(each.knots, each.scale); }
       why += ": " + each.where.describe() + ": " + each.wrong;
     }
-    require_tree();
+    detail::require_tree(all_.tree, all_.paths.size(), all_.task);
     for (auto const& each : curves_) {
       if (each) { return; }
     }
@@ -215,21 +243,6 @@ class costs {
 
  private:
   /// Each inner node leads on to later nodes, and each leaf to a path.
-  void require_tree() const {
-    auto const& nodes = all_.tree;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      auto const& at = nodes[i];
-      bool const is_leaf = at.feature == tree_node::leaf;
-      if (is_leaf ? at.other < all_.paths.size()
-                  : at.feature < tree_node::leaf && at.other > i + 1 && at.other < nodes.size()) {
-        continue;
-      }
-      throw std::invalid_argument(all_.task + ": node " + std::to_string(i) + " of " +
-                                  std::to_string(nodes.size()) +
-                                  " of its tree leads nowhere: train the tree again");
-    }
-  }
-
   template <class Load>
   std::size_t best(facts const& known, Load const& under) const noexcept {
     double const at = log_size(known);

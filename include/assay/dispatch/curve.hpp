@@ -129,19 +129,30 @@ inline constexpr double coverage = 0.9;
 /// The fewest held-out sizes that give intervals this coverage.
 inline constexpr std::size_t fewest_held_out = 9;
 
-/// The scale with which intervals hold a new size with the probability `coverage`. `errors` are the
-/// errors at held-out sizes, each divided by its spread.
+/// The scale with which intervals hold a new size with the probability `coverage`. `errors` has for
+/// each held-out size its errors at several moments, each divided by its spread.
 ///
 /// Split conformal prediction (Vovk, Gammerman, Shafer 2005). It assumes nothing but that future
-/// sizes are drawn as the held-out ones were.
-inline double conformal_scale(std::vector<double> errors) {
+/// sizes are drawn as the held-out ones were. The errors of one size are alike, so each size counts
+/// as one, with as many moments as it may have.
+inline double conformal_scale(std::vector<std::vector<double>> const& errors) {
   if (errors.size() < fewest_held_out) {
     throw std::invalid_argument(std::to_string(errors.size()) + " held-out sizes: " +
                                 std::to_string(fewest_held_out) + " or more are needed");
   }
-  std::sort(errors.begin(), errors.end());
-  auto const rank = std::ceil(coverage * static_cast<double>(errors.size() + 1));
-  return errors[std::min(static_cast<std::size_t>(rank), errors.size()) - 1];
+  std::vector<std::pair<double, double>> all;  // with the weights
+  for (auto const& of_size : errors) {
+    for (double const each : of_size) {
+      all.emplace_back(each, 1.0 / static_cast<double>(of_size.size()));
+    }
+  }
+  std::sort(all.begin(), all.end());
+  auto const sizes = static_cast<double>(errors.size());
+  double left = std::min(std::ceil(coverage * (sizes + 1)), sizes) - 1e-9;  // sums of weights round
+  for (auto const& [error, weight] : all) {
+    if ((left -= weight) <= 0) { return error; }
+  }
+  return all.back().first;
 }
 
 }  // namespace assay::dispatch

@@ -92,7 +92,8 @@ class deciding_engine {
   template <class Bind, chooser C>
   deciding_engine(costs of, Bind const& bind, C const& policy)
       : costs_(std::make_unique<costs const>(std::move(of))), pick_(bind(*costs_)) {
-    if (!heeds_load && C::name != choose::by_model::name) { forced_by_ = describe(policy); }
+    bool const is_model = C::name == choose::by_model::name || C::name.starts_with("load::");
+    if (!is_model) { forced_by_ = describe(policy); }
   }
 
   costs const& known_costs() const noexcept { return *costs_; }

@@ -27,11 +27,12 @@ inline constexpr estimate impossible{std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity()};
 
-/// The sum of independent estimates: the half-widths add as the root of their squares.
+/// The sum of independent estimates: the half-widths add as the root of their squares. No sum of
+/// times is below 0.
 inline estimate operator+(estimate const& a, estimate const& b) noexcept {
   double const sum = a.seconds + b.seconds;
   if (!std::isfinite(sum)) { return impossible; }
-  return {sum, sum - std::hypot(a.seconds - a.low, b.seconds - b.low),
+  return {sum, std::max(0.0, sum - std::hypot(a.seconds - a.low, b.seconds - b.low)),
           sum + std::hypot(a.high - a.seconds, b.high - b.seconds)};
 }
 

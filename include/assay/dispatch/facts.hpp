@@ -57,9 +57,14 @@ inline facts facts_of_size(std::size_t size) noexcept {
   return known;
 }
 
-/// The facts of a call with all arrays in one type of host memory.
+/// The facts of a call with all arrays in one type of host memory. Throws `std::invalid_argument`
+/// for more arrays than `facts` has.
 inline facts facts_in(memory_type memory, work amount, std::initializer_list<array_fact> arrays) {
   facts known{.amount = amount};
+  if (arrays.size() > facts::max_arrays) {
+    throw std::invalid_argument(std::to_string(arrays.size()) + " arrays: a call has at most " +
+                                std::to_string(facts::max_arrays));
+  }
   for (auto each : arrays) {
     each.memory = memory;
     known.arrays[known.count++] = each;

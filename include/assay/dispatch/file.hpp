@@ -92,7 +92,9 @@ class line_reader {
   void count(std::string_view keyword, std::vector<T>& list) {
     std::size_t size = 0;
     line(keyword, size);
-    if (size > 1000) { fail("there are more than 1000 " + std::string{keyword}); }
+    if (size > most_entries) {
+      fail("there are more than " + std::to_string(most_entries) + ' ' + std::string{keyword});
+    }
     list.resize(size);
   }
 
@@ -271,7 +273,14 @@ inline std::string contradiction(measurements const& then, device_probe const& n
 inline costs load(std::string const& path,
                   machine::environment const& here = machine::host_environment({}, {}),
                   std::function<device_probe()> const& probe = {}) {
-  std::string text(require_readable(path), '\0');
+  constexpr std::uintmax_t most_bytes = 16U << 20U;  // files of `save` have some kilobytes
+  auto const bytes = require_readable(path);
+  if (bytes > most_bytes) {
+    throw read_error(path,
+                     "it has " + std::to_string(bytes) +
+                         " bytes, and no file of dispatch::save is as large: name another file");
+  }
+  std::string text(bytes, '\0');
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
       std::fopen(path.c_str(), "rb"), [](std::FILE* old) { return std::fclose(old); }};
   text.resize(file ? std::fread(text.data(), 1, text.size(), file.get()) : 0);

@@ -117,17 +117,18 @@ class sampler {
       auto& path = found_.paths[p];
       if (!path.wrong.empty()) { continue; }
       curve const unscaled{knots_[p], 1};
-      std::vector<double> errors;
+      std::vector<std::vector<double>> errors;
       for (auto const& at : sizes_) {
         if (!at.held_out) { continue; }
+        auto& of_size = errors.emplace_back();
         // A prediction is for one moment, and so are these errors.
         for (auto const& moment : at.by_path[p]) {
           double const log_size = std::log2(moment.size);
-          errors.push_back(std::abs(std::log2(moment.seconds) - unscaled.log_seconds(log_size)) /
-                           unscaled.spread(log_size));
+          of_size.push_back(std::abs(std::log2(moment.seconds) - unscaled.log_seconds(log_size)) /
+                            unscaled.spread(log_size));
         }
       }
-      path.scale = conformal_scale(std::move(errors));
+      path.scale = conformal_scale(errors);
       // The held-out sizes become knots too. They only improve the curve that gave the scale.
       path.knots = std::move(knots_[p]);
       for (auto const& at : sizes_) {
@@ -181,6 +182,12 @@ class sampler {
   /// outlier counts for nothing.
   void measure(measured& at) {
     int const rounds = at.moments == 0 ? 9 : 3;
+    // Another size may have shown that a path is wrong.
+    for (std::size_t i = at.paths.size(); i-- > 0;) {
+      if (found_.paths[at.paths[i]].wrong.empty()) { continue; }
+      at.paths.erase(at.paths.begin() + static_cast<std::ptrdiff_t>(i));
+      at.calls.erase(at.calls.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     double const begin = bench_.now();
     auto const times = interleaved(bench_, at.paths, at.calls, rounds, moment_seconds, random);
     for (std::size_t i = 0; i < at.paths.size(); ++i) {

@@ -64,7 +64,13 @@ struct tree {
   std::string describe() const { return parameter_list{}.show("leaves", leaves()).after(name); }
   bool operator==(tree const&) const = default;
 
+  /// Throws `std::invalid_argument` for a tree that leads nowhere, and for a path that the costs
+  /// lack.
   auto bound(costs const& of) const {
+    if (nodes.empty()) {
+      throw std::invalid_argument("choose::tree has no nodes: train one by train_tree");
+    }
+    dispatch::detail::require_tree(nodes, paths.size(), name);
     auto mine = nodes;
     for (auto& each : mine) {
       if (each.feature == tree_node::leaf) {
@@ -240,19 +246,23 @@ class tree_growth {
 }  // namespace detail
 
 /// Trains a tree on timed calls, in time that grows with the square of their number. Throws
-/// `std::invalid_argument` for rows without a possible path, and where there are no rows.
+/// `std::invalid_argument` without rows, and for a row without a possible path or with a time that
+/// is not above 0.
 inline choose::tree train_tree(std::vector<path> const& paths, std::span<tree_row const> rows,
                                tree_limits const& limits = {}) {
   if (rows.empty()) { throw std::invalid_argument("a tree of 0 rows: give timed calls"); }
   for (auto const& each : rows) {
     bool const fits = each.seconds.size() == paths.size();
-    bool any = false;
-    for (double const one : each.seconds) { any = any || (one > 0 && std::isfinite(one)); }
-    if (fits && any) { continue; }
+    bool any = false, positive = true;
+    for (double const one : each.seconds) {
+      any = any || std::isfinite(one);
+      positive = positive && one > 0;  // false of NaN
+    }
+    if (fits && any && positive) { continue; }
     throw std::invalid_argument("a row of size " + std::to_string(each.known.amount.size) +
                                 " has " + std::to_string(each.seconds.size()) + " times for " +
                                 std::to_string(paths.size()) +
-                                " paths: one for each is needed, and one of them finite");
+                                " paths: one above 0 for each is needed, and one of them finite");
   }
   detail::tree_growth growth{paths, rows, limits.fewest};
   detail::tree_growth::numbers all(rows.size());

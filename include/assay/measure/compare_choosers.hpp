@@ -68,8 +68,8 @@ chooser_comparison compare_choosers(timed_calls const& timed, dispatch::costs co
     each =
         excess([&](std::size_t) { return static_cast<std::size_t>(random.below(taken.size())); });
   }
-  // Both choosers may name an impossible path: no ratio of its times is a number.
-  std::erase_if(again, [](double each) { return !std::isfinite(each); });
+  // Where both choosers named an impossible path, the ratio of their times is no number.
+  std::erase_if(again, [](double each) { return std::isnan(each); });
   std::sort(again.begin(), again.end());
   return {.first = judge(timed, of, first),
           .second = judge(timed, of, second),

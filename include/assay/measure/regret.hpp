@@ -42,7 +42,7 @@ struct regret {
     total = chosen_seconds / best_seconds - 1;
     p95 = stats::quantile(single, 0.95);
     max = stats::quantile(single, 1);
-    noise_floor = best_seconds / least_seconds - 1;
+    noise_floor = std::max(0.0, best_seconds / least_seconds - 1);  // quotients round
   }
   /// Adds the calls of another judgement, such as those of another task.
   regret& operator+=(regret const& other) {
@@ -63,11 +63,15 @@ struct regret {
   }
 };
 
-/// Judges a chooser by timed calls. Throws `std::invalid_argument` for a call that no path can run.
+/// Judges a chooser by timed calls. Throws `std::invalid_argument` without calls, and for a call
+/// that no path can run.
 /// The best path is chosen in one half and timed in the other, so that noise cannot flatter it;
 /// both halves have both roles.
 template <dispatch::chooser C>
 regret judge(timed_calls const& timed, dispatch::costs const& of, C const& policy) {
+  if (timed.calls.empty()) {
+    throw std::invalid_argument("0 timed calls: a chooser is judged by one or more");
+  }
   auto const pick = policy.bound(of);
   regret found{.chooser = describe(policy)};
   for (auto const& call : timed.calls) {

@@ -31,7 +31,10 @@ inline double quantile(std::vector<double> const& sorted, double share) {
   double const at = share * static_cast<double>(sorted.size() - 1);
   auto const below = static_cast<std::size_t>(at);
   auto const above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  double const beyond = at - static_cast<double>(below);
+  // The difference of two infinities is no number.
+  if (beyond == 0 || sorted[below] == sorted[above]) { return sorted[below]; }
+  return sorted[below] + beyond * (sorted[above] - sorted[below]);
 }
 
 /// Summarises the finite values of a sample; infinities and NaNs are not counted.

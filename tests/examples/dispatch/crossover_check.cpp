@@ -57,7 +57,8 @@ TEST_CASE("bisection finds a crossing near a prediction and far from one", "[dis
 TEST_CASE("a crossing is refined by a line through sizes around it", "[dispatch]") {
   auto const refined = [](double bisected, double truth, double noise) {
     examples::crossover_check made{.predicted = predicted({5'000})};
-    made.crossings.push_back({.predicted = {.size = 5'000}, .measured = bisected});
+    made.crossings.push_back(
+        {.predicted = {.size = 5'000}, .measured = bisected, .low = bisected, .high = bisected});
     refine(made, range, [&](std::vector<std::size_t> const& sizes) {
       std::vector<double> seen;
       for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -66,7 +67,9 @@ TEST_CASE("a crossing is refined by a line through sizes around it", "[dispatch]
       }
       return seen;
     });
-    return made.crossings[0].measured;
+    auto const& found = made.crossings[0];
+    CHECK((found.low <= found.measured && found.measured <= found.high));
+    return found.measured;
   };
   CHECK(refined(5'500, 5'000, 0) == Approx(5'000).epsilon(0.001));
   CHECK(refined(5'500, 5'000, 0.05) == Approx(5'000).epsilon(0.02));
