@@ -8,6 +8,8 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
 
+#include <cctype>
+#include <cstddef>
 #include <sstream>
 #include <string>
 
@@ -46,7 +48,7 @@ model sample() {
 TEST_CASE("busy and idle time as a table, device by device and of any of them") {
   auto const trace = sample();
   CHECK(csv(gpu_time_sum(trace)) ==
-        "Span (ns),Busy (ns),Busy (%),Kernels (ns),Memory (ns),Idle (ns),Host Late (ns),"
+        "Span (ns),Busy (ns),Busy (%),Kernels (ns),Memory (ns),Idle (ns),Host Bound (ns),"
         "Dependency (ns),Stream Order (ns),Tracer (ns),Other (ns),Device\n"
         "490,190,38.8,120,90,300,260,0,40,0,0,GPU (0)\n"
         "40,40,100.0,40,0,0,0,0,0,0,0,Device (1)\n"
@@ -54,12 +56,24 @@ TEST_CASE("busy and idle time as a table, device by device and of any of them") 
   CHECK(gpu_time_sum(select(trace, {.device = 1})).rows() == 1);
 }
 
+TEST_CASE("a cause of idle time has one name in sentences and columns") {
+  auto const trace = sample();
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    std::string title{to_string(static_cast<idle_cause>(cause))};
+    for (std::size_t i = 0; i < title.size(); ++i) {
+      if (i == 0 || title[i - 1] == ' ') { title[i] = static_cast<char>(std::toupper(title[i])); }
+    }
+    CHECK_THAT(csv(gpu_time_sum(trace)), test::contains("," + title + " (ns),"));
+  }
+}
+
 TEST_CASE("gaps of streams as a table") {
   auto const trace = sample();
-  CHECK(csv(stream_gap_sum(trace)) ==
-        "Device,Ctx,Strm,Gaps,Total (ns),Avg (ns),Med (ns),Max (ns),Host Late (ns),Dependency (ns),"
-        "Stream Order (ns),Tracer (ns),Other (ns)\n"
-        "0,1,13,2,400,200.0,200.0,360,360,0,40,0,0\n");
+  CHECK(
+      csv(stream_gap_sum(trace)) ==
+      "Device,Ctx,Strm,Gaps,Total (ns),Avg (ns),Med (ns),Max (ns),Host Bound (ns),Dependency (ns),"
+      "Stream Order (ns),Tracer (ns),Other (ns)\n"
+      "0,1,13,2,400,200.0,200.0,360,360,0,40,0,0\n");
 }
 
 TEST_CASE("overlap, concurrency and launches as tables") {

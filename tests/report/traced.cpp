@@ -35,7 +35,7 @@ TEST_CASE("the record of a difference has its parts, its totals and both variant
   bool lock = false;
   for (auto const& each : made.parts) {
     sum += each.delta.ns;
-    CHECK(each.name != "host late");  // its time is split up among the host's calls
+    CHECK(each.name != "host bound");  // its time is split up among the host's calls
     lock = lock || (each.kind == "lock" && each.name == "wait for the mutex" &&
                     each.delta.distinguishable() && each.delta.ns > 0);
   }

@@ -257,7 +257,7 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
   CHECK(find(found, "Host-to-Device").delta_ns() == 100);
   CHECK(find(found, "Host-to-Device hidden by kernels").delta_ns() == 100);
   CHECK(find(found, "Host-to-Device hidden by kernels").seen_by == perspective::context);
-  CHECK(find(found, "host late").delta_ns() == 340 - 100);
+  CHECK(find(found, "host bound").delta_ns() == 340 - 100);
   CHECK(find(found, "other").delta_ns() == 10);  // before the copy, whose call is not known
   CHECK(found.device_ns == 200);
   CHECK(found.host_ns == 240);  // of the allocation's 750, those in which the device was idle
@@ -301,7 +301,7 @@ TEST_CASE("what the host did on its own stays unexplained, and what tracing adde
   CHECK(found.unexplained_ns == 500);
   CHECK(found.tracing_ns() == 100);
   CHECK(find(found, "between the calls").delta_ns() == 500);
-  CHECK(find(found, "host late").delta_ns() == 500);
+  CHECK(find(found, "host bound").delta_ns() == 500);
 }
 
 TEST_CASE("traces of several runs are told per run") {
@@ -332,8 +332,8 @@ TEST_CASE("equal traces differ in nothing, and an empty one is no trouble") {
 
 TEST_CASE("a kernel's name is not taken for a cause") {
   builder a;
-  a.launch("host late", {0, 10}, {10, 100});
+  a.launch("host bound", {0, 10}, {10, 100});
   builder b;
-  b.launch("host late", {0, 10}, {10, 200});
+  b.launch("host bound", {0, 10}, {10, 200});
   CHECK(difference({a.trace}, {b.trace}, 100).device_ns == 100);
 }

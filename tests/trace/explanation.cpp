@@ -69,28 +69,27 @@ TEST_CASE("an explanation names what accounts for the difference, most first, in
   CHECK(why.untraced.empty());
   CHECK(why.changes.explained_ns == 900);
   CHECK(why.changes.unexplained_ns == 0);
-  CHECK(
-      joined(report::sentences(why)) ==
-      "A batch takes 900.0 ns more with locked than with free [+850.0 ns, +950.0 ns], by the "
-      "comparison.\n"
-      "Of +900.0 ns, devices explain +0 s (0 % of the difference), calls and locks that kept "
-      "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
-      "difference).\n"
-      "Devices waiting for the host (split up below): devices idle, host late: +900.0 ns (100 % of "
-      "the difference).\n"
-      "While devices waited for the host, by kind: locks +600.0 ns (67 %), allocations +300.0 ns "
-      "(33 %).\n"
-      "While devices waited: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
-      "difference), 0 -> 1 times.\n"
-      "While devices waited: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 "
-      "times.\n"
-      "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
-      "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
-      "difference).\n"
-      "Host, per thread: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 times.\n"
-      "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
-      "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
-      "1.000 us (+0 s, 0 %).\n");
+  CHECK(joined(report::sentences(why)) ==
+        "A batch takes 900.0 ns more with locked than with free [+850.0 ns, +950.0 ns], by the "
+        "comparison.\n"
+        "Of +900.0 ns, devices explain +0 s (0 % of the difference), calls and locks that kept "
+        "them waiting +900.0 ns (100 % of the difference); unexplained: +0 s (0 % of the "
+        "difference).\n"
+        "Devices waiting for the host (split up below): devices idle, host bound: +900.0 ns (100 % "
+        "of the difference).\n"
+        "While devices waited for the host, by kind: locks +600.0 ns (67 %), allocations +300.0 ns "
+        "(33 %).\n"
+        "While devices waited: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+        "difference), 0 -> 1 times.\n"
+        "While devices waited: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 "
+        "times.\n"
+        "Host, per thread, by kind: locks +600.0 ns (67 %), allocations +300.0 ns (33 %).\n"
+        "Host, per thread: waiting for a lock, wait for the mutex: +600.0 ns (67 % of the "
+        "difference).\n"
+        "Host, per thread: cudaMallocAsync: +300.0 ns (33 % of the difference), 0 -> 1 times.\n"
+        "An item costs the host 1.100 us -> 2.000 us (+900.0 ns): allocation 100.0 ns -> 400.0 ns "
+        "(+300.0 ns, 33 %), lock waiting 0 s -> 600.0 ns (+600.0 ns, 67 %), launching 1.000 us -> "
+        "1.000 us (+0 s, 0 %).\n");
   std::ostringstream out;
   out << why;
   CHECK_THAT(out.str(), contains("Why does locked differ from free?\n  - A batch takes 900.0 ns") &&

@@ -233,9 +233,10 @@ inline explanation explain_variants(measure::comparison const& found, compared_r
 
 namespace assay {
 
-/// Explains why two pipelines of a comparison differ: records a batch of each on rigs of its own,
-/// reads hardware counters of another batch, and accounts for the wall-clock difference that the
-/// comparison found. The largest part comes first.
+/// Explains why two pipelines of a comparison differ, and names the largest part first. Records
+/// `explain_options::batches` warm batches of each, in turn, on rigs of its own, and runs untraced
+/// ones between them. Reads hardware counters of one more batch of each. Accounts for the
+/// wall-clock difference that the comparison found.
 ///
 /// Blocks until done; needs memory for both pipelines at the same time. Throws
 /// `std::invalid_argument` if the comparison has no such variants. Obstacles to tracing become a

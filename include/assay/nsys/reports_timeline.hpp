@@ -30,7 +30,7 @@ inline table gpu_time_sum(view const& rows) {
   table result{
       "gpu_time_sum", "Device Busy and Idle Time",
       parse_columns("Span (ns), Busy (ns), Busy (%):1, Kernels (ns), Memory (ns), Idle (ns), "
-                    "Host Late (ns), Dependency (ns), Stream Order (ns), Tracer (ns), "
+                    "Host Bound (ns), Dependency (ns), Stream Order (ns), Tracer (ns), "
                     "Other (ns), Device:t")};
   auto const all = device_times(rows);
   for (auto const& each : all) {
@@ -55,10 +55,10 @@ inline table gpu_time_sum(view const& rows) {
 
 /// The gaps of each stream, with their causes.
 inline table stream_gap_sum(view const& rows) {
-  table result{
-      "stream_gap_sum", "Gaps of Streams",
-      parse_columns("Device, Ctx, Strm, Gaps, Total (ns), Avg (ns):1, Med (ns):1, Max (ns), "
-                    "Host Late (ns), Dependency (ns), Stream Order (ns), Tracer (ns), Other (ns)")};
+  table result{"stream_gap_sum", "Gaps of Streams",
+               parse_columns(
+                   "Device, Ctx, Strm, Gaps, Total (ns), Avg (ns):1, Med (ns):1, Max (ns), "
+                   "Host Bound (ns), Dependency (ns), Stream Order (ns), Tracer (ns), Other (ns)")};
   struct gaps {
     std::vector<std::int64_t> lengths;
     idle_times causes{};
@@ -71,9 +71,9 @@ inline table stream_gap_sum(view const& rows) {
   });
   for (auto& [stream, of] : streams) {
     auto const shape = summarize(std::move(of.lengths));
-    auto const& [late, dependency, order, tracer, other] = of.causes;
+    auto const& [host, dependency, order, tracer, other] = of.causes;
     result.add(stream.device, stream.context, stream.stream, shape.count, shape.total, shape.mean,
-               shape.median, shape.max, late, dependency, order, tracer, other);
+               shape.median, shape.max, host, dependency, order, tracer, other);
   }
   return result;
 }

@@ -35,8 +35,8 @@ inline constexpr std::size_t idle_causes = 5;
 inline constexpr std::int64_t max_start_delay_ns = 5'000;
 
 constexpr std::string_view to_string(idle_cause cause) noexcept {
-  constexpr std::array<std::string_view, idle_causes> names{
-      "host late", "dependency", "between work of one stream", "tracer", "other"};
+  constexpr std::array<std::string_view, idle_causes> names{"host bound", "dependency",
+                                                            "stream order", "tracer", "other"};
   return names[static_cast<std::size_t>(cause)];
 }
 
