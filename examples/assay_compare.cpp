@@ -182,7 +182,8 @@ int compare(compare_request& of) {
   int code = cli::ok;
   for (auto const& each : all) {
     of.chosen.progress = std::make_shared<report::progress_line>(
-        std::cerr, of.chosen.quiet ? report::progress_form::none : report::stderr_form());
+        std::cerr, of.chosen.quiet ? report::progress_form::none : report::stderr_form(),
+        of.max_seconds);
     auto const found = judged(of, each, all.size());
     of.chosen.progress->finish();
     tell(of, each.name, found, all.size() == 1);

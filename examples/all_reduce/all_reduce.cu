@@ -82,7 +82,9 @@ std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters cons
                                                       comm::peers const& peers,
                                                       cli::options const& chosen) {
   auto measuring = chosen.measuring();
-  measuring.alpha /= static_cast<double>(given.compared.size() + given.sms.size());
+  auto const comparisons = static_cast<double>(given.compared.size() + given.sms.size());
+  measuring.alpha /= comparisons;
+  chosen.say_limit(measuring.max_seconds * comparisons);
   std::vector<cli::named_comparison> all;
   auto const compare = [&](std::size_t bytes, unsigned blocks, std::string const& more) {
     all.emplace_back(report::byte_size(static_cast<double>(bytes)) + more,

@@ -52,6 +52,7 @@ std::optional<measure::comparison> on_device(examples::copy_options const& asked
   measuring.changed = "copy";
   measuring.profiled_batches = 0;
   measuring.max_seconds *= static_cast<double>(points.size());  // the limit is each cell's
+  chosen.say_limit(measuring.max_seconds);
   return cli::sweep(points, measuring, [&](point const& at, measure::options const& own) {
     auto const all = variants_at(at);
     auto found = all.compare(own);

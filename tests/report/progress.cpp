@@ -8,12 +8,20 @@
 using namespace assay;
 using namespace std::chrono_literals;
 
-TEST_CASE("progress has the epoch, and the time left from the second epoch on") {
-  CHECK(report::progress_text(1, 24, "warming up", 3) == "epoch 1 of at most 24: warming up");
-  CHECK(report::progress_text(3, 24, "timing", 1) ==
-        "epoch 3 of at most 24: timing, at most 11 s left");
-  CHECK(report::progress_text(23, 24, "timing", 22) ==
-        "epoch 23 of at most 24: timing, at most 2.0 s left");
+TEST_CASE("progress has the epoch, the time so far and its limit, and promises no time left") {
+  CHECK(report::progress_text(1, 24, "warming up", 3) ==
+        "epoch 1 of at most 24: warming up; 3.0 s");
+  CHECK(report::progress_text(2, 96, "building", 12.4, 60) ==
+        "epoch 2 of at most 96: building; 12 s of 60 s");
+  CHECK(report::progress_text(2, 96, "building", 0.2, 0.5) ==
+        "epoch 2 of at most 96: building; 0.2 s of 0.5 s");
+}
+
+TEST_CASE("progress beyond the limit says why the run goes on") {
+  CHECK(report::progress_text(9, 96, "timing", 60, 60) ==
+        "epoch 9 of at most 96: timing; 60 s of 60 s");
+  CHECK(report::progress_text(9, 96, "timing", 142, 60) ==
+        "epoch 9 of at most 96: timing; 142 s of 60 s (the first analysis may take longer)");
 }
 
 TEST_CASE("no form prints nothing") {
@@ -34,8 +42,8 @@ TEST_CASE("each line covers the one before, and the end clears it") {
     line(1, 8, "warming up", start);
     line(1, 8, "timing", start + 200ms);
   }
-  std::string const first = "epoch 1 of at most 8: warming up";
-  std::string const second = "epoch 1 of at most 8: timing";
+  std::string const first = "epoch 1 of at most 8: warming up; 0.0 s";
+  std::string const second = "epoch 1 of at most 8: timing; 0.2 s";
   CHECK(out.str() ==
         "\r" + first + "\r" + second + "    " + "\r" + std::string(second.size(), ' ') + "\r");
 }
@@ -45,7 +53,7 @@ TEST_CASE("lines come at most ten times a second") {
   auto const start = report::progress_line::clock::now();
   report::progress_line line{out, report::progress_form::in_place};
   for (int i = 0; i < 100; ++i) { line(1, 8, "timing", start + i * 1ms); }
-  CHECK(out.str() == "\repoch 1 of at most 8: timing");
+  CHECK(out.str() == "\repoch 1 of at most 8: timing; 0.0 s");
 }
 
 TEST_CASE("without a terminal a line is appended every ten seconds") {
@@ -61,8 +69,8 @@ TEST_CASE("without a terminal a line is appended every ten seconds") {
     line(3, 8, "timing", start + 22s);
   }
   CHECK(out.str() ==
-        "epoch 2 of at most 8: warming up, at most 77 s left\n"
-        "epoch 3 of at most 8: timing, at most 66 s left\n");
+        "epoch 2 of at most 8: warming up; 11 s\n"
+        "epoch 3 of at most 8: timing; 22 s\n");
 }
 
 TEST_CASE("a comparison after another one counts its own time") {
@@ -73,19 +81,19 @@ TEST_CASE("a comparison after another one counts its own time") {
   line.finish();
   line(1, 8, "timing", start + 60s);
   line(2, 8, "timing", start + 71s);
-  CHECK(out.str() == "epoch 2 of at most 8: timing, at most 77 s left\n");
+  CHECK(out.str() == "epoch 2 of at most 8: timing; 11 s\n");
 }
 
-TEST_CASE(
-    "the next cell of a sweep counts its own time, though nobody said that the last one ended") {
+TEST_CASE("the cells of a sweep count towards the limit of the whole run") {
   std::ostringstream out;
   auto const start = report::progress_line::clock::now();
-  report::progress_line line{out, report::progress_form::appended};
+  report::progress_line line{out, report::progress_form::appended, 60};
   line(1, 8, "timing", start);
   line(7, 8, "timing", start + 5s);
   line(1, 8, "timing", start + 60s);
+  line.limit(480);
   line(2, 8, "timing", start + 71s);
   CHECK(out.str() ==
-        "epoch 1 of at most 8: timing\n"
-        "epoch 2 of at most 8: timing, at most 77 s left\n");
+        "epoch 1 of at most 8: timing; 60 s of 60 s\n"
+        "epoch 2 of at most 8: timing; 71 s of 480 s\n");
 }

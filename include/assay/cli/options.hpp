@@ -72,6 +72,10 @@ struct options {
   void say(int step, int of, std::string const& what) const {
     if (progress) { (*progress)(step, of, what); }
   }
+  /// Sets the time limit in the progress line, where an experiment has several comparisons.
+  void say_limit(double seconds) const {
+    if (progress) { progress->limit(seconds); }
+  }
 
   /// The options of the comparison. The program sets its own on top, such as the title.
   measure::options measuring() const;

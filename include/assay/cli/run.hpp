@@ -64,7 +64,7 @@ inline int run(int argc, char const* const* argv, program const& about,
     chosen.where = machine::host_environment(about.commit, machine::command_line(argc, argv));
     bool const shown = !chosen.quiet && &err == &std::cerr;
     chosen.progress = std::make_shared<report::progress_line>(
-        err, shown ? report::stderr_form() : report::progress_form::none);
+        err, shown ? report::stderr_form() : report::progress_form::none, chosen.max_seconds);
     detail::interrupt_guard const guard;
     auto found = body(std::as_const(chosen));
     chosen.progress->finish();

@@ -32,7 +32,7 @@ class shared_options {
     app.add_option("--seed", seed_, "repeats the inputs and the order of a run");
     shown("--epochs", chosen_.epochs, "stop after at most so many epochs; 12 with --quick");
     shown("--max-seconds", chosen_.max_seconds,
-          "stop when the next analysis would come later than this");
+          "stop when the next analysis would come later than this; the first one always comes");
     app.add_flag("--resolve", chosen_.run_until_sign,
                  "after EQUIVALENT, run on until it is clear which variant is faster");
     app.add_flag("--quick", chosen_.quick, "smaller and shorter, to see that it works");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/report/format.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <unistd.h>
 
@@ -14,19 +15,18 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace assay::report {
 
-/// `epoch 3 of at most 24: timing, at most 12 s left`. The last part appears after the first epoch,
-/// and takes all further epochs as needed and as long as the past ones.
-inline std::string progress_text(int epoch, int of, std::string_view what, double elapsed_seconds) {
+/// `epoch 3 of at most 24: timing; 12 s of 60 s`: the time so far, and the limit if there is one.
+/// Nobody knows the time left: most runs end at an analysis long before their last epoch.
+inline std::string progress_text(int epoch, int of, std::string_view what, double seconds,
+                                 double limit_seconds = 0) {
   auto text = "epoch " + std::to_string(epoch) + " of at most " + std::to_string(of) + ": " +
-              std::string{what};
-  if (epoch < 2) { return text; }
-  auto const done = epoch - 1;
-  auto const left = elapsed_seconds / done * (of - done);
-  return text + ", at most " + fixed(left, left < 10 ? 1 : 0) + " s left";
+              std::string{what} + "; " + fixed(seconds, seconds < 10 ? 1 : 0) + " s";
+  if (limit_seconds > 0) { text += " of " + stats::number_text(limit_seconds) + " s"; }
+  bool const over = limit_seconds > 0 && seconds > limit_seconds;
+  return text + (over ? " (the first analysis may take longer)" : "");
 }
 
 /// The form of progress.
@@ -46,10 +46,15 @@ class progress_line {
  public:
   using clock = std::chrono::steady_clock;
 
-  progress_line(std::ostream& out, progress_form form) : out_(&out), form_(form) {}
+  /// `limit_seconds` is the time that the run may take; 0: it has no limit.
+  progress_line(std::ostream& out, progress_form form, double limit_seconds = 0)
+      : out_(&out), form_(form), limit_seconds_(limit_seconds) {}
   progress_line(progress_line const&) = delete;
   progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { finish(); }
+
+  /// Sets the limit of the whole run, where it has several comparisons.
+  void limit(double seconds) noexcept { limit_seconds_ = seconds; }
 
   /// Fits `measure::options::progress`.
   void operator()(int epoch, int of, std::string_view what, clock::time_point now = clock::now()) {
@@ -57,7 +62,6 @@ class progress_line {
     bool const in_place = form_ == progress_form::in_place;
     auto const apart = in_place ? clock::duration{std::chrono::milliseconds{100}}
                                 : clock::duration{std::chrono::seconds{10}};
-    if (epoch < std::exchange(last_, epoch)) { begin_ = now; }  // another comparison
     if (!begin_) {
       begin_ = now;
       shown_ = in_place ? now - apart : now;
@@ -65,7 +69,7 @@ class progress_line {
     if (now - shown_ < apart) { return; }
     shown_ = now;
     std::chrono::duration<double> const elapsed = now - *begin_;
-    auto text = progress_text(epoch, of, what, elapsed.count());
+    auto text = progress_text(epoch, of, what, elapsed.count(), limit_seconds_);
     if (!in_place) {
       *out_ << text << std::endl;
       return;
@@ -87,8 +91,8 @@ class progress_line {
  private:
   std::ostream* out_;
   progress_form form_;
-  std::optional<clock::time_point> begin_;  ///< the first call of a comparison
-  int last_ = 0;                            ///< the epoch of the last call
+  double limit_seconds_;
+  std::optional<clock::time_point> begin_;  ///< the first call since `finish`
   clock::time_point shown_;
   std::size_t width_ = 0;  ///< the width of the line on the terminal
 };
