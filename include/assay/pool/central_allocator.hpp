@@ -55,18 +55,19 @@ class central_allocator {
   /// 5. A wait for the device orders large blocks of a stream that used the pool alone until now.
   /// 6. Upstream has more beyond the bound.
   /// 7. After a wait chunks that fit nothing make room for one that does.
-  std::uintptr_t acquire(cache& to, unsigned which, bool after_wait) {
-    auto const bytes = size_class::sizes[which];
+  std::uintptr_t acquire(cache& to, unsigned class_index, bool after_wait) {
+    auto const bytes = size_class::sizes[class_index];
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
-    // Memory behind unmarked frees of other streams cannot be had now. Their next frees mark it.
-    if (streams_.unmarked_beside(&to)) { streams_.call_for_marks(); }
+    // Memory behind uncovered frees of other streams cannot be had now. Their next frees record an
+    // event.
+    if (streams_.uncovered_beside(&to)) { streams_.call_for_events(); }
     if (auto const found = store_.grow(&to, bytes, growth::within)) { return found; }
     if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes, effort::wait)) { return found; }
-    if (!after_wait && streams_.lone_beside(to)) { return 0; }
+    if (!after_wait && streams_.needs_device_wait(to)) { return 0; }
     if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
     return after_wait ? store_.grow(&to, bytes, growth::instead) : 0;
   }
@@ -76,7 +77,7 @@ class central_allocator {
     if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
     if (auto const found = store_.grow(nullptr, bytes, growth::within)) { return found; }
     if (auto const found = store_.grow(nullptr, bytes, growth::beyond)) { return found; }
-    streams_.call_for_marks();
+    streams_.call_for_events();
     flush_all();
     if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
     return store_.from_slabs(nullptr, bytes, effort::ask);
@@ -112,9 +113,9 @@ class central_allocator {
   void park(block_map& blocks) noexcept { parked_.merge(blocks); }
   /// Does so for a block of a stream that went without an event. In the heap the block would join
   /// its neighbours, and make them wait too.
-  bool park(std::uintptr_t address, unsigned which) noexcept {
+  bool park(std::uintptr_t address, unsigned class_index) noexcept {
     try {
-      parked_.emplace(address, typename pool_capture<cache>::block{which, false, false});
+      parked_.emplace(address, typename pool_capture<cache>::block{class_index, false, false});
     } catch (...) { return false; }
     return true;
   }
@@ -129,24 +130,25 @@ class central_allocator {
     {
       std::lock_guard const held{from.lock};
       if (from.cached_bytes <= keep_bytes) { return; }
-      from.shed(keep_bytes, moved_);
+      from.evict(keep_bytes, moved_);
     }
     if (moved_.empty()) { return; }
     // One event for all blocks that move. A stream that takes one later finds the event passed most
     // likely, and need not wait. A failure to record costs time and no safety.
     try {
-      if (streams_.nameable(from)) { streams_.mark(from); }
-    } catch (...) { ++unmarked_; }
-    for (auto const& [block, which] : moved_) {
-      if (from.open || block.epoch <= from.event_epoch || !park(block.address, which)) {
-        store_.give(block.address, size_class::bytes(which), order_point{from.index, block.epoch});
+      if (streams_.nameable(from)) { streams_.record_event(from); }
+    } catch (...) { ++unrecorded_; }
+    for (auto const& [block, class_index] : moved_) {
+      if (from.open || block.epoch <= from.event_epoch || !park(block.address, class_index)) {
+        store_.give(block.address, size_class::bytes(class_index),
+                    order_point{from.index, block.epoch});
       }
     }
   }
 
   /// Moves the excess of the present stream's cache to the heap, after an event. A quarter of the
   /// limit moves too, so that not every free does so. False where nothing was to move.
-  bool shed(cache& from) {
+  bool evict(cache& from) {
     {
       std::lock_guard const held{from.lock};
       if (from.cached_bytes <= options_.stream_cache_bytes) { return false; }
@@ -155,22 +157,24 @@ class central_allocator {
     return true;
   }
 
-  /// Takes back a large block. Where `marks` is true, `from` is the present stream's, and records
-  /// an event: another stream that misses a large block then waits for that, not for the device.
-  void give_large(cache& from, std::uintptr_t address, unsigned which, bool marks) noexcept {
-    auto const bytes = size_class::sizes[which];
+  /// Takes back a large block. Where `records_event` is true, `from` is the present stream's, and
+  /// records an event: another stream that misses a large block then waits for that, not for the
+  /// device.
+  void give_large(cache& from, std::uintptr_t address, unsigned class_index,
+                  bool records_event) noexcept {
+    auto const bytes = size_class::sizes[class_index];
     std::uint64_t epoch = 0;
     {
       std::lock_guard const held{from.lock};
       from.count_deallocation(bytes);
-      from.unmarked_bytes += bytes;
+      from.uncovered_bytes += bytes;
       epoch = from.epoch;
     }
     store_.give(address, bytes, order_point{from.index, epoch});
-    if (!marks) { return; }
+    if (!records_event) { return; }
     try {
-      streams_.mark(from);
-    } catch (...) { ++unmarked_; }
+      streams_.record_event(from);
+    } catch (...) { ++unrecorded_; }
   }
 
   void flush_all() {
@@ -210,7 +214,7 @@ class central_allocator {
     if (heap.lost_bytes() != 0) {
       text += ", " + describe_bytes(heap.lost_bytes()) + " lost track of";
     }
-    if (unmarked_ != 0) { text += ", " + std::to_string(unmarked_) + " events not recorded"; }
+    if (unrecorded_ != 0) { text += ", " + std::to_string(unrecorded_) + " events not recorded"; }
     return store_.refused() ? text + "; upstream has no more" : text;
   }
 
@@ -221,7 +225,7 @@ class central_allocator {
   block_map parked_;
   block_map kept_for_graphs_;
   std::vector<sized_block> moved_;
-  std::uint64_t unmarked_ = 0;
+  std::uint64_t unrecorded_ = 0;
 };
 
 }  // namespace assay::mr

@@ -19,16 +19,16 @@ namespace assay::mr {
 template <class Cache>
 struct pool_capture {
   struct block {
-    unsigned which;
+    unsigned class_index;
     bool live;
     bool reusable = true;  ///< its frees are on the stream of the capture
   };
   using block_map = std::map<std::uintptr_t, block>;
 
   /// A block of a class that is not live; 0 if there is none.
-  std::uintptr_t reuse(unsigned which) noexcept {
+  std::uintptr_t reuse(unsigned class_index) noexcept {
     for (auto& [address, block] : blocks) {
-      if (block.live || !block.reusable || block.which != which) { continue; }
+      if (block.live || !block.reusable || block.class_index != class_index) { continue; }
       block.live = true;
       return address;
     }
@@ -70,11 +70,11 @@ class capture_set {
     return found;
   }
 
-  void lived() noexcept { live_.fetch_add(1, std::memory_order_relaxed); }
+  void count_live() noexcept { live_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Notes that a block is live no more; false if no graph owns it as a live one.
   /// `by` is the open capture of the stream of this free, if it has one.
-  bool strike(std::uintptr_t address, capture const* by) noexcept {
+  bool mark_freed(std::uintptr_t address, capture const* by) noexcept {
     for (auto* const each : all_) {
       auto const at = each->blocks.find(address);
       if (at == each->blocks.end() || !at->second.live) { continue; }

@@ -63,11 +63,11 @@ class pool_core : pool_parts<Backend> {
   void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     if (ledger_ != nullptr) { ledger_->verify(); }
-    auto const which = size_class::of(bytes);
+    auto const class_index = size_class::of(bytes);
     try {
-      auto address = allocate_cached(stream, which);
-      if (address == 0) { address = allocate_slow(stream, which); }
-      if (ledger_ != nullptr) { note_opened(stream, address, bytes, which); }
+      auto address = allocate_cached(stream, class_index);
+      if (address == 0) { address = allocate_slow(stream, class_index); }
+      if (ledger_ != nullptr) { note_opened(stream, address, bytes, class_index); }
       return reinterpret_cast<void*>(address);
     } catch (...) {
       failures_.fetch_add(1, std::memory_order_relaxed);
@@ -152,7 +152,7 @@ class pool_core : pool_parts<Backend> {
     auto fresh = std::make_unique<capture_type>();
     auto& mine = resolve(stream);
     central_.flush(mine, 0);
-    central_.streams().mark(mine);  // the capture may use what the stream freed before it
+    central_.streams().record_event(mine);  // the capture may use what the stream freed before it
     fresh->stream = &mine;
     captures_.add(*fresh);
     set_captured(mine, true);
@@ -184,10 +184,10 @@ class pool_core : pool_parts<Backend> {
   }
 
   // A block of the stream's own cache; 0 if there is none, or the cache is another stream's.
-  std::uintptr_t allocate_cached(stream_type stream, unsigned which) {
+  std::uintptr_t allocate_cached(stream_type stream, unsigned class_index) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
-    if (mine == nullptr || which >= first_large_) [[unlikely]] { return 0; }
+    if (mine == nullptr || class_index >= first_large_) [[unlikely]] { return 0; }
     std::uint64_t id = 0;
     if (!options_.trust_handles) {
       if (backend_.capturing(stream)) [[unlikely]] { return 0; }
@@ -197,17 +197,18 @@ class pool_core : pool_parts<Backend> {
     if (!mine->serves(key) || (!options_.trust_handles && mine->id != id)) [[unlikely]] {
       return 0;
     }
-    return mine->pop(which);
+    return mine->pop(class_index);
   }
 
-  [[gnu::noinline]] std::uintptr_t allocate_slow(stream_type stream, unsigned which) {
+  [[gnu::noinline]] std::uintptr_t allocate_slow(stream_type stream, unsigned class_index) {
     for (bool again = false;; again = true) {
       {
         turn const now{*this};
-        if (auto const found = take(stream, which, again)) { return found; }
+        if (auto const found = take(stream, class_index, again)) { return found; }
         if (again) {
-          throw out_of_memory("mr::pool: no room for " + describe_bytes(size_class::bytes(which)) +
-                              ": " + central_.state());
+          throw out_of_memory("mr::pool: no room for " +
+                              describe_bytes(size_class::bytes(class_index)) + ": " +
+                              central_.state());
         }
       }
       wait_for_work();
@@ -215,13 +216,13 @@ class pool_core : pool_parts<Backend> {
   }
 
   // A block from the slow path, 0 if there is none unless work ends. Needs the mutex.
-  std::uintptr_t take(stream_type stream, unsigned which, bool after_wait) {
-    if (which >= size_class::count) {
+  std::uintptr_t take(stream_type stream, unsigned class_index, bool after_wait) {
+    if (class_index >= size_class::count) {
       throw out_of_memory("mr::pool: no block is larger than " +
                           describe_bytes(size_class::bytes(size_class::count - 1)));
     }
     auto const key = backend_.key(stream);
-    if (captures_.of(key) != nullptr) { return take_held(key, which); }
+    if (captures_.of(key) != nullptr) { return take_held(key, class_index); }
     if (captured(stream)) {
       throw std::logic_error(
           "mr::pool: allocate on a stream that is being captured, of which the pool was not told: "
@@ -230,28 +231,28 @@ class pool_core : pool_parts<Backend> {
     auto& mine = resolve(stream);
     {
       std::lock_guard const held{mine.lock};
-      if (auto const found = mine.pop(which)) { return found; }
+      if (auto const found = mine.pop(class_index)) { return found; }
     }
-    auto const found = central_.acquire(mine, which, after_wait);
+    auto const found = central_.acquire(mine, class_index, after_wait);
     if (found == 0) { return 0; }
     std::lock_guard const held{mine.lock};
-    mine.count_allocation(size_class::sizes[which]);
+    mine.count_allocation(size_class::sizes[class_index]);
     ++mine.misses;
     return found;
   }
 
-  void give_back(stream_type stream, std::uintptr_t address, unsigned which) {
+  void give_back(stream_type stream, std::uintptr_t address, unsigned class_index) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
-    if (mine == nullptr || which >= first_large_ || captures_.any_live() || captured(stream))
+    if (mine == nullptr || class_index >= first_large_ || captures_.any_live() || captured(stream))
         [[unlikely]] {
-      return give_back_slow(stream, address, which);
+      return give_back_slow(stream, address, class_index);
     }
     bool pushed = false;
     {
       std::lock_guard const held{mine->lock};
       if (mine->serves(key)) [[likely]] {
-        mine->push(address, which);
+        mine->push(address, class_index);
         if (!is_due(*mine)) [[likely]] { return; }
         pushed = true;
       }
@@ -259,38 +260,38 @@ class pool_core : pool_parts<Backend> {
     if (pushed) {
       attend(stream);
     } else {
-      give_back_slow(stream, address, which);
+      give_back_slow(stream, address, class_index);
     }
   }
 
   [[gnu::noinline]] void give_back_slow(stream_type stream, std::uintptr_t address,
-                                        unsigned which) {
+                                        unsigned class_index) {
     {
       turn const now{*this};
       auto const key = backend_.key(stream);
       auto* const hold = captures_.of(key);
       bool const is_captured = captured(stream);
-      bool const of_graph = captures_.strike(address, hold);
+      bool const of_graph = captures_.mark_freed(address, hold);
       if (of_graph || is_captured || hold != nullptr) {
-        if (!of_graph) { keep_for_graph(hold, address, which); }
+        if (!of_graph) { keep_for_graph(hold, address, class_index); }
         ++frees_of_graphs_;
-        bytes_of_graphs_ += size_class::sizes[which];
+        bytes_of_graphs_ += size_class::sizes[class_index];
         return;
       }
-      auto* const sole = which >= first_large_ ? central_.streams().sole(key) : nullptr;
+      auto* const sole = class_index >= first_large_ ? central_.streams().sole(key) : nullptr;
       auto& mine = sole != nullptr ? *sole : resolve(stream);
-      if (which >= first_large_) {
-        return central_.give_large(mine, address, which, sole == nullptr);
+      if (class_index >= first_large_) {
+        return central_.give_large(mine, address, class_index, sole == nullptr);
       }
       std::lock_guard const held{mine.lock};
-      mine.push(address, which);
+      mine.push(address, class_index);
       if (!is_due(mine)) { return; }
     }
     attend(stream);
   }
 
   bool is_due(cache const& mine) const noexcept {
-    return mine.cached_bytes > options_.stream_cache_bytes || central_.streams().wants_mark(mine);
+    return mine.cached_bytes > options_.stream_cache_bytes || central_.streams().event_due(mine);
   }
 
   // Records the stream's event, and moves what its cache has too much. The block that was freed is
@@ -299,23 +300,24 @@ class pool_core : pool_parts<Backend> {
     try {
       turn const now{*this};
       auto& mine = resolve(stream);
-      if (!central_.shed(mine)) { central_.streams().mark(mine); }
+      if (!central_.evict(mine)) { central_.streams().record_event(mine); }
     } catch (...) {  // other streams wait longer for these frees
     }
   }
 
-  void set_captured(cache& which, bool captured) noexcept {
-    std::lock_guard const held{which.lock};
-    which.captured = captured;
+  void set_captured(cache& of, bool captured) noexcept {
+    std::lock_guard const held{of.lock};
+    of.captured = captured;
   }
 
-  void note_opened(stream_type stream, std::uintptr_t address, std::size_t bytes, unsigned which) {
+  void note_opened(stream_type stream, std::uintptr_t address, std::size_t bytes,
+                   unsigned class_index) {
     try {
       auto* const mine = central_.streams().find(backend_.key(stream));
       ledger_->opened(
           live_block{address, bytes, mine == nullptr ? 0 : mine->id, backend_.thread_token()});
     } catch (...) {
-      give_back(stream, address, which);
+      give_back(stream, address, class_index);
       throw;
     }
   }

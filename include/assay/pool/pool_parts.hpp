@@ -86,7 +86,7 @@ class pool_parts {
     turn const now{*this};
     central_.streams().complete(covered);
     for (auto const& [address, block] : parked) {
-      central_.give_unused(address, size_class::sizes[block.which]);
+      central_.give_unused(address, size_class::sizes[block.class_index]);
     }
     for (std::size_t i = 0; i < unnoted.count; ++i) {
       central_.heap().give_noted(unnoted.ranges[i]);
@@ -95,10 +95,10 @@ class pool_parts {
 
   /// A block of a graph for its captured stream; 0 if there is none unless work ends, or if the
   /// capture has ended meanwhile. Needs the mutex.
-  std::uintptr_t take_held(stream_key const& key, unsigned which) {
-    auto const bytes = size_class::sizes[which];
+  std::uintptr_t take_held(stream_key const& key, unsigned class_index) {
+    auto const bytes = size_class::sizes[class_index];
     auto* hold = captures_.of(key);
-    auto found = hold->reuse(which);
+    auto found = hold->reuse(class_index);
     bool const fresh = found == 0;
     if (fresh) {
       found = central_.acquire_unordered(bytes);
@@ -109,13 +109,13 @@ class pool_parts {
         return 0;
       }
       try {
-        hold->blocks.emplace(found, typename capture_type::block{which, true});
+        hold->blocks.emplace(found, typename capture_type::block{class_index, true});
       } catch (...) {
         central_.give_unused(found, bytes);
         throw;
       }
     }
-    captures_.lived();
+    captures_.count_live();
     std::lock_guard const held{hold->stream->lock};
     hold->stream->count_allocation(bytes);
     hold->stream->misses += fresh ? 1U : 0U;
@@ -126,10 +126,10 @@ class pool_parts {
   /// replay. The graph's own requests do not get it, since a replay on another stream does not come
   /// after the work from before the capture. Without a hold the pool does not learn when the graph
   /// ends, and keeps the block.
-  void keep_for_graph(capture_type* hold, std::uintptr_t address, unsigned which) {
+  void keep_for_graph(capture_type* hold, std::uintptr_t address, unsigned class_index) {
     auto* const keeper = hold != nullptr ? hold : captures_.only_open();
     auto& kept = keeper != nullptr ? keeper->blocks : central_.kept_for_graphs();
-    kept.emplace(address, typename capture_type::block{which, false, false});
+    kept.emplace(address, typename capture_type::block{class_index, false, false});
   }
 
   static pool bounded(pool options) noexcept {

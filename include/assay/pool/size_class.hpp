@@ -35,19 +35,21 @@ inline constexpr unsigned count = coarse_count + 16 * 23;
 }
 
 /// The block size of a class.
-constexpr std::size_t bytes(unsigned which) noexcept {
-  if (which < 8) { return (which + std::size_t{1}) * granule; }
-  if (which < coarse_count) {
-    return (which % 8 + std::size_t{9}) << (which / 8 - 1) << std::countr_zero(granule);
+constexpr std::size_t bytes(unsigned class_index) noexcept {
+  if (class_index < 8) { return (class_index + std::size_t{1}) * granule; }
+  if (class_index < coarse_count) {
+    return (class_index % 8 + std::size_t{9}) << (class_index / 8 - 1) << std::countr_zero(granule);
   }
-  auto const beyond = which - coarse_count;
+  auto const beyond = class_index - coarse_count;
   return (beyond % 16 + std::size_t{17}) << (beyond / 16 + 8) << std::countr_zero(granule);
 }
 
-/// `bytes(which)`, looked up.
+/// `bytes(class_index)`, looked up.
 inline constexpr auto sizes = [] {
   std::array<std::size_t, count> all{};
-  for (unsigned which = 0; which < count; ++which) { all[which] = bytes(which); }
+  for (unsigned class_index = 0; class_index < count; ++class_index) {
+    all[class_index] = bytes(class_index);
+  }
   return all;
 }();
 

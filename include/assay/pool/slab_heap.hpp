@@ -52,9 +52,9 @@ class slab_heap {
       auto const found = large_.find(bytes, tries, accept);
       if (found == large_.none()) { return 0; }
       before(*found);
-      // In a range where much more is to come, pages at the end: blocks then leave whole ones
-      // behind. Blocks that fill the range come from its front. The rest is one range again once
-      // the small blocks at its end are given up.
+      // A block of at most a quarter of its range is cut from the end. If it has a page or more, it
+      // begins on a page, so that whole pages stay free. A larger block is cut from the front: the
+      // rest then joins the small blocks at the end of the range when these are freed.
       bool const roomy = found->bytes / 4 >= bytes;
       return roomy ? large_.take(found, bytes, alignment(bytes)) : large_.take_front(found, bytes);
     }

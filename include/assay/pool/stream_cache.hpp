@@ -76,9 +76,9 @@ struct stream_cache {
   stream_key key;
   std::uint64_t id = 0;     ///< the stream's number, which no other stream of the process ever has
   std::uint64_t epoch = 1;  ///< the epoch of frees that happen now
-  std::uint64_t answered = 0;  ///< the last call for marks that this cache has followed
+  std::uint64_t answered = 0;  ///< the last call for events that this cache has followed
   std::size_t cached_bytes = 0;
-  std::size_t unmarked_bytes = 0;  ///< freed since the last event
+  std::size_t uncovered_bytes = 0;  ///< freed since the last event
   std::uint64_t allocations = 0, deallocations = 0, misses = 0;
   std::uint64_t allocated_bytes = 0, deallocated_bytes = 0;
   /// Free blocks by class, the oldest first. The stream takes the newest, which is most likely
@@ -109,10 +109,10 @@ struct stream_cache {
   }
 
   /// Takes the newest free block of a class; 0 if there is none.
-  std::uintptr_t pop(unsigned which) noexcept {
-    auto& list = lists[which];
+  std::uintptr_t pop(unsigned class_index) noexcept {
+    auto& list = lists[class_index];
     if (list.empty()) { return 0; }
-    auto const block_bytes = size_class::sizes[which];
+    auto const block_bytes = size_class::sizes[class_index];
     cached_bytes -= block_bytes;
     count_allocation(block_bytes);
     auto const address = list.back().address;
@@ -121,41 +121,42 @@ struct stream_cache {
   }
 
   /// Takes back a block that was in use.
-  void push(std::uintptr_t address, unsigned which) {
-    auto const block_bytes = size_class::sizes[which];
-    lists[which].push_back({address, epoch});
-    lists_used = std::max(lists_used, which + 1);
+  void push(std::uintptr_t address, unsigned class_index) {
+    auto const block_bytes = size_class::sizes[class_index];
+    lists[class_index].push_back({address, epoch});
+    lists_used = std::max(lists_used, class_index + 1);
     cached_bytes += block_bytes;
-    unmarked_bytes += block_bytes;
+    uncovered_bytes += block_bytes;
     count_deallocation(block_bytes);
   }
 
   /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
-  void shed(std::size_t keep_bytes, std::vector<sized_block>& into) {
-    auto const shed_of = [&](unsigned which, std::size_t kept_bytes) -> std::size_t {
-      auto const bytes = size_class::sizes[which];
-      if (lists[which].empty()) { return 0; }  // most are
-      return std::min(lists[which].size(), (kept_bytes - keep_bytes + bytes - 1) / bytes);
+  void evict(std::size_t keep_bytes, std::vector<sized_block>& into) {
+    auto const evicted = [&](unsigned class_index, std::size_t kept_bytes) -> std::size_t {
+      auto const bytes = size_class::sizes[class_index];
+      if (lists[class_index].empty()) { return 0; }  // most are
+      return std::min(lists[class_index].size(), (kept_bytes - keep_bytes + bytes - 1) / bytes);
     };
     std::size_t blocks = 0;
     auto left = cached_bytes;
-    for (unsigned which = lists_used; which-- > 0 && left > keep_bytes;) {
-      blocks += shed_of(which, left);
-      left -= shed_of(which, left) * size_class::sizes[which];
+    for (unsigned class_index = lists_used; class_index-- > 0 && left > keep_bytes;) {
+      blocks += evicted(class_index, left);
+      left -= evicted(class_index, left) * size_class::sizes[class_index];
     }
     into.reserve(blocks);
-    for (unsigned which = lists_used; which-- > 0 && cached_bytes > keep_bytes;) {
-      take_oldest(which, shed_of(which, cached_bytes), into);
+    for (unsigned class_index = lists_used; class_index-- > 0 && cached_bytes > keep_bytes;) {
+      take_oldest(class_index, evicted(class_index, cached_bytes), into);
     }
   }
 
   /// Moves the oldest free blocks of a class out. `into` has room for them.
-  void take_oldest(unsigned which, std::size_t count, std::vector<sized_block>& into) noexcept {
-    auto& list = lists[which];
+  void take_oldest(unsigned class_index, std::size_t count,
+                   std::vector<sized_block>& into) noexcept {
+    auto& list = lists[class_index];
     auto const end = list.begin() + static_cast<std::ptrdiff_t>(count);
-    for (auto at = list.begin(); at != end; ++at) { into.push_back({*at, which}); }
+    for (auto at = list.begin(); at != end; ++at) { into.push_back({*at, class_index}); }
     list.erase(list.begin(), end);
-    cached_bytes -= count * size_class::sizes[which];
+    cached_bytes -= count * size_class::sizes[class_index];
   }
 };
 

@@ -60,16 +60,17 @@ class stream_lookup {
 };
 
 /// Caches by stream, and the order among them. Guarded by the pool's mutex, but for `find` and
-/// `wants_mark`; takes the lock of one cache at a time.
+/// `event_due`; takes the lock of one cache at a time.
 ///
-/// Each free happens in an epoch of its stream. `mark` closes an epoch and records the cache's one
-/// event on the stream, so the event comes after every free up to that epoch. A stream that waits
-/// for the event remembers the epoch, and need not wait for those frees again. Epochs never go
-/// back, not even when a cache passes to another stream, so an order that was true stays true.
+/// Each free happens in an epoch of its stream. `record_event` closes an epoch and records the
+/// cache's one event on the stream, so the event comes after every free up to that epoch. A stream
+/// that waits for the event remembers the epoch, and need not wait for those frees again. Epochs
+/// never go back, not even when a cache passes to another stream, so an order that was true stays
+/// true.
 ///
 /// A stream that could have been destroyed must not be named. So the registry names the stream of
 /// the current call alone (`present`), unless handles are trusted. Streams record events for others
-/// when others ask for it: `call_for_marks` makes every stream record one at its next free.
+/// when others ask for it: `call_for_events` makes every stream record one at its next free.
 template <class Backend>
 class stream_registry {
  public:
@@ -92,30 +93,30 @@ class stream_registry {
   /// The cache of a key at this moment; null if there is none. Needs no lock.
   cache* find(stream_key const& key) const noexcept { return lookup_.find(key.value); }
 
-  /// True if an event is due at a free of `which`. Needs the lock of `which`.
-  bool wants_mark(cache const& which) const noexcept {
-    return which.answered != calls_for_marks_.load(std::memory_order_relaxed) ||
+  /// True if an event is due at the next free of a cache. Needs the lock of the cache.
+  bool event_due(cache const& of) const noexcept {
+    return of.answered != calls_for_events_.load(std::memory_order_relaxed) ||
            streams_end_.load(std::memory_order_relaxed);
   }
-  /// The cache of a key, if no other stream uses the pool and no event is due at the stream's
-  /// frees. Null else, and for good once another stream has had to wait for the device. The caller
-  /// frees a large block there, which no event covers.
+  /// The cache of `key` if its stream uses the pool alone and no event is due, else null. The
+  /// caller frees a large block there, which needs no event. Always null after `needs_device_wait`
+  /// was true.
   cache* sole(stream_key const& key) {
     auto* const found = !waited_ && caches_.size() == closed_.size() + 1 ? find(key) : nullptr;
     if (found == nullptr) { return nullptr; }
     std::lock_guard const held{found->lock};
-    if (!found->serves(key) || wants_mark(*found)) { return nullptr; }
-    return lone_ = found;
+    if (!found->serves(key) || event_due(*found)) { return nullptr; }
+    return sole_ = found;
   }
-  /// True, once in the life of a pool, if a wait for the device may order large frees, of when a
-  /// stream but `to` was the sole one, that no event covers. The caller then waits.
-  bool lone_beside(cache const& to) noexcept {
-    bool const found = !waited_ && lone_ != nullptr && lone_ != &to;
+  /// True at most once for each pool: another stream than `to` used the pool alone and freed large
+  /// blocks without an event. Only a wait for the device orders these frees. The caller then waits.
+  bool needs_device_wait(cache const& to) noexcept {
+    bool const found = !waited_ && sole_ != nullptr && sole_ != &to;
     waited_ = waited_ || found;
     return found;
   }
   /// Asks all streams for an event at their next free.
-  void call_for_marks() noexcept { calls_for_marks_.fetch_add(1, std::memory_order_relaxed); }
+  void call_for_events() noexcept { calls_for_events_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Makes the cache of a stream, which is not captured, the present one. A cache of its key that
   /// served another stream becomes `*former`; its blocks must then be moved to the heap.
@@ -157,18 +158,18 @@ class stream_registry {
   void come_back(cache const* present) noexcept { present_ = present; }
 
   /// Ends a cache's use by its stream, after an event that covers the last frees.
-  void close(cache& which) {
-    mark(which);
-    lookup_.at(which.key.value).store(nullptr, std::memory_order_release);
-    forget(which);
+  void close(cache& of) {
+    record_event(of);
+    lookup_.at(of.key.value).store(nullptr, std::memory_order_release);
+    forget(of);
   }
 
-  /// True if `point` comes before work submitted to `thief` from now on, or before now where that
-  /// is null. `ask` lets it ask the device, once in a call, whether an event has passed.
-  bool passed(cache const* thief, order_point point, bool ask) {
+  /// True if `point` comes before work submitted to `consumer` from now on, or before now where
+  /// that is null. `ask` lets it ask the device, once in a call, whether an event has passed.
+  bool passed(cache const* consumer, order_point point, bool ask) {
     auto& source = *caches_[point.cache];
-    if (thief == &source || source.completed >= point.epoch) { return true; }
-    if (thief != nullptr && seen_of(*thief, point.cache) >= point.epoch) { return true; }
+    if (consumer == &source || source.completed >= point.epoch) { return true; }
+    if (consumer != nullptr && seen_of(*consumer, point.cache) >= point.epoch) { return true; }
     if (!ask || source.event_epoch < point.epoch) { return false; }
     if (std::exchange(source.asked_in, turn_) == turn_) { return false; }
     if (!backend_.query(*source.event)) { return false; }
@@ -176,66 +177,66 @@ class stream_registry {
     return true;
   }
 
-  /// True if `point` has passed for `thief`, or an event can be waited for.
-  bool waitable(cache const* thief, order_point point) {
+  /// True if `point` has passed for `consumer`, or an event can be waited for.
+  bool waitable(cache const* consumer, order_point point) {
     auto const& source = *caches_[point.cache];
-    return passed(thief, point, false) || source.event_epoch >= point.epoch || nameable(source);
+    return passed(consumer, point, false) || source.event_epoch >= point.epoch || nameable(source);
   }
 
-  /// Makes work submitted to `thief` from now on come after `point`, which is `waitable`.
-  void require(cache& thief, order_point point) {
-    if (passed(&thief, point, false)) { return; }
+  /// Makes work submitted to `consumer` from now on come after `point`, which is `waitable`.
+  void require(cache& consumer, order_point point) {
+    if (passed(&consumer, point, false)) { return; }
     auto& source = *caches_[point.cache];
-    if (thief.seen.size() < caches_.size()) { thief.seen.resize(caches_.size()); }
-    if (source.event_epoch < point.epoch) { mark(source); }
-    backend_.wait(*thief.stream, *source.event);
-    thief.seen[point.cache] = source.event_epoch;
+    if (consumer.seen.size() < caches_.size()) { consumer.seen.resize(caches_.size()); }
+    if (source.event_epoch < point.epoch) { record_event(source); }
+    backend_.wait(*consumer.stream, *source.event);
+    consumer.seen[point.cache] = source.event_epoch;
     ++waits_;
   }
 
   /// True if an event may be recorded on the cache's stream.
-  bool nameable(cache const& which) const {
-    if (&which == present_) { return true; }
-    if (!trust_handles_ || !which.open || which.captured) { return false; }
-    if (which.key.token != 0 && which.key.token != backend_.thread_token()) { return false; }
-    return !backend_.capturing(*which.stream);
+  bool nameable(cache const& of) const {
+    if (&of == present_) { return true; }
+    if (!trust_handles_ || !of.open || of.captured) { return false; }
+    if (of.key.token != 0 && of.key.token != backend_.thread_token()) { return false; }
+    return !backend_.capturing(*of.stream);
   }
 
   /// Records the cache's event, so that all frees so far come before it.
-  void mark(cache& which) {
-    if (!which.event) { which.event = backend_.make_event(); }
-    auto const call = calls_for_marks_.load(std::memory_order_relaxed);
+  void record_event(cache& of) {
+    if (!of.event) { of.event = backend_.make_event(); }
+    auto const call = calls_for_events_.load(std::memory_order_relaxed);
     std::uint64_t covered = 0;
     std::size_t bytes = 0;
     {
-      std::lock_guard const held{which.lock};
-      covered = which.epoch++;
-      bytes = std::exchange(which.unmarked_bytes, 0);
-      which.answered = call;
+      std::lock_guard const held{of.lock};
+      covered = of.epoch++;
+      bytes = std::exchange(of.uncovered_bytes, 0);
+      of.answered = call;
     }
     try {
-      backend_.record(*which.event, *which.stream);
+      backend_.record(*of.event, *of.stream);
     } catch (...) {
-      std::lock_guard const held{which.lock};
-      which.unmarked_bytes += bytes;
+      std::lock_guard const held{of.lock};
+      of.uncovered_bytes += bytes;
       throw;
     }
-    which.event_epoch = covered;
-    if (lone_ == &which) { lone_ = nullptr; }
+    of.event_epoch = covered;
+    if (sole_ == &of) { sole_ = nullptr; }
   }
 
   /// True if a stream but `to` has frees that no event covers.
-  bool unmarked_beside(cache const* to) {
+  bool uncovered_beside(cache const* to) {
     return std::any_of(caches_.begin(), caches_.end(), [&](auto const& each) {
       std::lock_guard const held{each->lock};
-      return each.get() != to && each->unmarked_bytes > 0;
+      return each.get() != to && each->uncovered_bytes > 0;
     });
   }
 
   /// Closes the epochs of all caches, for `complete` after a wait for the device.
   std::vector<std::uint64_t> close_epochs() {
     std::vector<std::uint64_t> covered(caches_.size());
-    lone_ = nullptr;
+    sole_ = nullptr;
     for (auto const& each : caches_) {
       std::lock_guard const held{each->lock};
       covered[each->index] = each->epoch++;
@@ -247,36 +248,36 @@ class stream_registry {
       auto& each = *caches_[i];
       each.completed = std::max(each.completed, covered[i]);
       std::lock_guard const held{each.lock};
-      if (each.epoch == covered[i] + 1 && !each.open) { each.unmarked_bytes = 0; }
+      if (each.epoch == covered[i] + 1 && !each.open) { each.uncovered_bytes = 0; }
     }
   }
 
  private:
-  static std::uint64_t seen_of(cache const& which, std::uint32_t other) noexcept {
-    return other < which.seen.size() ? which.seen[other] : 0;
+  static std::uint64_t seen_of(cache const& of, std::uint32_t other) noexcept {
+    return other < of.seen.size() ? of.seen[other] : 0;
   }
 
   /// Ends a cache's use by a stream that cannot be named any more. Only a wait for the device
   /// orders the frees that no event covers. Such a free shows that streams end in this program, and
   /// from then on every free records an event.
-  void abandon(cache& which) {
-    bool unmarked = false;
+  void abandon(cache& of) {
+    bool uncovered = false;
     {
-      std::lock_guard const held{which.lock};
-      unmarked = which.unmarked_bytes > 0;
-      which.epoch += unmarked ? 1 : 0;
+      std::lock_guard const held{of.lock};
+      uncovered = of.uncovered_bytes > 0;
+      of.epoch += uncovered ? 1 : 0;
     }
-    if (unmarked) { streams_end_.store(true, std::memory_order_relaxed); }
-    forget(which);
+    if (uncovered) { streams_end_.store(true, std::memory_order_relaxed); }
+    forget(of);
   }
 
-  void forget(cache& which) noexcept {
+  void forget(cache& of) noexcept {
     {
-      std::lock_guard const held{which.lock};
-      which.open = false;
-      which.key = {};
+      std::lock_guard const held{of.lock};
+      of.open = false;
+      of.key = {};
     }
-    closed_.push_back(&which);  // `vacant` has made room
+    closed_.push_back(&of);  // `vacant` has made room
   }
 
   /// A cache that serves no stream, made if there is none. Makes room in `closed_` for all caches.
@@ -292,7 +293,7 @@ class stream_registry {
       if (!passed(nullptr, {old.index, last}, true)) { continue; }
       closed_.erase(at);
       std::lock_guard const held{old.lock};
-      old.unmarked_bytes = 0;
+      old.uncovered_bytes = 0;
       old.seen.clear();  // the next stream has waited for no other yet
       return old;
     }
@@ -307,10 +308,10 @@ class stream_registry {
   std::vector<cache*> closed_;
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
-  cache* lone_ = nullptr;
+  cache* sole_ = nullptr;
   bool waited_ = false;
   std::uint64_t turn_ = 1;
-  std::atomic<std::uint64_t> calls_for_marks_{0};
+  std::atomic<std::uint64_t> calls_for_events_{0};
   std::atomic<bool> streams_end_{false};
   std::uint64_t waits_ = 0;
 };
