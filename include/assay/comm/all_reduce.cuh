@@ -100,8 +100,10 @@ class basic_all_reduce {
                          [&] { launch(plan(buffers, count, what), place, rank, 1, stream); });
   }
 
-  /// Enqueues all ranks by one launch, where they share a device. The blocks of one launch run side
-  /// by side even under tools that serialise kernels.
+  /// Enqueues all ranks by one launch, where they share a device, and does not block. The blocks of
+  /// one launch run side by side even under tools that serialise kernels. Throws
+  /// `std::invalid_argument` where ranks have several devices, else what `enqueue` throws. An
+  /// exception ends no waits, since no rank's part is enqueued then.
   template <element T>
   void enqueue_together(::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                         std::size_t count, reduction what) {
@@ -111,9 +113,9 @@ class basic_all_reduce {
     launch(plan(buffers, count, what), device(0), 0, ranks(), stream);
   }
 
-  /// Loads the kernels for `T` on all devices. Call `prepare` before a graph is recorded, and
-  /// before work is enqueued that the loading may have to wait for; otherwise the first launch
-  /// loads them.
+  /// Loads the kernels for `T` on all devices, and enqueues nothing. Call `prepare` before a graph
+  /// is recorded, and before work is enqueued that the loading may have to wait for; otherwise the
+  /// first launch loads them. Throws `cuda_error`.
   template <element T>
   void prepare() {
     nvtx_range const here{"all_reduce prepare", category::gpu};
@@ -157,7 +159,8 @@ class basic_all_reduce {
   /// streams are idle.
   void abort() noexcept { failures().stop(detail::stopped_by::abort); }
 
-  /// Clears the engine after a failure or an abort; all ranks' streams must be idle.
+  /// Clears the engine after a failure or an abort; all ranks' streams must be idle. Waits for all
+  /// devices. Throws `cuda_error`; the failure then stays.
   void reset() {
     for (auto& each : memory_->workspaces) { each.reset(); }
     failures().clear();
