@@ -135,7 +135,8 @@ TEST_CASE("a program is a candidate too, and the problem's own program judges it
   CHECK(judge("in-place").charges.at(0).what == kind::modified_input);
   CHECK_THAT(judge("crashes").charges.at(0).text, contains("ended by signal 6"));
   CHECK_THAT(referee.judge("true", "/bin/true", "").charges.at(0).text,
-             contains("does not call assay::serve"));
+             contains("/true: the program does not call assay::serve_candidate: it ended with exit "
+                      "code 0"));
 }
 
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
@@ -202,7 +203,9 @@ TEST_CASE("the program judges names from its input, one line of JSON for each") 
   CHECK(run(problem + "plain.so nothing.so --untimed") == 1);
   CHECK_THAT(assay::test::content(here / "out"), contains("nothing.so: ACCUSED\n  unwritten"));
   CHECK(run("/bin/true plain.so") == 2);
-  CHECK_THAT(assay::test::content(here / "err"), contains("does not call assay::serve"));
+  CHECK(assay::test::content(here / "err") ==
+        "error: /bin/true: the program does not call assay::serve_problem: it ended with exit code "
+        "0\n");
 }
 #endif
 
@@ -215,8 +218,12 @@ TEST_CASE("a candidate can be written in C") {
 }
 
 TEST_CASE("a problem that is none is refused") {
-  CHECK_THAT(message_of([] { referee_session{{"/bin/true"}}; }),
-             contains("does not call assay::serve"));
+  auto const none = [](referee_options const& chosen) {
+    return message_of([&] { referee_session{{"/bin/true"}, chosen}; });
+  };
+  CHECK(none({}) ==
+        "/bin/true: the program does not call assay::serve_problem: it ended with exit code 0");
+  CHECK(none({.measuring = {.clock = measure::clock::wall}}) == none({}));
   CHECK_THAT(message_of([] { referee({"/nonexistent"}, "x.so"); }), contains("cannot start"));
   for (auto const each : {kind::escaped_work, kind::wrong_answer, kind::failure}) {
     CHECK(charge_kind(to_string(each)) == each);

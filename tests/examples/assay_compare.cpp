@@ -128,7 +128,7 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"", "name two"},
            {"./old", "name two"},
            {"./old ./new ./slow", "name two"},
-           {"./old ./no-such", "./no-such: cannot start ./no-such: No such file"},
+           {"./old ./no-such", "error: cannot start ./no-such: No such file"},
            {"./old /bin/true", "/bin/true: the program does not call assay::serve"},
            {"./old ./new --case x", "--case: unknown case 'x': choose one of works"},
            {"./old ./new --margin x", "--margin: 'x' is not a number"},

@@ -174,7 +174,7 @@ TEST_CASE("a subject in another program answers as one in this program") {
 }
 
 TEST_CASE("a program lists its cases with the deciding clock of each") {
-  auto const all = examples::cases_of({program});
+  auto const all = measure::remote_process{{program}}.cases();
   REQUIRE(all.size() == 9);
   CHECK(all[0].name == "works");
   CHECK(all[0].decides == clock::wall);
@@ -211,6 +211,9 @@ TEST_CASE("the error of a failed program says how it ended") {
              contains("no case 'no such': the program has works, prints"));
   CHECK_THAT(reason(measure::remote_variant("new", {"/bin/true"}, "works")),
              contains("does not call assay::serve: it ended with exit code 0"));
+  measure::remote_process none{{"/bin/true"}, {.required_call = "assay::serve_problem"}};
+  CHECK(message_of([&] { none.cases(); }) ==
+        "/bin/true: the program does not call assay::serve_problem: it ended with exit code 0");
   CHECK_THAT(reason(measure::remote_variant("new", {"./no/such"}, "works")),
              contains("cannot start ./no/such: No such file or directory"));
 }
@@ -271,9 +274,11 @@ TEST_CASE("the error of a broken protocol shows the message") {
     CHECK(no_child_left());
     return text;
   };
-  CHECK(said("assay-serve 3\n") ==
-        "the program speaks version 3, this assay_compare version 2: build both with the same "
-        "assay");
+  CHECK(
+      said("assay-serve 3\n") ==
+      program +
+          ": the program speaks version 3, this assay_compare version 2: build both with the same "
+          "assay");
   CHECK_THAT(said("hello\n"), contains("'hello' is no message of the protocol"));
   CHECK_THAT(said("assay-serve\n"), contains("is no message"));
   CHECK_THAT(said("assay-serve one\n"), contains("'one' is no message"));
@@ -281,23 +286,23 @@ TEST_CASE("the error of a broken protocol shows the message") {
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
   CHECK_THAT(said("assay-serve 2\nwhat\n"), contains("'what\n' is no message"));
   variable const speaks{"ASSAY_TEST_SAY", "assay-serve 2\nwhat\n"};
-  CHECK_THAT(message_of([] { examples::cases_of({program}, {.shutdown = 0.1s}); }),
+  CHECK_THAT(message_of([] { measure::remote_process{{program}, {.shutdown = 0.1s}}.cases(); }),
              contains("'what\n' is no message"));
 }
 
 TEST_CASE("a program that ends early has another error than one without assay::serve") {
   {
     variable const ends{"ASSAY_TEST_EXIT", "1"};
-    CHECK(message_of([] { examples::cases_of({program}); }) ==
+    CHECK(message_of([] { measure::remote_process{{program}}.cases(); }) ==
           program + ": the program does not call assay::serve: it ended with exit code 7");
   }
   {
     variable const ends{"ASSAY_TEST_ABORT", "1"};
-    CHECK(message_of([] { examples::cases_of({program}); }) ==
+    CHECK(message_of([] { measure::remote_process{{program}}.cases(); }) ==
           program + ": the program ended by signal 6 (Aborted)");
   }
   variable const twice{"ASSAY_TEST_TWICE", "1"};
-  CHECK_THAT(message_of([] { examples::cases_of({program}); }),
+  CHECK_THAT(message_of([] { measure::remote_process{{program}}.cases(); }),
              contains("two cases of assay::serve have the name 'works'"));
   CHECK(no_child_left());
 }

@@ -15,10 +15,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -29,6 +31,7 @@ namespace assay::measure {
 struct remote_options {
   std::chrono::duration<double> timeout{60};  ///< for each reply, the first one included
   std::chrono::duration<double> shutdown{5};  ///< to end by itself, and again to end after SIGTERM
+  std::string_view required_call = "assay::serve";  ///< the function that the program has to call
 };
 
 /// A case that a program offers, with its default clock.
@@ -45,7 +48,7 @@ class remote_process {
   /// Starts the program. Throws `std::invalid_argument` for a missing file.
   explicit remote_process(std::vector<std::string> const& command,
                           remote_options const& chosen = {})
-      : options_(chosen) {
+      : options_(chosen), name_(command.empty() ? "" : command[0]) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       throw std::system_error(errno, std::generic_category(), "cannot make a socket");
@@ -74,18 +77,14 @@ class remote_process {
   /// Asks the program to end. The destructor waits for it.
   void begin_to_end() noexcept { channel_->close(); }
 
-  /// Asks for the cases that the program offers.
+  /// Asks for the cases that the program offers. Errors begin with the program's name.
   std::vector<remote_case> cases() {
-    auto const told = request({"cases"});
-    std::vector<remote_case> all;
-    for (std::size_t i = 1; i < told.size(); i += 2) {
-      auto const* const which = std::find_if(all_clocks.begin(), all_clocks.end(), [&](clock each) {
-        return to_string(each) == served::at(told, i + 1);
-      });
-      if (which == all_clocks.end()) { throw served::protocol_error(told[i + 1]); }
-      all.push_back({told[i], *which});
-    }
-    return all;
+    auto const named = [&](std::exception const& cause) { return name_ + ": " + cause.what(); };
+    try {
+      return offered();
+    } catch (std::invalid_argument const& cause) {
+      throw std::invalid_argument(named(cause));
+    } catch (std::runtime_error const& cause) { throw std::runtime_error(named(cause)); }
   }
 
   /// Sends a request and returns the reply, as `send` and `receive` do.
@@ -101,8 +100,8 @@ class remote_process {
   /// the program's greeting too.
   ///
   /// Throws the error that the program reports. Throws `std::invalid_argument` for a program that
-  /// does not call `assay::serve`, and for another version. Throws `std::runtime_error` for a
-  /// program that fails.
+  /// does not call `remote_options::required_call`, and for another version. Throws
+  /// `std::runtime_error` for a program that fails.
   served::words receive() {
     if (!greeted_) { greet(); }
     auto got = reply(false);
@@ -111,6 +110,19 @@ class remote_process {
   }
 
  private:
+  std::vector<remote_case> offered() {
+    auto const told = request({"cases"});
+    std::vector<remote_case> all;
+    for (std::size_t i = 1; i < told.size(); i += 2) {
+      auto const* const which = std::find_if(all_clocks.begin(), all_clocks.end(), [&](clock each) {
+        return to_string(each) == served::at(told, i + 1);
+      });
+      if (which == all_clocks.end()) { throw served::protocol_error(told[i + 1]); }
+      all.push_back({told[i], *which});
+    }
+    return all;
+  }
+
   void greet() {
     auto const hello = reply(true);
     if (served::at(hello, 0) != served::greeting) { throw served::protocol_error(hello[0]); }
@@ -156,12 +168,14 @@ class remote_process {
       throw std::runtime_error("the program closed its connection and did not end; it was killed");
     }
     if (before_greeting && !end->by_signal) {
-      throw std::invalid_argument("the program does not call assay::serve: it " + end->text());
+      throw std::invalid_argument("the program does not call " +
+                                  std::string{options_.required_call} + ": it " + end->text());
     }
     throw std::runtime_error("the program " + end->text());
   }
 
   remote_options options_;
+  std::string name_;
   std::unique_ptr<served::channel> channel_;
   std::unique_ptr<child_process> child_;
   bool greeted_ = false;

@@ -24,6 +24,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -51,7 +52,8 @@ class referee_session {
   explicit referee_session(std::vector<std::string> problem, referee_options chosen = {})
       : problem_(std::move(problem)), options_(std::move(chosen)), next_(start()) {
     auto& measuring = options_.measuring;
-    if (!measuring.clock) { measuring.clock = next_->cases().at(0).decides; }
+    auto const cases = next_->cases();  // refuses a program that is no problem
+    if (!measuring.clock) { measuring.clock = cases.at(0).decides; }
     measuring.changed = "implementation";
     for (auto& each : references_) { each = start(); }
   }
@@ -112,14 +114,22 @@ class referee_session {
   };
 
   std::shared_ptr<process> start() const {
-    return std::make_shared<process>(problem_, options_.limits);
+    return std::make_shared<process>(problem_, limits("assay::serve_problem"));
+  }
+
+  /// The limits of a process that calls `function`, which errors name.
+  measure::remote_options limits(std::string_view function) const {
+    auto of = options_.limits;
+    of.required_call = function;
+    return of;
   }
 
   /// A candidate that is a program, by its path; a name alone is in the working directory.
   std::shared_ptr<process> started(std::string const& program) const {
     auto const path = program.find('/') == program.npos ? "./" + program : program;
     try {
-      auto const made = std::make_shared<process>(std::vector{path}, options_.limits);
+      auto const made =
+          std::make_shared<process>(std::vector{path}, limits("assay::serve_candidate"));
       (void)made->cases();
       return made;
     } catch (std::exception const& cause) { throw failed_request{cause.what()}; }
