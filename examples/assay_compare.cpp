@@ -115,7 +115,7 @@ std::vector<measure::remote_case> cases(compare_request const& of) {
   if (of.one_case.empty()) { return both; }
   std::vector<std::string> names;
   for (auto const& each : both) { names.push_back(each.name); }
-  return {both[cli::value_of("--case", [&] { return cli::choose("case", of.one_case, names); })]};
+  return {both[cli::choose("--case", "case", of.one_case, names)]};
 }
 
 measure::comparison judged(compare_request const& of, measure::remote_case const& which,

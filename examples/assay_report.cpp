@@ -212,8 +212,7 @@ int report_all(request const& of) {
   for (auto const& path : of.files) { documents.emplace_back(path, read(path)); }
   if (report_other(of, documents)) { return cli::ok; }
   for (auto const& condition : of.fail_if) {
-    cli::value_of("--fail-if",
-                  [&] { return cli::choose("condition", condition, cli::gate_names()); });
+    cli::choose("--fail-if", "condition", condition, cli::gate_names());
   }
   auto const all = read_all(documents);
   std::optional<saved> baseline;

@@ -43,7 +43,9 @@ class copy_options {
     }
     auto const most = device_sms == 0 ? std::numeric_limits<int>::max() : device_sms;
     for (int const each : of.sms) { cli::require_between("--sms", each, 0, most); }
-    for (auto const& each : of.workloads) { cli::choose("workload", each, copy_workloads()); }
+    for (auto const& each : of.workloads) {
+      cli::choose("--workload", "workload", each, copy_workloads());
+    }
     if (of.workloads.empty() && quick) {
       of.workloads = {"streaming_sum", "row_gather_1024", "scale_add", "transpose"};
     }

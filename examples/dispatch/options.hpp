@@ -107,7 +107,7 @@ class dispatch_options {
     of.seed = app_.count("--seed") == 0
                   ? stats::draw_seed()
                   : cli::value_of("--seed", [&] { return cli::parse_seed(seed_); });
-    for (auto const& each : of.tasks) { (void)cli::choose("task", each, all_); }
+    for (auto const& each : of.tasks) { (void)cli::choose("--tasks", "task", each, all_); }
     for (int const each : of.threads) {
       cli::require_between("--threads", each, 1, host::all_threads());
     }

@@ -46,7 +46,7 @@ void add_to(CLI::App& app, examples::matmul_parameters& into) {
 void check(examples::matmul_parameters const& given) {
   cli::require_between("--size", given.size, std::int64_t{1}, std::int64_t{1} << 16);
   cli::require_between("--items", given.items, 1, 1 << 20);
-  cli::choose("type", given.type, {"bfloat16", "float"});
+  cli::choose("--type", "type", given.type, {"bfloat16", "float"});
 }
 
 /// Adds the rate of each variant, alone and beside the control.

@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
   examples::null_cast_options asked;
   return cli::run(
       argc, argv, {"Three passes or one, submitted how? On the CPU.", ASSAY_COMMIT},
-      [&](CLI::App& app) { asked.add_to(app); },
+      [&](CLI::App& app) { asked.add_to(app, false); },
       [&](cli::options const& chosen) { return examples::null_cast_on_host(asked, chosen); });
 }

@@ -19,7 +19,8 @@ namespace assay::examples {
 /// The options of the experiment.
 class null_cast_options {
  public:
-  void add_to(CLI::App& app) {
+  /// Without a `gpu` the options that only a GPU can serve are left out.
+  void add_to(CLI::App& app, bool gpu = true) {
     app.option_defaults()->always_capture_default();
     app.add_option("--rows", given_.rows, "rows of the column");
     app.add_option("--null-fraction", given_.null_fraction, "share of nulls, 0 to 1");
@@ -29,7 +30,7 @@ class null_cast_options {
                    "items of a thread in a batch (default 100, on the host 2; --quick: 10, 1)");
     app.add_flag("--sync-per-item", given_.sync_per_item,
                  "wait for each item, as libraries do whose calls block");
-    app.add_option("--pool", pool_, "initial size of the pool on a GPU");
+    if (gpu) { app.add_option("--pool", pool_, "initial size of the pool on a GPU"); }
     app.add_option("--variant", variant_, "run this variant alone, for a profiler; see --list");
     app.add_option("--batches", batches_, "how many batches of it (default 10)");
   }
@@ -42,7 +43,7 @@ class null_cast_options {
     of.pool_bytes = cli::value_of("--pool", [&] { return cli::parse_bytes(pool_); });
     cli::require_between("--rows", of.rows, std::int64_t{1}, std::int64_t{1} << 40);
     cli::require_between("--null-fraction", of.null_fraction, 0.0, 1.0);
-    cli::choose("type", of.type, {"int32", "int64", "float"});
+    cli::choose("--type", "type", of.type, {"int32", "int64", "float"});
     cli::require_count("--threads", of.threads);
     cli::require_count("--items", of.items);
     cli::require_count("--batches", batches_.value_or(1));
@@ -68,6 +69,9 @@ class null_cast_options {
 /// The half on the CPU: three passes or one, submitted at once or under one mutex.
 inline std::optional<measure::comparison> null_cast_on_host(null_cast_options const& asked,
                                                             cli::options const& chosen) {
+  auto measuring = chosen.measuring(on::host{1});
+  measuring.title =
+      "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
   auto const given = asked.read(true, chosen.quick);
   auto const all = given.with_type([&]<class T>(T) {
     auto const passes = workloads::null_cast<T>{given.rows, given.null_fraction};
@@ -77,9 +81,6 @@ inline std::optional<measure::comparison> null_cast_on_host(null_cast_options co
                            workloads::null_cast_fused<T>{given.rows, given.null_fraction}});
   });
   if (asked.run_alone(all, chosen) != nullptr) { return {}; }
-  auto measuring = chosen.measuring(on::host{1});
-  measuring.title =
-      "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
   return cli::list_or_compare(chosen, all, measuring);
 }
 

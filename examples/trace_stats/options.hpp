@@ -112,7 +112,7 @@ struct stats_options {
     has_stream = app.count("--stream") != 0;
     if (csv) { format = "csv"; }
     if (json) { format = "json"; }
-    cli::choose("format", format, {"text", "csv", "json"});
+    cli::choose("--format", "format", format, {"text", "csv", "json"});
     take_reports_from_files();
     if (app.count("--phases") != 0 && phases.size() != 2) {
       throw std::invalid_argument("--phases names two ranges, as in --phases forward,step");

@@ -51,9 +51,9 @@ TEST_CASE("seeds are whole numbers from 1") {
 }
 
 TEST_CASE("an unknown choice is refused with the choices") {
-  CHECK(cli::choose("variant", "b", {"a", "b"}) == 1);
-  CHECK_THROWS_WITH(cli::choose("variant", "c", {"a", "b"}),
-                    "unknown variant 'c': choose one of a, b");
+  CHECK(cli::choose("--only", "variant", "b", {"a", "b"}) == 1);
+  CHECK_THROWS_WITH(cli::choose("--only", "variant", "c", {"a", "b"}),
+                    "--only: unknown variant 'c': choose one of a, b");
 }
 
 TEST_CASE("counts and ranges name option, value and limit") {

@@ -100,6 +100,8 @@ TEST_CASE("options reach the body, and what measures") {
   CHECK(measuring.clock == measure::clock::gpu);
   CHECK(chosen.measuring(on::device{3}).clock == measure::clock::gpu);
   CHECK_THROWS_WITH(chosen.measuring(on::host{2}), contains("--clock gpu") && contains("wall"));
+  CHECK_THROWS_WITH(run({"--device", "3"}).chosen.measuring(on::host{2}),
+                    "--device: this runs on the host; leave the option out");
   CHECK(run({"--clock", "submit"}).chosen.measuring(on::host{2}).seed != 0);
   CHECK(!measuring.cancelled());
 }

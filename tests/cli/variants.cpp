@@ -74,7 +74,7 @@ TEST_CASE("one variant runs alone, as often as it is asked for") {
   CHECK(cli::run_alone(all, "a", 3, out).label == "a");
   CHECK_THAT(out.str(), contains("a: 3 batches, "));
   CHECK_THAT(message_of([&] { cli::run_alone(all, "x", 3, out); }),
-             contains("unknown variant 'x': choose one of a"));
+             contains("--variant: unknown variant 'x': choose one of a"));
 }
 
 TEST_CASE("profiles that fail, or are cancelled, leave the comparison as it is") {

@@ -397,7 +397,7 @@ TEST_CASE("a program that serves explains itself to a user") {
   };
   expect("--case works", 0, "works: the answer is right");
   expect("--case wrong", 1, "wrong: WRONG ANSWER, buffer set 1: element 7 is 1, not 2");
-  expect("--case x", 2, "error: unknown case 'x': choose one of works, prints");
+  expect("--case x", 2, "error: --case: unknown case 'x': choose one of works, prints");
   expect("--case", 2, "error: --case takes one name");
   expect("--frob", 2, "error: unknown option '--frob'; see --help");
   expect("--list now", 2, "error: unknown option 'now'");

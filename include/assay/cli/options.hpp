@@ -80,11 +80,14 @@ struct options {
   /// The options of the comparison. The program sets its own on top, such as the title.
   measure::options measuring() const;
   /// The options of a comparison on one place. Throws `std::invalid_argument` for a clock that the
-  /// place lacks.
+  /// place lacks, and for a device where the host is the place.
   measure::options measuring(on::device) const { return measuring(); }
   measure::options measuring(on::host) const {
     if (clock == measure::clock::gpu) {
       throw std::invalid_argument("--clock gpu: this runs on the host, which has wall and submit");
+    }
+    if (device_named) {
+      throw std::invalid_argument("--device: this runs on the host; leave the option out");
     }
     return measuring();
   }

@@ -124,7 +124,7 @@ inline std::string read_value(swept const& of, std::string const& word) {
                                 cli::joined(of.declared, ","));
   }
   if (of.of == swept::kind::types) {
-    return of.declared[choose("type", own_type_name(word), of.declared)];
+    return of.declared[find_choice("type", own_type_name(word), of.declared)];
   }
   if (of.of == swept::kind::texts) { return word; }
   auto const value = parse_whole(word);  // 007 is 7
@@ -159,7 +159,7 @@ inline void read_axis(std::string const& spec, std::vector<swept>& all) {
     if (powers) { name.resize(name.size() - 6); }
     std::vector<std::string> names;
     for (auto const& each : all) { names.push_back(each.name); }
-    auto& of = all[choose("parameter", name, names)];
+    auto& of = all[find_choice("parameter", name, names)];
     if (equals == spec.npos || (powers && of.of != swept::kind::numbers)) {
       throw std::invalid_argument("'" + spec + "': write " + of.name + "=" +
                                   cli::joined(of.declared, ","));

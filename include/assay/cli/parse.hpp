@@ -112,15 +112,21 @@ inline std::string joined(std::vector<std::string> const& words, char const* bet
 }
 
 /// The position of `word` in `choices`; throws `std::invalid_argument` that names `what`, the word
-/// and the choices.
-inline std::size_t choose(std::string_view what, std::string const& word,
-                          std::vector<std::string> const& choices) {
+/// and the choices. For the value of an option use `choose`.
+inline std::size_t find_choice(std::string_view what, std::string const& word,
+                               std::vector<std::string> const& choices) {
   auto const found = std::ranges::find(choices, word);
   if (found == choices.end()) {
     throw std::invalid_argument("unknown " + std::string{what} + " '" + word + "': choose one of " +
                                 joined(choices));
   }
   return static_cast<std::size_t>(found - choices.begin());
+}
+
+/// The same for the value of an option, which a refusal begins with: `--type: unknown type 'x'`.
+inline std::size_t choose(std::string_view option, std::string_view what, std::string const& word,
+                          std::vector<std::string> const& choices) {
+  return value_of(option, [&] { return find_choice(what, word, choices); });
 }
 
 /// Throws `std::invalid_argument` unless `value` is in [low, high]; `name` as the user wrote it.

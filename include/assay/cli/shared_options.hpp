@@ -66,15 +66,14 @@ class shared_options {
     chosen_.alpha = read_share("--alpha", alpha_);
     std::vector<std::string> clocks;
     for (auto const which : measure::all_clocks) { clocks.emplace_back(to_string(which)); }
-    chosen_.clock =
-        measure::all_clocks[value_of("--clock", [&] { return choose("clock", clock_, clocks); })];
+    chosen_.clock = measure::all_clocks[choose("--clock", "clock", clock_, clocks)];
     if (chosen_.quick && app_.count("--epochs") == 0) { chosen_.epochs = 12; }
     require_count("--epochs", chosen_.epochs);
     require_between("--max-seconds", chosen_.max_seconds, 1e-3, 1e6);
     chosen_.device_named = app_.count("--device") != 0;
     require_between("--device", chosen_.device, 0, std::numeric_limits<int>::max());
     for (auto const& condition : chosen_.fail_if) {
-      value_of("--fail-if", [&] { return choose("condition", condition, gate_names()); });
+      choose("--fail-if", "condition", condition, gate_names());
     }
     chosen_.seed = app_.count("--seed") == 0
                        ? stats::draw_seed()

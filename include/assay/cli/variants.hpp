@@ -90,7 +90,7 @@ inline std::optional<measure::comparison> list_or_compare(options const& given, 
 /// Runs batches of one variant without comparing, as for a profiler, and prints their mean time.
 inline trace::variant_runs const& run_alone(variants const& all, std::string const& name,
                                             int batches, std::ostream& out = std::cout) {
-  auto const& what = all.runs()[choose("variant", name, all.names())];
+  auto const& what = all.runs()[choose("--variant", "variant", name, all.names())];
   auto const run = what.open();
   double seconds = 0;
   for (int i = 0; i < batches; ++i) { seconds += run(); }

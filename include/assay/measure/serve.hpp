@@ -228,7 +228,7 @@ inline int stand_alone(std::vector<std::string> const& arguments,
     if (arguments.size() != 3) { return refuse("--case takes one name"); }
     auto const* const found = find_case(cases, arguments[2]);
     if (found != nullptr) { return try_case(*found); }
-    return refuse("unknown case '" + arguments[2] + "': choose one of " + names_of(cases));
+    return refuse("--case: unknown case '" + arguments[2] + "': choose one of " + names_of(cases));
   }
   if (verb != "--list" && verb != "--help" && verb != "-h") {
     return refuse("unknown option '" + verb + "'");

@@ -66,8 +66,9 @@ TEST_CASE("options of the dispatch experiment") {
     CHECK(std::count(seen.err.begin(), seen.err.end(), '\n') == 1);
     return seen.err;
   };
-  CHECK_THAT(refused({"--tasks", "matmull"}),
-             contains("unknown task 'matmull': choose one of vector_add, reduction, matmul"));
+  CHECK_THAT(
+      refused({"--tasks", "matmull"}),
+      contains("--tasks: unknown task 'matmull': choose one of vector_add, reduction, matmul"));
   CHECK_THAT(refused({"--threads", "0"}), contains("--threads 0: it must be between 1 and "));
   CHECK_THAT(refused({"--threads", "5000"}), contains("--threads 5000"));
   CHECK_THAT(refused({"--largest", "1"}), contains("--largest 1: it must be between 2 and "));
