@@ -159,11 +159,12 @@ struct stats_options {
   /// Refuses what chooses nothing of a trace, naming what there is.
   void require_any(std::string const& path, trace::model const& of) const {
     auto const refuse = [&](std::string const& option, std::string const& value,
-                            std::string const& what, std::vector<std::string> const& known) {
-      std::string there;
+                            std::string const& what, std::string const& other,
+                            std::vector<std::string> const& known) {
+      std::string there = "; it has " + other + ": ";
       constexpr std::size_t most = 8;
       for (std::size_t i = 0; i < std::min(most, known.size()); ++i) {
-        there += (i == 0 ? "; there are " : ", ") + known[i];
+        there += (i == 0 ? "" : ", ") + known[i];
       }
       if (known.size() > most) { there += ", ..."; }
       throw std::invalid_argument(option + " " + value + ": " + path + " has no " + what +
@@ -173,7 +174,7 @@ struct stats_options {
                                                      phases.size() < 2 ? "" : phases[1]}) {
       if (name.empty() || has_range(of, filter_by(name, of))) { continue; }
       refuse(name == range ? "--range" : "--phases", "'" + name + "'", "range of that name",
-             names_of_ranges(of));
+             "ranges", names_of_ranges(of));
     }
     row_filter by;
     by.kernel = kernel;
@@ -182,7 +183,7 @@ struct stats_options {
       for (auto const& each : of.kernels) {
         names.insert(report::detail::short_name(of.strings[each.name]));
       }
-      refuse("--kernel", "'" + kernel + "'", "kernel with that in its name",
+      refuse("--kernel", "'" + kernel + "'", "kernel with that in its name", "kernels",
              {names.begin(), names.end()});
     }
     std::set<std::int64_t> devices, streams;
@@ -192,15 +193,17 @@ struct stats_options {
         streams.insert(each.where.stream);
       }
     });
-    auto const require = [&](std::string const& what, bool given, std::int64_t value,
-                             std::set<std::int64_t> const& known) {
+    auto const require = [&](std::string const& what, std::string const& where, bool given,
+                             std::int64_t value, std::set<std::int64_t> const& known) {
       if (!given || known.contains(value)) { return; }
       std::vector<std::string> names;
       for (auto const each : known) { names.push_back(std::to_string(each)); }
-      refuse("--" + what, std::to_string(value), "work in that " + what, names);
+      auto const number = std::to_string(value);
+      refuse("--" + what, number, "work " + where + " " + what + " " + number, "work " + where,
+             names);
     };
-    require("device", has_device, device, devices);
-    require("stream", has_stream, stream, streams);
+    require("device", "on", has_device, device, devices);
+    require("stream", "in", has_stream, stream, streams);
   }
 
   row_filter filter(trace::model const& of) const { return filter_by(range, of); }

@@ -117,8 +117,9 @@ inline std::vector<std::string> overlap_sentences(overlap_explanation const& fou
                 nanoseconds(reason.exposed_ns) + ": " +
                 std::string{detail::obstacle_words(reason.what)};
     if (reason.alone_ns < reason.exposed_ns) {
-      line += reason.alone_ns == 0 ? "; for none of them this is all"
-                                   : "; for " + nanoseconds(reason.alone_ns) + " this is all";
+      line += reason.alone_ns == 0
+                  ? "; each of these copies has another cause too"
+                  : "; for " + nanoseconds(reason.alone_ns) + " this is the only cause";
     }
     lines.push_back(line + " (" + detail::evidence(of, reason) + ").");
   }

@@ -239,7 +239,9 @@ class stats_printer {
 
 /// The program; returns its exit code. Errors are one line on `err`.
 inline int trace_stats(int argc, char const* const* argv, std::ostream& out, std::ostream& err) {
-  CLI::App app{"Tables of traces: those of `nsys stats`, and what it does not tell."};
+  CLI::App app{
+      "Prints the tables of `nsys stats`, and further tables of assay, from SQLite exports of "
+      "nsys."};
   stats_options asked;
   asked.add_to(app);
   auto const body = [&]() -> int {

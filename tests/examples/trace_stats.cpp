@@ -517,7 +517,7 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({"/"}), {"regular file"});
   refused(run({a, "--report", "all"}), {"'all'", "cuda_api_sum"});
   refused(run({a, "--report", "range_kernels"}), {"'range_kernels'"});
-  refused(run({a, "--format", "xml"}), {"'xml'", "text, csv, json"});
+  refused(run({a, "--format", "xml"}), {"--format: unknown format 'xml'", "text, csv, json"});
   refused(run({a, "--phases", "one"}), {"--phases", "two"});
   refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
   refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
@@ -526,13 +526,15 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({a, "--csv", "--json"}), {"--csv", "--json"});
   refused(run({a, "--csv", "--format", "text"}), {"--csv", "--format"});
   refused(run({"--report", "cuda_api_sum", "osrt_sum"}), {"FILE"});
-  refused(run({a, "--range", "nope"}), {"--range 'nope'", "no range", "forward, step"});
+  refused(run({a, "--range", "nope"}),
+          {"--range 'nope'", "has no range of that name; it has ranges: forward, step"});
   refused(run({a, "--range", "assay:forward"}), {"no range of that name"});
   refused(run({a, "--phases", "step,nope"}), {"--phases 'nope'", "no range"});
   refused(run({"--diff", a, a, "--range", "nope"}), {"--range 'nope'"});
   refused(run({a, "--kernel", "conv"}), {"--kernel 'conv'", "adam_step", "gemm"});
-  refused(run({a, "--device", "1"}), {"--device 1", "there are 0"});
-  refused(run({a, "--stream", "0"}), {"--stream 0", "7, 9"});
+  refused(run({a, "--device", "1"}), {"--device 1", "has no work on device 1; it has work on: 0"});
+  refused(run({a, "--stream", "0"}),
+          {"--stream 0", "has no work in stream 0; it has work in: 7, 9"});
   refused(run({a, "--stream", "-1"}), {"--stream"});
   refused(run({a, "--frobnicate"}), {"--frobnicate"});
 }

@@ -60,7 +60,10 @@ TEST_CASE("an obstacle that is not the only one is said to be so") {
   b.launch_copy(copy_kind::host_to_device, 1, {0, 250}, {100, 200}, {0, 13}).from =
       memory_kind::pageable;
   b.launch("k", {260, 270}, {300, 400}, {0, 13});
-  CHECK_THAT(overlap_words(b.trace), contains("for none of them this is all"));
+  CHECK_THAT(overlap_words(b.trace), contains("; each of these copies has another cause too ("));
+  b.launch_copy(copy_kind::host_to_device, 1, {1000, 1005}, {1100, 1150}, {0, 13});
+  b.launch("k", {1005, 1010}, {1200, 1900}, {0, 13});
+  CHECK_THAT(overlap_words(b.trace), contains("; for 50.00 ns this is the only cause ("));
 }
 
 TEST_CASE("every obstacle has words") {
