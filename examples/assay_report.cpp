@@ -5,14 +5,14 @@
 // assay-test-args: --help
 
 #include "all_reduce_page.hpp"
+#include "dispatch/dispatch_page.hpp"
+#include "transformer/transformer_page.hpp"
 
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
-#include <assay/page/dispatch_page.hpp>
 #include <assay/page/page.hpp>
-#include <assay/page/transformer_page.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
 #include <assay/report/markdown.hpp>
@@ -184,8 +184,8 @@ struct other_result {
 };
 constexpr other_result other_results[] = {
     {"the benchmark all_reduce", &examples::is_all_reduce, &examples::all_reduce_page},
-    {"the experiment dispatch", &report::is_dispatch, &report::dispatch_page},
-    {"the program transformer", &report::is_transformer, &report::transformer_page}};
+    {"the experiment dispatch", &examples::is_dispatch, &examples::dispatch_page},
+    {"the program transformer", &examples::is_transformer, &examples::transformer_page}};
 
 /// Writes the page of such a result if `of` names just that; false if it names other files.
 bool report_other(request const& of, std::vector<named_document> const& files) {

@@ -4,6 +4,7 @@
 /// crossovers and regrets. Needs the CUDA toolkit, CLI11 and nlohmann_json.
 #pragma once
 
+#include "dispatch_page.hpp"
 #include "options.hpp"
 #include "product_shape.hpp"
 #include "study.hpp"
@@ -17,7 +18,6 @@
 #include <assay/core/device.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/page/dispatch_page.hpp>
 #include <assay/report/json.hpp>
 
 #include <CLI/CLI.hpp>
@@ -174,7 +174,7 @@ struct dispatch_experiment<std::tuple<T...>> {
       totals(text, all);
     }
     if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
-    if (!given.html.empty()) { write_atomically(given.html, report::dispatch_page(json)); }
+    if (!given.html.empty()) { write_atomically(given.html, dispatch_page(json)); }
     if (!given.quiet) { std::cout << text.str(); }
   }
 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
+#include "dispatch/dispatch_page.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/study_json.hpp"
 #include "page/count_of.hpp"
-
-#include <assay/page/dispatch_page.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -52,7 +51,7 @@ report::document written(examples::dispatch_study const& study) {
 }  // namespace
 
 TEST_CASE("the page of dispatch has a chart for each kind, with a curve for each path", "[page]") {
-  auto const page = report::dispatch_page(written(device_study()));
+  auto const page = examples::dispatch_page(written(device_study()));
   CHECK(count_of("class=\"chart\"", page) == 2);
   for (auto const* style : {"line s0", "line s1", "line s2"}) {
     CHECK(count_of("class=\"" + std::string{style} + "\"", page) == 2);
@@ -67,7 +66,7 @@ TEST_CASE("the page of dispatch has a chart for each kind, with a curve for each
 
 TEST_CASE("the crossovers of a page are those that the model predicts", "[page]") {
   auto const study = device_study();
-  auto const page = report::dispatch_page(written(study));
+  auto const page = examples::dispatch_page(written(study));
   // Resident: to host{4}, then to the device. Pageable: the device never wins.
   auto const regions = dispatch::find_regions(study.of);
   REQUIRE(regions.size() == 3);
@@ -89,10 +88,10 @@ TEST_CASE("a path that is impossible or wrong is named, and other files are refu
   }
   auto from = written(study);
   from["tasks"][0]["paths"][1]["wrong"] = "element 3";
-  auto const page = report::dispatch_page(from);
+  auto const page = examples::dispatch_page(from);
   CHECK_THAT(page, contains("<td>-</td>") && contains("host{4} is WRONG: element 3"));
   from["tasks"][0].erase("kinds");
-  CHECK_THAT(test::message_of([&] { (void)report::dispatch_page(from); }), contains("kinds"));
-  CHECK_THAT(test::message_of([&] { (void)report::dispatch_page({{"schema", "x"}}); }),
+  CHECK_THAT(test::message_of([&] { (void)examples::dispatch_page(from); }), contains("kinds"));
+  CHECK_THAT(test::message_of([&] { (void)examples::dispatch_page({{"schema", "x"}}); }),
              contains("no result of the experiment dispatch"));
 }

@@ -20,9 +20,12 @@
 #include <utility>
 #include <vector>
 
-namespace assay::report {
+namespace assay::examples {
 
 namespace detail {
+
+using namespace report;
+using namespace report::detail;
 
 /// A number of a row; NaN where the row has none.
 inline double value_in(document const& row, std::string const& column) {
@@ -225,22 +228,22 @@ inline html_table transformer_times(document const& times) {
 }  // namespace detail
 
 /// True for what the program `transformer` wrote with `--json`.
-inline bool is_transformer(document const& from) {
+inline bool is_transformer(report::document const& from) {
   return from.is_object() && from.value("schema", "") == "assay.transformer";
 }
 
 /// The page of that result. Throws `std::invalid_argument` where it has neither times nor answers,
 /// and where an answer lacks a table.
-inline std::string transformer_page(document const& from) {
+inline std::string transformer_page(report::document const& from) {
   auto const list = [&](char const* name) {
     auto const found = from.find(name);
-    return found != from.end() && found->is_array() ? *found : document::array();
+    return found != from.end() && found->is_array() ? *found : report::document::array();
   };
   auto const times = list("times"), answers = list("answers");
   if (times.empty() && answers.empty()) {
     throw std::invalid_argument("this transformer has no times and no answers");
   }
-  auto const& where = from.value("environment", document::object());
+  auto const& where = from.value("environment", report::document::object());
   auto origin = where.value("device", std::string{"a device that is not named"});
   for (auto const* key : {"commit", "started_at"}) {
     auto const value = where.value(key, std::string{});
@@ -259,4 +262,4 @@ inline std::string transformer_page(document const& from) {
   return detail::whole_page(title, body);
 }
 
-}  // namespace assay::report
+}  // namespace assay::examples

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
+#include "transformer/transformer_page.hpp"
 #include "catch.hpp"
 #include "page/count_of.hpp"
-
-#include <assay/page/transformer_page.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -52,7 +51,7 @@ report::document result() {
 }  // namespace
 
 TEST_CASE("a transformer has its times, five answers, and a bar for each operation", "[page]") {
-  auto const html = report::transformer_page(result());
+  auto const html = examples::transformer_page(result());
   CHECK_THAT(html, contains("a &lt;device&gt;, 0123abc") &&
                        contains("small, context 512, bf16, naive, packed, step, graph") &&
                        contains("29.5 %") && contains("1.00 GiB") &&
@@ -78,20 +77,22 @@ TEST_CASE("fused attention is told as a whole, and times alone have a page", "[p
   summary.erase(7);
   summary[6] = {{"What", "attention, us: softmax and products are not separable"},
                 {"Value", 153.5}};
-  CHECK_THAT(report::transformer_page(fused), contains("not separable. As a whole it takes 153.5"));
+  CHECK_THAT(examples::transformer_page(fused),
+             contains("not separable. As a whole it takes 153.5"));
   auto times = result();
   times.erase("answers");
-  CHECK(count_of("<h2>", report::transformer_page(times)) == 1);
+  CHECK(count_of("<h2>", examples::transformer_page(times)) == 1);
 }
 
 TEST_CASE("what is no transformer, or lacks a table, has no page", "[page]") {
-  CHECK(report::is_transformer(result()));
-  CHECK_FALSE(report::is_transformer({{"schema", "assay.comparison"}}));
-  CHECK_FALSE(report::is_transformer(report::document::array()));
+  CHECK(examples::is_transformer(result()));
+  CHECK_FALSE(examples::is_transformer({{"schema", "assay.comparison"}}));
+  CHECK_FALSE(examples::is_transformer(report::document::array()));
   auto broken = result();
   broken["answers"][0].erase("nn_parts");
-  CHECK_THAT(message_of([&] { report::transformer_page(broken); }), contains("no table nn_parts"));
+  CHECK_THAT(message_of([&] { examples::transformer_page(broken); }),
+             contains("no table nn_parts"));
   broken["answers"] = 5;
   broken.erase("times");
-  CHECK_THAT(message_of([&] { report::transformer_page(broken); }), contains("no times"));
+  CHECK_THAT(message_of([&] { examples::transformer_page(broken); }), contains("no times"));
 }

@@ -20,9 +20,12 @@
 #include <utility>
 #include <vector>
 
-namespace assay::report {
+namespace assay::examples {
 
 namespace detail {
+
+using namespace report;
+using namespace report::detail;
 
 /// The held-out calls of one kind: a size, and for each path the mean of both halves.
 struct dispatch_call {
@@ -208,13 +211,13 @@ inline std::string dispatch_section(document const& task, page_ids& ids) {
 }  // namespace detail
 
 /// True for what the experiment `dispatch` wrote with `--json`.
-inline bool is_dispatch(document const& from) {
+inline bool is_dispatch(report::document const& from) {
   return from.is_object() && from.value("schema", "") == "assay.dispatch.1";
 }
 
 /// The page of that result, made from its JSON alone. Throws `std::invalid_argument` where members
 /// are missing.
-inline std::string dispatch_page(document const& from) {
+inline std::string dispatch_page(report::document const& from) {
   if (!is_dispatch(from)) {
     throw std::invalid_argument("this is no result of the experiment dispatch");
   }
@@ -227,7 +230,8 @@ inline std::string dispatch_page(document const& from) {
       if (!value.empty()) { origin += (origin.empty() ? "" : ", ") + value; }
     }
     std::string const title = "Host or device: which path is the fastest, from which size on?";
-    auto body = detail::element("h1", "", escaped(title)) + detail::paragraph(origin, "soft") +
+    auto body = detail::element("h1", "", detail::escaped(title)) +
+                detail::paragraph(origin, "soft") +
                 detail::paragraph("BLAS: " + from.value("blas", std::string{"none"}), "soft") +
                 detail::paragraph(
                     "Lines: measured times of held-out calls, wall clock, by the memory of their "
@@ -236,9 +240,9 @@ inline std::string dispatch_page(document const& from) {
                     "of a square matrix.");
     for (auto const& task : from.at("tasks")) { body += detail::dispatch_section(task, ids); }
     return detail::whole_page(title, body);
-  } catch (document::exception const& error) {
+  } catch (report::document::exception const& error) {
     throw std::invalid_argument(std::string{"not a result of dispatch: "} + error.what());
   }
 }
 
-}  // namespace assay::report
+}  // namespace assay::examples
