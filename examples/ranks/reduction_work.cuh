@@ -5,6 +5,7 @@
 
 #include "collective_subject.cuh"
 #include "rank_arrays.cuh"
+#include "watch_together.hpp"
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/measure/environment_watch.hpp>
@@ -48,7 +49,7 @@ inline measure::environment_watch watch_of(comm::peers const& peers) {
     all.emplace_back("device " + std::to_string(place.id),
                      measure::instruments<on::device>::watch(place));
   }
-  return measure::watch_together(std::move(all));
+  return watch_together(std::move(all));
 }
 
 /// Sums over ranks as work that a comparison measures. All variants of an epoch share the arrays.

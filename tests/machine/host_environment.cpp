@@ -11,9 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -93,40 +91,17 @@ TEST_CASE("fill_unknown keeps known members, fills unknown ones, and adds thrott
   CHECK(to.throttle_reasons == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("watch_together waits for all places and reports the reasons of each") {
-  int waited = 0;
-  auto const place = [&](std::string device, std::vector<std::string> reasons) {
-    return measure::environment_watch{
-        [&] { ++waited; }, [reasons] { return reasons; },
-        [device](measure::comparison& into) { into.where.device = device; }};
-  };
-  auto const both = measure::watch_together(
-      {{"device 0", place("first", {})}, {"device 3", place("second", {"too hot", "too slow"})}});
-  both.settle();
-  CHECK(waited == 2);
-  CHECK(both.vetoes() == std::vector<std::string>{"device 3: too hot", "device 3: too slow"});
-  measure::comparison found;
-  both.describe(found);
-  CHECK(found.where.device == "first");
-  CHECK(both.throttle_bits() == 0);
-  auto hot = place("hot", {});
-  hot.throttle_bits = [] { return std::uint64_t{0x48}; };
-  CHECK(measure::watch_together({{"device 0", hot}, {"device 3", place("cold", {})}})
-            .throttle_bits() == 0x48);
-  CHECK(measure::watched({}, hot).throttle_bits() == 0x48);
-  CHECK_THROWS_AS(measure::watch_together({}), std::invalid_argument);
-}
-
 TEST_CASE("the hooks of a watch run at each epoch, before the caller's own") {
   std::vector<std::string> done;
-  measure::environment_watch const place{[&] { done.emplace_back("settled"); },
-                                         [] { return std::vector<std::string>{"too hot"}; },
-                                         [](measure::comparison&) {}};
+  measure::environment_watch const place{
+      [&] { done.emplace_back("settled"); }, [] { return std::vector<std::string>{"too hot"}; },
+      [](measure::comparison&) {}, [] { return std::uint64_t{0x48}; }};
   measure::options chosen;
   auto plain = measure::watched(chosen, place);
   plain.at_epoch_begin({});
   CHECK(done == std::vector<std::string>{"settled"});
   CHECK(plain.at_epoch_end({}) == std::vector<std::string>{"too hot"});
+  CHECK(plain.throttle_bits() == 0x48);
 
   chosen.at_epoch_begin = [&](measure::epoch const& now) {
     done.push_back("epoch " + std::to_string(now.number));

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -60,26 +58,6 @@ inline std::vector<ceiling> host_ceilings() {
   static ceiling const measured = machine::host_copy_ceiling(
       std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   return {measured};
-}
-
-/// One watch over several named places. It waits for all of them, returns the reasons of each with
-/// its name, and describes the first.
-inline environment_watch watch_together(
-    std::vector<std::pair<std::string, environment_watch>> all) {
-  if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
-  auto const places = std::make_shared<decltype(all)>(std::move(all));
-  return {[places] {
-            for (auto const& [name, place] : *places) { place.settle(); }
-          },
-          [places] {
-            std::vector<std::string> reasons;
-            for (auto const& [name, place] : *places) {
-              for (auto const& reason : place.vetoes()) { reasons.push_back(name + ": " + reason); }
-            }
-            return reasons;
-          },
-          [places](comparison& into) { places->front().second.describe(into); },
-          [places] { return places->front().second.throttle_bits(); }};
 }
 
 }  // namespace assay::measure
