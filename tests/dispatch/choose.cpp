@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "dispatch/saxpy.hpp"
+#include "dispatch/fake_device.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
 #include <assay/dispatch/choose.hpp>
@@ -53,6 +53,16 @@ TEST_CASE("a power law fits power laws, and misses two of them", "[dispatch]") {
   dispatch::costs const one{all};
   CHECK(law{}.bound(one)(dispatch::facts_of_size(1 << 20)) == 0);
   CHECK(choose::history{}.bound(one)(dispatch::facts_of_size(1 << 20)) == 0);
+}
+
+TEST_CASE("a power law pays for copies, as the model does", "[dispatch]") {
+  auto all = test::device_measurements();
+  for (auto& each : all.machine.links) { each.latency_seconds = 1e-3; }
+  dispatch::costs const of{all};
+  auto const law = choose::power_law{}.bound(of);
+  dispatch::work const amount{.size = 1 << 18};
+  CHECK(law(dispatch::facts_of_size(amount.size)) == 1);
+  CHECK(law(dispatch::facts_in(memory_type::pageable, amount, {{4e6}})) == 0);
 }
 
 TEST_CASE("a chooser of a path that is not there is refused", "[dispatch]") {

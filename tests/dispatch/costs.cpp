@@ -8,6 +8,7 @@
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/crossover.hpp>
 #include <assay/dispatch/load.hpp>
+#include <assay/dispatch/tree.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -136,12 +137,19 @@ TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatc
   auto const large = dispatch::facts_of_size(1 << 20);
   static_assert(noexcept(of.choose(small)));
   auto const fitted = dispatch::choose::power_law{}.bound(of);
+  auto const always = dispatch::choose::always{on::host{4}}.bound(of);
+  auto const nearest = dispatch::choose::history{}.bound(of);
+  auto const from = dispatch::choose::threshold{1000, on::host{1}, on::host{4}}.bound(of);
+  auto const learned =
+      dispatch::choose::tree{{on::host{1}, on::host{4}}, {{0, 1000, 2}, {.other = 0}, {.other = 1}}}
+          .bound(of);
   auto const queued = load::own_queue{}.bound(of);
   queued.board().set(1, 1, 2);  // 1 s until four threads begin
   auto const before = allocations;
   bool const right = of.choose(small) == dispatch::path{on::host{1}} &&
                      of.choose(large) == dispatch::path{on::host{4}} && fitted(large) == 1 &&
-                     queued(large) == 0;
+                     queued(large) == 0 && always(small) == 1 && nearest(large) == 1 &&
+                     from(large) == 1 && learned(large) == 1;
   CHECK(allocations == before);
   CHECK(right);
 }

@@ -80,6 +80,32 @@ TEST_CASE("one chooser is compared with another on the same calls", "[measure]")
   CHECK_THROWS_AS(measure::compare_choosers({}, of, model, model), std::invalid_argument);
 }
 
+TEST_CASE("the interval of a comparison holds what other calls like these take", "[measure]") {
+  dispatch::costs const of{test::saxpy_measurements()};
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  choose::always const one{on::host{1}}, four{on::host{4}};
+  // The ratio of a call's times depends on its size, and few large calls take most of the time.
+  auto const seconds = [](std::size_t p, double n) {
+    return p == 0 ? 1e-9 * n : 1e-6 + 0.9e-9 * n;
+  };
+  double first = 0, second = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    auto const timed = timed_with(seconds, 2, 0, seed + i);
+    first += measure::judge(timed, of, one).chosen_seconds;
+    second += measure::judge(timed, of, four).chosen_seconds;
+  }
+  int held = 0;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    auto const found =
+        measure::compare_choosers(timed_with(seconds, 2, 0, seed + 100 + i), of, one, four, i);
+    double const is = second / first - 1;
+    held += found.low <= is && is <= found.high ? 1 : 0;
+  }
+  // 95 % are 47 or 48; intervals of half the calls would hold 25.
+  CHECK(held >= 38);
+}
+
 TEST_CASE("noise cannot flatter the best choice, and its floor says how much it is", "[measure]") {
   // Four equal paths: the least of four noisy times would give every chooser a regret of 10 %.
   auto all = test::saxpy_measurements();
