@@ -122,29 +122,33 @@ inline void offload_thresholds(std::ostream& out, dispatch_study const& study) {
       << " s, 1/" << report::fixed(seconds / study.calibration_seconds, 0) << " of it\n";
 }
 
-/// The errors of predictions over the held-out calls of each kind on each path, beside the error of
-/// a half of the repetitions against both halves; and of each traced stage. A median with its sign
-/// that all host paths share is the speed of the host: it has changed since the calibration.
+/// The errors of predictions over the held-out calls of each kind on each path, and how many calls
+/// the 90 % intervals hold; beside the error of a half of the repetitions against both halves; and
+/// of each traced stage. A median with its sign that all host paths share is the speed of the host:
+/// it has changed since the calibration.
 inline void prediction_errors(std::ostream& out, dispatch_study const& study) {
   constexpr double long_enough = 50e-6;  // the recorder costs some microseconds
   report::table shown{
-      {"error in %", "path", "calls", "with sign", "median", "p90", "noise, median", "p90"}, {1}};
+      {"error in %", "path", "calls", "held", "with sign", "median", "p90", "noise, median", "p90"},
+      {1}};
   report::table stages{{"stage, error in %", "arrays", "stages of 50 us and more", "median", "p90"},
                        {1}};
   for (auto const& kind : study.kinds) {
     auto const all = call_errors(study.of, kind.timed);
     for (std::size_t p = 0; p < study.of.paths().size(); ++p) {
       std::vector<double> with_sign, errors, noise;
+      std::ptrdiff_t held = 0;
       for (auto const& each : all) {
         if (each.path != p) { continue; }
         with_sign.push_back(each.of_prediction);
         errors.push_back(std::abs(each.of_prediction));
         noise.push_back(each.of_noise);
+        held += each.held ? 1 : 0;
       }
       if (errors.empty()) { continue; }
       auto const [of, is] = std::pair{detail::spread_of(errors), detail::spread_of(noise)};
       shown.add({kind.name, study.of.paths()[p].where.describe(), std::to_string(errors.size()),
-                 detail::in_hundredths(detail::spread_of(with_sign).median),
+                 std::to_string(held), detail::in_hundredths(detail::spread_of(with_sign).median),
                  detail::in_hundredths(of.median), detail::in_hundredths(of.p90),
                  detail::in_hundredths(is.median), detail::in_hundredths(is.p90)});
     }

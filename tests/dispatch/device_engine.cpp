@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
 
+#include <assay/core/range_log.hpp>
 #include <assay/dispatch/device_engine.hpp>
 
 #include <atomic>
@@ -54,6 +55,24 @@ bool all_are(std::span<float const> data, float value) {
 struct only_on_host : test::saxpy {};
 
 }  // namespace
+
+TEST_CASE("a call and its copies are in ranges", "[dispatch]") {
+  test::fake_device device{1};
+  auto const x = array_in(device, memory_type::page_locked, 100, 3.0F);
+  auto const y = array_in(device, memory_type::device, 100, 1.0F);
+  auto const on_device = engine_on<always_engine>(device, choose::always{on::device{0}});
+  auto const on_host = engine_on<always_engine>(device, choose::always{on::host{1}});
+  auto const z = array_in(device, memory_type::page_locked, 100, 1.0F);
+  range_log::start();
+  on_device(device.caller(), device_saxpy{{2.0F, x, y}});
+  on_host(device.caller(), device_saxpy{{2.0F, x, z}});
+  auto const recorded = range_log::stop();
+  std::vector<std::string> names;
+  for (auto const& thread : recorded.threads) {
+    for (auto const& each : thread.ranges) { names.emplace_back(each.name); }
+  }
+  CHECK(names == std::vector<std::string>{"call on device", "copy to device", "call on host"});
+}
 
 TEST_CASE("a device path copies what is not there, runs and copies back", "[dispatch]") {
   auto const seed = test::fresh_seed();

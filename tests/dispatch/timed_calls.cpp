@@ -86,9 +86,11 @@ TEST_CASE("errors of predictions are shares of the measured times, beside the no
   CHECK(found[0].path == 0);
   CHECK(found[0].of_prediction == Approx(-0.2));
   CHECK(found[0].of_noise == 0);
+  CHECK_FALSE(found[0].held);
   CHECK(found[1].path == 1);
   CHECK(std::abs(found[1].of_prediction) < 1e-12);
   CHECK(found[1].of_noise == Approx(0.1));
+  CHECK(found[1].held);
 }
 
 TEST_CASE("items of a prediction stand beside the stages of a trace", "[dispatch]") {

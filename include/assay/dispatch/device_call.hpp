@@ -12,6 +12,7 @@
 #pragma once
 
 #include <assay/core/memory_type.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/transfer/stager.hpp>
@@ -80,6 +81,8 @@ class array_copies {
   /// Copies all arrays one way, in the order of the stream. Blocks for staged arrays until the host
   /// is done with them, and for other pageable arrays as CUDA does.
   void move(stream_type stream, std::span<moved_array const> all, bool to_device, bool staged) {
+    if (all.empty()) { return; }
+    nvtx_range const scope{to_device ? "copy to device" : "copy to host", category::transfer};
     bool pageable = false;
     for (auto const& each : all) { pageable = pageable || each.memory == memory_type::pageable; }
     if (staged && pageable) { return stage(stream, all, to_device); }

@@ -3,6 +3,7 @@
 /// Internal to dispatch. `device_engine`: an engine of host and device paths over any link.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/device_call.hpp>
 #include <assay/dispatch/engine.hpp>
 
@@ -63,10 +64,12 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
     auto const& where = this->decide(known, number);
     require_reach(T::name, where, known);
     if (where.host() != nullptr) {
+      nvtx_range const scope{"call on host", category::cpu};
       link.synchronize(stream);
       this->note_finished(number);
       run_on_host(call, *where.host());
     } else if constexpr (has_device_run<T>) {
+      nvtx_range const scope{"call on device", category::gpu};
       this->note_begun(number);
       enqueue_or_note(call, known, stream, where.transfer == staged_transfer);
     } else {

@@ -3,6 +3,7 @@
 /// `engine`: runs a task on the path that a chooser picks.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/file.hpp>
@@ -204,7 +205,9 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
   template <task T>
   void operator()(T const& call) const {
     this->template require_task<T>();
-    run_on_host(call, *this->decide(facts_of(call)).host());
+    auto const& where = this->decide(facts_of(call));
+    nvtx_range const scope{"call on host", category::cpu};
+    run_on_host(call, *where.host());
   }
 };
 

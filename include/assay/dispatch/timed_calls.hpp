@@ -146,6 +146,7 @@ struct call_error {
   std::size_t path = 0;
   double of_prediction = 0;  ///< predicted / measured - 1
   double of_noise = 0;       ///< of each half against both, without its sign
+  bool held = false;         ///< the time lies in the interval of the prediction
 };
 
 /// The errors of all calls on all paths that are possible.
@@ -156,8 +157,9 @@ inline std::vector<call_error> call_errors(costs const& of, timed_calls const& t
       auto const [first, second] = std::pair{call.halves[0][p], call.halves[1][p]};
       double const measured = 0.5 * (first + second);
       if (!std::isfinite(measured)) { continue; }
-      all.push_back({p, of.seconds(p, call.known) / measured - 1,
-                     std::abs(first - second) / (first + second)});
+      auto const said = of.predict(p, call.known).total;
+      all.push_back({p, said.seconds / measured - 1, std::abs(first - second) / (first + second),
+                     said.low <= measured && measured <= said.high});
     }
   }
   return all;

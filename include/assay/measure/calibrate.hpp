@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/setup.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/task_bench.hpp>
@@ -67,6 +68,7 @@ inline dispatch::fork measure_fork(int threads) {
 /// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.
 template <dispatch::task T>
 dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<T> const& options) {
+  nvtx_range const scope{"calibrate", category::measurement};
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
   dispatch::task_bench<T> bench{paths, options.make, seed};
   auto const here = machine::host_environment({}, {});
