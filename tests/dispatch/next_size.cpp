@@ -50,12 +50,12 @@ TEST_CASE("the expected regret grows with the noise and falls with the differenc
 TEST_CASE("a bend makes a segment uncertain, on both of its sides", "[dispatch]") {
   auto const step =
       test::path_of(on::host{1}, [](double n) { return n > 1000 ? 4e-9 * n : 1e-9 * n; });
-  auto const& knots = step.knots;  // 256 to 1024 has the step
-  CHECK(dispatch::detail::bend(knots, 0) == Approx(0).margin(1e-9));
-  CHECK(dispatch::detail::bend(knots, 3) == Approx(0.5));
-  CHECK(dispatch::detail::bend(knots, 4) == Approx(0.5));
-  CHECK(dispatch::detail::bend(knots, 5) == Approx(0.5));
-  CHECK(dispatch::detail::bend(knots, knots.size() - 2) == Approx(0).margin(1e-9));
+  auto const segments = dispatch::detail::segments_of(step.knots);  // 256 to 1024 has the step
+  CHECK(dispatch::detail::bend(segments, 0) == Approx(0).margin(1e-9));
+  CHECK(dispatch::detail::bend(segments, 3) == Approx(0.5));
+  CHECK(dispatch::detail::bend(segments, 4) == Approx(0.5));
+  CHECK(dispatch::detail::bend(segments, 5) == Approx(0.5));
+  CHECK(dispatch::detail::bend(segments, segments.size() - 1) == Approx(0).margin(1e-9));
 }
 
 TEST_CASE("no size is left between neighbours, nor for one path a regret", "[dispatch]") {

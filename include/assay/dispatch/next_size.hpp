@@ -28,18 +28,29 @@ struct next_size {
 
 namespace detail {
 
-/// The bend of a curve in the segment from knot i is the change of slope per octave. In the middle
-/// of the segment, a line through its ends errs by an eighth of the bend times the width squared.
-inline double bend(std::vector<knot> const& knots, std::size_t i) {
-  auto const width = [&](std::size_t k) { return std::log2(knots[k + 1].size / knots[k].size); };
-  auto const slope = [&](std::size_t k) {
-    return std::log2(knots[k + 1].seconds / knots[k].seconds) / width(k);
+/// The line between two knots: its octaves, and its slope in log2 of seconds per octave.
+struct segment {
+  double width, slope;
+};
+
+inline std::vector<segment> segments_of(std::vector<knot> const& knots) {
+  std::vector<segment> found;
+  for (std::size_t i = 0; i + 1 < knots.size(); ++i) {
+    double const width = std::log2(knots[i + 1].size / knots[i].size);
+    found.push_back({width, std::log2(knots[i + 1].seconds / knots[i].seconds) / width});
+  }
+  return found;
+}
+
+/// The bend of a curve in a segment is the change of slope per octave. In the middle of the
+/// segment, a line through its ends errs by an eighth of the bend times the width squared.
+inline double bend(std::vector<segment> const& segments, std::size_t i) {
+  auto const& here = segments[i];
+  auto const against = [&](segment const& other) {
+    return std::abs(other.slope - here.slope) / (0.5 * (other.width + here.width));
   };
-  auto const against = [&](std::size_t k) {
-    return std::abs(slope(k) - slope(i)) / (0.5 * (width(k) + width(i)));
-  };
-  double const left = i > 0 ? against(i - 1) : 0;
-  return std::max(left, i + 2 < knots.size() ? against(i + 1) : 0);
+  double const left = i > 0 ? against(segments[i - 1]) : 0;
+  return std::max(left, i + 1 < segments.size() ? against(segments[i + 1]) : 0);
 }
 
 /// The expected loss of preferring the smaller of two estimates with this difference and the
@@ -57,14 +68,15 @@ struct middle {
   double deviation() const { return std::hypot(noise, bent); }
 };
 
-inline middle middle_of(std::vector<knot> const& knots, std::size_t i) {
+inline middle middle_of(std::vector<knot> const& knots, std::vector<segment> const& segments,
+                        std::size_t i) {
   constexpr double least_bend = 0.05;  // a straight part may hide a bend between its knots
   auto const& a = knots[i];
   auto const& b = knots[i + 1];
-  double const width = std::log2(b.size / a.size);
+  double const width = segments[i].width;
   return {0.5 * std::log2(a.seconds * b.seconds),
           std::max(0.25 * (a.spread + b.spread), 1e-6),  // a spread is two deviations
-          std::max(bend(knots, i), least_bend) * width * width / 8};
+          std::max(bend(segments, i), least_bend) * width * width / 8};
 }
 
 /// The cost of a segment, in log2: all of it, and the part that a size in its middle takes away.
@@ -77,11 +89,15 @@ template <class Cost>
 next_size plan(std::span<std::vector<knot> const> paths, Cost const& cost) {
   next_size found;
   double octaves = 0, most = 0;
+  std::vector<std::vector<segment>> segments;  // once, since logarithms take most of the time
+  for (auto const& knots : paths) { segments.push_back(segments_of(knots)); }
   std::vector<middle> at;
-  for (std::size_t i = 0; i + 1 < paths[0].size(); ++i) {
-    double const width = std::log2(paths[0][i + 1].size / paths[0][i].size);
+  for (std::size_t i = 0; i < segments[0].size(); ++i) {
+    double const width = segments[0][i].width;
     at.clear();
-    for (auto const& knots : paths) { at.push_back(middle_of(knots, i)); }
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      at.push_back(middle_of(paths[p], segments[p], i));
+    }
     auto [all, avoidable] = cost(at);
     all *= width * std::numbers::ln2;  // a small change of log2 is this share of the seconds
     avoidable *= width * std::numbers::ln2;
