@@ -13,6 +13,7 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/measure/remote_subject.hpp>
+#include <assay/report/progress.hpp>
 #include <assay/report/text.hpp>
 #include <assay/report/words.hpp>
 
@@ -20,8 +21,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iostream>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,7 +44,7 @@ constexpr auto compare_description =
 struct compare_request {
   std::vector<std::string> programs, commands, given_labels;
   std::string one_case, margin = "1%", alpha = "5%", clock, seed;
-  double max_seconds = 10, timeout = 60;
+  double timeout = 60;
   cli::options chosen;
 
   bool of_commands() const { return !commands.empty(); }
@@ -76,9 +77,10 @@ void declare(CLI::App& app, compare_request& into) {
   shown(app.add_option("--alpha", into.alpha, "chance of any false difference"));
   app.add_option("--clock", into.clock, "the clock that decides; else as the program says")
       ->check(CLI::IsMember({"wall", "gpu", "submit"}));
-  shown(app.add_option("--epochs", into.chosen.epochs, "at most so many epochs per case"))
+  shown(app.add_option("--epochs", into.chosen.measuring.max_epochs,
+                       "at most so many epochs per case"))
       ->check(CLI::Range(1, 1000000));
-  shown(app.add_option("--max-seconds", into.max_seconds, "time limit per case"));
+  shown(app.add_option("--max-seconds", into.chosen.measuring.max_seconds, "time limit per case"));
   shown(app.add_option("--timeout", into.timeout, "seconds until a silent program is killed"));
   app.add_option("--seed", into.seed, "repeats the inputs and the order of a run");
   app.add_option("--json", into.chosen.files["--json"],
@@ -98,12 +100,14 @@ void settle(compare_request& of) {
   if (of.of_commands() && of.commands.size() != 2) { refuse("--command: give it twice"); }
   if (!of.of_commands() && of.programs.size() != 2) { refuse("PROGRAM: name two; see --help"); }
   using cli::value_of;
-  of.chosen.margin = cli::read_share("--margin", of.margin);
-  of.chosen.alpha = cli::read_share("--alpha", of.alpha);
+  auto& measuring = of.chosen.measuring;
+  measuring.margin = cli::read_share("--margin", of.margin);
+  measuring.alpha = cli::read_share("--alpha", of.alpha);
   if (!of.seed.empty()) {
-    of.chosen.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
+    measuring.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
   }
-  cli::require_between("--max-seconds", of.max_seconds, 1e-3, 1e6);  // CLI::Range lets NaN pass
+  // CLI::Range lets NaN pass
+  cli::require_between("--max-seconds", measuring.max_seconds, 1e-3, 1e6);
   cli::require_between("--timeout", of.timeout, 1e-3, 1e6);
   cli::require_outputs(of.chosen);
 }
@@ -129,13 +133,12 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
                                         of.remote().timeout)
             : measure::remote_variant(labels[i], {of.programs[i]}, which.name, of.remote()));
   }
-  auto measuring = of.chosen.measuring();
+  auto measuring = of.chosen.measuring;
   measuring.clock = which.decides;
   for (auto const each : measure::all_clocks) {
     if (of.clock == to_string(each)) { measuring.clock = each; }
   }
   measuring.alpha /= static_cast<double>(count);
-  measuring.max_seconds = of.max_seconds;
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
   auto found = measure::run(variants, measure::against_first(labels), measuring);
   machine::fill_unknown(found.where, of.chosen.where);
@@ -181,14 +184,15 @@ int compare(compare_request& of) {
   cli::detail::interrupt_guard const guard;
   int code = cli::ok;
   for (auto const& each : all) {
-    of.chosen.progress = std::make_shared<report::progress_line>(
+    report::progress_line progress{
         std::cerr, of.chosen.quiet ? report::progress_form::none : report::stderr_form(),
-        of.max_seconds);
+        of.chosen.measuring.max_seconds};
+    of.chosen.measuring.progress = std::ref(progress);
     auto const found = judged(of, each, all.size());
-    of.chosen.progress->finish();
+    progress.finish();
     tell(of, each.name, found, all.size() == 1);
     code = worse(code, cli::judge(found, of.chosen.fail_if));
-    if (cli::detail::interrupted != 0) { break; }
+    if (cli::detail::was_interrupted()) { break; }
   }
   of.chosen.later->end(std::cout, true);
   return code;
@@ -198,7 +202,7 @@ int compare(compare_request& of) {
 
 int main(int argc, char** argv) {
   compare_request of;
-  of.chosen.epochs = measure::options{}.max_epochs;
+  of.chosen.measuring.max_seconds = measure::options{}.max_seconds;  // the time of one case
   of.chosen.where = machine::host_environment({}, machine::command_line(argc, argv));
   CLI::App app{compare_description, "assay_compare"};
   declare(app, of);

@@ -36,7 +36,8 @@ std::optional<measure::comparison> compare(examples::all_reduce_options const& a
   }
   traces.check();
   auto const peers = asked.peers(chosen);
-  auto found = cli::join(examples::compare_strategies(given, peers, chosen), chosen.alpha);
+  auto found =
+      cli::join(examples::compare_strategies(given, peers, chosen), chosen.measuring.alpha);
   found.title = "All-reduce over " + std::to_string(peers.ranks()) +
                 " ranks: what do copy strategies change?";
   found.changed = "strategy";
@@ -45,7 +46,7 @@ std::optional<measure::comparison> compare(examples::all_reduce_options const& a
       "are of one graph launch, the slowest rank's");
   if (traces.wanted()) {
     examples::trace_strategies(
-        given, peers, chosen.seed,
+        given, peers, chosen.measuring.seed,
         [&](auto const& work, auto const& variant) { traces.record(work, variant, chosen); });
   }
   return found;

@@ -81,7 +81,7 @@ std::vector<std::string> all_reduce_variants() {
 std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
                                                       comm::peers const& peers,
                                                       cli::options const& chosen) {
-  auto measuring = chosen.measuring();
+  auto measuring = chosen.measuring;
   auto const comparisons = static_cast<double>(given.compared.size() + given.sms.size());
   measuring.alpha /= comparisons;
   chosen.say_limit(measuring.max_seconds * comparisons);

@@ -47,7 +47,7 @@ std::optional<measure::comparison> on_device(examples::copy_options const& asked
     return examples::copy_on_device(given, place, at);
   };
   if (chosen.list) { return cli::list_or_compare(chosen, variants_at(points.front()), {}); }
-  auto measuring = chosen.measuring();
+  auto measuring = chosen.measuring;
   measuring.title = "When does the way a kernel brings in its tiles matter?";
   measuring.changed = "copy";
   measuring.profiled_batches = 0;
@@ -70,7 +70,7 @@ std::optional<measure::comparison> on_host(examples::copy_options const& asked,
   auto const bytes = chosen.quick ? std::int64_t{4} << 20U : asked.read(false, 0).bytes;
   pipeline const control{workloads::streaming_sum<float>{.elements = bytes / 4}, on::host{1},
                          submit::sequential{.items = 4}};
-  auto measuring = chosen.measuring(control.place);
+  auto measuring = chosen.measuring_on(control.place);
   measuring.title =
       "A sum on the CPU: by one thread, by all (copy strategies are choices of kernels)";
   auto const every = control.with(on::host{std::max(2, host::all_threads())});

@@ -73,7 +73,7 @@ cli::variants of_threads(examples::matmul_parameters const& given) {
 
 std::optional<measure::comparison> on_host(examples::matmul_parameters const& given,
                                            cli::options const& chosen) {
-  auto measuring = chosen.measuring(on::host{1});
+  auto measuring = chosen.measuring_on(on::host{1});
   measuring.title = "What are threads worth to a product of matrices on the CPU?";
   return cli::list_or_compare(
       chosen, given.type == "float" ? of_threads<float>(given) : of_threads<bfloat16>(given),
@@ -84,7 +84,7 @@ std::optional<measure::comparison> on_device(examples::matmul_parameters const& 
                                              cli::options const& chosen,
                                              cli::explaining const& explaining) {
   auto const [all, instruction] = examples::matmul_on_device(given, on::device{chosen.device});
-  auto measuring = chosen.measuring();
+  auto measuring = chosen.measuring;
   measuring.title =
       "What is a copy strategy worth to a product of matrices, by " + instruction + "?";
   auto found = cli::list_or_compare(chosen, all, measuring);
@@ -108,10 +108,10 @@ int main(int argc, char** argv) {
       },
       [&](cli::options const& chosen) {
         check(given);
-        given.seed = chosen.seed;
+        given.seed = chosen.measuring.seed;
         auto found = cli::runs_on_host(chosen, explaining) ? on_host(given, chosen)
                                                            : on_device(given, chosen, explaining);
-        if (found) { answer(*found, chosen.clock); }
+        if (found) { answer(*found, *chosen.measuring.clock); }
         return found;
       });
 }

@@ -27,7 +27,7 @@ std::optional<measure::comparison> on_device(examples::null_cast_options const& 
     explaining.record(what->open(), what->label, chosen);
     return {};
   }
-  auto measuring = chosen.measuring();
+  auto measuring = chosen.measuring;
   measuring.title = "Which allocator, submitted how? CAST(COALESCE(x, 0) AS DOUBLE)";
   auto found = cli::list_or_compare(chosen, all, measuring);
   if (!found) { return {}; }

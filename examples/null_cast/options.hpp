@@ -69,7 +69,7 @@ class null_cast_options {
 /// The half on the CPU: three passes or one, submitted at once or under one mutex.
 inline std::optional<measure::comparison> null_cast_on_host(null_cast_options const& asked,
                                                             cli::options const& chosen) {
-  auto measuring = chosen.measuring(on::host{1});
+  auto measuring = chosen.measuring_on(on::host{1});
   measuring.title =
       "CAST(COALESCE(x, 0) AS DOUBLE) on the CPU: three passes or one, submitted how?";
   auto const given = asked.read(true, chosen.quick);

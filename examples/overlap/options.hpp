@@ -66,7 +66,7 @@ inline std::optional<measure::comparison> overlap_on_host(overlap_parameters con
   auto const elements = static_cast<std::int64_t>(bytes / sizeof(float));
   pipeline const control{workloads::vector_add<float>{.elements = elements}, on::host{1},
                          submit::sequential{.items = 4}};
-  auto measuring = chosen.measuring(control.place);
+  auto measuring = chosen.measuring_on(control.place);
   measuring.title = "Adding two arrays on the CPU: by one thread, by all, by twice as many";
   return cli::list_or_compare(
       chosen,

@@ -62,7 +62,7 @@ std::optional<measure::comparison> on_device(examples::overlap_parameters const&
   for (auto const& each : given.sizes) { points.push_back({{}, {{"size", each}}}); }
   if (chosen.list) { return cli::list_or_compare(chosen, variants_at(points.back()), {}); }
   auto const limit = link_ceiling(place);
-  auto measuring = chosen.measuring();
+  auto measuring = chosen.measuring;
   measuring.title =
       "How shall bytes cross the link? Each transfer against the one before: mapped, overlapped, "
       "pinned, staged, pageable";

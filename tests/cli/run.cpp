@@ -78,12 +78,12 @@ TEST_CASE("a run prints its report and returns 0") {
 }
 
 TEST_CASE("what is not named has its default, and a seed is drawn") {
-  auto const first = run({}).chosen;
+  auto const first = run({}).chosen.measuring;
   CHECK(first.margin == 0.01);
   CHECK(first.alpha == 0.05);
   CHECK(first.clock == measure::clock::wall);
   CHECK(first.seed != 0);
-  CHECK(first.seed != run({}).chosen.seed);
+  CHECK(first.seed != run({}).chosen.measuring.seed);
 }
 
 TEST_CASE("options reach the body, and what measures") {
@@ -91,24 +91,24 @@ TEST_CASE("options reach the body, and what measures") {
                            "--resolve", "--clock", "gpu", "--device", "3"})
                           .chosen;
   CHECK(chosen.device == 3);
-  auto const measuring = chosen.measuring();
+  auto const& measuring = chosen.measuring;
   CHECK(measuring.margin == 0.005);
   CHECK(measuring.alpha == 0.01);
   CHECK(measuring.seed == 7);
   CHECK(measuring.max_epochs == 16);
   CHECK(measuring.run_until_sign);
   CHECK(measuring.clock == measure::clock::gpu);
-  CHECK(chosen.measuring(on::device{3}).clock == measure::clock::gpu);
-  CHECK_THROWS_WITH(chosen.measuring(on::host{2}), contains("--clock gpu") && contains("wall"));
-  CHECK_THROWS_WITH(run({"--device", "3"}).chosen.measuring(on::host{2}),
+  CHECK(chosen.measuring_on(on::device{3}).clock == measure::clock::gpu);
+  CHECK_THROWS_WITH(chosen.measuring_on(on::host{2}), contains("--clock gpu") && contains("wall"));
+  CHECK_THROWS_WITH(run({"--device", "3"}).chosen.measuring_on(on::host{2}),
                     "--device: this runs on the host; leave the option out");
-  CHECK(run({"--clock", "submit"}).chosen.measuring(on::host{2}).seed != 0);
+  CHECK(run({"--clock", "submit"}).chosen.measuring_on(on::host{2}).seed != 0);
   CHECK(!measuring.cancelled());
 }
 
 TEST_CASE("quick shortens a run that --epochs does not") {
-  CHECK(run({"--quick"}).chosen.epochs < run({}).chosen.epochs);
-  CHECK(run({"--quick", "--epochs", "20"}).chosen.epochs == 20);
+  CHECK(run({"--quick"}).chosen.measuring.max_epochs < run({}).chosen.measuring.max_epochs);
+  CHECK(run({"--quick", "--epochs", "20"}).chosen.measuring.max_epochs == 20);
 }
 
 TEST_CASE("help tells every exit code and does not run") {
@@ -353,14 +353,14 @@ TEST_CASE("what the body knows of the environment is kept, the rest is filled in
 
 TEST_CASE("the first interrupt ends the comparison, not the process") {
   auto const what = run({}, [](cli::options const& chosen) {
-    auto const measuring = chosen.measuring();
+    auto const& measuring = chosen.measuring;
     CHECK(!measuring.cancelled());
     std::raise(SIGINT);
     CHECK(measuring.cancelled());
     return std::optional{test::sample()};
   });
   CHECK(what.code == 0);
-  CHECK(!run({}).chosen.measuring().cancelled());
+  CHECK(!run({}).chosen.measuring.cancelled());
 }
 
 namespace {

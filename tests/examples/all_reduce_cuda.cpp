@@ -33,7 +33,7 @@ outcome parsed(std::vector<std::string> const& words) {
             argc, argv, {"x"}, [&](CLI::App& app) { asked.add_to(app); },
             [&](cli::options const& chosen) {
               seen.given = asked.read(chosen);
-              seen.clock = chosen.clock;
+              seen.clock = *chosen.measuring.clock;
               return std::optional<measure::comparison>{};
             },
             out, err);

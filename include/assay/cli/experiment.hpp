@@ -171,7 +171,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
           on_stream ? "--host: this experiment runs on a GPU; leave the option out"
                     : "--device: this experiment runs on the host; leave the option out");
     }
-    auto chosen = given.measuring();
+    auto chosen = given.measuring;
     chosen.title = title_;
     if (given.device_named) { chosen.place = on::device{given.device}; }
     return chosen;

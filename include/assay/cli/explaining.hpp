@@ -63,7 +63,9 @@ class explaining : public traces {
     };
     for (std::size_t variant = 1; variant < runs.size(); ++variant) {
       auto const control = control_of(variant);
-      given.say(found.epochs, given.epochs, "tracing " + runs[variant].label);
+      if (auto const& progress = given.measuring.progress) {
+        progress(found.epochs, given.measuring.max_epochs, "tracing " + runs[variant].label);
+      }
       auto const why =
           by().explain(found, {control, runs[control]}, {variant, runs[variant]}, explain_);
       if (explain_) {

@@ -6,10 +6,8 @@
 #include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
-#include <assay/report/progress.hpp>
 
 #include <csignal>
-#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -18,7 +16,6 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace assay::cli {
@@ -44,58 +41,10 @@ struct afterwards {
   }
 };
 
-/// The options of a command line; members hold the defaults of options that it does not name.
-struct options {
-  double margin = 0.01;
-  double alpha = 0.05;
-  std::uint64_t seed = 0;       ///< drawn afresh unless --seed gives it
-  int epochs = 96;              ///< at most
-  double max_seconds = 60;      ///< after the first interim analysis
-  bool run_until_sign = false;  ///< after EQUIVALENT, until it is clear which is faster
-  bool quick = false;           ///< smaller and shorter, to see that it works
-  measure::clock clock = measure::clock::wall;
-
-  /// The paths of files, by the options that ask for them, such as "--json".
-  std::map<std::string, std::filesystem::path, std::less<>> files;
-  std::vector<std::string> fail_if;
-  int device = 0;
-  bool device_named = false;  ///< true with --device: a missing device is then an error
-  bool host = false;          ///< the host half, also where there is a GPU
-  bool list = false;          ///< name the variants and do nothing else
-  bool quiet = false;
-
-  machine::environment where;  ///< host, compiler, commit and command line, for the report
-  std::shared_ptr<report::progress_line> progress;
-  std::shared_ptr<afterwards> later = std::make_shared<afterwards>();
-
-  /// Shows a step of an experiment in the progress line.
-  void say(int step, int of, std::string const& what) const {
-    if (progress) { (*progress)(step, of, what); }
-  }
-  /// Sets the time limit in the progress line, where an experiment has several comparisons.
-  void say_limit(double seconds) const {
-    if (progress) { progress->limit(seconds); }
-  }
-
-  /// The options of the comparison. The program sets its own on top, such as the title.
-  measure::options measuring() const;
-  /// The options of a comparison on one place. Throws `std::invalid_argument` for a clock that the
-  /// place lacks, and for a device where the host is the place.
-  measure::options measuring(on::device) const { return measuring(); }
-  measure::options measuring(on::host) const {
-    if (clock == measure::clock::gpu) {
-      throw std::invalid_argument("--clock gpu: this runs on the host, which has wall and submit");
-    }
-    if (device_named) {
-      throw std::invalid_argument("--device: this runs on the host; leave the option out");
-    }
-    return measuring();
-  }
-};
-
 namespace detail {
 
 inline std::sig_atomic_t volatile interrupted = 0;
+inline bool was_interrupted() { return interrupted != 0; }
 
 /// Turns the first Ctrl-C into the end of the comparison, with its report. It also removes the
 /// handler, so that the second Ctrl-C ends the process.
@@ -118,22 +67,39 @@ class interrupt_guard {
 
 }  // namespace detail
 
-inline measure::options options::measuring() const {
-  measure::options chosen;
-  chosen.clock = clock;
-  chosen.margin = margin;
-  chosen.alpha = alpha;
-  chosen.seed = seed;
-  chosen.max_epochs = epochs;
-  chosen.max_seconds = max_seconds;
-  chosen.run_until_sign = run_until_sign;
-  chosen.cancelled = [] { return detail::interrupted != 0; };
-  if (progress) {
-    chosen.progress = [line = progress](int epoch, int of, std::string_view what) {
-      (*line)(epoch, of, what);
-    };
+/// The options of a command line; members hold the defaults of options that it does not name.
+struct options {
+  /// The options of the comparison. The program sets its own on top, such as the title.
+  measure::options measuring{
+      .max_seconds = 60, .clock = measure::clock::wall, .cancelled = detail::was_interrupted};
+  bool quick = false;  ///< smaller and shorter, to see that it works
+
+  /// The paths of files, by the options that ask for them, such as "--json".
+  std::map<std::string, std::filesystem::path, std::less<>> files;
+  std::vector<std::string> fail_if;
+  int device = 0;
+  bool device_named = false;  ///< true with --device: a missing device is then an error
+  bool host = false;          ///< the host half, also where there is a GPU
+  bool list = false;          ///< name the variants and do nothing else
+  bool quiet = false;
+
+  machine::environment where;  ///< host, compiler, commit and command line, for the report
+  /// Sets the time limit in the progress line, where an experiment has several comparisons.
+  std::function<void(double seconds)> say_limit = [](double) {};
+  std::shared_ptr<afterwards> later = std::make_shared<afterwards>();
+
+  /// The options of a comparison on one place. Throws `std::invalid_argument` for a clock that the
+  /// place lacks, and for a device where the host is the place.
+  measure::options measuring_on(on::device) const { return measuring; }
+  measure::options measuring_on(on::host) const {
+    if (measuring.clock == measure::clock::gpu) {
+      throw std::invalid_argument("--clock gpu: this runs on the host, which has wall and submit");
+    }
+    if (device_named) {
+      throw std::invalid_argument("--device: this runs on the host; leave the option out");
+    }
+    return measuring;
   }
-  return chosen;
-}
+};
 
 }  // namespace assay::cli

@@ -17,7 +17,6 @@
 
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,11 +62,13 @@ inline int run(int argc, char const* const* argv, program const& about,
     auto chosen = shared->read();
     chosen.where = machine::host_environment(about.commit, machine::command_line(argc, argv));
     bool const shown = !chosen.quiet && &err == &std::cerr;
-    chosen.progress = std::make_shared<report::progress_line>(
-        err, shown ? report::stderr_form() : report::progress_form::none, chosen.max_seconds);
+    report::progress_line progress{err, shown ? report::stderr_form() : report::progress_form::none,
+                                   chosen.measuring.max_seconds};
+    chosen.measuring.progress = std::ref(progress);
+    chosen.say_limit = [&](double seconds) { progress.limit(seconds); };
     detail::interrupt_guard const guard;
     auto found = body(std::as_const(chosen));
-    chosen.progress->finish();
+    progress.finish();
     if (!found) {
       chosen.later->end(out, chosen.quiet);
       return ok;

@@ -30,10 +30,11 @@ class shared_options {
     shown("--alpha", alpha_, "chance of any false difference over the whole table");
     shown("--clock", clock_, "the clock that decides: wall, gpu or submit");
     app.add_option("--seed", seed_, "repeats the inputs and the order of a run");
-    shown("--epochs", chosen_.epochs, "stop after at most so many epochs; 12 with --quick");
-    shown("--max-seconds", chosen_.max_seconds,
+    shown("--epochs", chosen_.measuring.max_epochs,
+          "stop after at most so many epochs; 12 with --quick");
+    shown("--max-seconds", chosen_.measuring.max_seconds,
           "stop when the next analysis would come later than this; the first one always comes");
-    app.add_flag("--resolve", chosen_.run_until_sign,
+    app.add_flag("--resolve", chosen_.measuring.run_until_sign,
                  "after EQUIVALENT, run on until it is clear which variant is faster");
     app.add_flag("--quick", chosen_.quick, "smaller and shorter, to see that it works");
     app.option_defaults()->group("Place");
@@ -62,22 +63,23 @@ class shared_options {
   /// The values, after the command line is parsed. Throws `std::invalid_argument` for those that
   /// are not possible, and tries all files.
   options read() {
-    chosen_.margin = read_share("--margin", margin_);
-    chosen_.alpha = read_share("--alpha", alpha_);
+    auto& measuring = chosen_.measuring;
+    measuring.margin = read_share("--margin", margin_);
+    measuring.alpha = read_share("--alpha", alpha_);
     std::vector<std::string> clocks;
     for (auto const which : measure::all_clocks) { clocks.emplace_back(to_string(which)); }
-    chosen_.clock = measure::all_clocks[choose("--clock", "clock", clock_, clocks)];
-    if (chosen_.quick && app_.count("--epochs") == 0) { chosen_.epochs = 12; }
-    require_count("--epochs", chosen_.epochs);
-    require_between("--max-seconds", chosen_.max_seconds, 1e-3, 1e6);
+    measuring.clock = measure::all_clocks[choose("--clock", "clock", clock_, clocks)];
+    if (chosen_.quick && app_.count("--epochs") == 0) { measuring.max_epochs = 12; }
+    require_count("--epochs", measuring.max_epochs);
+    require_between("--max-seconds", measuring.max_seconds, 1e-3, 1e6);
     chosen_.device_named = app_.count("--device") != 0;
     require_between("--device", chosen_.device, 0, std::numeric_limits<int>::max());
     for (auto const& condition : chosen_.fail_if) {
       choose("--fail-if", "condition", condition, gate_names());
     }
-    chosen_.seed = app_.count("--seed") == 0
-                       ? stats::draw_seed()
-                       : value_of("--seed", [&] { return parse_seed(seed_); });
+    measuring.seed = app_.count("--seed") == 0
+                         ? stats::draw_seed()
+                         : value_of("--seed", [&] { return parse_seed(seed_); });
     for (auto const& [option, path] : chosen_.files) {
       if (path.empty()) { throw std::invalid_argument(option + " '': name a file"); }
     }
