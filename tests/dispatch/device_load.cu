@@ -149,7 +149,8 @@ TEST_CASE("a file of another driver is probed within 200 ms, and an edited one i
   edited.driver = "1.0";
   edited.sm_clock_mhz = 0;
   dispatch::save(file, dispatch::costs{edited});
-  if (nvml::load().driver_version().empty()) { return; }
+  // Beside a sanitizer copies take other times in each run.
+  if (nvml::load().driver_version().empty() || test::small()) { return; }
   auto const warnings = dispatch::load(file, gpu).warnings;
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], contains("its driver is '1.0', and this machine's is '"));
