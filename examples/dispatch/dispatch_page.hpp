@@ -186,19 +186,32 @@ inline html_table call_table(document const& kinds, std::vector<std::string> con
   return rows;
 }
 
-inline std::string dispatch_section(document const& task, page_ids& ids) {
-  auto const name = task.at("task").get<std::string>();
-  std::vector<std::string> paths, wrong;
-  for (auto const& each : task.at("paths")) {
-    paths.push_back(each.at("path").get<std::string>());
-    auto const why = each.at("wrong").get<std::string>();
-    if (!why.empty()) { wrong.push_back(paths.back() + " is WRONG: " + why); }
-  }
+inline std::vector<std::string> paths_of(document const& task) {
+  std::vector<std::string> paths;
+  for (auto const& each : task.at("paths")) { paths.push_back(each.at("path").get<std::string>()); }
+  return paths;
+}
+
+/// A figure for each kind of calls of a task.
+inline std::vector<figure> crossover_figures(document const& task, page_ids& ids) {
   std::vector<figure> charts;
   for (auto const& kind : task.at("kinds")) {
     if (kind.at("calls").empty()) { continue; }
-    charts.push_back(crossover_figure(name, kind, paths, ids));
+    charts.push_back(
+        crossover_figure(task.at("task").get<std::string>(), kind, paths_of(task), ids));
   }
+  return charts;
+}
+
+inline std::string dispatch_section(document const& task, page_ids& ids) {
+  auto const name = task.at("task").get<std::string>();
+  auto const paths = paths_of(task);
+  std::vector<std::string> wrong;
+  for (auto const& each : task.at("paths")) {
+    auto const why = each.at("wrong").get<std::string>();
+    if (!why.empty()) { wrong.push_back(each.at("path").get<std::string>() + " is WRONG: " + why); }
+  }
+  auto const charts = crossover_figures(task, ids);
   auto text = title_of(name) + paragraph(choosers_in_words(task));
   for (auto const& each : wrong) { text += paragraph(each, "left-out"); }
   constexpr std::size_t most_calls = 500;
@@ -208,11 +221,56 @@ inline std::string dispatch_section(document const& task, page_ids& ids) {
          call_table(task.at("kinds"), paths).folded("held-out calls of " + name, most_calls);
 }
 
+/// A figure as a part of an SVG of 900 pixels, from `top` on.
+inline std::string figure_in_svg(figure const& of, int top) {
+  auto const at = [top](int x, int y, std::string const& content) {
+    return "<svg x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(top + y) +
+           "\" overflow=\"visible\">" + content + "</svg>";
+  };
+  auto const text = [&](int x, int y, std::string const& words) {
+    return at(x, y, "<text class=\"note\">" + escaped(words) + "</text>");
+  };
+  auto made = text(12, 20, of.title);
+  int x = 12;
+  for (auto const& [style, label] : of.legend) {
+    made += at(x, 32, chart_key(style)) + text(x + 36, 43, label);
+    x += 60 + 8 * static_cast<int>(label.size());
+  }
+  // The style of the picture gives its size in a page alone.
+  auto const plot =
+      "<svg width=\"815\" height=\"240\" overflow=\"visible\">" + of.picture + "</svg>";
+  return made + at(70, 78, plot) + text(12, 380, of.note);
+}
+
 }  // namespace detail
 
 /// True for what the experiment `dispatch` wrote with `--json`.
 inline bool is_dispatch(report::document const& from) {
   return from.is_object() && from.value("schema", "") == "assay.dispatch.1";
+}
+
+/// The charts of that result, one below the other, as one SVG. Throws as `dispatch_page`.
+inline std::string crossover_svg(report::document const& from) {
+  constexpr int width = 900, height = 410;  // of a figure
+  std::string all;
+  int top = 0;
+  try {
+    detail::page_ids ids;
+    for (auto const& task : from.at("tasks")) {
+      for (auto const& each : detail::crossover_figures(task, ids)) {
+        all += detail::figure_in_svg(each, top);
+        top += height;
+      }
+    }
+  } catch (report::document::exception const& error) {
+    throw std::invalid_argument(std::string{"not a result of dispatch: "} + error.what());
+  }
+  auto const size =
+      " width=\"" + std::to_string(width) + "\" height=\"" + std::to_string(top) + '"';
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + size +
+         " font-family=\"system-ui,sans-serif\" font-size=\"13\"><style>" +
+         std::string{report::chart_style} + "</style><rect" + size +
+         " style=\"fill:var(--page)\"/>" + all + "</svg>\n";
 }
 
 /// The page of that result, made from its JSON alone. Throws `std::invalid_argument` where members

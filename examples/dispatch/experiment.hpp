@@ -175,6 +175,7 @@ struct dispatch_experiment<std::tuple<T...>> {
     }
     if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
     if (!given.html.empty()) { write_atomically(given.html, dispatch_page(json)); }
+    if (!given.svg.empty()) { write_atomically(given.svg, crossover_svg(json)); }
     if (!given.quiet) { std::cout << text.str(); }
   }
 };

@@ -34,7 +34,7 @@ struct dispatch_parameters {
   int device = 0;
   bool device_named = false, host = false, quick = false, quiet = false;
   bool bisects = true;
-  std::filesystem::path json, csv, html;
+  std::filesystem::path json, csv, html, svg;
 
   /// The paths of a task, those on the host first.
   template <class Task>
@@ -87,6 +87,7 @@ class dispatch_options {
     file("--csv", given_.csv, "write the timed calls of each task to X.TASK.csv");
     file("--html", given_.html,
          "write a page with charts and tables: one file, which loads nothing");
+    file("--svg", given_.svg, "write the charts of all tasks as one SVG");
     app.add_flag("--quiet", given_.quiet, "no report and no progress: files and exit code only");
     app.footer(
         "Exit codes: 0 done; 1 a path computed a wrong answer; 2 bad input, nothing was "
@@ -118,6 +119,7 @@ class dispatch_options {
     cli::require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
     cli::require_output(of.json);
     cli::require_output(of.html);
+    cli::require_output(of.svg);
     for (auto const& each : of.tasks) {
       if (!of.csv.empty()) { cli::require_output(cli::beside(of.csv, each)); }
     }

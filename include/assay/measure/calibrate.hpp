@@ -68,6 +68,9 @@ inline dispatch::fork measure_fork(int threads) {
 /// has wrong results. Exceptions of `make`, of the task and of `progress` pass through.
 template <dispatch::task T>
 dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<T> const& options) {
+  static_assert(
+      !requires { &T::reference; },
+      "`make` says by setup::expect what is right: no `reference` is called");
   nvtx_range const scope{"calibrate", category::measurement};
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
   dispatch::task_bench<T> bench{paths, options.make, seed};

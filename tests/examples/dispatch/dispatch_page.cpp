@@ -95,3 +95,16 @@ TEST_CASE("a path that is impossible or wrong is named, and other files are refu
   CHECK_THAT(test::message_of([&] { (void)examples::dispatch_page({{"schema", "x"}}); }),
              contains("no result of the experiment dispatch"));
 }
+
+TEST_CASE("the charts of dispatch are one SVG, with keys and notes", "[page]") {
+  auto const svg = examples::crossover_svg(written(device_study()));
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"820\""));
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(count_of("<svg", svg) == count_of("</svg>", svg));
+  CHECK(count_of("class=\"chart\"", svg) == 2);
+  CHECK(count_of("class=\"key s", svg) == 6);
+  CHECK_THAT(svg, contains(">saxpy, pageable</text>") && contains(">device{0}</text>") &&
+                      contains("is the fastest from "));
+  CHECK_THAT(test::message_of([&] { (void)examples::crossover_svg({{"schema", "x"}}); }),
+             contains("not a result of dispatch"));
+}
