@@ -1,7 +1,7 @@
 // expect-error: setup::expect
 // SPDX-License-Identifier: Apache-2.0
 // A task with a reference of its own is refused, since nothing would call it.
-#include "dispatch/saxpy.hpp"
+#include "../dispatch/saxpy.hpp"
 
 #include <assay/measure/calibrate.hpp>
 
