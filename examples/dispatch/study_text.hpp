@@ -123,9 +123,9 @@ inline void offload_thresholds(std::ostream& out, dispatch_study const& study) {
 }
 
 /// The errors of predictions over the held-out calls of each kind on each path, and how many calls
-/// the 90 % intervals hold; beside the error of a half of the repetitions against both halves; and
-/// of each traced stage. A median with its sign that all host paths share is the speed of the host:
-/// it has changed since the calibration.
+/// the 90 % intervals hold. Beside them stand the errors of a half of the repetitions against both
+/// halves, and below them those of traced stages. A median with its sign that all host paths share
+/// is the speed of the host: it has changed since the calibration.
 inline void prediction_errors(std::ostream& out, dispatch_study const& study) {
   constexpr double long_enough = 50e-6;  // the recorder costs some microseconds
   report::table shown{

@@ -103,11 +103,11 @@ class synthetic_machine {
     return {memory_type::pageable, memory_type::page_locked};
   }
   void lie_in(memory_type memory) { memory_ = memory; }
-  void leave_at_home(dispatch::at_home which) {
-    using dispatch::at_home;
+  void make_resident(dispatch::resident_arrays which) {
+    using dispatch::resident_arrays;
     for (auto& each : known_.arrays) {
-      bool const home = placed_ == memory_type::device || which == at_home::all ||
-                        (which == at_home::written && each.is_written());
+      bool const home = placed_ == memory_type::device || which == resident_arrays::all ||
+                        (which == resident_arrays::written && each.is_written());
       each.memory = home ? memory_type::device : placed_;
       each.newest = home ? 0 : dispatch::array_fact::on_host;
     }
@@ -127,7 +127,7 @@ class synthetic_machine {
     known_ = dispatch::facts_of_size(size);
     for (auto const& each : arrays) { known_.arrays[known_.count++] = each; }
     for (auto& each : known_.arrays) { each.bytes = 4 * size_; }
-    leave_at_home(dispatch::at_home::none);
+    make_resident(dispatch::resident_arrays::none);
   }
   std::optional<std::string> wrong(std::size_t path) {
     now_ += truth[path](size_);

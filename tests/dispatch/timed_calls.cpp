@@ -67,7 +67,7 @@ TEST_CASE("resident arrays need no copies, and the others stay in their order", 
     auto const memory = bytes == 2 || bytes == 4 ? memory_type::device : memory_type::pageable;
     known.arrays[known.count++] = {.bytes = bytes, .way = direction::in, .memory = memory};
   }
-  forget_arrays_at_home(known);
+  forget_resident_arrays(known);
   REQUIRE(known.count == 2);
   CHECK(known.arrays[0].bytes == 1);
   CHECK(known.arrays[1].bytes == 3);

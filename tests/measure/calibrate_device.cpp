@@ -68,9 +68,9 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
     }
   }
   // Resident arrays: no path is impossible, and none copies.
-  auto const at_home = measure::time_calls<device_saxpy>(
+  auto const resident = measure::time_calls<device_saxpy>(
       costs, {.sizes = {1, 2000}, .count = 5, .make = make(), .memory = std::nullopt});
-  for (auto const& each : at_home.calls) {
+  for (auto const& each : resident.calls) {
     CHECK(each.known.count == 0);
     CHECK(each.known.amount.bytes > 0);
     for (std::size_t p = 0; p < 3; ++p) { CHECK(std::isfinite(each.halves[0][p])); }
@@ -149,15 +149,16 @@ TEST_CASE("the repetitions of a call are spread over the time of all calls", "[m
 
 TEST_CASE("calls leave no array resident, those that they write, or all", "[measure]") {
   dispatch::task_bench<device_saxpy> bench{host_and_device, make(), test::fresh_seed()};
-  using dispatch::at_home;
+  using dispatch::resident_arrays;
   for (auto const memory : bench.host_memories()) {
     bench.lie_in(memory);
     bench.open(100);
-    for (auto const& [which, moved] :
-         {std::pair{at_home::none, 3}, {at_home::written, 1}, {at_home::all, 0}}) {
-      bench.leave_at_home(which);
+    for (auto const& [which, moved] : {std::pair{resident_arrays::none, 3},
+                                       {resident_arrays::written, 1},
+                                       {resident_arrays::all, 0}}) {
+      bench.make_resident(which);
       CHECK(bench.known().arrays[0].memory ==
-            (which == at_home::all ? memory_type::device : memory));
+            (which == resident_arrays::all ? memory_type::device : memory));
       (void)bench.seconds(1, 1);  // may upload
       auto const before = the_device().copies.load();
       (void)bench.seconds(1, 1);

@@ -96,9 +96,9 @@ class copy_sampler {
   /// Paths with some resident arrays, as a bench with more paths.
   struct placed_calls {
     Bench& bench;
-    std::vector<std::pair<std::size_t, at_home>> all{};
+    std::vector<std::pair<std::size_t, resident_arrays>> all{};
     double seconds(std::size_t number, int calls) {
-      bench.leave_at_home(all[number].second);
+      bench.make_resident(all[number].second);
       return bench.seconds(all[number].first, calls);
     }
     double group_seconds() const { return bench.group_seconds(); }
@@ -119,7 +119,8 @@ class copy_sampler {
     for (std::size_t p = 0; p < found_.paths.size(); ++p) {
       auto const& path = found_.paths[p];
       if (!path.wrong.empty() || path.where.device() == nullptr) { continue; }
-      for (auto const which : {at_home::none, at_home::written, at_home::all}) {
+      for (auto const which :
+           {resident_arrays::none, resident_arrays::written, resident_arrays::all}) {
         calls.all.emplace_back(p, which);
       }
     }
@@ -136,12 +137,12 @@ class copy_sampler {
   /// with all.
   void note(place const& at, std::size_t path, double none, double written, double all) {
     path_links const links{found_.machine, found_.paths[path].where};
-    auto const copied = [&](at_home which) {
-      bench_.leave_at_home(which);
+    auto const copied = [&](resident_arrays which) {
+      bench_.make_resident(which);
       return links.of(bench_.known());
     };
-    auto const some = copied(at_home::written);
-    auto const every = copied(at_home::none);
+    auto const some = copied(resident_arrays::written);
+    auto const every = copied(resident_arrays::none);
     double const in = every.before.seconds;
     double const back = every.after.seconds;
     if (!(in + back > 0 && std::isfinite(in + back))) { return; }

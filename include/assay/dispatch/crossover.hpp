@@ -100,11 +100,10 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
   int winner = 0;          // -1: the first path, 1: the second
   double last_size = 0;    // the last size with this winner
   double sign_change = 0;  // where the estimates cross after it
-  struct {
-    double size = 0, ratio = 0;
-  } last;          // step
-  int flips = 0;   // crossings of the estimates since then
-  int before = 0;  // the faster path one step earlier, by the estimates
+  int flips = 0;           // crossings of the estimates since then
+  int before = 0;          // the faster path one step earlier, by the estimates
+  double size_before = 0;  // of that step
+  double ratio_before = 0;
   for (double i = 0; i <= steps; ++i) {
     double const size = std::round(smallest * std::pow(growth, i / steps));
     auto const known = at(static_cast<std::size_t>(size));
@@ -116,15 +115,16 @@ inline crossover find_crossover(costs const& of, path const& first, path const& 
     if (now != before) {
       sign_change = size;
       // Times are straight lines between two steps, by their logarithms.
-      if (before != 0 && std::isfinite(ratio - last.ratio)) {
-        auto const share = last.ratio / (last.ratio - ratio);
-        sign_change = std::ceil(last.size * std::pow(size / last.size, share));
+      if (before != 0 && std::isfinite(ratio - ratio_before)) {
+        auto const share = ratio_before / (ratio_before - ratio);
+        sign_change = std::ceil(size_before * std::pow(size / size_before, share));
       }
       flips += before == 0 ? 0 : 1;
     }
     if (before == 0) { found.second_wins_first = now == 1; }
     before = now;
-    last = {size, ratio};
+    size_before = size;
+    ratio_before = ratio;
     if (!(std::abs(ratio) > half)) { continue; }
     int const reigning = winner != 0 ? winner : found.second_wins_first ? 1 : -1;
     if (flips > (now != reigning ? 1 : 0)) { found.doubtful = true; }

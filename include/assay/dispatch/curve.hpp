@@ -134,7 +134,7 @@ inline constexpr std::size_t fewest_held_out = 9;
 ///
 /// Split conformal prediction (Vovk, Gammerman, Shafer 2005). It assumes nothing but that future
 /// sizes are drawn as the held-out ones were. The errors of one size are alike, so each size counts
-/// as one, with as many moments as it may have.
+/// as one, however many moments it has.
 inline double conformal_scale(std::vector<std::vector<double>> const& errors) {
   if (errors.size() < fewest_held_out) {
     throw std::invalid_argument(std::to_string(errors.size()) + " held-out sizes: " +

@@ -72,8 +72,8 @@ class device_bench {
   /// device memory by the facts are used in the copies that `upload` made.
   void run_from_host(T const& call, facts const& known, bool staged, int calls) {
     auto const count = static_cast<std::ptrdiff_t>(known.count);
-    auto const at_home = [](auto const& each) { return each.memory == memory_type::device; };
-    bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, at_home);
+    auto const resident = [](auto const& each) { return each.memory == memory_type::device; };
+    bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, resident);
     if (any && !all_.contains(number_)) { upload(call); }
     std::span<void* const> const pointers =
         any ? std::span<void* const>{all_.at(number_).pointers} : std::span<void* const>{};

@@ -169,13 +169,13 @@ void run_on_stream(T const& call, native_stream stream, std::span<void* const> p
 /// Enqueues a call: copies of arrays that are not on the device, the task's `run`, and copies back
 /// of host arrays that the call writes. Empty arrays have null pointers; a call without elements in
 /// any array does nothing. Managed arrays are used as they are. Device memory comes from `memory`.
-/// `at_home` has the copies on the device of arrays that are in host memory too, in the order of
+/// `resident` has the copies on the device of arrays that are in host memory too, in the order of
 /// the arrays. Blocks as `array_copies::move`. After a failure the stream is drained.
 template <task T, class Link, class Memory>
 requires has_device_run<T>
 void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
              typename Link::stream_type stream, Memory& memory, bool staged,
-             std::span<void* const> at_home = {}) {
+             std::span<void* const> resident = {}) {
   struct {
     std::array<moved_array, facts::max_arrays> all{};
     std::size_t count = 0;
@@ -190,7 +190,7 @@ void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
     std::size_t elements = 0;
     auto const prepare = [&]<class E>(task_array<E> const& array) {
       auto const& fact = known.arrays[i];
-      auto* const copy = at_home.empty() ? nullptr : at_home[i];
+      auto* const copy = resident.empty() ? nullptr : resident[i];
       auto& pointer = pointers[i++];
       auto const bytes = array.data.size_bytes();
       elements += array.data.size();

@@ -48,7 +48,7 @@ struct facts {
 };
 
 /// The arrays of a call that are in the memory of each path itself.
-enum class at_home { none, written, all };
+enum class resident_arrays { none, written, all };
 
 /// The facts of a call that needs no copies.
 inline facts facts_of_size(std::size_t size) noexcept {
@@ -73,7 +73,7 @@ inline facts facts_in(memory_type memory, work amount, std::initializer_list<arr
 }
 
 /// Leaves out the arrays that are in the memory of a device, as a call needs no copies of them.
-inline void forget_arrays_at_home(facts& known) noexcept {
+inline void forget_resident_arrays(facts& known) noexcept {
   auto const count = std::exchange(known.count, 0);
   for (std::size_t i = 0; i < count; ++i) {
     if (known.arrays[i].memory == memory_type::device) { continue; }

@@ -241,7 +241,7 @@ inline std::vector<std::pair<std::size_t, bool>> first_sizes(size_range const& o
 ///
 /// `host_memories()` are the types of host memory with copies that count, perhaps none.
 /// `lie_in(memory)` chooses one for the next size, or the memory of each path.
-/// `leave_at_home(which)` decides for the open size, and `known()` are the facts of its calls.
+/// `make_resident(which)` decides for the open size, and `known()` are the facts of its calls.
 ///
 /// A coarse grid of sizes and the first nine held-out sizes come first, in random order. Then three
 /// kinds take turns: held-out sizes, new sizes, and sizes measured before, since a machine may be

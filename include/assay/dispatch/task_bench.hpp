@@ -93,13 +93,14 @@ class task_bench {
     return {memory_type::pageable, memory_type::page_locked};
   }
   /// Further calls of the open size have these arrays in the memory of each path itself.
-  void leave_at_home(at_home which) {
+  void make_resident(resident_arrays which) {
     auto& known = at_->known;
     known = facts_of(*at_->task);
     for (std::size_t i = 0; i < known.count; ++i) {
       auto& each = known.arrays[i];
       each.memory = at_->memory;
-      if (which == at_home::all || (which == at_home::written && each.is_written())) {
+      if (which == resident_arrays::all ||
+          (which == resident_arrays::written && each.is_written())) {
         take_home(each);
       }
     }
@@ -216,7 +217,8 @@ class task_bench {
   /// Finds out where the arrays of the open size lie.
   void locate() {
     if (!mixed_) {
-      return leave_at_home(memory_ == memory_type::device ? at_home::all : at_home::none);
+      return make_resident(memory_ == memory_type::device ? resident_arrays::all
+                                                          : resident_arrays::none);
     }
     auto& known = at_->known;
     if constexpr (on_devices) { known = device_->facts_of_call(*at_->task); }

@@ -104,7 +104,7 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
   for (auto const size : sizes) {
     bench.open(size);
     auto& call = all.calls.emplace_back(timed_calls::call{bench.known()});
-    if (options.mixed || !options.memory) { forget_arrays_at_home(call.known); }
+    if (options.mixed || !options.memory) { forget_resident_arrays(call.known); }
     call.halves.fill(std::vector<double>(paths.size(), std::numeric_limits<double>::infinity()));
     groups.push_back(detail::group_sizes(bench, right));
   }

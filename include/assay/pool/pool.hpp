@@ -22,8 +22,8 @@ namespace assay::mr {
 ///
 /// Streams may be destroyed at any time, with work pending, and their handles may come back. So
 /// every call asks the driver for the stream's capture status. `allocate` also asks for the
-/// stream's number, which no other stream ever has. They take 0.05 us together for a pair
-/// (H200). `release(stream)` before a stream ends is optional: other streams
+/// stream's number, which no other stream ever has. The three questions of a pair take 0.05 us
+/// together (H200). `release(stream)` before a stream ends is optional: other streams
 /// can then use its blocks at once. With `pool::trust_handles` the program promises that call for
 /// each stream, and `capture` before each capture. The pool then asks the driver nothing while a
 /// stream reuses its own memory.
