@@ -55,6 +55,9 @@ struct finding {
   std::string reason;  ///< the guard that objects, the wrong element, or the cause of a bound
   estimate effect;
   double noise = 0;  ///< standard deviation of the epoch effects, as a share
+  /// Ratio of the times of typical calls, where it differs from `effect` by more than the margin;
+  /// else NaN. `effect` and the verdict are of mean times, which a few slow calls can move.
+  double typical_ratio = std::numeric_limits<double>::quiet_NaN();
   /// For an inconclusive finding: the epochs that settle it in 4 cases of 5; 0: unknown.
   int epochs_needed = 0;
   std::vector<double> epoch_effects;  ///< one log ratio per epoch
@@ -88,6 +91,11 @@ struct variant_result {
   std::array<summary, 3> seconds;                              ///< per launch, over cells, by clock
   double sm_hertz = std::numeric_limits<double>::quiet_NaN();  ///< median over cells
   double bytes = 0, flops = 0;                                 ///< per launch, as declared
+  /// The share of calls that take at least half as long again as the typical call, and their median
+  /// seconds. NaN where calls were not timed one by one.
+  double slow_share = std::numeric_limits<double>::quiet_NaN();
+  double slow_seconds = std::numeric_limits<double>::quiet_NaN();
+  checks results = checks::none;  ///< how many of its results were compared with what is right
   std::optional<submission_profile> submission;
   std::optional<memory_profile> memory;
   std::array<std::vector<double>, 3> cells;  ///< every cell's seconds per launch, by clock

@@ -39,6 +39,9 @@ struct options {
   std::optional<measure::clock> clock{};
   std::optional<on::device> place{};  ///< for launches; if not given: the current device
   bool cold_cache = false;            ///< clear the L2 cache before each timed launch
+  /// Callables that bring buffers bring the same ones, so no effect can be that of their placement.
+  bool same_buffers = false;
+  bool require_checks = false;  ///< UNPROVEN unless all results of all variants are checked
   std::string title{};
 
   /// Called with the epoch (from 1), the largest number of epochs, and the current step. Exceptions

@@ -31,6 +31,15 @@ constexpr std::string_view to_string(clock which) noexcept {
   return names[static_cast<std::size_t>(which)];
 }
 
+/// How many of a subject's results are compared with what is right: no array, some, or all that its
+/// work writes.
+enum class checks { none, part, all };
+
+constexpr std::string_view to_string(checks which) noexcept {
+  constexpr std::array<std::string_view, 3> names{"not checked", "checked in part", "checked"};
+  return names[static_cast<std::size_t>(which)];
+}
+
 /// One timed cell: mean seconds per launch on each clock, and the mean SM clock in Hz. NaN means
 /// that the subject does not have this clock, or that the SM clock is unknown.
 struct cell {
@@ -40,6 +49,8 @@ struct cell {
   double sm_hertz = std::numeric_limits<double>::quiet_NaN();
   /// A reason to drop and repeat the epoch of this cell; else empty.
   std::string disturbance{};
+  /// Seconds of each launch on the deciding clock, where launches are timed one by one; else empty.
+  std::vector<double> launches{};
 
   double& operator[](clock which) { return seconds[static_cast<std::size_t>(which)]; }
   double operator[](clock which) const { return seconds[static_cast<std::size_t>(which)]; }
@@ -73,6 +84,13 @@ class subject {
   /// Bytes that one launch must move, and FLOPs that it must do; 0 where not declared.
   virtual double bytes() const { return 0; }
   virtual double flops() const { return 0; }
+
+  /// How many of its results `verify` compares with what is right.
+  virtual checks checked() const { return checks::none; }
+
+  /// Times a cell of calls of the same kind that do nothing, in the same way; nothing where a
+  /// launch is more than a call.
+  virtual std::optional<cell> time_empty(int /*launches*/) { return {}; }
 
   /// Facts about the way of measuring that even a short report must have.
   virtual std::vector<std::string> caveats() const { return {}; }
