@@ -74,6 +74,11 @@ auto doubling(std::size_t wrong_at) {
 
 void do_nothing() {}
 
+bool noted(comparison const& found, std::string const& text) {
+  return std::any_of(found.notes.begin(), found.notes.end(),
+                     [&](std::string const& each) { return each.find(text) != std::string::npos; });
+}
+
 }  // namespace
 
 TEST_CASE("with a margin of 2 % equal work is equivalent, and half the work faster", "[compare]") {
@@ -113,9 +118,7 @@ TEST_CASE("a comparison of host calls is on the wall clock and says where it ran
   CHECK(found.changed == "callable");
   CHECK(found.ceilings.empty());  // no bytes were declared
   CHECK(found.epochs == 8);
-  CHECK(std::any_of(found.notes.begin(), found.notes.end(), [](auto const& each) {
-    return each.find("buffers that a callable brings stay in all epochs") != std::string::npos;
-  }));
+  CHECK(noted(found, "callables keep their buffers in all epochs"));
 }
 
 TEST_CASE("options come last or not at all, for two callables and for more", "[compare]") {
@@ -172,9 +175,7 @@ TEST_CASE("declared bytes and FLOPs are in the result, with the host's ceiling",
   CHECK(found.variants[1].flops == 2000);
   REQUIRE(found.ceilings.size() == 1);
   CHECK(found.ceilings[0].per_second > 1e8);
-  CHECK(std::none_of(found.notes.begin(), found.notes.end(), [](auto const& each) {
-    return each.find("buffers that a callable brings") != std::string::npos;
-  }));
+  CHECK_FALSE(noted(found, "callables keep their buffers"));
 }
 
 TEST_CASE("a wrong result names variant, epoch and element, and is not timed", "[compare]") {
@@ -214,6 +215,111 @@ TEST_CASE("an array that calls read and write is restored before each verificati
   auto const found = compare("a", growing, "b", growing, chosen);
   CHECK(found.failure == "");
   CHECK(found.epochs == 8);
+}
+
+TEST_CASE("each call on an array of inout starts from its first content", "[compare]") {
+  for (std::size_t const n : {std::size_t{1000}, std::size_t{50'000}}) {
+    std::vector<int> data(n);
+    for (std::size_t i = 0; i < n; ++i) { data[i] = static_cast<int>((i * 7919 + 13) % n); }
+    long fresh = 0;
+    long sorted = 0;
+    auto const sorting = [&](setup& make) {
+      auto const v = make.inout(data);
+      return [&fresh, &sorted, v] {
+        ++(std::is_sorted(v.data(), v.data() + v.size()) ? sorted : fresh);
+        std::sort(v.data(), v.data() + v.size());
+      };
+    };
+    auto const beside = [&](setup& make) {  // no state of its own
+      auto const v = make.from(data);
+      return [v] { return std::is_sorted(v.data(), v.data() + v.size()); };
+    };
+    for (auto const& found : {compare("a", sorting, "b", sorting, brief()),
+                              compare("a", sorting, "b", beside, brief())}) {
+      CHECK(found.failure == "");
+    }
+    CHECK(fresh > 8 * 4 * 4);
+    CHECK(sorted == 0);
+  }
+}
+
+TEST_CASE("a plain callable lies in another place for each buffer set and epoch", "[compare]") {
+  std::set<void const*> places;
+  std::set<int> counts;
+  auto const found = compare(
+      "a",
+      [&places, &counts, calls = 0]() mutable {
+        places.insert(&calls);
+        counts.insert(++calls);
+      },
+      "b", do_nothing, brief());
+  CHECK(found.failure == "");
+  CHECK(places.size() > 8);
+  CHECK(*counts.begin() == 1);  // a captured counter starts anew
+
+  std::set<void const*> kept;
+  auto const immovable = compare(
+      "a",
+      [&kept, owned = std::make_unique<int>(0)]() mutable {
+        kept.insert(&owned);
+        ++*owned;
+      },
+      "b", do_nothing, brief());
+  CHECK(immovable.failure == "");
+  CHECK(kept.size() == 1);
+  CHECK(noted(immovable, "\"a\" cannot be copied"));
+  CHECK_FALSE(noted(found, "cannot be copied"));
+}
+
+TEST_CASE("a hidden control needs buffers that the control does not keep", "[compare]") {
+  std::vector<int> x(1000), y(1000);
+  auto const reading = [](std::vector<int> const& from) {
+    return [&from] { return from[0] + from[999]; };
+  };
+  auto const factory = [&](setup& make) {
+    auto const own = make.from(x);
+    return [own] { return own.data()[0]; };
+  };
+  auto const has_control = [](auto const&... words) {
+    auto const found = compare(words...);
+    CHECK(found.failure == "");
+    return found.hidden_control.has_value();
+  };
+  CHECK_FALSE(has_control("a", reading(x), "b", reading(y), brief()));
+  CHECK_FALSE(has_control("a", reading(x), "b", reading(x), brief()));  // nothing shows it
+  CHECK_FALSE(has_control("a", reading(x), "b", factory, brief()));
+  CHECK(has_control("a", factory, "b", reading(x), brief()));
+  CHECK(has_control("a", factory, "b", factory, brief()));
+  auto same = brief();
+  same.same_buffers = true;
+  CHECK(has_control("a", reading(x), "b", reading(x), same));
+  CHECK_FALSE(noted(compare("a", reading(x), "b", reading(x), same), "callables keep"));
+  CHECK(noted(compare("a", factory, "b", reading(x), brief()), "effects up to 5 %"));
+}
+
+TEST_CASE("work that the compiler removed proves nothing, and kept work is timed", "[compare]") {
+  auto const removed = [](int step) {
+    return [step] {
+      long sum = 0;
+      for (int i = 0; i < 100'000; ++i) { sum += i ^ step; }
+    };
+  };
+  auto const kept = [](int step) {
+    return [step] {
+      long sum = 0;
+      for (int i = 0; i < 100'000; ++i) {
+        sum += i ^ step;
+        keep(sum);
+      }
+    };
+  };
+  auto const none = compare("a", removed(1), "b", removed(2), brief());
+  CHECK(none.is(verdict::unproven));
+  CHECK_THAT(none.reason(),
+             test::contains("no longer than an empty call") && test::contains("assay::keep"));
+  auto const some = compare("a", kept(1), "b", kept(2), brief());
+  CHECK(some.reason().find("empty call") == std::string::npos);
+  CHECK(some.variants[0].on(measure::clock::wall).median > 10e-6);
 }
 
 TEST_CASE("the error of a callable that throws names variant and epoch", "[compare]") {

@@ -99,13 +99,15 @@ class resumable_trials {
 
   /// Runs the missing trials of a section, one of each kind in turn, until all are there or the
   /// time is over. Saves after every 10 trials, and prints the number of missing ones.
-  /// `call_seconds` of a row is the time of the whole call, with watching the device.
-  void run(std::string const& section, std::vector<trial_kind> const& all) {
+  /// `call_seconds` of a row is the time of the whole call, with watching the device. `count` is of
+  /// each kind, 0 for that of the plan.
+  void run(std::string const& section, std::vector<trial_kind> const& all, int count = 0) {
+    int const wanted = count > 0 ? count : plan_.count;
     auto const kinds = chosen_kinds(all);
     std::map<std::string, int> done;
     for (auto const& row : rows(section)) { ++done[row.at("kind")]; }
     int since_saved = 0;
-    for (int number = 0; number < plan_.count; ++number) {
+    for (int number = 0; number < wanted; ++number) {
       for (auto const& kind : kinds) {
         if (done[kind.name] > number || is_over()) { continue; }
         auto const& form = kind.forms[static_cast<std::size_t>(number) % kind.forms.size()];
@@ -124,7 +126,7 @@ class resumable_trials {
       }
     }
     for (auto const& kind : kinds) {
-      int const missing = plan_.count - done[kind.name];
+      int const missing = wanted - done[kind.name];
       if (missing > 0) { std::printf("missing: %d of %s\n", missing, kind.name.c_str()); }
     }
   }

@@ -123,6 +123,10 @@ class rig {
     return workloads::verify(pipeline_.work, state);
   }
 
+  /// True if items change arrays that they read. Each batch starts from the first content, and the
+  /// second item of a lane has what the first one left.
+  bool changes_inputs() const { return workloads::has_state(buffer_sets_->front()); }
+
   Pipeline const& what() const noexcept { return pipeline_; }
   Resource const& memory() const noexcept { return memory_; }
   std::vector<lane_type> const& lanes() const noexcept { return lanes_.all; }

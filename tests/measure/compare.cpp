@@ -8,10 +8,12 @@
 
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/submit/threaded.hpp>
+#include <assay/workload/array_workload.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +59,23 @@ struct spinning {
   }
   traffic item_traffic() const { return {100, 20, 3}; }
 };
+
+/// Adds one to each element in place.
+struct incrementing {
+  static constexpr std::string_view name = "incrementing";
+  std::uint64_t seed = 1;
+  bool operator==(incrementing const&) const = default;
+  traffic item_traffic() const { return {}; }
+  std::span<int> arrays(setup& make) const {
+    auto const all = make.inout<int>(1000, {0, 9});
+    make.expect(all, [all](std::size_t i) { return all.seeded(i) + 1; });
+    return {all.data(), all.size()};
+  }
+};
+template <host_lane Lane>
+void run_on(Lane&, incrementing const&, std::span<int> all) {
+  for (auto& each : all) { ++each; }
+}
 
 measure::options quick() {
   measure::options chosen;
@@ -149,6 +168,19 @@ TEST_CASE("a wrong answer is never timed", "[compare]") {
   CHECK_THAT(primary(found).reason, assay::test::contains("wrong on purpose"));
   CHECK(found.variants[0].cells[0].empty());
   CHECK_FALSE(found.variants[0].submission.has_value());
+}
+
+TEST_CASE("items that change their input are timed one to a lane, or not at all", "[compare]") {
+  auto const with = [](int items) {
+    return pipeline{incrementing{}, on::host{}, submit::sequential{.items = items}};
+  };
+  auto const several = compare(with(3), with(3), quick());
+  CHECK(primary(several).outcome == measure::verdict::unproven);
+  CHECK_THAT(primary(several).reason, assay::test::contains("incrementing changes its input") &&
+                                          assay::test::contains("3 items on 1 lanes") &&
+                                          assay::test::contains(".items = 1"));
+  auto const one = compare(with(1), with(1), quick());
+  CHECK(one.failure == "");
 }
 
 TEST_CASE("two changed axes are confounded", "[compare]") {

@@ -198,27 +198,44 @@ TEST_CASE("the rule for blocks sees variances and no labels") {
   CHECK(rule(filled(20, 0.004, 0.006, true), 0.0101, 100) == 2);
 }
 
-TEST_CASE("a spike in one cell does not move an epoch's effect, and small ticks average") {
+TEST_CASE("the effect of an epoch is the ratio of mean times, and a slow cell counts in full") {
   stats::random_source from{1};
-  auto const effect = [&](double spike, int spikes, double tick) {
+  auto const effect = [&](double slow, int cells_that_are) {
     epoch_effects effects{2, {b_against_a}, false};
-    int number = 0;
+    int of_b = 0;
     for (auto const& block : stats::draw_epoch(2, 4, from)) {
       std::vector<cell> cells(block.slots.size());
-      for (std::size_t i = 0; i < cells.size(); ++i, ++number) {
+      for (std::size_t i = 0; i < cells.size(); ++i) {
         bool const b = block.slots[i].variant == 1;
-        cells[i][clock::wall] = (b ? 1.01 : 1) *
-                                (number % 8 == 3 && number / 8 < spikes ? spike : 1) *
-                                (b && number % 8 < 2 ? 1 + tick : 1);
+        cells[i][clock::wall] = b && of_b++ < cells_that_are ? slow : 1;
       }
       effects.add_block(block, cells);
     }
     effects.close_epoch();
     return effects.effects(clock::wall, 0).at(0);
   };
-  CHECK(effect(1, 0, 0) == Approx(std::log(1.01)));
-  CHECK(effect(1.5, 3, 0) == Approx(std::log(1.01)).margin(1e-12));
-  CHECK(effect(1, 0, 1e-3) > std::log(1.01) + 1e-5);
+  CHECK(effect(1, 0) == 0);
+  CHECK(effect(3, 1) == Approx(std::log((15 + 3) / 16.0)));
+  CHECK(effect(100, 4) == Approx(std::log((12 + 400) / 16.0)));
+}
+
+TEST_CASE("groups of epochs have the ratio of the means of all their launches") {
+  stats::random_source from{1};
+  epoch_effects effects{2, {b_against_a}, false};
+  for (double const ratio : {1.0, 1.0, 4.0, 1.0, 2.0, 3.0, 1.0}) {
+    add(effects, from, std::log(ratio));
+    effects.close_epoch();
+  }
+  auto const grouped = [&](int epochs, int groups) {
+    return effects.grouped(clock::wall, 0, epochs, groups);
+  };
+  CHECK(grouped(7, 7) == effects.effects(clock::wall, 0));
+  auto const three = grouped(7, 3);  // 2, 2 and 3 epochs
+  REQUIRE(three.size() == 3);
+  CHECK(three[0] == Approx(0).margin(1e-12));
+  CHECK(three[1] == Approx(std::log(2.5)));
+  CHECK(three[2] == Approx(std::log(2.0)));
+  CHECK(grouped(4, 1).at(0) == Approx(std::log(7 / 4.0)));
 }
 
 TEST_CASE("the variance of blocks is the mean over the epochs that have two or more") {

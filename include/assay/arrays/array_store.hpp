@@ -92,7 +92,7 @@ class array_store {
   /// Memory at a multiple of 256 bytes. The place in its block is random, because addresses decide
   /// which arrays share cache sets and memory channels. Throws what the memory of the store throws.
   std::byte* allocate(std::size_t bytes) {
-    auto const step = random_bits(placement_seed_, allocated_++) % (spread / alignment);
+    auto const step = draw_place() % (spread / alignment);
     try {
       return allocate_block(bytes) + (begins_blocks() ? 0 : step * alignment);
     } catch (mr::out_of_memory const& failed) {
@@ -101,6 +101,9 @@ class array_store {
                               "sets");
     }
   }
+
+  /// Random bits that decide a place in memory. Stores with other seeds draw others.
+  std::uint64_t draw_place() noexcept { return random_bits(placement_seed_, allocated_++); }
 
   /// Writes `random_value(range, seed, i)` to element i.
   virtual void fill_random(void* to, std::size_t count, any_uniform const& range,

@@ -205,6 +205,8 @@ class setup {
       if (each.poison) { store_->fill(each.data, *each.poison, each.bytes); }
     }
   }
+  /// Random bits that decide a place in memory, others for each buffer set.
+  std::uint64_t draw_place() noexcept { return store_->draw_place(); }
   /// True if there is an array of `inout`.
   bool has_state() const noexcept {
     return std::any_of(arrays_.begin(), arrays_.end(),

@@ -4,9 +4,14 @@
 #pragma once
 
 #include <assay/arrays/setup.hpp>
+#include <assay/core/keep.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -82,12 +87,6 @@ bool is_null(F const& callable) {
   return false;
 }
 
-/// Uses the value of a call that is only timed, so that the compiler keeps the call.
-template <class T>
-void keep(T const& value) {
-  asm volatile("" : : "g"(&value) : "memory");
-}
-
 template <class F>
 void call_and_keep(F& callable) {
   if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
@@ -97,10 +96,23 @@ void call_and_keep(F& callable) {
   }
 }
 
+/// Moves a callable to a random place in host memory. Where its captured values lie is worth up to
+/// 14 % of a call of 4 us (a host of two cores), so no variant may keep one place in all epochs.
+template <class F>
+std::shared_ptr<F> placed(F from, std::uint64_t random_bits) {
+  constexpr std::size_t spread = 4096;  // places differ within a page
+  constexpr std::align_val_t alignment{std::max(alignof(F), alignof(std::max_align_t))};
+  std::shared_ptr<std::byte> const block{
+      static_cast<std::byte*>(::operator new(sizeof(F) + spread, alignment)),
+      [](std::byte* memory) { ::operator delete(memory, alignment); }};
+  auto const offset = random_bits % (spread / alignof(F)) * alignof(F);
+  auto* const made = new (block.get() + offset) F(std::move(from));
+  return {made, [block](F* callable) { std::destroy_at(callable); }};
+}
+
 /// Work that calls a callable, which all copies of the work share.
 template <class Signature, class F>
-std::function<Signature> as_work(F from) {
-  auto const shared = std::make_shared<F>(std::move(from));
+std::function<Signature> as_work(std::shared_ptr<F> shared) {
   if constexpr (std::is_same_v<Signature, void()>) {
     return [shared] { call_and_keep(*shared); };
   } else {
@@ -133,8 +145,8 @@ consteval bool runs_on_stream() {
 template <class Signature>
 using work_factory = std::function<std::function<Signature>(setup&)>;
 
-/// A callable of any kind as a factory. The callable is copied once, and all work that is made of
-/// it shares the copy.
+/// A callable of any kind as a factory. A factory is one object in all epochs. Work is copied to a
+/// new place for each buffer set and epoch, and work that cannot be copied stays where it is.
 template <class Signature, callable_kind Kind, class F>
 work_factory<Signature> as_factory(std::string const& label, named_callable<Kind, F> from) {
   if (detail::is_null(from.callable)) {
@@ -147,10 +159,15 @@ work_factory<Signature> as_factory(std::string const& label, named_callable<Kind
       if (detail::is_null(made)) {
         throw std::invalid_argument("its factory returned a null callable");
       }
-      return detail::as_work<Signature>(std::move(made));
+      return detail::as_work<Signature>(detail::placed(std::move(made), make.draw_place()));
+    };
+  } else if constexpr (std::is_copy_constructible_v<F>) {
+    return [first = std::move(from.callable)](setup& make) {
+      return detail::as_work<Signature>(detail::placed(F(first), make.draw_place()));
     };
   } else {
-    return [work = detail::as_work<Signature>(std::move(from.callable))](setup&) { return work; };
+    auto const only = std::make_shared<F>(std::move(from.callable));
+    return [only](setup&) { return detail::as_work<Signature>(only); };
   }
 }
 

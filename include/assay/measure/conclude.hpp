@@ -4,12 +4,14 @@
 #pragma once
 
 #include <assay/core/distinct.hpp>
-#include <assay/measure/cell_size.hpp>
+#include <assay/measure/changed_axes.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/guards.hpp>
+#include <assay/measure/judged_effects.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/measure/typical_calls.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
@@ -33,36 +35,10 @@ struct run_outcome {
   std::string reason;
   int variant = -1;
   std::vector<double> bytes, flops;  ///< by variant, from its subject
+  std::vector<cell> empty_calls;     ///< cells of calls that do nothing
+  typical_calls typical;
   std::vector<std::string> caveats;  ///< of all subjects
 };
-
-/// The one axis on which variants differ, "confounded" for several axes, and "" for none. Axes that
-/// were crossed on purpose are listed: "a x b".
-inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
-  if (axes.size() > 1 && !crossed) { return "confounded"; }
-  std::string text;
-  for (auto const& name : axes) { text += (text.empty() ? "" : " x ") + name; }
-  return text;
-}
-
-/// The changed axes of variants by the texts of their choices. A main effect or an interaction
-/// among the contrasts shows that axes were crossed.
-inline std::string changed_axes(std::vector<variant> const& variants,
-                                std::vector<contrast> const& contrasts) {
-  std::vector<std::string> changed;
-  for (auto const& each : variants) {
-    for (auto const& choice : each.axes) {
-      bool const shared = std::all_of(variants.begin(), variants.end(), [&](auto const& other) {
-        return std::find(other.axes.begin(), other.axes.end(), choice) != other.axes.end();
-      });
-      if (!shared) { add_distinct(changed, choice.first); }
-    }
-  }
-  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](auto const& each) {
-    return each.what != contrast::kind::difference;
-  });
-  return changed_text(changed, crossed);
-}
 
 namespace detail {
 
@@ -73,7 +49,7 @@ class result_builder {
   std::vector<contrast> const& contrasts_;
   options const& options_;
   epoch_effects const& effects_;
-  cell_size size_;
+  int launches_;
   run_outcome const& end_;
   comparison& result_;
 
@@ -113,6 +89,7 @@ class result_builder {
         measured.seconds[k] = stats::summarise(measured.cells[k]);
       }
       measured.sm_hertz = stats::summarise(hertz).median;
+      end_.typical.describe(v, measured);
       result_.variants.push_back(std::move(measured));
     }
   }
@@ -169,10 +146,18 @@ class result_builder {
   /// Takes the verdict that the interval allows, then applies the guards.
   void classify(finding& found, clock on, std::size_t k,
                 std::optional<control_check> const& control) {
-    auto const effects = until_analysis(found.epoch_effects);
-    found.noise = std::expm1(stats::standard_deviation(effects));
-    auto judged = stats::classify(effects, *end_.last_analysis, options_.margin);
+    found.noise = std::expm1(stats::standard_deviation(until_analysis(found.epoch_effects)));
+    double const placement = placement_of(contrasts_[k], variants_);
+    auto const by = judge(effects_, on, k, *end_.last_analysis, options_.margin, placement);
+    auto judged = by.found;
     std::vector<std::string> reasons;
+    if (by.is_bound) {
+      found.is_bound = true;
+      found.reason =
+          "the placement of buffers that a callable keeps may be worth " + share_text(placement);
+    }
+    if (by.placed) { reasons.push_back(placement_reason(judged.effect, placement)); }
+    if (by.skewed) { reasons.push_back(skewness_reason(end_.last_analysis->epochs)); }
     if (control && control->differs && judged.outcome != verdict::inconclusive) {
       auto const why = "\"" + variants_.front().label +
                        "\" differs from its own second instance by " +
@@ -190,6 +175,7 @@ class result_builder {
     found.outcome = judged.outcome;
     found.exceeds_margin = judged.exceeds_margin;
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
+    if (on == result_.primary) { found.typical_ratio = typical_ratio(k, judged.effect.estimate); }
     auto const carried =
         carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin);
     if (carried && carried->outcome == verdict::inconclusive) {
@@ -198,7 +184,7 @@ class result_builder {
       return;
     }
     if (carried) { reasons.push_back(carried->reason); }
-    if (found.outcome == verdict::inconclusive) {
+    if (found.outcome == verdict::inconclusive && !by.skewed) {
       int const needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
                                                  options_.margin, options_.run_until_sign);
       found.epochs_needed = needed > 0 ? stats::next_analysis(needed) : 0;
@@ -211,22 +197,46 @@ class result_builder {
     for (auto const& each : reasons) { found.reason += (found.reason.empty() ? "" : "; ") + each; }
   }
 
+  /// The ratio of typical calls, where it differs from that of mean times by more than the margin.
+  double typical_ratio(std::size_t k, double effect) const {
+    double const typical = end_.typical.log_ratio(contrasts_[k]);
+    bool const differs = contrasts_[k].what == contrast::kind::difference &&
+                         std::abs(typical - effect) > std::log1p(options_.margin);
+    return differs ? std::exp(typical) : std::numeric_limits<double>::quiet_NaN();
+  }
+
   void add_vetoes(clock on, std::size_t k, stats::classification const& judged,
                   std::vector<std::string>& reasons) {
     auto const coarse =
         resolution_veto(judged, launch_seconds(on, k),
                         options_.tick_seconds[static_cast<std::size_t>(on)], resolved_launches());
     if (coarse) { reasons.push_back(*coarse); }
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (contrasts_[k].weights[v] == 0) { continue; }
+      auto const empty =
+          empty_call_veto(variants_[v].label, result_.variants[v].on(on).median, empty_seconds(on));
+      if (empty) { reasons.push_back(*empty); }
+    }
+    bool const on_host = !(empty_seconds(clock::gpu) > 0);
+    auto const small = call_veto(judged, launch_seconds(on, k), empty_seconds(on));
+    if (small && on_host) { reasons.push_back(*small); }
     if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {
       auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
       if (split) { note(*split); }
     }
   }
 
+  /// The seconds of a call that does nothing; NaN where none was timed.
+  double empty_seconds(clock on) const {
+    std::vector<double> all;
+    for (auto const& each : end_.empty_calls) { all.push_back(each[on]); }
+    return stats::summarise(all).median;
+  }
+
   /// The number of launches that share one tick of the clock. With a cold cache each launch has a
   /// pair of events of its own, and the error of their mean falls with the root of their number.
   double resolved_launches() const {
-    return options_.cold_cache ? std::sqrt(size_.launches) : size_.launches;
+    return options_.cold_cache ? std::sqrt(launches_) : launches_;
   }
 
   /// The shortest launch among the variants of a contrast.
@@ -274,9 +284,14 @@ class result_builder {
       bool const repeated = &each != &result_.epoch_records.back();
       dropped += repeated && !each.dropped.empty() ? 1 : 0;
     }
-    note("cells of " + std::to_string(size_.wash_out) + " wash-out and " +
-         std::to_string(size_.launches) + " timed launches; " + std::to_string(blocks) +
+    note("cells of 2 to 4 untimed and " + std::to_string(launches_) +
+         (launches_ == 1 ? " timed launch; " : " timed launches; ") + std::to_string(blocks) +
          " blocks in " + std::to_string(result_.epoch_records.size()) + " epochs");
+    if (launches_ == 1) {
+      note(
+          "launches of more than 20 ms: 4 to 32 of each variant in an epoch instead of 16 or more, "
+          "so calls that are slow in few cases are seen later");
+    }
     if (dropped > 0) {
       note(std::to_string(dropped) +
            (dropped == 1 ? " disturbed epoch was" : " disturbed epochs were") +
@@ -315,9 +330,9 @@ class result_builder {
 /// Classifies the effects at the last interim analysis, applies the guards, and summarises the
 /// variants. Completes `into`, which has the records of cells and epochs.
 inline void conclude(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
-                     options const& chosen, epoch_effects const& effects, cell_size size,
+                     options const& chosen, epoch_effects const& effects, int launches,
                      run_outcome const& end, comparison& into) {
-  detail::result_builder{variants, contrasts, chosen, effects, size, end, into}.build();
+  detail::result_builder{variants, contrasts, chosen, effects, launches, end, into}.build();
 }
 
 }  // namespace assay::measure

@@ -20,9 +20,9 @@ namespace assay::measure {
 
 /// Collects the cells of an epoch, and closes it with one log ratio for each contrast and clock.
 ///
-/// A block runs its variants four times: two passes in each half. A contrast has one value for each
-/// pass, and its effect in an epoch is the mean over the passes without outliers, because a spike
-/// in one cell would move a plain mean. Exchanged labels negate the effect bit for bit. A clock
+/// The effect of an epoch is the contrast of the logs of mean times. A mean is over all timed
+/// launches of an instance in the epoch, and no launch is left out because it is long: a variant
+/// whose every ninth call is slow is slow. Exchanged labels negate the effect bit for bit. A clock
 /// that is missing in a cell has NaN effects for that epoch.
 class epoch_effects {
  public:
@@ -54,19 +54,19 @@ class epoch_effects {
   void add_block(stats::block const& of, std::vector<cell> const& cells, bool in_order = true) {
     for (std::size_t k = 0; k < clocks_.size(); ++k) {
       auto& into = clocks_[k];
-      std::vector<std::vector<double>> passes(4, std::vector<double>(instances_));
+      std::vector<double> sums(instances_);
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        double const value = log_of(cells[i].seconds[k]);
+        double const value = time_of(cells[i].seconds[k]);
         into.complete = into.complete && !std::isnan(value);
         into.seen = into.seen || !std::isnan(value);
-        passes[i / instances_][static_cast<std::size_t>(of.slots[i].variant)] = value;
+        sums[static_cast<std::size_t>(of.slots[i].variant)] += value;
       }
-      into.blocks.push_back(std::move(passes));
+      into.blocks.push_back(std::move(sums));
       for (std::size_t half = 0; in_order && half < 2; ++half) {
         auto const at = of.repeat_pair(half);
         auto const instance = static_cast<std::size_t>(of.slots[at].variant);
-        into.repeats[instance < variants_ ? instance : 0].add(log_of(cells[at].seconds[k]) -
-                                                              log_of(cells[at + 1].seconds[k]));
+        into.repeats[instance < variants_ ? instance : 0].add(
+            std::log(time_of(cells[at].seconds[k])) - std::log(time_of(cells[at + 1].seconds[k])));
       }
     }
   }
@@ -92,6 +92,20 @@ class epoch_effects {
   /// One log ratio for each closed epoch.
   std::vector<double> const& effects(clock on, std::size_t contrast) const {
     return at(on).effects[contrast];
+  }
+
+  /// The same for `groups` groups of the first `epochs` epochs. A group is of neighbouring epochs,
+  /// and its mean times are over all launches in them.
+  std::vector<double> grouped(clock on, std::size_t contrast, int epochs, int groups) const {
+    std::vector<double> all;
+    for (int g = 0; g < groups; ++g) {
+      std::vector<double> sums(instances_);
+      for (int e = g * epochs / groups; e < (g + 1) * epochs / groups; ++e) {
+        add_to(sums, at(on).sums[static_cast<std::size_t>(e)]);
+      }
+      all.push_back(log_ratio(contrasts_[contrast], sums));
+    }
+    return all;
   }
 
   /// Log ratios of the control's second instance to its first; call with a hidden control only.
@@ -132,9 +146,11 @@ class epoch_effects {
     double mean() const noexcept { return sum / count; }
   };
   struct of_clock {
-    // The open epoch: log times by block, pass and instance; differences within repeat pairs.
-    std::vector<std::vector<std::vector<double>>> blocks;
-    std::vector<tally> repeats;                            // by variant
+    // The open epoch: summed seconds by block and instance; differences within repeat pairs.
+    std::vector<std::vector<double>> blocks;
+    std::vector<tally> repeats;  // by variant
+    // Closed epochs.
+    std::vector<std::vector<double>> sums;                 // seconds, by epoch, then instance
     std::vector<std::vector<double>> repeats_before;       // means of closed epochs, by variant
     std::vector<std::vector<double>> effects, carry_over;  // by contrast, then epoch
     std::vector<double> block_variance;                    // sums over epochs, by contrast
@@ -142,39 +158,32 @@ class epoch_effects {
     bool complete = true, seen = false;
   };
 
-  static double log_of(double seconds) noexcept {
-    return seconds > 0 && std::isfinite(seconds) ? std::log(seconds)
+  static double time_of(double seconds) noexcept {
+    return seconds > 0 && std::isfinite(seconds) ? seconds
                                                  : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// 0.2 %, or four ticks of an event in a cell of 1 ms: such a deviation is no outlier.
-  static constexpr double always_counts = 2e-3;
-
-  static double location(std::vector<double> const& values) {
-    return std::any_of(values.begin(), values.end(), [](double each) { return std::isnan(each); })
-               ? std::numeric_limits<double>::quiet_NaN()
-               : stats::mean_without_outliers(values, always_counts);
+  static void add_to(std::vector<double>& sums, std::vector<double> const& more) {
+    for (std::size_t i = 0; i < sums.size(); ++i) { sums[i] += more[i]; }
   }
 
-  double weighted(contrast const& by, std::vector<double> const& pass) const {
+  /// All instances have equally many cells, and weights sum to 0, so sums serve as means.
+  double log_ratio(contrast const& by, std::vector<double> const& sums) const {
     double sum = 0;
     for (std::size_t v = 0; v < instances_; ++v) {
-      if (by.weights[v] != 0) { sum += by.weights[v] * pass[v]; }
+      if (by.weights[v] != 0) { sum += by.weights[v] * std::log(sums[v]); }
     }
     return sum;
   }
 
   void close(of_clock& of) {
     of.epochs_with_blocks += of.blocks.size() > 1 ? 1 : 0;
+    auto& sums = of.sums.emplace_back(instances_);
+    for (auto const& block : of.blocks) { add_to(sums, block); }
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
-      std::vector<double> all, each_block;
-      for (auto const& block : of.blocks) {
-        std::vector<double> passes;
-        for (auto const& pass : block) { passes.push_back(weighted(contrasts_[k], pass)); }
-        each_block.push_back(location(passes));
-        all.insert(all.end(), passes.begin(), passes.end());
-      }
-      of.effects[k].push_back(location(all));
+      std::vector<double> each_block;
+      for (auto const& block : of.blocks) { each_block.push_back(log_ratio(contrasts_[k], block)); }
+      of.effects[k].push_back(log_ratio(contrasts_[k], sums));
       of.carry_over[k].push_back(carried(of, contrasts_[k]));
       of.block_variance[k] += stats::variance(each_block);
     }

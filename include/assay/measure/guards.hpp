@@ -18,10 +18,20 @@ namespace assay::measure {
 /// The level of each guard, which is tested once, at the end of the comparison.
 inline constexpr double guard_alpha = 0.01;
 
+/// A variant below this multiple of an empty call's time does no work that a call shows.
+inline constexpr double longest_empty = 1.25;
+
 /// A share as text with its sign: "+0.31 %".
 inline std::string percent_text(double share) {
   char text[32];
   (void)std::snprintf(text, sizeof text, "%+.2f %%", 100 * share);
+  return text;
+}
+
+/// A share as text without a sign: "2 %".
+inline std::string share_text(double share) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
   return text;
 }
 
@@ -99,6 +109,51 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
                       "ns; use a longer launch or longer cells",
                       1e9 * difference, 1e9 * finest);
   return text;
+}
+
+/// The reason against any verdict on a variant that takes no longer than a call that does nothing.
+/// Equal empty calls differ by up to 60 % on a host, by the places of their code.
+inline std::optional<std::string> empty_call_veto(std::string const& label, double launch_seconds,
+                                                  double empty_seconds) {
+  if (!(launch_seconds < longest_empty * empty_seconds)) { return {}; }
+  char text[160];
+  (void)std::snprintf(text, sizeof text,
+                      "\" takes %.3g ns, no longer than an empty call (%.3g ns); the compiler may "
+                      "have removed its work: return a result, or pass it to assay::keep",
+                      1e9 * launch_seconds, 1e9 * empty_seconds);
+  return "\"" + label + text;
+}
+
+/// The reason why a call on the host is too short for this sign, if it is. The place of its code
+/// moves the time of a call by up to that of an empty one.
+inline std::optional<std::string> call_veto(stats::classification const& found,
+                                            double launch_seconds, double empty_seconds) {
+  if (!stats::is_sign(found.outcome)) { return {}; }
+  double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
+  if (!(difference < empty_seconds)) { return {}; }
+  char text[160];
+  (void)std::snprintf(text, sizeof text,
+                      "a difference of %.3g ns is less than an empty call takes (%.3g ns), which "
+                      "the place of the code can explain; do more work in a call",
+                      1e9 * difference, 1e9 * empty_seconds);
+  return text;
+}
+
+/// The reason against a sign that the placement of kept buffers may explain.
+inline std::string placement_reason(stats::interval const& effect, double placement) {
+  return percent_text(std::expm1(effect.estimate)) +
+         " may be the placement of your buffers, which is worth up to " + share_text(placement) +
+         ": use a factory, which has new ones in each epoch: [=](assay::setup& make) { auto const "
+         "x = "
+         "make.random<float>(n); return [=](/* stream */) { /* work on x.data() */ }; }. Or say "
+         "options::same_buffers where both use the same buffers";
+}
+
+/// The reason against any verdict where slow calls are too few to know their share of the mean.
+inline std::string skewness_reason(int epochs) {
+  return "a few of " + std::to_string(epochs) +
+         " epochs hold much slower calls than the others, too few to know the mean time of a call: "
+         "allow more time (max_seconds, max_epochs) or find what slows them";
 }
 
 /// A note, not a veto, on SM clocks that differ by more than 0.5 % between variants. It splits the

@@ -3,11 +3,13 @@
 /// `host_subject`: work on the host.
 #pragma once
 
+#include <assay/core/lost_processor_time.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/random_source.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace assay::measure {
 
@@ -35,33 +38,49 @@ struct buffer_set {
   std::function<Signature> work;
 };
 
+/// What all host subjects of one comparison share, because all are timed in one way.
+struct call_session {
+  bool restores = false;  ///< some work changes its input, so each call is timed by itself
+};
+
 /// Calls work on the calling thread. `wall` is the mean time of the calls of a cell.
+///
+/// Time in which the system ran other programs on this thread's processor is taken off.
+/// Cells of few calls time each by itself. So do all cells where some work changes its input: the
+/// first content is restored before each call, outside the timed region.
 class host_subject final : public subject {
  public:
-  host_subject(epoch const& now, std::string const& label, work_factory<void()> const& make) {
+  host_subject(epoch const& now, std::string const& label, work_factory<void()> const& make,
+               std::shared_ptr<call_session> session = std::make_shared<call_session>())
+      : session_(std::move(session)) {
     for (int i = 0; i < 2; ++i) {
       auto& set = sets_[static_cast<std::size_t>(i)];
       set.arrays = std::make_unique<setup>(
           std::make_unique<arrays::host_array_store>(placement_seed(now, label, i)),
           value_seed(now));
       set.work = make(*set.arrays);
+      session_->restores = session_->restores || set.arrays->has_state();
     }
+    empty_ = detail::as_work<void()>(detail::placed([] {}, sets_[0].arrays->draw_place()));
   }
 
   void warm(int buffer_set, int launches) override {
     nvtx_range const scope{"warm", category::measurement};
-    of(buffer_set).arrays->restore();
-    call(of(buffer_set).work, launches);
+    auto const& set = of(buffer_set);
+    for (int i = 0; i < launches; ++i) {
+      set.arrays->restore();
+      set.work();
+    }
   }
 
   cell time(int buffer_set, int launches) override {
     nvtx_range const scope{"cell", category::measurement};
-    auto const begin = std::chrono::steady_clock::now();
-    call(of(buffer_set).work, launches);
-    std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-    cell mean;
-    mean[clock::wall] = taken.count() / launches;
-    return mean;
+    auto const& set = of(buffer_set);
+    return timed(set.work, launches, [&] { set.arrays->restore(); });
+  }
+
+  std::optional<cell> time_empty(int launches) override {
+    return timed(empty_, launches, [] {});
   }
 
   std::optional<std::string> verify(int buffer_set) override {
@@ -77,14 +96,46 @@ class host_subject final : public subject {
   double flops() const override { return sets_[0].arrays->flops(); }
 
  private:
-  static void call(std::function<void()> const& work, int times) {
-    for (int i = 0; i < times; ++i) { work(); }
+  using steady_clock = std::chrono::steady_clock;
+  static constexpr int few_calls = 20;  // of 50 us and more, where two reads of the clock are 0.1 %
+
+  static double seconds_since(steady_clock::time_point begin) {
+    return std::chrono::duration<double>(steady_clock::now() - begin).count();
   }
+
+  template <class Prepare>
+  cell timed(std::function<void()> const& work, int calls, Prepare const& prepare) const {
+    cell mean;
+    double sum = 0;
+    if (session_->restores || calls <= few_calls) {
+      for (int i = 0; i < calls; ++i) {
+        prepare();
+        lost_processor_time const watch;
+        auto const begin = steady_clock::now();
+        work();
+        double taken = seconds_since(begin);
+        taken = std::max(1e-9, taken - watch.seconds());
+        sum += taken;
+        if (calls <= few_calls) { mean.launches.push_back(taken); }
+      }
+    } else {
+      lost_processor_time const watch;
+      auto const begin = steady_clock::now();
+      for (int i = 0; i < calls; ++i) { work(); }
+      sum = seconds_since(begin);
+      sum = std::max(1e-9, sum - watch.seconds());
+    }
+    mean[clock::wall] = sum / calls;
+    return mean;
+  }
+
   measure::buffer_set<void()> const& of(int number) const {
     return sets_[static_cast<std::size_t>(number)];
   }
 
+  std::shared_ptr<call_session> session_;
   std::array<measure::buffer_set<void()>, 2> sets_;
+  std::function<void()> empty_;
 };
 
 }  // namespace assay::measure

@@ -6,10 +6,12 @@
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/kernel/launch.cuh>
 #include <assay/measure/host_subject.hpp>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/subject.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -18,18 +20,27 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
 
+/// A launch without work. (A template, since a plain kernel in a header does not link from two
+/// units.)
+template <class T>
+__global__ void do_nothing(T) {}
+
 /// Launches on the stream of the epoch, which all subjects of the epoch share.
 ///
 /// - `gpu`: two events enclose the launches. They wait in the held stream until all are enqueued,
-///   so the device never waits for the host. With a cold cache each launch has a pair of events of
-///   its own, after a flush.
+///   so the device never waits for the host.
 /// - `submit`: the host's time to enqueue one launch.
 /// - `wall`: from the first launch, on an idle stream, until the stream has drained.
+///
+/// Each launch is timed by itself in cells of few launches, with a cold cache, and where some work
+/// of the comparison changes its input. What it needs before it, a flush or its first content, lies
+/// outside the timed region.
 ///
 /// Every cell ends with a drain of the device. It finds work on other streams that outlasts the
 /// given stream by 100 us or more.
@@ -51,7 +62,10 @@ class launch_subject final : public subject {
                                       session_->place(), stream_, placement_seed(now, label, i)),
                                   value_seed(now));
       set.work = make(*set.arrays);
+      if (set.arrays->has_state()) { session_->restore_inputs(); }
     }
+    no_arrays_ = std::make_unique<setup>(
+        std::make_unique<arrays::device_array_store>(session_->place(), stream_, 0), 0);
     stream_.synchronize();
   }
 
@@ -63,8 +77,12 @@ class launch_subject final : public subject {
   void warm(int buffer_set, int launches) override {
     nvtx_range const scope{"warm", category::measurement};
     device_guard const guard{session_->place()};
-    of(buffer_set).arrays->restore();
-    call(of(buffer_set).work, launches);
+    session_->drop_persisting_lines();
+    auto const& set = of(buffer_set);
+    for (int i = 0; i < launches; ++i) {
+      set.arrays->restore();
+      call(set.work, 1);
+    }
     // A failure before the first cell belongs to this variant, and no cell of another variant may
     // begin beside these launches.
     if (!timed_) { stream_.synchronize(); }
@@ -74,31 +92,18 @@ class launch_subject final : public subject {
     nvtx_range const scope{"cell", category::measurement};
     device_guard const guard{session_->place()};
     timed_ = true;
-    bool const held = session_->held();
-    if (session_->primary() == clock::wall) { stream_.synchronize(); }
-    if (held) { session_->latch().hold(stream_); }
-    session_->sm_clock().begin(stream_);
-    auto const first = steady_clock::now();
-    enqueue_timed(of(buffer_set).work, launches);
-    auto const queued = steady_clock::now();
-    session_->sm_clock().end(stream_);
-    if (held) { session_->latch().open(); }
-    stream_.synchronize();
-    auto const drained = steady_clock::now();
-
-    cell mean;
-    mean[clock::gpu] = gpu_seconds(launches) / launches;
-    if (!session_->cold_cache()) { mean[clock::submit] = seconds(first, queued) / launches; }
-    if (session_->primary() == clock::wall) {
-      mean[clock::wall] = seconds(first, drained) / launches;
-    }
-    mean.sm_hertz = session_->sm_clock().hertz();
-    if (held && session_->latch().gave_way()) {
-      session_->release_streams();
-      mean.disturbance = "its launches took more than 50 ms to enqueue";
-    }
-    check_for_escaped_work();
+    auto const& set = of(buffer_set);
+    auto mean = timed(set.work, *set.arrays, launches);
+    check_for_escaped_work(set);
     return mean;
+  }
+
+  /// Times launches of a kernel that does nothing.
+  std::optional<cell> time_empty(int launches) override {
+    nvtx_range const scope{"empty cell", category::measurement};
+    device_guard const guard{session_->place()};
+    return timed([](CUstream_st* on) { kernel::launch(do_nothing<int>, 1, 32, 0, on, 0); },
+                 *no_arrays_, launches);
   }
 
   std::optional<std::string> verify(int buffer_set) override {
@@ -109,9 +114,9 @@ class launch_subject final : public subject {
     set.arrays->restore();
     call(set.work, 1);
     stream_.synchronize();
-    check_for_escaped_work();
     auto const wrong = set.arrays->verify();
-    if (!wrong && learns_) { learn_how_it_enqueues(set.work); }
+    check_for_escaped_work(set);
+    if (!wrong && learns_) { learn_how_it_enqueues(set); }
     return wrong;
   }
 
@@ -124,12 +129,22 @@ class launch_subject final : public subject {
           "a callable blocks, or enqueues more than a held stream takes: all times contain the "
           "host's part of a launch");
     }
+    if (session_->shared()) {
+      all.emplace_back(
+          "another thread of this process uses the device: times contain its part, and work of a "
+          "callable on streams of its own is not looked for");
+    }
     return all;
   }
 
  private:
   using work = std::function<void(CUstream_st*)>;
+  using buffers = buffer_set<void(CUstream_st*)>;
   using steady_clock = std::chrono::steady_clock;
+  static constexpr int few =
+      4;  ///< launches of a cell, each from 0.25 ms on: an event is below 1 %
+  /// Launches behind a closed latch, with what prepares each: a stream takes some 1000 operations.
+  static constexpr int most_prepared = 50;
 
   static double seconds(steady_clock::time_point begin, steady_clock::time_point end) {
     return std::chrono::duration<double>(end - begin).count();
@@ -144,24 +159,80 @@ class launch_subject final : public subject {
     check(cudaGetLastError());
   }
 
-  /// Records a pair of events for each launch with a cold cache, and else one pair.
-  void enqueue_timed(work const& what, int launches) {
-    bool const cold = session_->cold_cache();
-    auto const pairs = static_cast<std::size_t>(cold ? launches : 1);
-    while (events_.size() < 2 * pairs) { events_.emplace_back(event::kind::timed); }
-    for (std::size_t i = 0; i < pairs; ++i) {
-      if (cold) { session_->flush_cache(stream_); }
-      events_[2 * i].record(stream_);
-      call(what, cold ? 1 : launches);
-      events_[2 * i + 1].record(stream_);
-    }
+  /// True if something is done before each launch that does not belong to its time.
+  bool prepares() const noexcept { return session_->cold_cache() || session_->restores(); }
+
+  void prepare(setup& arrays) {
+    arrays.restore();
+    if (session_->cold_cache()) { session_->flush_cache(stream_); }
   }
 
-  double gpu_seconds(int launches) const {
-    auto const pairs = static_cast<std::size_t>(session_->cold_cache() ? launches : 1);
-    double sum = 0;
+  /// Times launches in batches of as many as can be enqueued at once.
+  cell timed(work const& what, setup& arrays, int launches) {
+    bool const one_by_one = prepares() || (launches <= few && session_->primary() == clock::gpu);
+    bool const alone =
+        prepares() && (session_->primary() == clock::wall || session_->lines_persist());
+    int const at_once = alone ? 1 : prepares() ? most_prepared : launches;
+    cell mean;
+    mean.seconds = {};
+    for (int done = 0; done < launches; done += at_once) {
+      auto const part = batch(what, arrays, std::min(at_once, launches - done), one_by_one);
+      for (std::size_t k = 0; k < mean.seconds.size(); ++k) {
+        mean.seconds[k] += part.seconds[k] / launches;
+      }
+      mean.sm_hertz = part.sm_hertz;
+      if (launches <= few) {
+        mean.launches.insert(mean.launches.end(), part.launches.begin(), part.launches.end());
+      }
+      if (mean.disturbance.empty()) { mean.disturbance = part.disturbance; }
+    }
+    return mean;
+  }
+
+  /// Enqueues launches, in a held stream where the comparison holds streams, and waits for them.
+  /// Returns their summed seconds.
+  cell batch(work const& what, setup& arrays, int launches, bool one_by_one) {
+    bool const held = session_->held();
+    bool const by_wall = session_->primary() == clock::wall;
+    if (by_wall) {
+      if (prepares()) { prepare(arrays); }
+      stream_.synchronize();
+    } else if (session_->cold_cache() && session_->lines_persist()) {
+      stream_.synchronize();
+      session_->drop_persisting_lines();
+    }
+    if (held) { session_->latch().hold(stream_); }
+    session_->sm_clock().begin(stream_);
+    auto const first = steady_clock::now();
+    double enqueueing = 0;
+    auto const pairs = static_cast<std::size_t>(one_by_one ? launches : 1);
+    while (events_.size() < 2 * pairs) { events_.emplace_back(event::kind::timed); }
     for (std::size_t i = 0; i < pairs; ++i) {
-      sum += events_[2 * i + 1].seconds_since(events_[2 * i]);
+      if (prepares() && !by_wall) { prepare(arrays); }
+      events_[2 * i].record(stream_);
+      auto const begin = steady_clock::now();
+      call(what, one_by_one ? 1 : launches);
+      enqueueing += seconds(begin, steady_clock::now());
+      events_[2 * i + 1].record(stream_);
+    }
+    session_->sm_clock().end(stream_);
+    if (held) { session_->latch().open(); }
+    stream_.synchronize();
+    auto const drained = steady_clock::now();
+
+    cell sum;
+    sum[clock::gpu] = 0;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      double const taken = events_[2 * i + 1].seconds_since(events_[2 * i]);
+      sum[clock::gpu] += taken;
+      if (one_by_one) { sum.launches.push_back(taken); }
+    }
+    if (!session_->cold_cache()) { sum[clock::submit] = enqueueing; }
+    if (by_wall) { sum[clock::wall] = seconds(first, drained); }
+    sum.sm_hertz = session_->sm_clock().hertz();
+    if (held && session_->latch().gave_way()) {
+      session_->release_streams();
+      sum.disturbance = "its launches took more than 50 ms to enqueue";
     }
     return sum;
   }
@@ -169,53 +240,67 @@ class launch_subject final : public subject {
   /// Runs one launch in a held stream. If the latch gave way, the callable waited for the device,
   /// and no stream of this comparison is held from then on. Else the device time shows whether the
   /// callable enqueued anything: an empty kernel takes more than 0.5 us on every device.
-  void learn_how_it_enqueues(work const& what) {
+  void learn_how_it_enqueues(buffers const& of) {
     if (!session_->held()) { return; }
-    if (double const once = held_seconds(what, 1); once > 20e-6 || !session_->held()) { return; }
+    auto const seconds_of = [&](work const& what, int launches) {
+      return batch(what, *of.arrays, launches, true)[clock::gpu];
+    };
+    if (double const once = seconds_of(of.work, 1); once > 20e-6 || !session_->held()) { return; }
     constexpr int many = 16;
-    if (held_seconds(what, many) > held_seconds(what, 0) + many * 0.5e-6) { return; }
+    if (seconds_of(of.work, many) > seconds_of([](CUstream_st*) {}, many) + many * 0.5e-6) {
+      return;
+    }
     throw std::runtime_error(
         "it enqueues nothing on the stream that it is given: launch on that stream, or let its own "
         "streams wait for it and it for them by events");
   }
 
-  double held_seconds(work const& what, int launches) {
-    while (events_.size() < 2) { events_.emplace_back(event::kind::timed); }
-    session_->latch().hold(stream_);
-    events_[0].record(stream_);
-    call(what, launches);
-    events_[1].record(stream_);
-    session_->latch().open();
-    stream_.synchronize();
-    if (session_->latch().gave_way()) { session_->release_streams(); }
-    return events_[1].seconds_since(events_[0]);
+  /// Throws where work that the callable enqueued still runs on other streams.
+  ///
+  /// After the stream has drained, the device is idle, unless there is work on other streams. A
+  /// host thread can lose its processor during a drain, but not three times in turn. Whose work it
+  /// is shows without the callable: work of another thread goes on then.
+  void check_for_escaped_work(buffers const& of) {
+    if (session_->shared()) { return; }
+    escapes_ = drain_is_long() ? escapes_ + 1 : 0;
+    if (escapes_ < 3) { return; }
+    constexpr int looks = 20;
+    int beside = 0;
+    int without = 0;
+    for (int i = 0; i < looks; ++i) {
+      of.arrays->restore();
+      call(of.work, 1);
+      stream_.synchronize();
+      beside += drain_is_long() ? 1 : 0;
+      std::this_thread::sleep_for(std::chrono::microseconds{500});
+      without += drain_is_long() ? 1 : 0;
+    }
+    escapes_ = 0;
+    if (without == 0 && 2 * beside > looks) {
+      throw std::runtime_error(
+          "work that it enqueued on other streams still ran when its stream had drained: let the "
+          "given stream wait for those streams by events");
+    }
+    if (without > 0) { session_->share(); }
   }
 
-  /// Throws where work still runs on other streams. After the stream has drained, the device is
-  /// idle, unless work escaped to other streams: then the first drain of the device is long and the
-  /// second is short. A host thread can lose its processor during the first, but not three times in
-  /// turn.
-  void check_for_escaped_work() {
+  /// Waits until the device is idle: true if that took long and a second wait did not.
+  static bool drain_is_long() {
     auto const begin = steady_clock::now();
     check(cudaDeviceSynchronize());
     auto const drained = steady_clock::now();
     check(cudaDeviceSynchronize());
     double const idle = seconds(drained, steady_clock::now());
-    escapes_ = seconds(begin, drained) > 100e-6 + 10 * idle ? escapes_ + 1 : 0;
-    if (escapes_ < 3) { return; }
-    throw std::runtime_error(
-        "work that it enqueued on other streams still ran when its stream had drained: let the "
-        "given stream wait for those streams by events");
+    return seconds(begin, drained) > 100e-6 + 10 * idle;
   }
 
-  buffer_set<void(CUstream_st*)> const& of(int number) const {
-    return sets_[static_cast<std::size_t>(number)];
-  }
+  buffers const& of(int number) const { return sets_[static_cast<std::size_t>(number)]; }
 
   std::shared_ptr<launch_session> session_;
   std::shared_ptr<stream const> shared_stream_;
   stream const& stream_;
-  std::array<buffer_set<void(CUstream_st*)>, 2> sets_;
+  std::array<buffers, 2> sets_;
+  std::unique_ptr<setup> no_arrays_;  ///< of launches that do nothing
   std::vector<event> events_;
   bool timed_ = false;  ///< a cell has run
   bool learns_;         ///< in the first epoch, `verify` also calls `learn_how_it_enqueues`

@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,10 +60,19 @@ class pipeline_subject final : public subject {
   using rig_type = rig<Pipeline>;
   using place_type = typename rig_type::place_type;
 
-  /// A rig of these arguments.
+  /// A rig of these arguments. Throws `std::invalid_argument` where an item would be timed on what
+  /// another one left.
   template <class... Parts>
   explicit pipeline_subject(Pipeline const& what, Parts&&... parts)
-      : rig_(what, std::forward<Parts>(parts)...), timer_(what.place, what.submit.lanes()) {}
+      : rig_(what, std::forward<Parts>(parts)...), timer_(what.place, what.submit.lanes()) {
+    if (!rig_.changes_inputs() || what.submit.batch_items() <= what.submit.lanes()) { return; }
+    throw std::invalid_argument(
+        std::string{decltype(what.work)::name} + " changes its input, and a batch has " +
+        std::to_string(what.submit.batch_items()) + " items on " +
+        std::to_string(what.submit.lanes()) +
+        " lanes: an item would be timed on the result of another; submit one item to each lane "
+        "(.items = 1)");
+  }
 
   void warm(int buffer_set, int launches) override {
     nvtx_range const scope{"warm", category::measurement};

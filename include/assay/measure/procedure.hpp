@@ -8,6 +8,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/conclude.hpp>
 #include <assay/measure/epoch_effects.hpp>
+#include <assay/measure/judged_effects.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>
@@ -42,6 +43,7 @@ class procedure {
     record_.seed = chosen.seed == 0 ? stats::draw_seed() : chosen.seed;
     end_.bytes.resize(variants.size());
     end_.flops.resize(variants.size());
+    end_.typical = typical_calls{variants.size()};
   }
 
   comparison run() {
@@ -59,7 +61,7 @@ class procedure {
         record_.epoch_records.back().dropped = "the comparison ended in this epoch";
       }
     }
-    conclude(variants_, contrasts_, options_, effects_, size_.value_or(cell_size{}), end_, record_);
+    conclude(variants_, contrasts_, options_, effects_, launches_.value_or(0), end_, record_);
     record_.seconds = elapsed();
     return std::move(record_);
   }
@@ -103,7 +105,7 @@ class procedure {
   /// The subjects live to the end of the epoch, so that the timed ones can be verified.
   bool run_together(epoch const& now, stats::random_source& from, epoch_record& record) {
     auto const built = prepare(now, stats::draw_order(runner_.instances(), from), from);
-    if (!size_) { size_ = runner_.size_for(warm_up_first(built, from)); }
+    if (!launches_) { size_cells(warm_up_first(built, from)); }
     set_up_seconds_ = elapsed() - record.start_seconds;
     runner_.touch(built, from);
     auto const blocks = draw_blocks(from, record);
@@ -111,12 +113,12 @@ class procedure {
     for (auto const& block : blocks) {
       std::vector<cell> cells;
       for (auto const& slot : block.slots) {
-        cells.push_back(time(*built[static_cast<std::size_t>(slot.variant)], slot, record));
+        cells.push_back(time(*built[static_cast<std::size_t>(slot.variant)], slot, from, record));
       }
       effects_.add_block(block, cells);
     }
     block_seconds_ = (elapsed() - timed_from) / record.blocks;
-    end_cells(now, built, record);
+    end_cells(now, built, from, record);
     bool const decided = close_epoch(record);
     if (decided || verifies_every_epoch()) { runner_.verify(built, "after timing", from); }
     return decided;
@@ -125,12 +127,12 @@ class procedure {
   /// Builds, times, verifies and destroys one subject after the other, in random order. Each
   /// subject runs its own cells of the epoch's blocks, in their order and with their buffer sets.
   bool run_one_at_a_time(epoch const& now, stats::random_source& from, epoch_record& record) {
-    if (!size_) {
+    if (!launches_) {
       std::vector<double> launches;
       for (auto const v : stats::draw_order(variants_.size(), from)) {
         launches.push_back(warm_up_first(prepare(now, {v}, from), from).front());
       }
-      size_ = runner_.size_for(launches);
+      size_cells(launches);
     }
     auto const blocks = draw_blocks(from, record);
     std::vector cells(blocks.size(), std::vector<cell>(blocks.front().slots.size()));
@@ -142,11 +144,13 @@ class procedure {
       for (std::size_t b = 0; b < blocks.size(); ++b) {
         for (std::size_t s = 0; s < cells[b].size(); ++s) {
           auto const& slot = blocks[b].slots[s];
-          if (slot.variant == static_cast<int>(i)) { cells[b][s] = time(*built[i], slot, record); }
+          if (slot.variant == static_cast<int>(i)) {
+            cells[b][s] = time(*built[i], slot, from, record);
+          }
         }
       }
       timing += elapsed() - timed_from;
-      end_cells(now, built, record);
+      end_cells(now, built, from, record);
       runner_.verify(built, "after timing", from);
     }
     for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -162,6 +166,7 @@ class procedure {
   void separate(memory_shortage const& cause, epoch_record& record) {
     one_at_a_time_ = true;
     effects_.drop_epoch();
+    end_.typical.drop_epoch();
     std::erase_if(record_.cells, [&](auto const& each) { return each.epoch == record.number; });
     record.dropped.clear();
     position_ = 0;
@@ -178,7 +183,7 @@ class procedure {
                    stats::random_source& from) {
     if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto built = runner_.build(now, order);
-    if (!size_ || verifies_every_epoch()) { runner_.verify(built, "before timing", from); }
+    if (!launches_ || verifies_every_epoch()) { runner_.verify(built, "before timing", from); }
     runner_.settle(built, from);
     return built;
   }
@@ -195,14 +200,25 @@ class procedure {
     return launches;
   }
 
+  /// Chooses the launches of a cell, for launches of so many seconds. From 2 ms on one block has
+  /// time enough: the second of a first epoch would cost more than another epoch.
+  void size_cells(std::vector<double> const& launches) {
+    launches_ = runner_.launches_for(launches);
+    if (*std::max_element(launches.begin(), launches.end()) >= 2e-3) { first_blocks_ = 1; }
+  }
+
   std::vector<stats::block> draw_blocks(stats::random_source& from, epoch_record& record) {
     record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
-                               std::max(0.05, 2 * set_up_seconds_) / block_seconds_);
+                               std::max(0.05, 2 * set_up_seconds_) / block_seconds_, first_blocks_);
     return stats::draw_epoch(static_cast<int>(runner_.instances()), record.blocks, from);
   }
 
   /// Asks subjects and hooks about the cells that were timed, while the subjects still live.
-  void end_cells(epoch const& now, subjects const& built, epoch_record& record) {
+  void end_cells(epoch const& now, subjects const& built, stats::random_source& from,
+                 epoch_record& record) {
+    if (auto const empty = runner_.time_empty(built, *launches_, from)) {
+      end_.empty_calls.push_back(*empty);
+    }
     for (std::size_t v = 0; v < variants_.size(); ++v) {  // in each epoch: they may change
       if (!built[v]) { continue; }
       for (auto const& each : runner_.caveats(*built[v], v)) { add_distinct(end_.caveats, each); }
@@ -219,6 +235,7 @@ class procedure {
   bool close_epoch(epoch_record const& record) {
     if (!record.dropped.empty()) {
       effects_.drop_epoch();
+      end_.typical.drop_epoch();
       int const dropped = record.number + 1 - effects_.epochs();
       // Half of the epochs may be disturbed; beyond that the machine is not fit to measure on.
       if (dropped >= 8 && dropped > effects_.epochs()) {
@@ -229,6 +246,7 @@ class procedure {
       return false;
     }
     effects_.close_epoch();
+    end_.typical.close_epoch();
     open_ = false;
     return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
   }
@@ -238,9 +256,11 @@ class procedure {
   }
 
   /// Times one cell and records it.
-  cell time(subject& timed, stats::slot const& slot, epoch_record& record) {
+  cell time(subject& timed, stats::slot const& slot, stats::random_source& from,
+            epoch_record& record) {
     double const start = elapsed();
-    auto const made = runner_.time(timed, slot, *size_);
+    auto const made = runner_.time(timed, slot, *launches_, from);
+    end_.typical.add(static_cast<std::size_t>(slot.variant), made.launches);
     if (!made.disturbance.empty() && record.dropped.empty()) {
       record.dropped =
           "\"" + runner_.label(static_cast<std::size_t>(slot.variant)) + "\": " + made.disturbance;
@@ -261,9 +281,10 @@ class procedure {
     record = {due->epochs, due->alpha, due->critical_value, {}};
     bool all_settled = true;
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
-      auto const found = stats::classify(effects_.effects(primary_, k), *due, options_.margin);
-      record.outcomes.push_back(found.outcome);
-      all_settled = all_settled && stats::settled(found, options_.run_until_sign);
+      auto const judged = judge(effects_, primary_, k, *due, options_.margin,
+                                placement_of(contrasts_[k], variants_));
+      record.outcomes.push_back(judged.found.outcome);
+      all_settled = all_settled && judged.settled(options_.margin, options_.run_until_sign);
     }
     return all_settled;
   }
@@ -284,7 +305,8 @@ class procedure {
   std::vector<stats::interim_analysis> analyses_;
   epoch_effects effects_;
   subject_runner runner_;
-  std::optional<cell_size> size_;  ///< none before the first warm-up
+  std::optional<int> launches_;  ///< timed ones of a cell; none before the first warm-up
+  int first_blocks_ = 2;         ///< of the first two epochs
   run_outcome end_;
   comparison record_;
   typename Clock::time_point begin_;

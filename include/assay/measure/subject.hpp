@@ -112,6 +112,9 @@ struct variant {
   double bytes = 0;          ///< bytes that one launch must move; 0: the subject says
   double flops = 0;          ///< FLOPs that one launch must do; 0: the subject says
   bool renews_code = false;  ///< each build loads the code anew, at other addresses
+  /// The share of its time that the placement of buffers may be worth which it keeps in all epochs;
+  /// 0 where each build has new ones, or where all variants keep the same ones.
+  double placement = 0;
 };
 
 }  // namespace assay::measure

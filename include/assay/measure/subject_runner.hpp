@@ -11,11 +11,13 @@
 #include <assay/stats/randomised_blocks.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -127,31 +129,36 @@ class subject_runner {
   /// need tens of milliseconds to ramp up. Returns the seconds of a launch of each subject.
   std::vector<double> warm_up(subjects const& built, stats::random_source& from) {
     tell("warming up");
-    cell_size size{0, 1};
+    int launches = 1;
     std::vector<std::vector<double>> rounds;
     double spent = 0;
     do {
       std::vector<double> seconds(instances_);
+      with_preparation_ = 0;
       for_each_set(built, from, [&](std::size_t i, int set) {
-        auto const timed = guarded(
-            i, "warming up", [&] { return longest_clock(built[i]->time(set, size.launches)); });
+        auto const begin = std::chrono::steady_clock::now();
+        auto const timed =
+            guarded(i, "warming up", [&] { return longest_clock(built[i]->time(set, launches)); });
+        std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - begin;
+        with_preparation_ = std::max(with_preparation_, whole.count() / launches);
         seconds[i] += timed / 2;
-        spent += timed * size.launches;
+        spent += std::max(timed * launches, whole.count());
       });
       std::vector<double> round;
       for (std::size_t i = 0; i < instances_; ++i) {
         if (built[i]) { round.push_back(seconds[i]); }
       }
-      size = size_for(round);
+      launches = launches_for(round);
       rounds.push_back(std::move(round));
     } while (!is_steady(rounds) && spent < options_.warm_up_seconds && rounds.size() < 100);
     return rounds.back();
   }
 
-  /// The size of cells for launches of so many seconds.
-  cell_size size_for(std::vector<double> const& seconds) const {
+  /// The timed launches of a cell, for launches of so many seconds.
+  int launches_for(std::vector<double> const& seconds) const {
     auto const [low, high] = std::minmax_element(seconds.begin(), seconds.end());
-    return size_cells(*low, *high, options_.cell_seconds, options_.most_launches.value_or(200));
+    return launches_per_cell(*low, *high, options_.cell_seconds,
+                             options_.most_launches.value_or(200), with_preparation_);
   }
 
   /// Runs one more launch of every instance in random order, so that no instance is always the last
@@ -164,12 +171,19 @@ class subject_runner {
   }
 
   /// Runs and times one cell. The primary clock must have a time for it.
-  cell time(subject& timed, stats::slot const& slot, cell_size size) {
+  ///
+  /// 2 to 4 untimed launches come first, by one law for all variants. They clear the caches of the
+  /// variant before. One alone does not: behind one, a copy of 200 us that moves 0.2 % more
+  /// appeared to take 0.31 % more, and 0.19 % behind two or three (an H200, 8 comparisons each).
+  /// Their number is random, because calls that are slow with a fixed period would else fall on the
+  /// same launches again and again.
+  cell time(subject& timed, stats::slot const& slot, int launches, stats::random_source& from) {
     stop_if_cancelled();
     auto const i = static_cast<std::size_t>(slot.variant);
+    int const untimed = 2 + static_cast<int>(from.below(3));
     auto const measured = guarded(i, "timing", [&] {
-      timed.warm(slot.buffer_set, size.wash_out);
-      return timed.time(slot.buffer_set, size.launches);
+      timed.warm(slot.buffer_set, untimed);
+      return timed.time(slot.buffer_set, launches);
     });
     double const seconds = measured[primary_];
     if (seconds > 0 && std::isfinite(seconds)) { return measured; }
@@ -178,6 +192,15 @@ class subject_runner {
                            stats::number_text(seconds) +
                            " s per launch; choose another clock or longer launches",
                        static_cast<int>(variant_of(i))};
+  }
+
+  /// Times a cell of calls that do nothing, by a subject that is drawn; nothing where it has none.
+  std::optional<cell> time_empty(subjects const& built, int launches, stats::random_source& from) {
+    for (auto const i : stats::draw_order(instances_, from)) {
+      if (!built[i]) { continue; }
+      return guarded(i, "timing", [&] { return built[i]->time_empty(launches); });
+    }
+    return {};
   }
 
   std::vector<std::string> caveats(subject const& of, std::size_t instance) const {
@@ -234,6 +257,7 @@ class subject_runner {
   options const& options_;
   std::size_t instances_;
   clock primary_;
+  double with_preparation_ = 0;  ///< the longest launch of the last warm-up and what preceded it
   epoch now_;
 };
 

@@ -129,7 +129,7 @@ class race_procedure {
         auto const built = build(now, {i});
         runner_.verify(built, "before timing", from);
         if (has_epochs) { continue; }
-        auto const [low, high] = first_times(*built[i], i, fastest, {0, 1});
+        auto const [low, high] = first_times(*built[i], i, fastest, 1);
         fastest = std::min(fastest, high);
         shortest.push_back({i, low});
       } catch (interruption const& cause) { failed(cause); }
@@ -153,12 +153,12 @@ class race_procedure {
 
   /// The shortest and the longest of four cells; of two where these are clearly too long.
   std::pair<double, double> first_times(subject& of, std::size_t candidate, double fastest,
-                                        cell_size size) {
+                                        int launches) {
     double low = std::numeric_limits<double>::infinity();
     double high = 0;
-    for (int i = 0; i < 4 && (i < 2 || !is_long(low, 5 * fastest, size.launches)); ++i) {
+    for (int i = 0; i < 4 && (i < 2 || !is_long(low, 5 * fastest, launches)); ++i) {
       auto const seconds =
-          longest_clock(runner_.time(of, {static_cast<int>(candidate), i % 2}, size));
+          longest_clock(runner_.time(of, {static_cast<int>(candidate), i % 2}, launches, untimed_));
       low = std::min(low, seconds);
       high = std::max(high, seconds);
     }
@@ -205,10 +205,10 @@ class race_procedure {
     for (std::size_t k = 0; k < left.size(); ++k) { record_.racers[left[k]].guess = launches[k]; }
     double const fastest = *std::min_element(launches.begin(), launches.end());
     size_cells();
-    cell_size const size{record_.wash_out, record_.launches};
     for (auto const i : left) {
       if (record_.racers[i].guess <= cut_off * fastest) { continue; }
-      cut_if_long(i, first_times(*built[i], i, fastest, size).first, fastest, size.launches);
+      cut_if_long(i, first_times(*built[i], i, fastest, record_.launches).first, fastest,
+                  record_.launches);
     }
     size_cells();
   }
@@ -257,9 +257,7 @@ class race_procedure {
   void size_cells() {
     std::vector<double> seconds;
     for (auto const i : racing()) { seconds.push_back(record_.racers[i].guess); }
-    auto const size = runner_.size_for(seconds);
-    record_.wash_out = size.wash_out;
-    record_.launches = size.launches;
+    record_.launches = runner_.launches_for(seconds);
   }
 
   /// An epoch with so many left. It has up to 4 rounds where only a quarter is left, or where
@@ -291,7 +289,7 @@ class race_procedure {
         auto const i = order[at];
         auto const cell =
             runner_.time(*built[i], {static_cast<int>(i), back ? 1 - set[at] : set[at]},
-                         {record_.wash_out, record_.launches});
+                         record_.launches, untimed_);
         if (!cell.disturbance.empty()) { disturbed_ = cell.disturbance; }
         logs[i].push_back(std::log(cell[record_.primary]));
       }
@@ -342,6 +340,7 @@ class race_procedure {
   std::optional<stats::elimination> statistics_;
   std::string disturbed_;  ///< why the current epoch does not count
   int dropped_ = 0;
+  stats::random_source untimed_{stats::derive_seed(record_.seed, 3)};
   bool warm_ = false, one_at_a_time_ = false, out_of_time_ = false;
   bool verified_ = false;  ///< those left were verified since they were last timed
   double set_up_seconds_ = 0, round_seconds_ = 0;  ///< of the last epoch

@@ -96,6 +96,21 @@ inline double standard_deviation(std::span<double const> values) {
   return std::sqrt(variance(values));
 }
 
+/// The third central moment over the cube of the deviation; 0 of equal values. Normal samples of
+/// n values have a skewness within 2 sqrt(6 / n) of 0 in 19 of 20 cases.
+inline double skewness(std::span<double const> values) {
+  double const middle = mean(values);
+  double squares = 0;
+  double cubes = 0;
+  for (double const each : values) {
+    double const distance = each - middle;
+    squares += distance * distance;
+    cubes += distance * distance * distance;
+  }
+  auto const count = static_cast<double>(values.size());
+  return squares > 0 ? cubes / count / std::pow(squares / count, 1.5) : 0;
+}
+
 /// Correlates each value with the one before it. The result is in [-1, 1], and NaN for fewer than 4
 /// values and for equal values.
 ///
