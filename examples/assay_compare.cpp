@@ -103,6 +103,7 @@ void settle(compare_request& of) {
   auto& measuring = of.chosen.measuring;
   measuring.margin = cli::read_share("--margin", of.margin);
   measuring.alpha = cli::read_share("--alpha", of.alpha);
+  measuring.run_until_margin = cli::asks_for_size(of.chosen.fail_if);
   if (!of.seed.empty()) {
     measuring.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
   }

@@ -332,7 +332,34 @@ TEST_CASE("a difference below the margin is equivalent for require", "[compare]"
     CHECK_THROWS(require(found, {verdict::equivalent}));
     CHECK_NOTHROW(require(found, {which}));
   }
-  found.findings[0].outcome = verdict::slower;
-  found.findings[0].exceeds_margin = true;
-  CHECK_THROWS(require(found, {verdict::equivalent}));
+}
+
+TEST_CASE("require fails for a difference that is proven to exceed the margin, and no other",
+          "[compare]") {
+  comparison found;
+  found.variants.resize(2);
+  found.margin = 0.02;
+  measure::finding one;
+  one.weights = {-1, 1};
+  struct row {
+    double low, high;
+    bool proven;
+  };
+  for (auto const& [low, high, proven] :
+       {row{1.021, 1.05, true}, row{1.019, 1.05, false}, row{1.001, 1.03, false},
+        row{0.9, 0.979, true}, row{0.9, 0.9805, false}, row{0.97, 0.999, false}}) {
+    INFO(low << " to " << high);
+    bool const slower = low > 1;
+    one.outcome = slower ? verdict::slower : verdict::faster;
+    one.effect = {0.5 * (low + high), low, high};
+    found.findings = {one};
+    auto const other = slower ? verdict::faster : verdict::slower;
+    if (proven) {
+      CHECK_THROWS(require(found, {other, verdict::equivalent}));
+    } else {
+      CHECK_NOTHROW(require(found, {other, verdict::equivalent}));
+    }
+    CHECK_NOTHROW(require(found, {one.outcome}));
+    CHECK_THROWS(require(found, {other}));
+  }
 }

@@ -106,6 +106,12 @@ TEST_CASE("options reach the body, and what measures") {
   CHECK(!measuring.cancelled());
 }
 
+TEST_CASE("a gate on a difference makes a comparison run until its size is known") {
+  CHECK(run({"--fail-if", "unproven,slower"}).chosen.measuring.run_until_margin);
+  CHECK_FALSE(run({"--fail-if", "unproven"}).chosen.measuring.run_until_margin);
+  CHECK_FALSE(run({}).chosen.measuring.run_until_margin);
+}
+
 TEST_CASE("quick shortens a run that --epochs does not") {
   CHECK(run({"--quick"}).chosen.measuring.max_epochs < run({}).chosen.measuring.max_epochs);
   CHECK(run({"--quick", "--epochs", "20"}).chosen.measuring.max_epochs == 20);

@@ -226,6 +226,28 @@ TEST_CASE("with run_until_sign a comparison continues after equivalence") {
   CHECK(result.findings.at(0).outcome == verdict::equivalent);
 }
 
+TEST_CASE("with run_until_margin a comparison continues while a sign may be below the margin") {
+  auto on = two(1e-3, 1e-3);
+  on.jitter = 0;
+  on.measured = [](bench::call const& made, measure::cell given) {
+    // 0.6 and 1.4 % slower in turn, about a margin of 1 %
+    if (made.label == "b") { given[clock::wall] *= made.epoch % 2 == 0 ? 1.006 : 1.014; }
+    return given;
+  };
+  measure::options chosen;
+  chosen.seed = 7;
+  chosen.max_seconds = 1e9;
+  auto const first = measure::run(on.variants(), {b_against_a}, chosen);
+  CHECK(first.epochs == 8);
+  CHECK(first.findings.at(0).outcome == verdict::slower);
+  chosen.run_until_margin = true;
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs > 8);
+  for (double const b : {1.02e-3, 1.005e-3}) {  // beyond the margin, and below it
+    auto clear = two(1e-3, b);
+    CHECK(measure::run(clear.variants(), {b_against_a}, chosen).epochs == 8);
+  }
+}
+
 TEST_CASE("a wrong answer before timing is never timed") {
   auto on = two(1e-3, 1e-3);
   on.wrong = [](bench::call const& made) -> std::optional<std::string> {

@@ -46,7 +46,7 @@ TEST_CASE("wrong answers, objections of guards and failed epochs fail") {
 TEST_CASE("a gate fails what meets its condition, and counts go over all comparisons") {
   auto const one = with(measure::verdict::slower);
   auto const two = with(measure::verdict::equivalent);
-  auto const gate = [](measure::finding const& each) {
+  auto const gate = [](measure::comparison const&, measure::finding const& each) {
     return each.outcome == measure::verdict::slower ? std::string{"slower"} : std::string{};
   };
   CHECK_THAT(report::junit({&one, &two}, gate),

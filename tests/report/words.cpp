@@ -51,6 +51,15 @@ TEST_CASE("a resolved difference inside the margin says so") {
       "below your 1 %");
 }
 
+TEST_CASE("a resolved difference that may be inside the margin says so, in both directions") {
+  CHECK(said(test::found("c", verdict::slower, {1.013, 1.009, 1.016}, second_against_first))
+            .ends_with("by 1.30 % [0.90, 1.60], perhaps below your 1 %"));
+  CHECK(said(test::found("c", verdict::faster, {0.985, 0.98, 0.9905}, second_against_first))
+            .ends_with("by 1.50 % [0.95, 2.00], perhaps below your 1 %"));
+  CHECK(said(test::found("c", verdict::slower, {1.013, 1.0101, 1.016}, second_against_first))
+            .ends_with("[1.01, 1.60]"));
+}
+
 TEST_CASE("above a doubling the factor is printed too") {
   CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first))
             .ends_with("by 480 % [470, 490], a factor of 5.80"));

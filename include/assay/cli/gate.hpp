@@ -33,14 +33,23 @@ inline std::vector<std::string> const& gate_names() {
   return names;
 }
 
-/// True if a finding meets a condition of --fail-if. Only primary findings count, and a difference
-/// counts only outside the margin. Interactions have no direction: they may be `different`, but
-/// neither `slower` nor `faster`.
-inline bool meets(measure::finding const& found, std::string const& condition) {
+/// True if one of the conditions is about a difference that matters. The comparison then runs until
+/// its interval lies in the margin or beyond it (`options::run_until_margin`).
+inline bool asks_for_size(std::vector<std::string> const& fail_if) {
+  return std::ranges::any_of(fail_if, [](std::string const& each) {
+    return each == "slower" || each == "faster" || each == "different";
+  });
+}
+
+/// True if a finding of `all` meets a condition of --fail-if. Only primary findings count. A
+/// difference counts only if its whole interval lies beyond the margin, so a true difference inside
+/// the margin meets a condition with a chance of at most alpha. Interactions have no direction:
+/// they may be `different`, but neither `slower` nor `faster`.
+inline bool meets(measure::comparison const& all, measure::finding const& found,
+                  std::string const& condition) {
   using measure::verdict;
   if (!found.primary) { return false; }
-  auto const resolved = found.exceeds_margin &&
-                        (found.outcome == verdict::slower || found.outcome == verdict::faster);
+  auto const resolved = measure::is_beyond_margin(found, all.margin);
   auto const directed = found.what != measure::contrast::kind::interaction;
   if (condition == "slower") { return resolved && directed && found.outcome == verdict::slower; }
   if (condition == "faster") { return resolved && directed && found.outcome == verdict::faster; }
@@ -49,10 +58,11 @@ inline bool meets(measure::finding const& found, std::string const& condition) {
   return condition == "unproven" && found.outcome == verdict::unproven;
 }
 
-/// The first of the conditions that a finding meets; empty if it meets none.
-inline std::string met_by(measure::finding const& found, std::vector<std::string> const& fail_if) {
+/// The first of the conditions that a finding of `all` meets; empty if it meets none.
+inline std::string met_by(measure::comparison const& all, measure::finding const& found,
+                          std::vector<std::string> const& fail_if) {
   auto const met = std::ranges::find_if(
-      fail_if, [&](std::string const& condition) { return meets(found, condition); });
+      fail_if, [&](std::string const& condition) { return meets(all, found, condition); });
   return met == fail_if.end() ? std::string{} : *met;
 }
 
@@ -77,7 +87,7 @@ inline exit_code judge(measure::comparison const& all, std::vector<std::string> 
   }
   if (has_failed(all)) { return failed; }
   for (auto const& condition : fail_if) {
-    if (any([&](auto const& each) { return meets(each, condition); })) { return gate_holds; }
+    if (any([&](auto const& each) { return meets(all, each, condition); })) { return gate_holds; }
   }
   auto const blocked = any(
       [](auto const& each) { return each.primary && each.outcome == measure::verdict::unproven; });

@@ -77,6 +77,7 @@ class shared_options {
     for (auto const& condition : chosen_.fail_if) {
       choose("--fail-if", "condition", condition, gate_names());
     }
+    measuring.run_until_margin = asks_for_size(chosen_.fail_if);
     measuring.seed = app_.count("--seed") == 0
                          ? stats::draw_seed()
                          : value_of("--seed", [&] { return parse_seed(seed_); });

@@ -64,6 +64,13 @@ struct finding {
   std::vector<double> weights;        ///< its contrast, by variant
 };
 
+/// True for FASTER and SLOWER whose whole interval lies beyond the margin: a difference that
+/// matters is proven. The margin is a ratio: 0.01 allows ratios from 1 / 1.01 to 1.01.
+inline bool is_beyond_margin(finding const& found, double margin) noexcept {
+  return stats::is_sign(found.outcome) && found.exceeds_margin &&
+         (found.effect.low > 1 + margin || found.effect.high < 1 / (1 + margin));
+}
+
 /// Quantiles of host time per item, in nanoseconds.
 struct latency {
   double p50 = 0, p99 = 0, max = 0, mean = 0;

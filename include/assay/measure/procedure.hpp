@@ -263,7 +263,8 @@ class procedure {
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
       auto const found = stats::classify(effects_.effects(primary_, k), *due, options_.margin);
       record.outcomes.push_back(found.outcome);
-      all_settled = all_settled && stats::settled(found, options_.run_until_sign);
+      all_settled =
+          all_settled && stats::settled(found, options_.run_until_sign, options_.run_until_margin);
     }
     return all_settled;
   }

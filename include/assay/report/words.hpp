@@ -180,6 +180,13 @@ inline std::string contrast_phrase(measure::finding const& found, sides const& w
   return who.control + " and " + who.variant;
 }
 
+/// The size of a sign against the margin; empty where the whole interval lies beyond the margin.
+inline std::string margin_note(measure::finding const& found, double margin) {
+  if (measure::is_beyond_margin(found, margin)) { return {}; }
+  return (found.exceeds_margin ? ", perhaps below your " : ", below your ") +
+         setting_percent(margin);
+}
+
 /// The sentence without its clock.
 inline std::string statement(measure::finding const& found, measure::comparison const& all) {
   using measure::verdict;
@@ -192,8 +199,7 @@ inline std::string statement(measure::finding const& found, measure::comparison 
   switch (found.outcome) {
     case verdict::faster:
     case verdict::slower:
-      return difference_sentence(
-          found, who, found.exceeds_margin ? "" : ", below your " + setting_percent(all.margin));
+      return difference_sentence(found, who, margin_note(found, all.margin));
     case verdict::equivalent: {
       auto const& [ratio, low, high, confidence] = found.effect;
       auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));
