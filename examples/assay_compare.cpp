@@ -90,6 +90,8 @@ void declare(CLI::App& app, compare_request& into) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(cli::gate_names()));
+  app.add_flag("--require-checks", into.chosen.measuring.require_checks,
+               "time nothing unless both programs check all results of the case");
   app.add_flag("--quiet", into.chosen.quiet, "no report and no progress");
   app.footer(cli::exit_code_help);
 }

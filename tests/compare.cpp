@@ -15,7 +15,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -315,6 +317,42 @@ TEST_CASE("a factory may name the kind of the work that it returns", "[compare]"
     });
   };
   CHECK(compare("a", generic, "b", generic, brief()).failure == "");
+}
+
+TEST_CASE("a report says whether results are checked, and checks can be required", "[compare]") {
+  auto const making = [](int expected) {
+    return [expected](setup& make) {
+      auto const y = make.output<float>(10);
+      auto const z = make.inout<int>(10);
+      if (expected > 0) {
+        make.expect(y, [](std::size_t) { return 1; });
+      }
+      if (expected > 1) {
+        make.expect_that(z, [](std::span<int const>) { return std::optional<std::string>{}; });
+      }
+      return [y] { std::fill(y.data(), y.data() + 10, 1.0F); };
+    };
+  };
+  auto const nothing = [] {};
+  auto chosen = brief();
+  for (bool const required : {false, true}) {
+    chosen.require_checks = required;
+    auto const all = compare("a", making(2), "b", making(2), chosen);
+    CHECK_THAT(report::short_text(all), test::contains("\n  results: checked\n"));
+    CHECK(all.failure.empty());
+    auto const part = compare("a", making(2), "b", making(1), chosen);
+    CHECK_THAT(report::short_text(part),
+               test::contains("\n  results: checked (a); checked in part (b)\n"));
+    auto const none = compare("a", making(0), "b", making(0), chosen);
+    CHECK_THAT(report::short_text(none), test::contains("\n  results: not checked\n"));
+    auto const plain = compare("a", nothing, "b", nothing, chosen);
+    CHECK_THAT(report::short_text(plain), test::contains("\n  results: not checked\n"));
+    for (auto const* each : {&part, &none, &plain}) {
+      CHECK(each->failure.empty() != required);
+      if (required) { CHECK(each->is(verdict::unproven)); }
+      if (required) { CHECK(each->cells.empty()); }
+    }
+  }
 }
 
 TEST_CASE("a difference below the margin is equivalent for require", "[compare]") {

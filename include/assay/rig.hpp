@@ -123,6 +123,13 @@ class rig {
     return workloads::verify(pipeline_.work, state);
   }
 
+  /// False if the workload declares an array of results without an expectation.
+  bool checks_all() const {
+    auto const& state = buffer_sets_->front();
+    if constexpr (requires { state.checks_all(); }) { return state.checks_all(); }
+    return true;
+  }
+
   Pipeline const& what() const noexcept { return pipeline_; }
   Resource const& memory() const noexcept { return memory_; }
   std::vector<lane_type> const& lanes() const noexcept { return lanes_.all; }

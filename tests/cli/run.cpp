@@ -541,6 +541,16 @@ TEST_CASE("a sweep has a verdict in each cell, and a gate over all of them") {
   CHECK_THAT(content(here / "r.html"), contains("Time over n"));
 }
 
+TEST_CASE("with --require-checks nothing is timed unless results are checked, exit code 5") {
+  folder const here;
+  auto const what = swept({"--quick", "--require-checks", "--json", here / "r.json"});
+  INFO(what.out << what.err);
+  CHECK(what.code == cli::gate_unproven);
+  CHECK_THAT(what.out, contains("results: not checked") && contains("UNPROVEN"));
+  CHECK_THAT(what.err, contains("error: ") && contains("require_checks"));
+  CHECK(report::parse_json(content(here / "r.json")).checks_required);
+}
+
 TEST_CASE("one callable is compared between the values of its parameter") {
   auto const what =
       test::outcome_of({"--quick"}, [](int argc, auto argv, std::ostream& out, std::ostream& err) {

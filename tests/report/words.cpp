@@ -80,6 +80,31 @@ TEST_CASE("a bound says at least how much, and why no more is known") {
         std::string::npos);
 }
 
+TEST_CASE("the sentence on typical calls names the variant whose slow calls move the mean") {
+  auto with_calls = all;  // medians of 1.0 and 1.1 ms
+  auto about = test::found("c", verdict::slower, {1.22, 1.2, 1.24}, second_against_first);
+  CHECK(report::typical_sentence(about, with_calls).empty());
+  about.typical_ratio = 1.0002;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %.");
+  with_calls.variants[1].slow_share = 1.0 / 9;
+  with_calls.variants[1].slow_seconds = 3e-3;
+  with_calls.variants[0].slow_share = 0.001;  // adds too little to be the cause
+  with_calls.variants[0].slow_seconds = 2e-3;
+  with_calls.variants[2].slow_share = 0.4;  // not in this contrast
+  with_calls.variants[2].slow_seconds = 1;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %, since 1 call in 9 of "
+        "\"pool{10 GiB} + serialized\" takes 3.000 ms.");
+  with_calls.variants[0].slow_share = 0.28;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %, since 28.0 % of the calls of "
+        "\"pool{10 GiB} + concurrent\" take 2.000 ms and 1 call in 9 of "
+        "\"pool{10 GiB} + serialized\" takes 3.000 ms.");
+  about.outcome = verdict::wrong_answer;
+  CHECK(report::typical_sentence(about, with_calls).empty());
+}
+
 TEST_CASE("equivalence names the largest difference left, rounded up") {
   CHECK(said(test::found("c", verdict::equivalent, {1.0001, 0.9962, 1.00412},
                          second_against_first)) ==

@@ -19,13 +19,14 @@ enum exit_code : int {
   bad_input = 2,      ///< an option or a value; nothing was run
   gate_holds = 3,     ///< a condition of --fail-if holds
   failed = 4,         ///< the device, memory, or a file failed during the run
-  gate_unproven = 5,  ///< --fail-if was asked, and a guard forbids the answer
+  gate_unproven = 5,  ///< --fail-if, and a guard forbids the answer; or --require-checks
 };
 
 inline constexpr auto exit_code_help =
     "Exit codes: 0 done; 1 a variant computed a wrong answer; 2 bad input, nothing was run; "
     "3 a condition of --fail-if holds; 4 the run failed (device, memory, file); "
-    "5 --fail-if was asked, but a guard forbids a verdict (UNPROVEN).";
+    "5 --fail-if was asked, but a guard forbids a verdict (UNPROVEN), or --require-checks, and "
+    "results of a variant are not checked.";
 
 inline std::vector<std::string> const& gate_names() {
   static std::vector<std::string> const names{"slower", "faster", "different", "inconclusive",
@@ -78,13 +79,22 @@ inline bool has_failed(measure::comparison const& all) {
          });
 }
 
-/// A wrong answer comes first, then a failure, then the conditions, then a gate that could not be
-/// answered. Without conditions an unproven result is a result: it is told, and the exit code is 0.
+/// True if the comparison ended before its first cell because results of a variant are not checked.
+inline bool lacks_checks(measure::comparison const& all) {
+  return all.checks_required && std::ranges::any_of(all.variants, [](auto const& each) {
+           return each.results && *each.results != measure::checks::all;
+         });
+}
+
+/// A wrong answer comes first, then checks that are required and missing, then a failure, then the
+/// conditions, then a gate that could not be answered. Without conditions an unproven result is a
+/// result: it is told, and the exit code is 0.
 inline exit_code judge(measure::comparison const& all, std::vector<std::string> const& fail_if) {
   auto const any = [&](auto const& holds) { return std::ranges::any_of(all.findings, holds); };
   if (any([](auto const& each) { return each.outcome == measure::verdict::wrong_answer; })) {
     return wrong_answer;
   }
+  if (lacks_checks(all)) { return gate_unproven; }
   if (has_failed(all)) { return failed; }
   for (auto const& condition : fail_if) {
     if (any([&](auto const& each) { return meets(all, each, condition); })) { return gate_holds; }

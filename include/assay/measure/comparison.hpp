@@ -102,7 +102,8 @@ struct variant_result {
   /// seconds. NaN where calls were not timed one by one.
   double slow_share = std::numeric_limits<double>::quiet_NaN();
   double slow_seconds = std::numeric_limits<double>::quiet_NaN();
-  checks results = checks::none;  ///< how many of its results were compared with what is right
+  /// How many of its results were compared with what is right; none where that is unknown.
+  std::optional<checks> results;
   std::optional<submission_profile> submission;
   std::optional<memory_profile> memory;
   std::array<std::vector<double>, 3> cells;  ///< every cell's seconds per launch, by clock
@@ -228,6 +229,7 @@ struct comparison {
   clock primary = clock::wall;
   double margin = 0.01;
   double alpha = 0.05;
+  bool checks_required = false;  ///< `options::require_checks`
   std::uint64_t seed = 0;
   int epochs = 0;      ///< without the dropped ones
   double seconds = 0;  ///< duration of the comparison

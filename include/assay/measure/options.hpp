@@ -41,7 +41,7 @@ struct options {
   bool cold_cache = false;            ///< clear the L2 cache before each timed launch
   /// Callables that bring buffers bring the same ones, so no effect can be that of their placement.
   bool same_buffers = false;
-  bool require_checks = false;  ///< UNPROVEN unless all results of all variants are checked
+  bool require_checks = false;  ///< UNPROVEN, and nothing is timed, unless all results are checked
   std::string title{};
 
   /// Called with the epoch (from 1), the largest number of epochs, and the current step. Exceptions

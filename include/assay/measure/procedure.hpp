@@ -42,6 +42,7 @@ class procedure {
     record_.seed = chosen.seed == 0 ? stats::draw_seed() : chosen.seed;
     end_.bytes.resize(variants.size());
     end_.flops.resize(variants.size());
+    end_.results.resize(variants.size());
   }
 
   comparison run() {
@@ -178,6 +179,7 @@ class procedure {
                    stats::random_source& from) {
     if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto built = runner_.build(now, order);
+    if (!size_) { runner_.learn_checks(built, end_.results); }
     if (!size_ || verifies_every_epoch()) { runner_.verify(built, "before timing", from); }
     runner_.settle(built, from);
     return built;

@@ -61,12 +61,20 @@ inline std::string junit(std::vector<measure::comparison const*> const& all,
     std::size_t failed = each->failure.empty() ? 0 : 1;
     for (auto const& found : each->findings) {
       auto const failure = detail::junit_failure(*each, found, gate);
+      auto const typical = typical_sentence(found, *each);
       failed += failure.empty() ? 0 : 1;
       cases += detail::junit_case(
           suite, found.contrast_name + " (" + std::string{to_string(found.on)} + " clock)", failure,
-          detail::verdict_text(found) + ": " + sentence(found, *each));
+          detail::verdict_text(found) + ": " + sentence(found, *each) +
+              (typical.empty() ? "" : "; " + typical));
     }
     auto const count = each->findings.size() + 1;
+    auto const checked = detail::results_line(*each);
+    if (!checked.empty()) {
+      constexpr std::string_view name = "results";
+      cases.insert(0, "    <properties><property name=\"results\" value=\"" +
+                          escaped(checked.substr(name.size() + 2)) + "\"/></properties>\n");
+    }
     suites += "  <testsuite name=\"" + escaped(suite) + "\"" + detail::junit_count("tests", count) +
               detail::junit_count("failures", failed) + " errors=\"0\" skipped=\"0\" time=\"" +
               fixed(each->seconds, 3) + "\" timestamp=\"" + escaped(each->where.started_at) +

@@ -116,6 +116,11 @@ class prepared {
     for (auto& each : lanes_) { each.declared.restore(); }
     store_->finish();
   }
+  /// True if all arrays that hold results have an expectation; one of them has.
+  bool checks_all() const {
+    return std::ranges::all_of(lanes_.front().declared.declared(),
+                               [](auto const& each) { return !each.is_result() || each.expected; });
+  }
   mismatch verify() {
     nvtx_range const here{"verify outputs", category::transfer};
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
