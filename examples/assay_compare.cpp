@@ -163,8 +163,11 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   chosen.later->keep_failure([&] { cli::write_outputs(chosen, found, std::cout); });
   if (!of.chosen.quiet && single) { std::cout << found; }
   if (!of.chosen.quiet && !single) {
+    auto const results = report::detail::results_line(found);
     std::cout << name << ": " << to_string(verdict.outcome) << ": "
-              << one_line(report::sentence(verdict, found)) << std::endl;
+              << one_line(report::sentence(verdict, found) +
+                          (results.empty() ? "" : "; " + results))
+              << std::endl;
   }
   if (single && cli::has_failed(found)) {
     std::cerr << "error: " << one_line(verdict.reason) << '\n';

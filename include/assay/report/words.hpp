@@ -248,9 +248,8 @@ inline std::string slow_calls(measure::variant_result const& of) {
 
 }  // namespace detail
 
-/// One sentence, with its full stop, where the times of typical calls differ otherwise than the
-/// mean times, on which the verdict is. It names the variants whose slow calls move a mean. Else
-/// empty.
+/// One sentence, with its full stop, on typical calls and on the variants whose slow calls move a
+/// mean. Empty unless typical calls differ by another amount than the mean times of the verdict.
 inline std::string typical_sentence(measure::finding const& found, measure::comparison const& all) {
   if (std::isnan(found.typical_ratio) || !has_interval(found.effect) ||
       found.outcome == measure::verdict::wrong_answer) {
