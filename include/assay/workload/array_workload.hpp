@@ -11,6 +11,7 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
