@@ -197,8 +197,7 @@ enum class traced { never, now, just_before };
 template <class Pipeline>
 class traced_subject final : public measure::subject {
  public:
-  traced_subject(Pipeline const& what, traced when)
-      : inner_(what), when_(when) {}
+  traced_subject(Pipeline const& what, traced when) : inner_(what), when_(when) {}
 
   void warm(int buffer_set, int count) override { inner_.warm(buffer_set, count); }
   measure::cell time(int buffer_set, int count) override {
@@ -225,6 +224,7 @@ class traced_subject final : public measure::subject {
     return timed;
   }
   std::optional<std::string> verify(int buffer_set) override { return inner_.verify(buffer_set); }
+  measure::checks checked() const override { return inner_.checked(); }
 
  private:
   measure::pipeline_subject<Pipeline> inner_;

@@ -90,6 +90,8 @@ void declare(CLI::App& app, compare_request& into) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(cli::gate_names()));
+  app.add_flag("--require-checks", into.chosen.measuring.require_checks,
+               "time nothing unless both programs check all results of the case");
   app.add_flag("--quiet", into.chosen.quiet, "no report and no progress");
   app.footer(cli::exit_code_help);
 }
@@ -103,6 +105,7 @@ void settle(compare_request& of) {
   auto& measuring = of.chosen.measuring;
   measuring.margin = cli::read_share("--margin", of.margin);
   measuring.alpha = cli::read_share("--alpha", of.alpha);
+  measuring.run_until_margin = cli::asks_for_size(of.chosen.fail_if);
   if (!of.seed.empty()) {
     measuring.seed = value_of("--seed", [&] { return cli::parse_seed(of.seed); });
   }
@@ -160,8 +163,11 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   chosen.later->keep_failure([&] { cli::write_outputs(chosen, found, std::cout); });
   if (!of.chosen.quiet && single) { std::cout << found; }
   if (!of.chosen.quiet && !single) {
+    auto const results = report::detail::results_line(found);
     std::cout << name << ": " << to_string(verdict.outcome) << ": "
-              << one_line(report::sentence(verdict, found)) << std::endl;
+              << one_line(report::sentence(verdict, found) +
+                          (results.empty() ? "" : "; " + results))
+              << std::endl;
   }
   if (single && cli::has_failed(found)) {
     std::cerr << "error: " << one_line(verdict.reason) << '\n';

@@ -137,7 +137,9 @@ outputs made(request const& of, std::deque<saved> const& all, measure::compariso
     comparisons.push_back(&each.of);
     markdown += report::markdown(each.of, baseline);
   }
-  auto const gate = [&](measure::finding const& found) { return cli::met_by(found, of.fail_if); };
+  auto const gate = [&](measure::comparison const& in, measure::finding const& found) {
+    return cli::met_by(in, found, of.fail_if);
+  };
   if (!of.html.empty()) { to.emplace_back(of.html, report::page(parts)); }
   if (!of.markdown.empty()) { to.emplace_back(of.markdown, markdown); }
   if (!of.junit.empty()) { to.emplace_back(of.junit, report::junit(comparisons, gate)); }

@@ -15,7 +15,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -423,6 +425,42 @@ TEST_CASE("a factory may name the kind of the work that it returns", "[compare]"
   CHECK(compare("a", generic, "b", generic, brief()).failure == "");
 }
 
+TEST_CASE("a report says whether results are checked, and checks can be required", "[compare]") {
+  auto const making = [](int expected) {
+    return [expected](setup& make) {
+      auto const y = make.output<float>(10);
+      auto const z = make.inout<int>(10);
+      if (expected > 0) {
+        make.expect(y, [](std::size_t) { return 1; });
+      }
+      if (expected > 1) {
+        make.expect_that(z, [](std::span<int const>) { return std::optional<std::string>{}; });
+      }
+      return [y] { std::fill(y.data(), y.data() + 10, 1.0F); };
+    };
+  };
+  auto const nothing = [] {};
+  auto chosen = brief();
+  for (bool const required : {false, true}) {
+    chosen.require_checks = required;
+    auto const all = compare("a", making(2), "b", making(2), chosen);
+    CHECK_THAT(report::short_text(all), test::contains("\n  results: checked\n"));
+    CHECK(all.failure.empty());
+    auto const part = compare("a", making(2), "b", making(1), chosen);
+    CHECK_THAT(report::short_text(part),
+               test::contains("\n  results: checked (a); checked in part (b)\n"));
+    auto const none = compare("a", making(0), "b", making(0), chosen);
+    CHECK_THAT(report::short_text(none), test::contains("\n  results: not checked\n"));
+    auto const plain = compare("a", nothing, "b", nothing, chosen);
+    CHECK_THAT(report::short_text(plain), test::contains("\n  results: not checked\n"));
+    for (auto const* each : {&part, &none, &plain}) {
+      CHECK(each->failure.empty() != required);
+      if (required) { CHECK(each->is(verdict::unproven)); }
+      if (required) { CHECK(each->cells.empty()); }
+    }
+  }
+}
+
 TEST_CASE("a difference below the margin is equivalent for require", "[compare]") {
   comparison found;
   found.variants.resize(2);
@@ -438,7 +476,34 @@ TEST_CASE("a difference below the margin is equivalent for require", "[compare]"
     CHECK_THROWS(require(found, {verdict::equivalent}));
     CHECK_NOTHROW(require(found, {which}));
   }
-  found.findings[0].outcome = verdict::slower;
-  found.findings[0].exceeds_margin = true;
-  CHECK_THROWS(require(found, {verdict::equivalent}));
+}
+
+TEST_CASE("require fails for a difference that is proven to exceed the margin, and no other",
+          "[compare]") {
+  comparison found;
+  found.variants.resize(2);
+  found.margin = 0.02;
+  measure::finding one;
+  one.weights = {-1, 1};
+  struct row {
+    double low, high;
+    bool proven;
+  };
+  for (auto const& [low, high, proven] :
+       {row{1.021, 1.05, true}, row{1.019, 1.05, false}, row{1.001, 1.03, false},
+        row{0.9, 0.979, true}, row{0.9, 0.9805, false}, row{0.97, 0.999, false}}) {
+    INFO(low << " to " << high);
+    bool const slower = low > 1;
+    one.outcome = slower ? verdict::slower : verdict::faster;
+    one.effect = {0.5 * (low + high), low, high};
+    found.findings = {one};
+    auto const other = slower ? verdict::faster : verdict::slower;
+    if (proven) {
+      CHECK_THROWS(require(found, {other, verdict::equivalent}));
+    } else {
+      CHECK_NOTHROW(require(found, {other, verdict::equivalent}));
+    }
+    CHECK_NOTHROW(require(found, {one.outcome}));
+    CHECK_THROWS(require(found, {other}));
+  }
 }

@@ -85,6 +85,9 @@ class collective_subject final : public measure::subject {
     once(buffer_set);
     return work_.verify ? work_.verify(buffer_set) : std::nullopt;
   }
+  measure::checks checked() const override {
+    return work_.verify ? measure::checks::all : measure::checks::none;
+  }
 
  private:
   void once(int buffer_set) {

@@ -126,6 +126,12 @@ class rig {
   /// True if items change arrays that they read. Each batch starts from the first content, and the
   /// second item of a lane has what the first one left.
   bool changes_inputs() const { return workloads::has_state(buffer_sets_->front()); }
+  /// False if the workload declares an array of results without an expectation.
+  bool checks_all() const {
+    auto const& state = buffer_sets_->front();
+    if constexpr (requires { state.checks_all(); }) { return state.checks_all(); }
+    return true;
+  }
 
   Pipeline const& what() const noexcept { return pipeline_; }
   Resource const& memory() const noexcept { return memory_; }

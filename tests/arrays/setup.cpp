@@ -485,6 +485,9 @@ TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer
   CHECK((all[1].what == output && all[1].bytes == 8000));
   CHECK((all[2].data == z.data() && all[2].what == inout && all[2].elements == 3));
   CHECK(all[3].what == other);
+  CHECK((all[1].expected && all[1].is_result()));
+  CHECK((!all[2].expected && all[2].is_result()));
+  CHECK((!all[0].is_result() && !all[3].is_result()));
   for (std::size_t i = 0; i < 2000; ++i) { y.data()[i] = x.data()[i] + 1e-3f; }
   CHECK(make.verify() != std::nullopt);
   CHECK(make.verify(16384) == std::nullopt);

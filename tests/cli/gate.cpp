@@ -60,6 +60,43 @@ TEST_CASE("a difference inside the margin, or on a clock that did not decide, pa
   CHECK(cli::judge(with({of(verdict::equivalent), secondary}), {"slower"}) == cli::ok);
 }
 
+TEST_CASE("a difference counts only where its whole interval lies beyond the margin") {
+  struct row {
+    verdict outcome;
+    double low, high;
+    bool beyond;
+  };
+  for (double const margin : {0.005, 0.01, 0.2}) {
+    auto const end = 1 + margin;
+    for (auto const& [outcome, low, high, beyond] :
+         {row{verdict::slower, end + 1e-4, end + 0.1, true},
+          row{verdict::slower, end - 1e-4, end + 0.1, false},
+          row{verdict::slower, 1.0001, end - 1e-4, false},
+          row{verdict::faster, 0.5, 1 / end - 1e-4, true},
+          row{verdict::faster, 0.5, 1 / end + 1e-4, false},
+          row{verdict::faster, 1 / end + 1e-4, 0.9999, false}}) {
+      INFO(margin << ": " << low << " to " << high);
+      auto all = with({test::found("c", outcome, {0.5 * (low + high), low, high})});
+      all.margin = margin;
+      std::string const word = outcome == verdict::slower ? "slower" : "faster";
+      for (auto const& condition : {word, std::string{"different"}}) {
+        CHECK(cli::judge(all, {condition}) == (beyond ? cli::gate_holds : cli::ok));
+        CHECK(cli::met_by(all, all.findings[0], {condition}) == (beyond ? condition : ""));
+      }
+      all.findings[0].what = measure::contrast::kind::interaction;
+      CHECK(cli::judge(all, {"different"}) == (beyond ? cli::gate_holds : cli::ok));
+    }
+  }
+}
+
+TEST_CASE("conditions on a difference make a comparison run until its size is known") {
+  for (auto const* const each : {"slower", "faster", "different"}) {
+    CHECK(cli::asks_for_size({"unproven", each}));
+  }
+  CHECK_FALSE(cli::asks_for_size({}));
+  CHECK_FALSE(cli::asks_for_size({"inconclusive", "unproven"}));
+}
+
 TEST_CASE("an interaction has no slower and no faster, but may be a difference") {
   auto crossed = of(verdict::slower);
   crossed.what = measure::contrast::kind::interaction;

@@ -106,6 +106,12 @@ TEST_CASE("options reach the body, and what measures") {
   CHECK(!measuring.cancelled());
 }
 
+TEST_CASE("a gate on a difference makes a comparison run until its size is known") {
+  CHECK(run({"--fail-if", "unproven,slower"}).chosen.measuring.run_until_margin);
+  CHECK_FALSE(run({"--fail-if", "unproven"}).chosen.measuring.run_until_margin);
+  CHECK_FALSE(run({}).chosen.measuring.run_until_margin);
+}
+
 TEST_CASE("quick shortens a run that --epochs does not") {
   CHECK(run({"--quick"}).chosen.measuring.max_epochs < run({}).chosen.measuring.max_epochs);
   CHECK(run({"--quick", "--epochs", "20"}).chosen.measuring.max_epochs == 20);
@@ -533,6 +539,16 @@ TEST_CASE("a sweep has a verdict in each cell, and a gate over all of them") {
   CHECK(back.variants[5].axes == std::vector<std::pair<std::string, std::string>>{
                                      {"callable", "tenfold"}, {"n", "400"}, {"type", "uint32"}});
   CHECK_THAT(content(here / "r.html"), contains("Time over n"));
+}
+
+TEST_CASE("with --require-checks nothing is timed unless results are checked, exit code 5") {
+  folder const here;
+  auto const what = swept({"--quick", "--require-checks", "--json", here / "r.json"});
+  INFO(what.out << what.err);
+  CHECK(what.code == cli::gate_unproven);
+  CHECK_THAT(what.out, contains("results: not checked") && contains("UNPROVEN"));
+  CHECK_THAT(what.err, contains("error: ") && contains("require_checks"));
+  CHECK(report::parse_json(content(here / "r.json")).checks_required);
 }
 
 TEST_CASE("one callable is compared between the values of its parameter") {

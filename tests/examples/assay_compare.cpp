@@ -77,7 +77,11 @@ TEST_CASE("two builds with one case get the whole report, and a gate its exit co
   CHECK(slower.code == 0);
   CHECK_THAT(slower.out, contains("SLOWER") && contains("./small_slow is slower than ./small"));
   CHECK_THAT(here.read("x.json"), contains("\"./small_slow\""));
+  CHECK_THAT(slower.out, contains("\n  results: "));
   CHECK(here.run("./small ./small_slow --fail-if slower").code == 3);
+  auto const unchecked = here.run("./small ./small_slow --require-checks");
+  CHECK(unchecked.code == 5);
+  CHECK_THAT(unchecked.out, contains("UNPROVEN") && contains("results: not checked"));
   CHECK(here.run("./small_slow ./small --fail-if slower,unproven --quiet").code == 0);
   auto const equal = here.run("./small ./small --fail-if different,unproven --quiet");
   INFO(equal.out << equal.err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The engine with scripted subjects: verdicts, guards, wrong answers, failures, order of calls.
+#include <assay/cli/gate.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/memory/concepts.hpp>
@@ -60,6 +61,7 @@ struct bench {
   double jitter = 1e-3;
   double cell_costs = 0;  ///< seconds of the virtual clock for each timed cell
   double bytes = 0, flops = 0;
+  std::map<std::string, measure::checks> checked;  ///< by label; none where it is not named
   std::vector<std::string> caveats;
   int alive = 0;
   int most_alive = 0;
@@ -114,6 +116,10 @@ struct bench {
     }
     double bytes() const override { return bench_.bytes; }
     double flops() const override { return bench_.flops; }
+    measure::checks checked() const override {
+      auto const told = bench_.checked.find(label_);
+      return told == bench_.checked.end() ? measure::checks::none : told->second;
+    }
     std::vector<std::string> caveats() const override { return bench_.caveats; }
 
    private:
@@ -224,6 +230,79 @@ TEST_CASE("with run_until_sign a comparison continues after equivalence") {
   auto const result = measure::run(on.variants(), {b_against_a}, chosen);
   CHECK(result.epochs == 96);
   CHECK(result.findings.at(0).outcome == verdict::equivalent);
+}
+
+TEST_CASE("with run_until_margin a comparison continues while a sign may be below the margin") {
+  auto on = two(1e-3, 1e-3);
+  on.jitter = 0;
+  on.measured = [](bench::call const& made, measure::cell given) {
+    // 0.6 and 1.4 % slower in turn, about a margin of 1 %
+    if (made.label == "b") { given[clock::wall] *= made.epoch % 2 == 0 ? 1.006 : 1.014; }
+    return given;
+  };
+  measure::options chosen;
+  chosen.seed = 7;
+  chosen.max_seconds = 1e9;
+  auto const first = measure::run(on.variants(), {b_against_a}, chosen);
+  CHECK(first.epochs == 8);
+  CHECK(first.findings.at(0).outcome == verdict::slower);
+  chosen.run_until_margin = true;
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs > 8);
+  for (double const b : {1.02e-3, 1.005e-3}) {  // beyond the margin, and below it
+    auto clear = two(1e-3, b);
+    CHECK(measure::run(clear.variants(), {b_against_a}, chosen).epochs == 8);
+  }
+}
+
+TEST_CASE("a comparison says how much of the results each variant checks") {
+  auto on = two(1e-3, 1e-3);
+  on.checked = {{"a", measure::checks::all}, {"b", measure::checks::part}};
+  auto const result = measure::run(on.variants(), {b_against_a}, seeded());
+  CHECK(result.variants.at(0).results == measure::checks::all);
+  CHECK(result.variants.at(1).results == measure::checks::part);
+  CHECK_FALSE(result.checks_required);
+  CHECK(result.failure.empty());
+  on.before = [](bench::call const& made) {
+    if (made.what == 'b' && made.label == "b") { throw std::runtime_error("no"); }
+  };
+  CHECK_FALSE(measure::run(on.variants(), {b_against_a}, seeded()).variants.at(1).results);
+}
+
+TEST_CASE("with require_checks nothing is timed unless all results of all variants are checked") {
+  using measure::checks;
+  struct row {
+    checks a, b;
+    char const* refused;
+  };
+  for (auto const& [a, b, refused] :
+       {row{checks::all, checks::none, "b"}, row{checks::all, checks::part, "b"},
+        row{checks::part, checks::none, "a"}, row{checks::all, checks::all, ""}}) {
+    auto on = two(1e-3, 1e-3);
+    on.checked = {{"a", a}, {"b", b}};
+    auto chosen = seeded();
+    chosen.require_checks = true;
+    auto const result = measure::run(on.variants(), {b_against_a}, chosen);
+    auto const& found = result.findings.at(0);
+    INFO(found.reason);
+    CHECK(result.checks_required);
+    CHECK(result.variants.at(0).results == a);
+    CHECK(result.variants.at(1).results == b);
+    std::string const label = refused;
+    if (label.empty()) {
+      CHECK(result.failure.empty());
+      CHECK(cli::judge(result, {}) == cli::ok);
+      continue;
+    }
+    CHECK(found.outcome == verdict::unproven);
+    CHECK_THAT(
+        found.reason,
+        test::contains("\"" + label + "\" are " + std::string{to_string(label == "a" ? a : b)}) &&
+            test::contains("setup.expect") && test::contains("drop require_checks"));
+    CHECK(on.count('t', "") == 0);
+    CHECK(on.count('v', "") == 0);
+    CHECK(cli::judge(result, {}) == cli::gate_unproven);
+    CHECK(cli::judge(result, {"slower"}) == cli::gate_unproven);
+  }
 }
 
 TEST_CASE("a wrong answer before timing is never timed") {

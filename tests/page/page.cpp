@@ -89,6 +89,16 @@ TEST_CASE("links below the head lead to each title, and only there") {
   CHECK(page.find("<nav>") < page.find("<h2 "));
 }
 
+TEST_CASE("the head of a page says how much was checked, and how typical calls differ") {
+  auto all = factorial(measure::verdict::faster);
+  CHECK_THAT(report::page({{all}}), !contains("results: ") && !contains("typical calls"));
+  for (auto& each : all.variants) { each.results = measure::checks::none; }
+  all.findings[1].typical_ratio = 1.0002;
+  auto const page = report::page({{all}});
+  CHECK(page.find("results: not checked<") < page.find("<h2 "));
+  CHECK(page.find("async against pool: typical calls: +0.02 %; the mean") < page.find("<h2 "));
+}
+
 TEST_CASE("a page loads nothing") {
   auto const page = report::page({{factorial(measure::verdict::faster)}});
   for (auto const* part : {"http", "src=", "url(", "@import", "<link"}) {

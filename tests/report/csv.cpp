@@ -82,6 +82,9 @@ TEST_CASE("findings survive CSV with numbers and sentence") {
   CHECK(read[0].at("primary") == "true");
   CHECK(read[0].at("sentence") == report::sentence(all.findings[0], all));
   CHECK(read[1].at("high").empty());
+  CHECK(read[1].at("typical_ratio").empty());
+  all.findings[1].typical_ratio = 1.5;
+  CHECK(rows(report::csv::findings, all)[1].at("typical_ratio") == "1.5");
   CHECK(read[1].at("reason") == "line one\nline two");
 }
 
@@ -103,6 +106,16 @@ TEST_CASE("variants have one record per clock; what is unknown is empty") {
   CHECK(read[1].at("reused_blocks") == "15");
   CHECK(read[11].at("total_p50_ns").empty());
   CHECK(read[11].at("allocations").empty());
+  for (auto const* unknown : {"slow_share", "slow_seconds", "results"}) {
+    CHECK(read[1].at(unknown).empty());
+  }
+  all.variants[0].slow_share = 0.125;
+  all.variants[0].slow_seconds = 2;
+  all.variants[0].results = measure::checks::part;
+  auto const known = rows(report::csv::variants, all);
+  CHECK(known[0].at("slow_share") == "0.125");
+  CHECK(known[0].at("slow_seconds") == "2");
+  CHECK(known[0].at("results") == "checked in part");
 }
 
 TEST_CASE("every cell is there, in order, exactly") {

@@ -43,11 +43,11 @@ bool same(measure::estimate const& a, measure::estimate const& b) {
 }
 
 bool same(measure::finding const& a, measure::finding const& b) {
-  auto const& [n1, k1, o1, p1, v1, m1, b1, r1, e1, f1, d1, x1, w1] = a;
-  auto const& [n2, k2, o2, p2, v2, m2, b2, r2, e2, f2, d2, x2, w2] = b;
+  auto const& [n1, k1, o1, p1, v1, m1, b1, r1, e1, f1, t1, d1, x1, w1] = a;
+  auto const& [n2, k2, o2, p2, v2, m2, b2, r2, e2, f2, t2, d2, x2, w2] = b;
   return same(n1, n2) && same(k1, k2) && same(o1, o2) && same(p1, p2) && same(v1, v2) &&
          same(m1, m2) && same(b1, b2) && same(r1, r2) && same(e1, e2) && same(f1, f2) &&
-         same(d1, d2) && same(x1, x2) && same(w1, w2);
+         same(t1, t2) && same(d1, d2) && same(x1, x2) && same(w1, w2);
 }
 
 bool same(stats::summary const& a, stats::summary const& b) {
@@ -75,10 +75,11 @@ bool same(measure::memory_profile const& a, measure::memory_profile const& b) {
 }
 
 bool same(measure::variant_result const& a, measure::variant_result const& b) {
-  auto const& [l1, x1, s1, h1, b1, f1, u1, m1, c1] = a;
-  auto const& [l2, x2, s2, h2, b2, f2, u2, m2, c2] = b;
+  auto const& [l1, x1, s1, h1, b1, f1, p1, q1, r1, u1, m1, c1] = a;
+  auto const& [l2, x2, s2, h2, b2, f2, p2, q2, r2, u2, m2, c2] = b;
   return same(l1, l2) && same(x1, x2) && same(s1, s2) && same(h1, h2) && same(b1, b2) &&
-         same(f1, f2) && same(u1, u2) && same(m1, m2) && same(c1, c2);
+         same(f1, f2) && same(p1, p2) && same(q1, q2) && same(r1, r2) && same(u1, u2) &&
+         same(m1, m2) && same(c1, c2);
 }
 
 bool same(machine::environment const& a, machine::environment const& b) {
@@ -167,15 +168,15 @@ bool same(measure::traced_difference const& a, measure::traced_difference const&
 }
 
 bool same(measure::comparison const& a, measure::comparison const& b) {
-  auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, w1, p1, m1, h1, s1, e1, d1, k1, r1, z1, u1,
-               i1, g1] = a;
-  auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, w2, p2, m2, h2, s2, e2, d2, k2, r2, z2, u2,
-               i2, g2] = b;
+  auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, w1, p1, m1, h1, j1, s1, e1, d1, k1, r1, z1,
+               u1, i1, g1] = a;
+  auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, w2, p2, m2, h2, j2, s2, e2, d2, k2, r2, z2,
+               u2, i2, g2] = b;
   return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(q1, q2) &&
          same(y1, y2) && same(n1, n2) && same(v1, v2) && same(x1, x2) && same(l1, l2) &&
          same(w1, w2) && same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) &&
-         same(e1, e2) && same(d1, d2) && same(k1, k2) && same(r1, r2) && same(z1, z2) &&
-         same(u1, u2) && same(i1, i2) && same(g1, g2);
+         same(j1, j2) && same(e1, e2) && same(d1, d2) && same(k1, k2) && same(r1, r2) &&
+         same(z1, z2) && same(u1, u2) && same(i1, i2) && same(g1, g2);
 }
 
 template <class T>
@@ -236,6 +237,9 @@ measure::variant_result random_variant(source& from) {
   result.sm_hertz = from.number();
   result.bytes = from.number();
   result.flops = from.number();
+  result.slow_share = from.number();
+  result.slow_seconds = from.number();
+  if (from.coin()) { result.results = static_cast<measure::checks>(from.whole() % 3); }
   auto const times = [&] {
     return measure::latency{from.number(), from.number(), from.number(), from.number()};
   };
@@ -304,6 +308,7 @@ measure::comparison random_comparison(source& from) {
     each.effect = {from.number(), from.number(),
                    from.coin() ? std::numeric_limits<double>::infinity() : 1.5, from.number()};
     each.noise = from.number();
+    each.typical_ratio = from.number();
     each.epochs_needed = from.small();
     each.epoch_effects = from.numbers();
     each.weights = from.numbers();
@@ -323,6 +328,7 @@ measure::comparison random_comparison(source& from) {
   all.primary = measure::all_clocks[static_cast<std::size_t>(from.small() % 3)];
   all.margin = from.number();
   all.alpha = from.number();
+  all.checks_required = from.coin();
   all.seed = from.whole();
   all.epochs = from.small();
   all.seconds = from.number();
@@ -433,7 +439,13 @@ TEST_CASE("a committed report of schema 1 still reads, and is written anew witho
   REQUIRE(all.findings.size() == written["findings"].size());
   CHECK(all.findings[0].exceeds_margin == written["findings"][0]["material"]);
   CHECK(all.findings[0].effect.ratio == written["findings"][0]["ratio"]);
+  CHECK_FALSE(all.checks_required);
+  for (auto const& each : all.variants) {
+    CHECK_FALSE(each.results);
+    CHECK((std::isnan(each.slow_share) && std::isnan(each.slow_seconds)));
+  }
   for (auto const& each : all.findings) {
+    CHECK(std::isnan(each.typical_ratio));
     CHECK(each.noise == 0);  // schema 1 has another noise in its place
     CHECK_FALSE(each.is_bound);
   }

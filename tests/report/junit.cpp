@@ -43,10 +43,23 @@ TEST_CASE("wrong answers, objections of guards and failed epochs fail") {
           contains("<failure type=\"failed epoch\" message=\"variant &quot;a&quot; threw\"/>"));
 }
 
+TEST_CASE("a suite has a property that says how much of its results was checked") {
+  auto all = with(measure::verdict::slower);
+  CHECK_THAT(report::junit({&all}), !contains("<properties>"));
+  for (auto& each : all.variants) { each.results = measure::checks::all; }
+  all.variants[1].results = measure::checks::none;
+  all.variants[1].label = "b<";
+  auto const xml = report::junit({&all});
+  CHECK_THAT(xml, contains("; not checked (b&lt;)\"/></properties>"));
+  CHECK(xml.find("<testsuite ") <
+        xml.find("<properties><property name=\"results\" value=\"checked ("));
+  CHECK(xml.find("<properties>") < xml.find("<testcase"));
+}
+
 TEST_CASE("a gate fails what meets its condition, and counts go over all comparisons") {
   auto const one = with(measure::verdict::slower);
   auto const two = with(measure::verdict::equivalent);
-  auto const gate = [](measure::finding const& each) {
+  auto const gate = [](measure::comparison const&, measure::finding const& each) {
     return each.outcome == measure::verdict::slower ? std::string{"slower"} : std::string{};
   };
   CHECK_THAT(report::junit({&one, &two}, gate),

@@ -32,10 +32,21 @@ TEST_CASE("the verdict comes first, then a table of the primary clock, then deta
   CHECK_THAT(text, contains("- seed: 42\n"));
 }
 
+TEST_CASE("Markdown says how much was checked, and how typical calls differ") {
+  auto all = two();
+  CHECK_THAT(report::markdown(all), !contains("results: ") && !contains("typical calls"));
+  for (auto& each : all.variants) { each.results = measure::checks::part; }
+  all.findings[0].typical_ratio = 1.0002;
+  CHECK_THAT(report::markdown(all),
+             contains("\n\nresults: checked in part\n\n") &&
+                 contains("\n\nnew\\|old: typical calls: +0.02 %; the mean differs by +20.0 %."));
+}
+
 TEST_CASE("several verdicts are counted in the first sentence") {
   auto all = two();
   all.findings[1].primary = true;
-  CHECK_THAT(report::markdown(all), contains("2 verdicts, each against a control (wall clock): 1 SLOWER; 1 FASTER."));
+  CHECK_THAT(report::markdown(all),
+             contains("2 verdicts, each against a control (wall clock): 1 SLOWER; 1 FASTER."));
   all.findings[1].outcome = measure::verdict::wrong_answer;
   all.findings[1].reason = "element 3 is 4, not 5";
   CHECK_THAT(report::markdown(all), contains("\n\n**WRONG ANSWER**: no comparison of ") &&

@@ -222,6 +222,47 @@ TEST_CASE("the verdicts of a sweep are a table of its cells, and of other compar
   CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
 }
 
+TEST_CASE("both reports say in one line how much of the results was checked") {
+  auto all = test::sample();
+  all.variants.resize(3);
+  auto const both = [&](std::string const& line) {
+    for (auto const& text : {printed(all), report::short_text(all)}) {
+      INFO(text);
+      CHECK_THAT(text, test::contains("\n  " + line + "\n"));
+      CHECK(text.find("results: ") == text.rfind("results: "));
+    }
+  };
+  for (auto const& text : {printed(all), report::short_text(all)}) {  // a file of an older version
+    CHECK(text.find("results: ") == std::string::npos);
+  }
+  for (std::size_t i = 0; i < 3; ++i) { all.variants[i].label = std::string(1, "abc"[i]); }
+  for (auto const what : {measure::checks::none, measure::checks::part, measure::checks::all}) {
+    for (auto& each : all.variants) { each.results = what; }
+    both("results: " + std::string{to_string(what)});
+  }
+  all.variants[1].results = measure::checks::none;
+  both("results: checked (a, c); not checked (b)");
+  all.variants[0].results = measure::checks::part;
+  both("results: checked (c); checked in part (a); not checked (b)");
+  all.variants.resize(12, all.variants[1]);
+  both("results: checked (c); checked in part (a); not checked (b, b, b, b and 6 more)");
+}
+
+TEST_CASE("both reports tell typical calls under a verdict, also in a table of cells") {
+  auto all = test::sample();
+  all.findings = {test::found("pool", verdict::slower, {1.22, 1.2, 1.24}, {-1, 1, 0, 0}),
+                  test::found("async", verdict::slower, {1.3, 1.2, 1.4}, {0, 0, -1, 1})};
+  for (auto const& text : {printed(all), report::short_text(all)}) {
+    CHECK(text.find("typical calls") == std::string::npos);
+  }
+  all.findings[0].typical_ratio = 1.0002;
+  std::string const line = "typical calls: +0.02 %; the mean differs by +22.0 %.\n";
+  CHECK_THAT(report::short_text(all), test::contains("(wall clock).\n  " + line));
+  CHECK_THAT(printed(all), test::contains("  pool: " + line));
+  all.findings.pop_back();
+  CHECK_THAT(printed(all), test::contains("(wall clock).\n    " + line));
+}
+
 TEST_CASE("a report is plain ASCII and at most 100 columns wide") {
   auto const text = printed(everything());
   CHECK(std::ranges::all_of(

@@ -51,6 +51,15 @@ TEST_CASE("a resolved difference inside the margin says so") {
       "below your 1 %");
 }
 
+TEST_CASE("a resolved difference that may be inside the margin says so, in both directions") {
+  CHECK(said(test::found("c", verdict::slower, {1.013, 1.009, 1.016}, second_against_first))
+            .ends_with("by 1.30 % [0.90, 1.60], perhaps below your 1 %"));
+  CHECK(said(test::found("c", verdict::faster, {0.985, 0.98, 0.9905}, second_against_first))
+            .ends_with("by 1.50 % [0.95, 2.00], perhaps below your 1 %"));
+  CHECK(said(test::found("c", verdict::slower, {1.013, 1.0101, 1.016}, second_against_first))
+            .ends_with("[1.01, 1.60]"));
+}
+
 TEST_CASE("above a doubling the factor is printed too") {
   CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first))
             .ends_with("by 480 % [470, 490], a factor of 5.80"));
@@ -69,6 +78,31 @@ TEST_CASE("a bound says at least how much, and why no more is known") {
   about.effect = {0.8, 0.78, 0.82};
   CHECK(said(about).find("faster than pool{10 GiB} + concurrent by at least 18.0 % (") !=
         std::string::npos);
+}
+
+TEST_CASE("the sentence on typical calls names the variant whose slow calls move the mean") {
+  auto with_calls = all;  // medians of 1.0 and 1.1 ms
+  auto about = test::found("c", verdict::slower, {1.22, 1.2, 1.24}, second_against_first);
+  CHECK(report::typical_sentence(about, with_calls).empty());
+  about.typical_ratio = 1.0002;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %.");
+  with_calls.variants[1].slow_share = 1.0 / 9;
+  with_calls.variants[1].slow_seconds = 3e-3;
+  with_calls.variants[0].slow_share = 0.001;  // adds too little to be the cause
+  with_calls.variants[0].slow_seconds = 2e-3;
+  with_calls.variants[2].slow_share = 0.4;  // not in this contrast
+  with_calls.variants[2].slow_seconds = 1;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %, since 1 call in 9 of "
+        "\"pool{10 GiB} + serialized\" takes 3.000 ms.");
+  with_calls.variants[0].slow_share = 0.28;
+  CHECK(report::typical_sentence(about, with_calls) ==
+        "typical calls: +0.02 %; the mean differs by +22.0 %, since 28.0 % of the calls of "
+        "\"pool{10 GiB} + concurrent\" take 2.000 ms and 1 call in 9 of "
+        "\"pool{10 GiB} + serialized\" takes 3.000 ms.");
+  about.outcome = verdict::wrong_answer;
+  CHECK(report::typical_sentence(about, with_calls).empty());
 }
 
 TEST_CASE("equivalence names the largest difference left, rounded up") {

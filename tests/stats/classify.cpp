@@ -22,12 +22,12 @@ TEST_CASE("an interval says what it excludes") {
   struct expected {
     double low, high;
     verdict outcome;
-    bool exceeds_margin;
+    bool exceeds_margin, beyond = false;
   };
   // With a margin of 1 %, which is 0.00995 on the log scale.
   std::vector<expected> const table{
-      {0.011, 0.020, verdict::slower, true},
-      {-0.020, -0.011, verdict::faster, true},
+      {0.011, 0.020, verdict::slower, true, true},
+      {-0.020, -0.011, verdict::faster, true, true},
       {0.002, 0.004, verdict::slower, false},
       {-0.004, -0.002, verdict::faster, false},
       {0.005, 0.015, verdict::slower, true},
@@ -44,6 +44,7 @@ TEST_CASE("an interval says what it excludes") {
     auto const found = classify(between(row.low, row.high), 0.01);
     CHECK(found.outcome == row.outcome);
     CHECK(found.exceeds_margin == row.exceeds_margin);
+    CHECK(found.beyond_margin == row.beyond);
   }
 }
 
@@ -72,6 +73,21 @@ TEST_CASE("a comparison stops at a sign, and at equivalence unless a sign is wan
     CHECK(settled(classify(between(-0.02, -0.01), 0.01), run_until_sign));
     CHECK(settled(classify(between(-0.001, 0.002), 0.01), run_until_sign) == !run_until_sign);
     CHECK_FALSE(settled(classify(between(-0.1, 0.2), 0.01), run_until_sign));
+  }
+}
+
+TEST_CASE("a comparison may run on until its interval lies in the margin or beyond it") {
+  for (bool const run_until_sign : {false, true}) {
+    auto const done = [&](double low, double high) {
+      return settled(classify(between(low, high), 0.01), run_until_sign, true);
+    };
+    CHECK(done(0.011, 0.02));
+    CHECK(done(-0.02, -0.011));
+    CHECK(done(0.001, 0.009));
+    CHECK_FALSE(done(0.009, 0.011));
+    CHECK_FALSE(done(-0.011, -0.001));
+    CHECK_FALSE(done(-0.1, 0.2));
+    CHECK(done(-0.001, 0.002) == !run_until_sign);
   }
 }
 

@@ -88,6 +88,21 @@ struct unchecked {
 template <host_lane Lane>
 void run_on(Lane&, unchecked const&, float*) {}
 
+struct half_checked : unchecked {
+  static constexpr std::string_view name = "half_checked";
+  bool operator==(half_checked const&) const = default;
+  float* arrays(setup& make) const {
+    auto const ones = make.output<float>(4);
+    (void)make.output<float>(4);
+    make.expect(ones, [](std::size_t) { return 1; });
+    return ones.data();
+  }
+};
+template <host_lane Lane>
+void run_on(Lane&, half_checked const&, float* ones) {
+  std::fill(ones, ones + 4, 1.0F);
+}
+
 }  // namespace
 
 static_assert(workload_on<running_maximum, host_lane_type>);
@@ -141,6 +156,17 @@ TEST_CASE("a new workload runs in compare on the host", "[workload]") {
   REQUIRE(found.failure == "");
   CHECK(found.findings.front().effect.low > 2);
   CHECK(found.variants[0].bytes == 2 * 8 * 64 * 64);
+  for (auto const& each : found.variants) { CHECK(each.results == measure::checks::all); }
+}
+
+TEST_CASE("a workload that expects nothing of one of its outputs is checked in part",
+          "[workload]") {
+  auto const kind = [](auto const& work) {
+    pipeline const what{work, on::host{}, submit::sequential{.items = 1}};
+    return measure::pipeline_subject<std::remove_const_t<decltype(what)>>{what}.checked();
+  };
+  CHECK(kind(half_checked{}) == measure::checks::part);
+  CHECK(kind(running_maximum{.rows = 4, .columns = 4}) == measure::checks::all);
 }
 
 TEST_CASE("lanes share inputs and have outputs of their own", "[workload]") {

@@ -22,6 +22,10 @@ struct declared_array {
   void* data = nullptr;
   std::size_t bytes = 0, elements = 0;
   role what = role::other;
+  bool expected = false;  ///< `setup::verify` compares its content with what is right
+
+  /// True for arrays that hold results: `output` and `inout`.
+  bool is_result() const noexcept { return what == role::output || what == role::inout; }
 };
 
 /// An array that a `setup` owns: a trivially copyable view, for host code to pass on to kernels.

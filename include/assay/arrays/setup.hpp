@@ -240,7 +240,7 @@ class setup {
     std::vector<declared_array> all;
     for (auto const& each : arrays_) {
       auto const what = each.is_input ? input : each.poison ? output : each.start ? inout : other;
-      all.push_back({each.data, each.bytes, each.elements, what});
+      all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr});
     }
     return all;
   }

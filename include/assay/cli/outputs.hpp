@@ -65,9 +65,10 @@ inline constexpr std::array file_formats{
                 }},
     file_format{"--junit", "", "write JUnit XML: a test case for each contrast",
                 [](measure::comparison const& all, options const& of) {
-                  return report::junit({&all}, [&](measure::finding const& each) {
-                    return met_by(each, of.fail_if);
-                  });
+                  return report::junit(
+                      {&all}, [&](measure::comparison const& in, measure::finding const& each) {
+                        return met_by(in, each, of.fail_if);
+                      });
                 }},
 };
 

@@ -36,6 +36,8 @@ class shared_options {
           "stop when the next analysis would come later than this; the first one always comes");
     app.add_flag("--resolve", chosen_.measuring.run_until_sign,
                  "after EQUIVALENT, run on until it is clear which variant is faster");
+    app.add_flag("--require-checks", chosen_.measuring.require_checks,
+                 "time nothing unless all results of all variants are checked");
     app.add_flag("--quick", chosen_.quick, "smaller and shorter, to see that it works");
     app.option_defaults()->group("Place");
     auto* const device = shown("--device", chosen_.device, "CUDA ordinal of the GPU");
@@ -77,6 +79,7 @@ class shared_options {
     for (auto const& condition : chosen_.fail_if) {
       choose("--fail-if", "condition", condition, gate_names());
     }
+    measuring.run_until_margin = asks_for_size(chosen_.fail_if);
     measuring.seed = app_.count("--seed") == 0
                          ? stats::draw_seed()
                          : value_of("--seed", [&] { return parse_seed(seed_); });

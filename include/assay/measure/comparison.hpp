@@ -64,6 +64,13 @@ struct finding {
   std::vector<double> weights;        ///< its contrast, by variant
 };
 
+/// True for FASTER and SLOWER whose whole interval lies beyond the margin: a difference that
+/// matters is proven. The margin is a ratio: 0.01 allows ratios from 1 / 1.01 to 1.01.
+inline bool is_beyond_margin(finding const& found, double margin) noexcept {
+  return stats::is_sign(found.outcome) && found.exceeds_margin &&
+         (found.effect.low > 1 + margin || found.effect.high < 1 / (1 + margin));
+}
+
 /// Quantiles of host time per item, in nanoseconds.
 struct latency {
   double p50 = 0, p99 = 0, max = 0, mean = 0;
@@ -95,7 +102,8 @@ struct variant_result {
   /// seconds. NaN where calls were not timed one by one.
   double slow_share = std::numeric_limits<double>::quiet_NaN();
   double slow_seconds = std::numeric_limits<double>::quiet_NaN();
-  checks results = checks::none;  ///< how many of its results were compared with what is right
+  /// How many of its results were compared with what is right; none where that is unknown.
+  std::optional<checks> results;
   std::optional<submission_profile> submission;
   std::optional<memory_profile> memory;
   std::array<std::vector<double>, 3> cells;  ///< every cell's seconds per launch, by clock
@@ -221,6 +229,7 @@ struct comparison {
   clock primary = clock::wall;
   double margin = 0.01;
   double alpha = 0.05;
+  bool checks_required = false;  ///< `options::require_checks`
   std::uint64_t seed = 0;
   int epochs = 0;      ///< without the dropped ones
   double seconds = 0;  ///< duration of the comparison

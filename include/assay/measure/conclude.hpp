@@ -34,8 +34,9 @@ struct run_outcome {
   verdict outcome = verdict::inconclusive;
   std::string reason;
   int variant = -1;
-  std::vector<double> bytes, flops;  ///< by variant, from its subject
-  std::vector<cell> empty_calls;     ///< cells of calls that do nothing
+  std::vector<double> bytes, flops;            ///< by variant, from its subject
+  std::vector<std::optional<checks>> results;  ///< by variant, none where it was not built
+  std::vector<cell> empty_calls;               ///< cells of calls that do nothing
   typical_calls typical;
   std::vector<std::string> caveats;  ///< of all subjects
 };
@@ -60,6 +61,7 @@ class result_builder {
     result_.primary = options_.clock.value_or(clock::wall);
     result_.margin = options_.margin;
     result_.alpha = options_.alpha;
+    result_.checks_required = options_.require_checks;
     result_.epochs = effects_.epochs();
     result_.caveats = end_.caveats;
     result_.failure = end_.reason;
@@ -77,6 +79,7 @@ class result_builder {
       measured.axes = variants_[v].axes;
       measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
       measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
+      measured.results = end_.results[v];
       std::vector<double> hertz;
       for (auto const& each : result_.cells) {
         if (each.variant != static_cast<int>(v) || is_dropped(each.epoch)) { continue; }

@@ -31,6 +31,18 @@ inline std::uint64_t placement_seed(epoch const& now, std::string const& label, 
                             static_cast<std::uint64_t>(buffer_set));
 }
 
+/// How many of the arrays that hold results have an expectation.
+inline checks checks_of(setup const& made) {
+  bool some = false;
+  bool all = true;
+  for (auto const& each : made.declared()) {
+    if (!each.is_result()) { continue; }
+    some = some || each.expected;
+    all = all && each.expected;
+  }
+  return !some ? checks::none : all ? checks::all : checks::part;
+}
+
 /// One buffer set: its arrays, and the work that reads and writes them.
 template <class Signature>
 struct buffer_set {
@@ -94,6 +106,7 @@ class host_subject final : public subject {
 
   double bytes() const override { return sets_[0].arrays->bytes(); }
   double flops() const override { return sets_[0].arrays->flops(); }
+  checks checked() const override { return checks_of(*sets_[0].arrays); }
 
  private:
   using steady_clock = std::chrono::steady_clock;

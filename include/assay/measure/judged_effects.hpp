@@ -5,6 +5,7 @@
 
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/guards.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/classify.hpp>
 #include <assay/stats/group_sequential.hpp>
@@ -45,10 +46,10 @@ struct judged_effects {
 
   /// True when no more epochs are needed. A sign that placement explains needs more of them only
   /// where the effect may still turn out to lie in the margin.
-  bool settled(double margin, bool run_until_sign) const {
-    double const bound = std::log1p(margin);
+  bool settled(options const& chosen) const {
+    double const bound = std::log1p(chosen.margin);
     if (placed) { return found.effect.low >= bound || found.effect.high <= -bound; }
-    return !skewed && stats::settled(found, run_until_sign);
+    return !skewed && stats::settled(found, chosen.run_until_sign, chosen.run_until_margin);
   }
 };
 

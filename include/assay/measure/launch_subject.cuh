@@ -122,6 +122,7 @@ class launch_subject final : public subject {
 
   double bytes() const override { return sets_[0].arrays->bytes(); }
   double flops() const override { return sets_[0].arrays->flops(); }
+  checks checked() const override { return checks_of(*sets_[0].arrays); }
   std::vector<std::string> caveats() const override {
     std::vector<std::string> all;
     if (session_->primary() != clock::wall && !session_->held()) {

@@ -41,7 +41,7 @@ struct options {
   bool cold_cache = false;            ///< clear the L2 cache before each timed launch
   /// Callables that bring buffers bring the same ones, so no effect can be that of their placement.
   bool same_buffers = false;
-  bool require_checks = false;  ///< UNPROVEN unless all results of all variants are checked
+  bool require_checks = false;  ///< UNPROVEN, and nothing is timed, unless all results are checked
   std::string title{};
 
   /// Called with the epoch (from 1), the largest number of epochs, and the current step. Exceptions
@@ -49,7 +49,10 @@ struct options {
   std::function<void(int epoch, int of, std::string_view what)> progress{};
 
   bool run_until_sign = false;  ///< run on after EQUIVALENT until a sign is known
-  bool hidden_control = true;   ///< run the first variant also as a second, independent instance
+  /// Run on after FASTER and SLOWER until the interval lies in the margin or beyond it. A
+  /// difference near the margin then takes all of `max_seconds`. `--fail-if slower` sets this.
+  bool run_until_margin = false;
+  bool hidden_control = true;  ///< run the first variant also as a second, independent instance
   verification verify = verification::at_ends;
   double cell_seconds = 1e-3;  ///< timed part of a cell, for launches shorter than that
   /// The most launches in a cell; if not given: 1,000,000 for host calls, else 200, as a stream

@@ -101,6 +101,7 @@ class pipeline_subject final : public subject {
   }
 
   std::optional<std::string> verify(int buffer_set) override { return rig_.verify(buffer_set); }
+  checks checked() const override { return rig_.checks_all() ? checks::all : checks::part; }
 
  private:
   rig_type rig_;

@@ -44,6 +44,7 @@ class procedure {
     end_.bytes.resize(variants.size());
     end_.flops.resize(variants.size());
     end_.typical = typical_calls{variants.size()};
+    end_.results.resize(variants.size());
   }
 
   comparison run() {
@@ -183,6 +184,7 @@ class procedure {
                    stats::random_source& from) {
     if (options_.at_epoch_begin) { options_.at_epoch_begin(now); }
     auto built = runner_.build(now, order);
+    if (!launches_) { runner_.learn_checks(built, end_.results); }
     if (!launches_ || verifies_every_epoch()) { runner_.verify(built, "before timing", from); }
     runner_.settle(built, from);
     return built;
@@ -284,7 +286,7 @@ class procedure {
       auto const judged = judge(effects_, primary_, k, *due, options_.margin,
                                 placement_of(contrasts_[k], variants_));
       record.outcomes.push_back(judged.found.outcome);
-      all_settled = all_settled && judged.settled(options_.margin, options_.run_until_sign);
+      all_settled = all_settled && judged.settled(options_);
     }
     return all_settled;
   }

@@ -103,6 +103,25 @@ class subject_runner {
     return built;
   }
 
+  /// Asks each subject how many of its results are checked. Ends the comparison where these are not
+  /// all of them and `options::require_checks` asks for all.
+  void learn_checks(subjects const& built, std::vector<std::optional<checks>>& into) const {
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      if (built[i]) {
+        into[i] = guarded(i, "building", [&] { return built[i]->checked(); });
+      }
+    }
+    for (std::size_t i = 0; i < variants_.size() && options_.require_checks; ++i) {
+      if (!built[i] || into[i] == checks::all) { continue; }
+      throw interruption{
+          verdict::unproven,
+          "the results of \"" + label(i) + "\" are " + std::string{to_string(*into[i])} +
+              ", and require_checks asks for checks of all: say what is right by setup.expect for "
+              "each output and inout of a factory, or drop require_checks",
+          static_cast<int>(i)};
+    }
+  }
+
   /// The control's second instance has the code of the first, and is not verified again.
   void verify(subjects const& built, char const* when, stats::random_source& from) {
     tell("verifying");

@@ -65,9 +65,12 @@ inline std::string head_section(measure::comparison const& all) {
   bool const told = first.sentence.find(all.failure) != std::string::npos;
   bool const settled = first.of != nullptr && stats::is_sign(first.of->outcome);
   auto const advised = settled ? "" : advice(all);
+  std::string typical;
+  for (auto const& line : typical_lines(all)) { typical += paragraph(line); }
   return element("h1", "", escaped(all.title.empty() ? "comparison" : all.title)) +
-         element("p", "headline", word + unbroken(escaped(first.sentence))) +
-         paragraph(facts, "soft") + paragraph(origin_text(all), "soft") +
+         element("p", "headline", word + unbroken(escaped(first.sentence))) + typical +
+         paragraph(facts, "soft") + paragraph(results_line(all), "soft") +
+         paragraph(origin_text(all), "soft") +
          paragraph(told ? "" : "Ended early: " + all.failure) +
          paragraph(advised.empty() ? "" : "Advice: " + advised + ".");
 }

@@ -66,12 +66,13 @@ void record(std::ostream& out, Fields const&... all) {
 /// One record per finding; ratios, not percentages.
 inline void findings(std::ostream& out, measure::comparison const& all) {
   out << "contrast,clock,primary,verdict,exceeds_margin,ratio,low,high,confidence,noise,"
-         "epochs_needed,reason,sentence\n";
+         "epochs_needed,reason,sentence,typical_ratio\n";
   for (auto const& each : all.findings) {
     record(out, std::string_view{each.contrast_name}, to_string(each.on), each.primary,
            to_string(each.outcome), each.exceeds_margin, each.effect.ratio, each.effect.low,
            each.effect.high, each.effect.confidence, each.noise, each.epochs_needed,
-           std::string_view{each.reason}, std::string_view{sentence(each, all)});
+           std::string_view{each.reason}, std::string_view{sentence(each, all)},
+           each.typical_ratio);
   }
 }
 
@@ -85,7 +86,7 @@ inline void variants(std::ostream& out, measure::comparison const& all) {
     }
   }
   out << ",allocations,deallocations,allocated_bytes,peak_bytes,reserved_bytes,reused_blocks,"
-         "upstream_calls\n";
+         "upstream_calls,slow_share,slow_seconds,results\n";
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   constexpr measure::latency none{unknown, unknown, unknown, unknown};
   for (auto const& each : all.variants) {
@@ -111,6 +112,9 @@ inline void variants(std::ostream& out, measure::comparison const& all) {
             memory(&profile::reused_blocks), memory(&profile::upstream_calls)}) {
         out << ',' << text;
       }
+      out << ',';
+      fields(out, each.slow_share, each.slow_seconds,
+             each.results ? to_string(*each.results) : std::string_view{});
       out << '\n';
     }
   }

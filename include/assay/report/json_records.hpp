@@ -7,6 +7,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/report/json_values.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,6 +33,7 @@ void members(auto& visit, measure::finding& of) {
   members(visit, of.effect, std::numeric_limits<double>::infinity());
   // In schema 1 this key has the half-width of the hidden control.
   if (!visit.first_schema) { visit("noise", of.noise); }
+  visit.if_present(!std::isnan(of.typical_ratio), "typical_ratio", of.typical_ratio);
   visit("epochs_needed", of.epochs_needed, "epoch_effects", of.epoch_effects, "weights",
         of.weights);
 }
@@ -65,6 +67,9 @@ void members(auto& visit, std::pair<std::string, std::string>& of) {
 void members(auto& visit, measure::variant_result& of) {
   visit("label", of.label, "axes", of.axes, "seconds", of.seconds, "sm_hertz", of.sm_hertz, "bytes",
         of.bytes, "flops", of.flops, "submission", of.submission, "memory", of.memory);
+  visit.if_present(of.results.has_value(), "results", of.results);
+  visit.if_present(!std::isnan(of.slow_share), "slow_share", of.slow_share);
+  visit.if_present(!std::isnan(of.slow_seconds), "slow_seconds", of.slow_seconds);
   visit.if_present(visit.cells_in_variants, "cells", of.cells);
 }
 
@@ -198,6 +203,7 @@ void members(auto& visit, measure::comparison& of) {
   visit("title", of.title, "changed", of.changed, "primary_clock", of.primary, "margin", of.margin,
         "alpha", of.alpha);
   visit.as_text("seed", of.seed);
+  visit.if_present(of.checks_required, "checks_required", of.checks_required);
   visit("epochs", of.epochs, "duration_seconds", of.seconds, "findings", of.findings);
   visit(visit.first_schema ? "arms" : "variants", of.variants);
   visit("answers", of.answers, "notes", of.notes);

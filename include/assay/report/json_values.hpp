@@ -46,6 +46,9 @@ template <>
 inline constexpr std::array<std::string_view, 6> value_names<measure::verdict>{
     "FASTER", "SLOWER", "EQUIVALENT", "INCONCLUSIVE", "UNPROVEN", "WRONG ANSWER"};
 template <>
+inline constexpr std::array<std::string_view, 3> value_names<measure::checks>{
+    "not checked", "checked in part", "checked"};
+template <>
 inline constexpr std::array<std::string_view, 2> value_names<machine::ceiling::unit>{"bytes",
                                                                                      "flops"};
 

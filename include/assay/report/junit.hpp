@@ -15,19 +15,20 @@
 
 namespace assay::report {
 
-/// Returns the condition of a gate that a finding meets; empty for none.
-using junit_gate = std::function<std::string(measure::finding const&)>;
+/// Returns the condition of a gate that a finding of a comparison meets; empty for none.
+using junit_gate = std::function<std::string(measure::comparison const&, measure::finding const&)>;
 
 namespace detail {
 
 /// Why a finding fails its test case: a wrong answer, a guard that objects on the primary clock, or
 /// the gate; empty where it passes.
-inline std::string junit_failure(measure::finding const& of, junit_gate const& gate) {
+inline std::string junit_failure(measure::comparison const& all, measure::finding const& of,
+                                 junit_gate const& gate) {
   if (of.outcome == measure::verdict::wrong_answer ||
       (of.primary && of.outcome == measure::verdict::unproven)) {
     return std::string{to_string(of.outcome)};
   }
-  return gate ? gate(of) : "";
+  return gate ? gate(all, of) : "";
 }
 
 inline std::string junit_case(std::string const& suite, std::string const& name,
@@ -59,13 +60,21 @@ inline std::string junit(std::vector<measure::comparison const*> const& all,
         each->failure.empty() ? std::to_string(each->epochs) + " epochs" : each->failure);
     std::size_t failed = each->failure.empty() ? 0 : 1;
     for (auto const& found : each->findings) {
-      auto const failure = detail::junit_failure(found, gate);
+      auto const failure = detail::junit_failure(*each, found, gate);
+      auto const typical = typical_sentence(found, *each);
       failed += failure.empty() ? 0 : 1;
       cases += detail::junit_case(
           suite, found.contrast_name + " (" + std::string{to_string(found.on)} + " clock)", failure,
-          detail::verdict_text(found) + ": " + sentence(found, *each));
+          detail::verdict_text(found) + ": " + sentence(found, *each) +
+              (typical.empty() ? "" : "; " + typical));
     }
     auto const count = each->findings.size() + 1;
+    auto const checked = detail::results_line(*each);
+    if (!checked.empty()) {
+      constexpr std::string_view name = "results";
+      cases.insert(0, "    <properties><property name=\"results\" value=\"" +
+                          escaped(checked.substr(name.size() + 2)) + "\"/></properties>\n");
+    }
     suites += "  <testsuite name=\"" + escaped(suite) + "\"" + detail::junit_count("tests", count) +
               detail::junit_count("failures", failed) + " errors=\"0\" skipped=\"0\" time=\"" +
               fixed(each->seconds, 3) + "\" timestamp=\"" + escaped(each->where.started_at) +

@@ -72,6 +72,9 @@ inline std::string markdown(measure::comparison const& all,
   std::string out = "### " + detail::markdown_text(all.title.empty() ? "Comparison" : all.title);
   out += "\n\n" + (first.verdict.empty() ? "" : "**" + first.verdict + "**: ") +
          detail::markdown_text(first.sentence) + "\n\n";
+  for (auto const& line : detail::typical_lines(all)) {
+    out += detail::markdown_text(line) + "\n\n";
+  }
   std::string others;
   out += detail::markdown_head({"contrast", "clock", "verdict", "effect"});
   for (auto const& each : all.findings) {
@@ -80,6 +83,9 @@ inline std::string markdown(measure::comparison const& all,
                               detail::verdict_text(each), effect_and_interval(each)});
   }
   out += "\n";
+  if (auto const line = detail::results_line(all); !line.empty()) {
+    out += detail::markdown_text(line) + "\n\n";
+  }
   if (!others.empty()) {
     others.insert(0, detail::markdown_head({"contrast", "clock", "verdict", "effect"}));
   }

@@ -8,11 +8,13 @@
 #include <assay/report/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay::report {
 
@@ -54,12 +56,52 @@ inline std::string verdict_lines(comparison const& all, std::string_view indent)
     interaction = interaction || text.starts_with("DIFFERENT");
     out += wrapped(brief ? brief_verdict(shown) : text + ": " + sentence(shown, all) + ".", indent,
                    further);
+    if (auto const typical = typical_sentence(found, all); !typical.empty()) {
+      out += wrapped(typical, further, further);
+    }
   }
   if (interaction) {
     out += wrapped("(DIFFERENT means that the effect of one choice depends on the other choice.)",
                    indent, further);
   }
   return out;
+}
+
+/// The sentences on typical calls of primary findings, each after the name of its contrast.
+inline std::vector<std::string> typical_lines(comparison const& all) {
+  std::vector<std::string> lines;
+  for (auto const& each : all.findings) {
+    auto const typical = each.primary ? typical_sentence(each, all) : "";
+    if (!typical.empty()) { lines.push_back(each.contrast_name + ": " + typical); }
+  }
+  return lines;
+}
+
+/// `results: checked`, or `results: checked (a); not checked (b, c)` where variants differ. Empty
+/// where no variant says it, as in the files of older versions.
+inline std::string results_line(comparison const& all) {
+  constexpr std::size_t most_names = 4;
+  constexpr std::array kinds{measure::checks::all, measure::checks::part, measure::checks::none};
+  std::array<std::vector<std::string>, kinds.size()> names;
+  std::size_t used = 0;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    for (auto const& each : all.variants) {
+      if (each.results == kinds[k]) { names[k].push_back(each.label); }
+    }
+    used += names[k].empty() ? 0 : 1;
+  }
+  std::string text;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if (names[k].empty()) { continue; }
+    text += (text.empty() ? "results: " : "; ") + std::string{to_string(kinds[k])};
+    if (used == 1) { return text; }
+    for (std::size_t i = 0; i < std::min(names[k].size(), most_names); ++i) {
+      text += (i == 0 ? " (" : ", ") + names[k][i];
+    }
+    auto const left_out = names[k].size() - std::min(names[k].size(), most_names);
+    text += left_out > 0 ? " and " + std::to_string(left_out) + " more)" : ")";
+  }
+  return text;
 }
 
 /// The largest noise between epochs on the primary clock.
@@ -135,7 +177,7 @@ inline std::string advice(comparison const& all) {
 }  // namespace detail
 
 /// The short report: the verdicts in words with their clock, a line for each variant, a line on
-/// noise and effort, and advice. With one verdict it has at most 10 lines and one for each variant.
+/// results and on noise, and advice. With one verdict it has at most 12 lines and one a variant.
 inline std::string short_text(comparison const& all) {
   std::string out;
   if (!all.title.empty()) { out += all.title + "\n"; }
@@ -148,6 +190,9 @@ inline std::string short_text(comparison const& all) {
     out += wrapped("Ended early: " + all.failure, "", "  ");
   }
   detail::variant_lines(out, all);
+  if (auto const text = detail::results_line(all); !text.empty()) {
+    out += wrapped(text, "  ", "    ");
+  }
   for (auto const& each : all.caveats) { out += wrapped(each, "  ", "  "); }
   double const noise = detail::largest_noise(all);
   if (all.epochs > 0) {

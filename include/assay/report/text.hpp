@@ -79,6 +79,7 @@ inline void verdicts(std::ostream& out, measure::comparison const& all) {
       if (!each.primary || !add_distinct(reasons, each.reason)) { continue; }
       out << wrapped(each.contrast_name + ": " + each.reason, "  ", "    ");
     }
+    for (auto const& line : typical_lines(all)) { out << wrapped(line, "  ", "    "); }
     return;
   }
   heading(out, "Verdicts");
@@ -185,6 +186,7 @@ inline void variants(std::ostream& out, measure::comparison const& all) {
     out << "  limit: " << flop_limit->name << ", " << rate(flop_limit->per_second, "FLOP") << '\n';
   }
   clocks(out, all);
+  if (auto const line = results_line(all); !line.empty()) { out << wrapped(line, "  ", "    "); }
 }
 
 /// A row for each variant: quantiles of the host time of an item, and the means of its parts.

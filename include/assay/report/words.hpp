@@ -180,6 +180,13 @@ inline std::string contrast_phrase(measure::finding const& found, sides const& w
   return who.control + " and " + who.variant;
 }
 
+/// The size of a sign against the margin; empty where the whole interval lies beyond the margin.
+inline std::string margin_note(measure::finding const& found, double margin) {
+  if (measure::is_beyond_margin(found, margin)) { return {}; }
+  return (found.exceeds_margin ? ", perhaps below your " : ", below your ") +
+         setting_percent(margin);
+}
+
 /// The sentence without its clock.
 inline std::string statement(measure::finding const& found, measure::comparison const& all) {
   using measure::verdict;
@@ -192,8 +199,7 @@ inline std::string statement(measure::finding const& found, measure::comparison 
   switch (found.outcome) {
     case verdict::faster:
     case verdict::slower:
-      return difference_sentence(
-          found, who, found.exceeds_margin ? "" : ", below your " + setting_percent(all.margin));
+      return difference_sentence(found, who, margin_note(found, all.margin));
     case verdict::equivalent: {
       auto const& [ratio, low, high, confidence] = found.effect;
       auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));
@@ -220,6 +226,51 @@ inline std::string statement(measure::finding const& found, measure::comparison 
 }
 
 }  // namespace detail
+
+namespace detail {
+
+/// The share that slow calls add to the time of a typical call; 0 where no calls were timed alone.
+inline double added_by_slow_calls(measure::variant_result const& of, measure::clock on) {
+  auto const added = of.slow_share * (of.slow_seconds / of.on(on).median - 1);
+  return added > 0 ? added : 0;
+}
+
+/// `1 call in 9 of "b" takes 3.000 ms`
+inline std::string slow_calls(measure::variant_result const& of) {
+  auto const every = std::round(1 / of.slow_share);
+  // The nearest whole number is off by more than 10 % for 1 in 2.5, say.
+  bool const whole = every >= 2 && std::abs(every * of.slow_share - 1) < 0.1;
+  auto const calls =
+      whole ? "1 call in " + fixed(every, 0) : percent(of.slow_share) + " of the calls";
+  return calls + " of \"" + of.label + "\" " + (whole ? "takes " : "take ") +
+         duration(of.slow_seconds);
+}
+
+}  // namespace detail
+
+/// One sentence, with its full stop, on typical calls and on the variants whose slow calls move a
+/// mean. Empty unless typical calls differ by another amount than the mean times of the verdict.
+inline std::string typical_sentence(measure::finding const& found, measure::comparison const& all) {
+  if (std::isnan(found.typical_ratio) || !has_interval(found.effect) ||
+      found.outcome == measure::verdict::wrong_answer) {
+    return {};
+  }
+  double most = 0;
+  std::vector<std::pair<double, measure::variant_result const*>> added;
+  for (std::size_t i = 0; i < all.variants.size() && i < found.weights.size(); ++i) {
+    if (found.weights[i] == 0) { continue; }
+    added.emplace_back(detail::added_by_slow_calls(all.variants[i], found.on), &all.variants[i]);
+    most = std::max(most, added.back().first);
+  }
+  std::string causes;
+  for (auto const& [share, of] : added) {
+    if (share == 0 || share < most / 2) { continue; }  // a smaller one is not why
+    causes += (causes.empty() ? ", since " : " and ") + detail::slow_calls(*of);
+  }
+  auto const typical = found.typical_ratio - 1;
+  return "typical calls: " + signed_percent(typical, std::min(2, percent_decimals(typical))) +
+         " %; the mean differs by " + effect_text(found.effect) + causes + ".";
+}
 
 /// One sentence, without its full stop, on a finding about the variants of `all`, with its clock.
 ///

@@ -34,6 +34,7 @@ struct classification {
   verdict outcome = verdict::inconclusive;
   bool exceeds_margin = true;  ///< false: the sign is resolved, and the interval is in the margin
   interval effect;
+  bool beyond_margin = false;  ///< the whole interval lies beyond the margin, on one side
 };
 
 /// The verdict that an interval of a log ratio allows: a sign if the interval excludes 0, and
@@ -44,6 +45,7 @@ struct classification {
 inline classification classify(interval const& effect, double margin) {
   double const bound = std::log1p(margin);
   classification found{verdict::inconclusive, true, effect};
+  found.beyond_margin = effect.low > bound || effect.high < -bound;
   if (effect.excludes(0)) {
     found.outcome = effect.low > 0 ? verdict::slower : verdict::faster;
     found.exceeds_margin = !effect.inside(bound);
@@ -83,9 +85,12 @@ constexpr bool is_sign(verdict which) noexcept {
 }
 
 /// True when a contrast needs no more epochs: it has a sign, or it is equivalent and
-/// `run_until_sign` does not ask for a sign.
-constexpr bool settled(classification const& found, bool run_until_sign) noexcept {
-  return is_sign(found.outcome) || (found.outcome == verdict::equivalent && !run_until_sign);
+/// `run_until_sign` does not ask for a sign. With `run_until_margin`, a sign also needs an interval
+/// that lies in the margin or beyond it.
+constexpr bool settled(classification const& found, bool run_until_sign,
+                       bool run_until_margin = false) noexcept {
+  if (!is_sign(found.outcome)) { return found.outcome == verdict::equivalent && !run_until_sign; }
+  return !run_until_margin || !found.exceeds_margin || found.beyond_margin;
 }
 
 namespace detail {

@@ -11,6 +11,7 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -115,6 +116,11 @@ class prepared {
     nvtx_range const here{"restore", category::gpu};
     for (auto& each : lanes_) { each.declared.restore(); }
     store_->finish();
+  }
+  /// True if all arrays that hold results have an expectation; one of them has.
+  bool checks_all() const {
+    return std::ranges::all_of(lanes_.front().declared.declared(),
+                               [](auto const& each) { return !each.is_result() || each.expected; });
   }
   mismatch verify() {
     nvtx_range const here{"verify outputs", category::transfer};
