@@ -157,9 +157,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
     CHECK(std::ranges::count(what.err, '\n') == 1);
   }
   CHECK(here.shell("'" + compare + "' ./old ./new --seed 0").code == 2);
-  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 3\n' '" + compare + "' ./old ./new");
+  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 4\n' '" + compare + "' ./old ./new");
   CHECK(version.code == 2);
-  CHECK_THAT(version.err, contains("speaks version 3, this assay_compare version 2"));
+  CHECK_THAT(version.err, contains("speaks version 4, this assay_compare version 3"));
 }
 
 TEST_CASE("help explains the statistics and the exit codes") {
