@@ -97,7 +97,7 @@ TEST_CASE("several cases get a line each, and the worst exit code") {
   CHECK_THAT(what.out, contains("works: SLOWER: ") && contains("crashes: UNPROVEN: ") &&
                            contains("signal 11") && contains("no answer within 0.5 s") &&
                            contains("wrong: WRONG ANSWER: ") && contains("no more memory"));
-  CHECK(std::ranges::count(what.out, '\n') == 9);
+  CHECK(std::ranges::count(what.out, '\n') == 12);
   CHECK(fs::exists(here / "x.works.json"));
   CHECK(fs::exists(here / "x.prints-and-has-blanks.json"));
   CHECK(!fs::exists(here / "x.json"));
@@ -106,6 +106,8 @@ TEST_CASE("several cases get a line each, and the worst exit code") {
   CHECK(here.run("./old ./new --case wrong").code == 1);
   CHECK_THAT(here.run("./old ./new --case 'on gpu'").out, contains("gpu clock"));
   CHECK_THAT(here.run("./old ./new --case 'on gpu' --clock wall").out, contains("wall clock"));
+  CHECK_THAT(here.run("./old ./slow --case 'by one clock' --clock wall").out,
+             contains("slower") && contains("wall clock"));
   CHECK(here.run("./old ./small --list").out == "works\n");
 }
 
@@ -116,6 +118,10 @@ TEST_CASE("two commands are judged as a whole") {
   INFO(what.out << what.err);
   CHECK(what.code == 3);
   CHECK_THAT(what.out, contains("sleep 0.01; true is slower than true"));
+  auto const leaves = here.run("--command 'sleep 0.01' --command 'sleep 0.01 &> /dev/null'");
+  CHECK(leaves.code == 4);
+  CHECK_THAT(leaves.err, contains("sleep 0.01 &> /dev/null' leaves 1 process behind"));
+
   auto const fails = here.run("--command true --command 'exit 9'");
   CHECK(fails.code == 4);
   CHECK_THAT(fails.err, contains("'/bin/sh -c exit 9' ended with exit code 9"));
