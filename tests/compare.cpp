@@ -336,3 +336,38 @@ TEST_CASE("a difference below the margin is equivalent for require", "[compare]"
   found.findings[0].exceeds_margin = true;
   CHECK_THROWS(require(found, {verdict::equivalent}));
 }
+
+TEST_CASE("an exception of an untimed launch names the variant and the step", "[compare]") {
+  struct expected {
+    int call;
+    std::string step;
+  };
+  // Two verifications come first, one for each buffer set, and then the warm-up.
+  for (auto const& row : {expected{1, "verifying"}, expected{2, "verifying"},
+                          expected{3, "warming up"}, expected{5, "warming up"}}) {
+    auto const calls = std::make_shared<int>(0);
+    auto const throws = [calls, row] {
+      if (++*calls == row.call) { throw std::runtime_error("no more memory"); }
+    };
+    auto const found = compare("good", [] {}, "bad", throws, brief());
+    INFO(row.call << ": " << found.failure);
+    CHECK(found.is(verdict::unproven));
+    CHECK(found.reason() == "variant \"bad\", epoch 1, " + row.step + ": no more memory");
+  }
+}
+
+TEST_CASE("an expectation that throws ends the comparison with its text", "[compare]") {
+  auto const bad = [](setup& make) {
+    auto const y = make.output<float>(100'000);
+    make.expect(y, [](std::size_t i) -> double {
+      if (i == 77'777) { throw std::out_of_range("no such row"); }
+      return 0;
+    });
+    return [y] { std::fill_n(y.data(), y.size(), 0.0F); };
+  };
+  auto const found = compare("good", doubling(100), "bad", bad, brief());
+  CHECK(found.is(verdict::unproven));
+  CHECK(found.reason() ==
+        "variant \"bad\", epoch 1, verifying: setup.expect: the function of array 0 threw: no such "
+        "row");
+}
