@@ -8,7 +8,7 @@
 #include <assay/measure/environment_watch.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/host_subject.hpp>
-#include <assay/measure/procedure.hpp>
+#include <assay/measure/run_right.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -102,7 +102,7 @@ struct callable_list {
 
     auto const with = std::make_shared<support>(asked);
     auto const watch = with->watch();
-    auto found = measure::run(variants(with), contrasts, watched(asked, watch));
+    auto found = measure::run_right(variants(with), contrasts, watched(asked, watch));
     watch.describe(found);
     if (callers_buffers) {
       found.notes.push_back(
