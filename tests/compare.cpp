@@ -371,3 +371,25 @@ TEST_CASE("an expectation that throws ends the comparison with its text", "[comp
         "variant \"bad\", epoch 1, verifying: setup.expect: the function of array 0 threw: no such "
         "row");
 }
+
+TEST_CASE("variants beside a wrong one are compared, whichever is wrong", "[compare]") {
+  auto const timed = [](comparison const& found, char const* control, char const* variant) {
+    auto const& of = found.of_pair(control, variant);
+    return of.outcome != verdict::wrong_answer && !of.epoch_effects.empty();
+  };
+  auto const good = doubling(1000);
+  auto const bad = doubling(123);
+  auto const middle = compare_all("a", good, "wrong", bad, "c", good, brief());
+  CHECK(middle.failure.empty());
+  CHECK(middle.outcome("a", "wrong") == verdict::wrong_answer);
+  CHECK(timed(middle, "a", "c"));
+
+  auto const control = compare_all("wrong", bad, "b", good, "c", good, brief());
+  CHECK(control.failure.empty());
+  CHECK(control.outcome("wrong", "b") == verdict::wrong_answer);
+  CHECK(control.outcome("wrong", "c") == verdict::wrong_answer);
+  CHECK(timed(control, "b", "c"));
+  std::ostringstream text;
+  text << control;
+  CHECK_THAT(text.str(), test::contains("element 123 of array 1 is 77"));
+}
