@@ -180,7 +180,16 @@ TEST_CASE("hooks see the time that is left and a seed that is kept") {
   chosen.progress = [&](int epoch, int, std::string_view what) {
     if (epoch == 1) { steps.emplace_back(what); }
   };
-  auto const found = judged({of("a", 1), of("b", 2, true), of("c", 1)}, chosen);
+  // The inputs of the first epoch are those with which the wrong result was found.
+  std::vector<std::uint64_t> seeds;
+  auto control = of("a", 1);
+  control.build = [&, inner = control.build](epoch const& now) {
+    if (now.number == 0) { seeds.push_back(now.seed); }
+    return inner(now);
+  };
+  auto const found = judged({control, of("b", 2, true), of("c", 1)}, chosen);
+  REQUIRE(seeds.size() == 4);  // two instances, twice
+  CHECK(std::count(seeds.begin(), seeds.end(), seeds[0]) == 4);
   CHECK(std::count(steps.begin(), steps.end(), "building") == 2);
   CHECK(found.seed != 0);
   CHECK(found.outcome("a", "c") == verdict::equivalent);
