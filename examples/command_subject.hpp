@@ -17,7 +17,8 @@
 
 namespace assay::examples {
 
-/// A command that is timed as a whole, on the wall clock. Its output goes to /dev/null.
+/// A command that is timed as a whole, on the wall clock. Its output goes to /dev/null. A command
+/// that leaves processes behind is refused, and they are killed.
 class command_subject final : public measure::subject {
  public:
   command_subject(std::vector<std::string> command, std::chrono::duration<double> timeout)
@@ -44,9 +45,8 @@ class command_subject final : public measure::subject {
  private:
   std::chrono::duration<double> run_once() const {
     auto const begin = std::chrono::steady_clock::now();
-    child_process running{command_, child_setup{.quiet_error = true}};
+    child_process running{command_, child_setup{.quiet_error = true, .adopts = true}};
     auto const end = running.wait_for(timeout_);
-    auto const taken = std::chrono::steady_clock::now() - begin;
     if (!end) {
       throw std::runtime_error("the command '" + text() + "' did not end within " +
                                stats::number_text(timeout_.count()) +
@@ -56,7 +56,14 @@ class command_subject final : public measure::subject {
       throw std::runtime_error("the command '" + text() + "' " + end->text() +
                                "; run it alone to see its output");
     }
-    return taken;
+    if (end->left_behind > 0) {
+      throw std::runtime_error(
+          "the command '" + text() + "' leaves " + std::to_string(end->left_behind) +
+          (end->left_behind == 1 ? " process" : " processes") +
+          " behind, whose work would not be timed: add 'wait' at its end, or leave out '&' (sh "
+          "reads '&>' as '&')");
+    }
+    return running.ended_at() - begin;
   }
 
   std::string text() const {

@@ -507,3 +507,60 @@ TEST_CASE("require fails for a difference that is proven to exceed the margin, a
     CHECK_THROWS(require(found, {other}));
   }
 }
+
+TEST_CASE("an exception of an untimed launch names the variant and the step", "[compare]") {
+  struct expected {
+    int call;
+    std::string step;
+  };
+  // Two verifications come first, one for each buffer set, and then the warm-up.
+  for (auto const& row : {expected{1, "verifying"}, expected{2, "verifying"},
+                          expected{3, "warming up"}, expected{5, "warming up"}}) {
+    auto const calls = std::make_shared<int>(0);
+    auto const throws = [calls, row] {
+      if (++*calls == row.call) { throw std::runtime_error("no more memory"); }
+    };
+    auto const found = compare("good", [] {}, "bad", throws, brief());
+    INFO(row.call << ": " << found.failure);
+    CHECK(found.is(verdict::unproven));
+    CHECK(found.reason() == "variant \"bad\", epoch 1, " + row.step + ": no more memory");
+  }
+}
+
+TEST_CASE("an expectation that throws ends the comparison with its text", "[compare]") {
+  auto const bad = [](setup& make) {
+    auto const y = make.output<float>(100'000);
+    make.expect(y, [](std::size_t i) -> double {
+      if (i == 77'777) { throw std::out_of_range("no such row"); }
+      return 0;
+    });
+    return [y] { std::fill_n(y.data(), y.size(), 0.0F); };
+  };
+  auto const found = compare("good", doubling(100), "bad", bad, brief());
+  CHECK(found.is(verdict::unproven));
+  CHECK(found.reason() ==
+        "variant \"bad\", epoch 1, verifying: setup.expect: the function of array 0 threw: no such "
+        "row");
+}
+
+TEST_CASE("variants beside a wrong one are compared, whichever is wrong", "[compare]") {
+  auto const timed = [](comparison const& found, char const* control, char const* variant) {
+    auto const& of = found.of_pair(control, variant);
+    return of.outcome != verdict::wrong_answer && !of.epoch_effects.empty();
+  };
+  auto const good = doubling(1000);
+  auto const bad = doubling(123);
+  auto const middle = compare_all("a", good, "wrong", bad, "c", good, brief());
+  CHECK(middle.failure.empty());
+  CHECK(middle.outcome("a", "wrong") == verdict::wrong_answer);
+  CHECK(timed(middle, "a", "c"));
+
+  auto const control = compare_all("wrong", bad, "b", good, "c", good, brief());
+  CHECK(control.failure.empty());
+  CHECK(control.outcome("wrong", "b") == verdict::wrong_answer);
+  CHECK(control.outcome("wrong", "c") == verdict::wrong_answer);
+  CHECK(timed(control, "b", "c"));
+  std::ostringstream text;
+  text << control;
+  CHECK_THAT(text.str(), test::contains("element 123 of array 1 is 77"));
+}

@@ -4,6 +4,7 @@
 /// trace.hpp, and of the page.
 #pragma once
 
+#include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/array_view.hpp>
 #include <assay/arrays/setup.hpp>
@@ -31,6 +32,7 @@
 #include <assay/core/recorded_range.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/core/system_clock.hpp>
+#include <assay/core/thread_value.hpp>
 #include <assay/core/units.hpp>
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
@@ -81,6 +83,7 @@
 #include <assay/measure/profile.hpp>
 #include <assay/measure/regret.hpp>
 #include <assay/measure/remote_subject.hpp>
+#include <assay/measure/run_right.hpp>
 #include <assay/measure/serve.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>

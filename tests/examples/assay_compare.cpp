@@ -101,7 +101,7 @@ TEST_CASE("several cases get a line each, and the worst exit code") {
   CHECK_THAT(what.out, contains("works: SLOWER: ") && contains("crashes: UNPROVEN: ") &&
                            contains("signal 11") && contains("no answer within 0.5 s") &&
                            contains("wrong: WRONG ANSWER: ") && contains("no more memory"));
-  CHECK(std::ranges::count(what.out, '\n') == 9);
+  CHECK(std::ranges::count(what.out, '\n') == 12);
   CHECK(fs::exists(here / "x.works.json"));
   CHECK(fs::exists(here / "x.prints-and-has-blanks.json"));
   CHECK(!fs::exists(here / "x.json"));
@@ -110,6 +110,8 @@ TEST_CASE("several cases get a line each, and the worst exit code") {
   CHECK(here.run("./old ./new --case wrong").code == 1);
   CHECK_THAT(here.run("./old ./new --case 'on gpu'").out, contains("gpu clock"));
   CHECK_THAT(here.run("./old ./new --case 'on gpu' --clock wall").out, contains("wall clock"));
+  CHECK_THAT(here.run("./old ./slow --case 'by one clock' --clock wall").out,
+             contains("slower") && contains("wall clock"));
   CHECK(here.run("./old ./small --list").out == "works\n");
 }
 
@@ -120,6 +122,10 @@ TEST_CASE("two commands are judged as a whole") {
   INFO(what.out << what.err);
   CHECK(what.code == 3);
   CHECK_THAT(what.out, contains("sleep 0.01; true is slower than true"));
+  auto const leaves = here.run("--command 'sleep 0.01' --command 'sleep 0.01 &> /dev/null'");
+  CHECK(leaves.code == 4);
+  CHECK_THAT(leaves.err, contains("sleep 0.01 &> /dev/null' leaves 1 process behind"));
+
   auto const fails = here.run("--command true --command 'exit 9'");
   CHECK(fails.code == 4);
   CHECK_THAT(fails.err, contains("'/bin/sh -c exit 9' ended with exit code 9"));
@@ -161,9 +167,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
     CHECK(std::ranges::count(what.err, '\n') == 1);
   }
   CHECK(here.shell("'" + compare + "' ./old ./new --seed 0").code == 2);
-  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 3\n' '" + compare + "' ./old ./new");
+  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 4\n' '" + compare + "' ./old ./new");
   CHECK(version.code == 2);
-  CHECK_THAT(version.err, contains("speaks version 3, this assay_compare version 2"));
+  CHECK_THAT(version.err, contains("speaks version 4, this assay_compare version 3"));
 }
 
 TEST_CASE("help explains the statistics and the exit codes") {

@@ -273,7 +273,7 @@ TEST_CASE("timing all of one and then all of the other is broken by any drift") 
         difference.push_back(std::log(machine.cell(1, 0, 7, 0)) -
                              first[static_cast<std::size_t>(n)]);
       }
-      int const critical = stats::signed_rank_critical_value(32, 0.05);
+      auto const critical = stats::signed_rank_critical_value(32, 0.05);
       alarms += stats::signed_rank_interval(difference, critical).excludes(0);
     }
     INFO(what.name);

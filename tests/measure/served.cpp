@@ -175,13 +175,69 @@ TEST_CASE("a subject in another program answers as one in this program") {
 
 TEST_CASE("a program lists its cases with the deciding clock of each") {
   auto const all = measure::remote_process{{program}}.cases();
-  REQUIRE(all.size() == 9);
+  REQUIRE(all.size() == 12);
   CHECK(all[0].name == "works");
   CHECK(all[0].decides == clock::wall);
   CHECK(all[1].name == "prints and has blanks");
   CHECK(all[8].decides == clock::gpu);
-  CHECK(examples::common_cases({program}, {program}).size() == 9);
+  CHECK(examples::common_cases({program}, {program}).size() == 12);
   CHECK(no_child_left());
+}
+
+TEST_CASE("a program times the clock that decides, and that of its case where none is asked for") {
+  for (auto const asked : measure::all_clocks) {
+    measure::epoch now;
+    now.decides = asked;
+    remote_subject subject{{program}, "by one clock", now};
+    auto const timed = subject.time(0, 1);
+    auto const empty = subject.time_empty(7);
+    REQUIRE(empty);
+    for (auto const each : measure::all_clocks) {
+      CHECK(std::isnan(timed[each]) == (each != asked));
+      CHECK(std::isnan((*empty)[each]) == (each != asked));
+    }
+    CHECK((*empty)[asked] == 1e-9 * 7);
+    CHECK(subject.checked() == measure::checks::part);
+  }
+  remote_subject subject{{program}, "by one clock", {}};
+  CHECK(subject.time(0, 1)[clock::submit] > 0);
+  CHECK_FALSE(remote_subject{{program}, "works", {}}.time_empty(7));
+
+  for (auto const asked : measure::all_clocks) {
+    measure::options chosen;
+    chosen.clock = asked;
+    chosen.seed = 27;
+    auto const found =
+        measure::run({served("old", "by one clock"), served("new", "by one clock", 1.05)},
+                     measure::against_first({"old", "new"}), chosen);
+    INFO(found.reason());
+    CHECK(found.is(verdict::slower));
+  }
+}
+
+TEST_CASE("a served callable is timed by the clock that decides, or says why not") {
+  measure::epoch now;
+  now.decides = clock::gpu;
+  remote_subject refused{{program}, "a call", now};
+  CHECK(message_of([&] { refused.warm(0, 1); }) == "host calls have no clock but wall");
+  now.decides = clock::wall;
+  CHECK(remote_subject{{program}, "a call", now}.time(0, 100)[clock::wall] > 0);
+}
+
+TEST_CASE("a reply tells how much of the results is checked") {
+  auto const checked = [](std::string const& name) {
+    remote_subject subject{{program}, name, {}};
+    subject.finish_building();
+    return subject.checked();
+  };
+  CHECK(checked("works") == measure::checks::all);
+  CHECK(checked("by one clock") == measure::checks::part);
+  CHECK(checked("unchecked") == measure::checks::none);
+  for (auto const each : {measure::checks::none, measure::checks::part, measure::checks::all}) {
+    CHECK(measure::served::to_checks(measure::served::to_word(each)) == each);
+  }
+  CHECK_THROWS_AS(measure::served::to_checks("some"), measure::served::protocol_error);
+  CHECK_THROWS_AS(measure::served::to_clock("cpu"), measure::served::protocol_error);
 }
 
 TEST_CASE("a slower program is found slower, and an equal one is not") {
@@ -256,7 +312,7 @@ TEST_CASE("a program may finish what it does at its end") {
 }
 
 TEST_CASE("the end of a subject ends a program that does not end by itself") {
-  variable const hello{"ASSAY_TEST_SAY", "assay-serve 2\n"};
+  variable const hello{"ASSAY_TEST_SAY", "assay-serve 3\n"};
   ::pid_t pid = 0;
   {
     measure::remote_process const waits{{program}, {.shutdown = 0.1s}};
@@ -275,17 +331,17 @@ TEST_CASE("the error of a broken protocol shows the message") {
     return text;
   };
   CHECK(
-      said("assay-serve 3\n") ==
+      said("assay-serve 4\n") ==
       program +
-          ": the program speaks version 3, this assay_compare version 2: build both with the same "
+          ": the program speaks version 4, this assay_compare version 3: build both with the same "
           "assay");
   CHECK_THAT(said("hello\n"), contains("'hello' is no message of the protocol"));
   CHECK_THAT(said("assay-serve\n"), contains("is no message"));
   CHECK_THAT(said("assay-serve one\n"), contains("'one' is no message"));
   CHECK_THAT(said("\\q\n"), contains("'\\q' is no message"));
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
-  CHECK_THAT(said("assay-serve 2\nwhat\n"), contains("'what\n' is no message"));
-  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 2\nwhat\n"};
+  CHECK_THAT(said("assay-serve 3\nwhat\n"), contains("'what\n' is no message"));
+  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 3\nwhat\n"};
   CHECK_THAT(message_of([] { measure::remote_process{{program}, {.shutdown = 0.1s}}.cases(); }),
              contains("'what\n' is no message"));
 }
@@ -376,6 +432,12 @@ TEST_CASE("a command that fails is named") {
   CHECK_THAT(said({"sh", "-c", "exit 9"}), contains("'sh -c exit 9' ended with exit code 9"));
   CHECK_THAT(said({"sh", "-c", "kill -ABRT $$"}), contains("ended by signal 6"));
   CHECK_THAT(said({"sleep", "1000"}), contains("'sleep 1000' did not end within 0.2 s"));
+  CHECK_THAT(said({"sh", "-c", "sleep 1000 & exit 0"}),
+             contains("'sh -c sleep 1000 & exit 0' leaves 1 process behind") &&
+                 contains("add 'wait' at its end"));
+  CHECK_THAT(said({"sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0"}),
+             contains("leaves 2 processes behind"));
+  CHECK(said({"sh", "-c", "true & wait"}) == "nothing was thrown");
   CHECK_THAT(said({"no-such-command"}), contains("cannot start no-such-command"));
   CHECK_THAT(said({}), contains("a command is empty"));
   CHECK(said({"true"}) == "nothing was thrown");
@@ -395,7 +457,10 @@ TEST_CASE("a program that serves explains itself to a user") {
     CHECK_THAT(got.text, contains(text));
     CHECK(std::count(got.text.begin(), got.text.end(), '\n') == 1);
   };
-  expect("--case works", 0, "works: the answer is right");
+  expect("--case works", 0, "works: results: checked\n");
+  expect("--case 'by one clock'", 0, "by one clock: results: checked in part (");
+  expect("--case unchecked", 0, "unchecked: results: not checked (a factory says what is right");
+  expect("--case 'a call'", 0, "a call: results: not checked");
   expect("--case wrong", 1, "wrong: WRONG ANSWER, buffer set 1: element 7 is 1, not 2");
   expect("--case x", 2, "error: --case: unknown case 'x': choose one of works, prints");
   expect("--case", 2, "error: --case takes one name");

@@ -51,6 +51,7 @@ class scripted : public measure::subject {
   std::optional<std::string> verify(int) override { return {}; }
   double bytes() const override { return 4096; }
   double flops() const override { return 0.1; }
+  measure::checks checked() const override { return measure::checks::all; }
   std::vector<std::string> caveats() const override {
     return {"epoch " + std::to_string(now_.number) + ", seed " + std::to_string(now_.seed) +
                 ", instance " + std::to_string(now_.instance),
@@ -127,6 +128,32 @@ struct on_gpu : scripted {
   }
 };
 
+/// Times the deciding clock alone, and knows calls that do nothing.
+struct by_one_clock : scripted {
+  by_one_clock(script const& by, measure::epoch const& now)
+      : scripted(by, now), decides_(now.decides.value()) {}
+  measure::cell time(int set, int launches) override {
+    auto const given = scripted::time(set, launches);
+    measure::cell only;
+    only[decides_] = given[measure::clock::wall];
+    return only;
+  }
+  std::optional<measure::cell> time_empty(int launches) override {
+    measure::cell only;
+    only[decides_] = 1e-9 * launches;
+    return only;
+  }
+  measure::checks checked() const override { return measure::checks::part; }
+
+ private:
+  measure::clock decides_;
+};
+
+struct unchecked : scripted {
+  using scripted::scripted;
+  measure::checks checked() const override { return measure::checks::none; }
+};
+
 struct disturbed : scripted {
   using scripted::scripted;
   measure::cell time(int, int) override {
@@ -175,6 +202,10 @@ int main(int argc, char** argv) {
     cases.push_back(offer<disturbed>("disturbed", by));
     cases.push_back(offer<on_gpu>("on gpu", by));
     cases.back().decides = measure::clock::gpu;
+    cases.push_back(offer<by_one_clock>("by one clock", by));
+    cases.back().decides = measure::clock::submit;
+    cases.push_back(offer<unchecked>("unchecked", by));
+    cases.emplace_back("a call", [] {});
   }
   if (std::getenv("ASSAY_TEST_TWICE") != nullptr) { cases.push_back(cases[0]); }
   int const code = serve(argc, argv, cases);

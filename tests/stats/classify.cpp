@@ -131,7 +131,7 @@ TEST_CASE("epochs_to_settle is enough in four cases of five") {
                           expected{0.001, false}, expected{-0.002, false}}) {
     // The interval that 48 such epochs give on average.
     double half = 0;
-    int const critical = signed_rank_critical_value(48, level);
+    auto const critical = signed_rank_critical_value(48, level);
     for (int i = 0; i < 200; ++i) {
       std::vector<double> effects(48);
       for (auto& each : effects) { each = spread * normal(); }
@@ -142,7 +142,8 @@ TEST_CASE("epochs_to_settle is enough in four cases of five") {
     int const needed = epochs_to_settle(now, 48, 0.01, row.run_until_sign);
     REQUIRE(needed > 48);
     REQUIRE(needed < most_epochs);
-    interim_analysis const at{needed, level, signed_rank_critical_value(needed, level)};
+    interim_analysis const at{needed, level,
+                              static_cast<int>(signed_rank_critical_value(needed, level))};
     int done = 0;
     for (int i = 0; i < runs; ++i) {
       std::vector<double> effects(static_cast<std::size_t>(needed));
@@ -165,4 +166,18 @@ TEST_CASE("a fixed sample is classified at one level, and refused where not fini
   broken[2] = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(classify(broken, 0.01, 0.05), assay::test::contains("effect 2 is nan"));
   CHECK_THROWS_WITH(classify(slower, -1, 0.05), assay::test::contains("a margin is positive"));
+}
+
+TEST_CASE("a hundred thousand own effects are classified, as a few are") {
+  // A parabola of quantiles about 0.02: symmetric, and its Walsh averages are known to be too.
+  constexpr int n = 100'000;
+  std::vector<double> effects(n);
+  for (int i = 0; i < n; ++i) {
+    effects[static_cast<std::size_t>(i)] = 0.02 + 0.5 * ((i + 0.5) / n - 0.5);
+  }
+  auto const found = classify(effects, 0.01, 0.05);
+  CHECK(found.outcome == verdict::slower);
+  CHECK(found.effect.estimate == Approx(0.02).epsilon(1e-9));
+  // The interval of a uniform law of this width has the half-width 1.96 * 0.5 / sqrt(12 n).
+  CHECK(found.effect.half_width() == Approx(1.96 * 0.5 / std::sqrt(12.0 * n)).epsilon(0.01));
 }

@@ -76,8 +76,10 @@ TEST_CASE("analyses never spend more than their contrast's share of alpha, and n
           CHECK(spent <= own * (1 + 1e-12));
         }
         CHECK(before == epochs);
-        // All that is left to the last analysis is less than its next attainable level costs.
-        CHECK(all.back().alpha == Approx(own - (spent - last)).epsilon(1e-9));
+        // All that is left to the last analysis is less than its next attainable level costs. An
+        // analysis without the exact law counts as if it had spent all of its level.
+        double const close = epochs <= most_exact_signed_ranks ? 1e-9 : 5e-3;
+        CHECK(all.back().alpha == Approx(own - (spent - last)).epsilon(close));
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ double uniform(random_source& from) { return static_cast<double>(from.next() >> 
 
 /// The two-sided test by its definition, with mean ranks of |x - shift| for ties. Returns
 /// min(T+, T-) <= c.
-bool rejects(std::vector<double> values, double shift, int critical) {
+bool rejects(std::vector<double> values, double shift, std::int64_t critical) {
   for (auto& value : values) { value -= shift; }
   double positive = 0;
   double negative = 0;
@@ -32,7 +33,7 @@ bool rejects(std::vector<double> values, double shift, int critical) {
     }
     (value > 0 ? positive : negative) += rank;
   }
-  return std::min(positive, negative) <= critical;
+  return std::min(positive, negative) <= static_cast<double>(critical);
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ TEST_CASE("an attained level is never above the one asked for, and the next woul
   for (int n = 6; n <= 40; ++n) {
     for (double const alpha : {0.2, 0.05, 0.01, 0.002}) {
       auto const law = signed_rank_distribution(n);
-      int const c = signed_rank_critical_value(n, alpha);
+      auto const c = signed_rank_critical_value(n, alpha);
       if (c >= 0) { CHECK(law[static_cast<std::size_t>(c)] <= alpha / 2); }
       CHECK(law[static_cast<std::size_t>(c + 1)] > alpha / 2);
     }
@@ -106,7 +107,7 @@ TEST_CASE("the interval holds exactly the shifts that the test accepts") {
     std::vector<double> values(n);
     for (auto& value : values) { value = std::tan(3.0 * (uniform(from) - 0.5)); }
     double const alpha = 0.002 + 0.2 * uniform(from);
-    int const critical = signed_rank_critical_value(static_cast<int>(n), alpha);
+    auto const critical = signed_rank_critical_value(static_cast<int>(n), alpha);
     auto const found = signed_rank_interval(values, critical);
     for (int probe = 0; probe < 20; ++probe) {
       double const shift = found.estimate + 4 * (uniform(from) - 0.5);
@@ -151,7 +152,7 @@ TEST_CASE("negated values give the negated interval, bit for bit, and shifted on
       negated[i] = -values[i];
       shifted[i] = values[i] + 12;
     }
-    int const critical = signed_rank_critical_value(static_cast<int>(n), 0.1);
+    auto const critical = signed_rank_critical_value(static_cast<int>(n), 0.1);
     auto const straight = signed_rank_interval(values, critical);
     auto const mirrored = signed_rank_interval(negated, critical);
     auto const moved = signed_rank_interval(shifted, critical);
@@ -183,7 +184,64 @@ TEST_CASE("an interval knows its half-width, and the values inside and outside")
   CHECK_FALSE(found.excludes(-1));
 }
 
+TEST_CASE("critical values of large samples are those of the exact law, but for one rank") {
+  for (int const n : {193, 250, 400, 700}) {
+    auto const law = signed_rank_distribution(n);
+    for (double const alpha : {0.9, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-8}) {
+      INFO("n = " << n << ", alpha = " << alpha);
+      auto const above = std::upper_bound(law.begin(), law.end(), alpha / 2);
+      auto const exact = above - law.begin() - 1;
+      auto const found = signed_rank_critical_value(n, alpha);
+      CHECK(std::abs(found - exact) <= 1);
+      CHECK(2 * law.at(static_cast<std::size_t>(found)) < 1.01 * alpha);
+    }
+  }
+  // Farther out the test may only be more careful.
+  auto const law = signed_rank_distribution(200);
+  for (double const alpha : {1e-10, 1e-15, 1e-30}) {
+    auto const found = signed_rank_critical_value(200, alpha);
+    REQUIRE(found >= 0);
+    CHECK(2 * law.at(static_cast<std::size_t>(found)) <= alpha);
+  }
+  CHECK(signed_rank_critical_value(200, 1e-300) == -1);  // equal signs have 2^-199
+  CHECK(signed_rank_critical_value(100'000, 0.05) ==
+        Approx(0.25 * 1e5 * 100'001 - 1.959964 * std::sqrt(1e5 * 100'001 * 200'001 / 24))
+            .epsilon(1e-7));
+}
+
+TEST_CASE("order statistics are those of all Walsh averages, sorted") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  random_source from{seed};
+  for (std::size_t const n : {1UL, 2UL, 7UL, 64UL, 192UL, 193UL, 300UL}) {
+    for (bool const ties : {false, true}) {
+      std::vector<double> values(n);
+      for (auto& each : values) {
+        each = ties ? static_cast<double>(from.below(5)) - 2 : std::tan(3 * (uniform(from) - 0.5));
+      }
+      std::vector<double> averages;
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = i; j < n; ++j) { averages.push_back(0.5 * (values[i] + values[j])); }
+      }
+      std::sort(averages.begin(), averages.end());
+      auto const size = averages.size();
+      auto const c = from.below((size + 1) / 2);
+      auto const found = signed_rank_interval(values, static_cast<std::int64_t>(c));
+      CHECK(found.low == averages[c]);
+      CHECK(found.estimate == 0.5 * (averages[(size - 1) / 2] + averages[size / 2]));
+      CHECK(found.high == averages[size - 1 - c]);
+    }
+  }
+}
+
+TEST_CASE("an attained level is twice the law at the critical value, or the level asked for") {
+  CHECK(attained_level(8, 0, 0.01) == std::ldexp(2.0, -8));
+  CHECK(attained_level(193, signed_rank_critical_value(193, 0.01), 0.01) == 0.01);
+}
+
 TEST_CASE("invalid arguments are refused, naming the value") {
+  CHECK_THROWS_WITH(signed_rank_critical_value(-7, 0.05),
+                    assay::test::contains("0 or more values, not -7"));
   CHECK_THROWS_WITH(signed_rank_distribution(-1),
                     assay::test::contains("0 or more values, not -1"));
   CHECK_THROWS_WITH(signed_rank_critical_value(8, 0.0), assay::test::contains("level"));

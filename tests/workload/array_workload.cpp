@@ -139,7 +139,7 @@ TEST_CASE("a corrupted element of a new workload is caught and named", "[workloa
     element += 0x1p-20F;
     CHECK_THAT(workloads::verify(work, state).value_or("right"),
                contains("lane 0: element " + std::to_string(at) + " of array 1 is ") &&
-                   contains("; 1 of 3850 elements is wrong)"));
+                   contains("; 1 of 3850 elements is wrong, by "));
     element = was;
   }
   CHECK_FALSE(workloads::verify(work, state).has_value());

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to setup.hpp: the expected elements of an array, their tolerance and their check.
+/// Internal to setup.hpp: the expected elements of an array, and their check.
 #pragma once
 
+#include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <exception>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,67 +28,7 @@
 
 namespace assay {
 
-/// A result is right if |got - expected| <= absolute + relative * |expected|.
-struct tolerance {
-  double relative = 0;
-  double absolute = 0;
-  bool operator==(tolerance const&) const = default;
-};
-
-/// Integers must be exact. A floating result may have 16 errors of half an ulp: one rounding to T
-/// and 15 roundings before it. The smallest normal number permits results that were flushed to
-/// zero.
-template <number T>
-inline constexpr tolerance default_tolerance =
-    std::is_integral_v<T> ? tolerance{}
-                          : tolerance{8 * static_cast<double>(std::numeric_limits<T>::epsilon()),
-                                      static_cast<double>(std::numeric_limits<T>::min())};
-
 namespace arrays::detail {
-
-inline constexpr unsigned char default_poison = 0xFF;  // NaN as a floating number
-
-/// Integers compare exactly. A floating NaN agrees with every NaN, and infinity with itself.
-template <class Got, class Wanted>
-bool agrees(Got got, Wanted wanted, double allowed) {
-  if constexpr (std::is_integral_v<Got>) {
-    if (std::cmp_equal(got, wanted)) { return true; }
-    return allowed >= 1 &&
-           std::abs(static_cast<double>(got) - static_cast<double>(wanted)) <= allowed;
-  } else {
-    if (std::isnan(wanted)) { return std::isnan(got); }
-    return got == static_cast<Got>(wanted) ||
-           (std::isfinite(wanted) && std::abs(static_cast<double>(got) - wanted) <= allowed);
-  }
-}
-
-/// The byte that fills an array before verification; none where the array is not poisoned.
-using poison_byte = std::optional<unsigned char>;
-
-template <class T>
-bool is_poison(T value, poison_byte poison) {
-  if (!poison) { return false; }
-  std::array<unsigned char, sizeof(T)> all;
-  all.fill(*poison);
-  return std::bit_cast<std::array<unsigned char, sizeof(T)>>(value) == all;
-}
-
-/// The same bits, or two NaN: the payload of a NaN differs between processors.
-inline bool same_result(double got, double wanted) {
-  return std::bit_cast<std::uint64_t>(got) == std::bit_cast<std::uint64_t>(wanted) ||
-         (std::isnan(got) && std::isnan(wanted));
-}
-
-template <class Value>
-std::string in_text(Value value, int digits) {
-  if constexpr (std::is_integral_v<Value>) {
-    return std::to_string(value);
-  } else {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
-    return text;
-  }
-}
 
 /// The expected content of an array after one call.
 class expectation {
@@ -100,6 +42,25 @@ class expectation {
                                               double slack) = 0;
 };
 
+/// A right value that is none.
+struct no_right_value : std::invalid_argument {
+  using invalid_argument::invalid_argument;
+};
+
+/// Runs the caller's function of an array. Names the array where it throws.
+template <class Call>
+auto naming_array(std::size_t index, Call const& call) {
+  try {
+    return call();
+  } catch (no_right_value const&) { throw; } catch (std::exception const& cause) {
+    std::throw_with_nested(std::runtime_error("setup.expect: the function of array " +
+                                              std::to_string(index) + " threw: " + cause.what()));
+  } catch (...) {
+    throw std::runtime_error("setup.expect: the function of array " + std::to_string(index) +
+                             " threw an exception of unknown type");
+  }
+}
+
 /// An array that `judge(std::span<T const> got)` calls right or wrong.
 template <class T, class F>
 class judged_elements final : public expectation {
@@ -107,10 +68,12 @@ class judged_elements final : public expectation {
   judged_elements(std::size_t size, F judge) : size_(size), judge_(std::move(judge)) {}
 
   std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte,
-                                      std::size_t, double) override {
+                                      std::size_t index, double) override {
     auto const got = std::make_unique_for_overwrite<T[]>(size_);
     store.copy_out(got.get(), array, size_ * sizeof(T));
-    return judge_(std::span<T const>{got.get(), size_});
+    return naming_array(index, [&]() -> std::optional<std::string> {
+      return judge_(std::span<T const>{got.get(), size_});
+    });
   }
 
  private:
@@ -141,29 +104,33 @@ class expected_elements final : public expectation {
                                       std::size_t index, double slack) override {
     if constexpr (!by_element && !by_part) {
       if (values_.empty()) {
-        values_.resize(size_);
-        f_(std::span<whole>{values_});
+        std::vector<whole> values(size_);
+        naming_array(index, [&] { f_(std::span<whole>{values}); });
+        values_ = std::move(values);
       }
     }
     constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
     auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
-    std::size_t first = size_;
-    std::size_t wrong = 0;
+    wrong_elements wrong;
     std::string words;
     for (std::size_t begin = 0; begin < size_; begin += piece) {
       auto const count = std::min(piece, size_ - begin);
       store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
-      auto const found = count_wrong(got.get(), count, begin, poison, slack);
-      if (found.count > 0 && wrong == 0) {
-        first = found.first;
-        words = in_words(got[first - begin], first, poison);
+      auto const found = naming_array(
+          index, [&] { return count_wrong(got.get(), count, begin, poison, slack, index); });
+      if (found.count > 0 && wrong.count == 0) {
+        words = in_words(got[found.first - begin], found.first, poison);
       }
-      wrong += found.count;
+      wrong.add(found);
     }
-    if (wrong == 0) { return std::nullopt; }
-    return "element " + std::to_string(first) + " of array " + std::to_string(index) + words +
-           "; " + std::to_string(wrong) + " of " + std::to_string(size_) +
-           (wrong == 1 ? " elements is wrong)" : " elements are wrong)");
+    if (wrong.count == 0) { return std::nullopt; }
+    return "element " + std::to_string(wrong.first) + " of array " + std::to_string(index) + words +
+           "; " + std::to_string(wrong.count) + " of " + std::to_string(size_) +
+           (wrong.count == 1
+                ? " elements is wrong, by " + in_text(wrong.error, 3)
+                : " elements are wrong, the largest error is " + in_text(wrong.error, 3) +
+                      " at element " + std::to_string(wrong.worst)) +
+           ")";
   }
 
  private:
@@ -224,22 +191,59 @@ class expected_elements final : public expectation {
   }
 
   struct wrong_elements {
-    std::size_t first = 0, count = 0;
+    std::size_t first = std::numeric_limits<std::size_t>::max(), count = 0;
+    double error = -1;  ///< the largest; NaN where an element that is no number is wrong
+    std::size_t worst = 0;
+
+    void add(std::size_t at, double by) { add({at, 1, by, at}); }
+    void add(wrong_elements const& more) {
+      bool const larger = std::isnan(more.error) ? !std::isnan(error) : more.error > error;
+      bool const as_large = more.error == error || (std::isnan(more.error) && std::isnan(error));
+      if (larger || (as_large && more.worst < worst)) {
+        error = more.error;
+        worst = more.worst;
+      }
+      first = std::min(first, more.first);
+      count += more.count;
+    }
   };
+
+  /// Throws where right values from number `first` of the array on are none.
+  void require_right(expected_part const& part, std::size_t first, std::size_t count,
+                     std::size_t index) const {
+    for (std::size_t k = 0; k < count; ++k) {
+      if constexpr (by_part) {
+        if (!(part.errors[k] >= 0)) {
+          throw no_right_value("setup.expect: the permitted error of " +
+                               element_text(first + k, index) + " is " +
+                               in_text(part.errors[k], 3) + ": at least 0 is needed");
+        }
+        if (part.errors[k] == 0) { continue; }  // the same bits, those of NaN included
+      }
+      if constexpr (!std::is_integral_v<T>) {
+        if (allowed_.nan || !std::isnan(part.wanted[k])) { continue; }
+        throw no_right_value("setup.expect: the right value of " + element_text(first + k, index) +
+                             " is NaN: mend its function, or set the member nan of its tolerance");
+      }
+    }
+  }
+  static std::string element_text(std::size_t at, std::size_t index) {
+    return "element " + std::to_string(at) + " of array " + std::to_string(index);
+  }
 
   /// The wrong ones among `count` elements from number `begin` of the array on.
   wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, poison_byte poison,
-                             double slack) const {
+                             double slack, std::size_t index) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
-    std::atomic<std::size_t> first{size_};
-    std::atomic<std::size_t> wrong{0};
+    std::mutex adding;
+    wrong_elements all;
     auto const search = [&](std::int64_t from, std::int64_t to) {
-      auto lowest = size_;
-      std::size_t found = 0;
+      wrong_elements found;
       expected_part part;
       for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
         auto const many = std::min(step, static_cast<std::size_t>(to) - at);
         write(part, begin + at, many);
+        require_right(part, begin + at, many, index);
         if (slack > 1) {
           auto const errors = std::span{part.errors}.first(many);
           double const largest = std::accumulate(errors.begin(), errors.end(), 0.0,
@@ -250,16 +254,15 @@ class expected_elements final : public expectation {
           // Poison is a NaN, and must not agree with an expected NaN.
           bool const unwritten = std::is_floating_point_v<T> && is_poison(got[at], poison);
           if (!unwritten && accepts(got[at], part.wanted[k], part.errors[k])) { continue; }
-          lowest = std::min(lowest, begin + at);
-          ++found;
+          found.add(begin + at, distance(+got[at], +part.wanted[k]));
         }
       }
-      wrong += found;
-      auto seen = first.load();
-      while (lowest < seen && !first.compare_exchange_weak(seen, lowest)) {}
+      if (found.count == 0) { return; }
+      std::lock_guard const lock{adding};
+      all.add(found);
     };
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, search);
-    return {first, wrong};
+    return all;
   }
 
   std::string in_words(T got, std::size_t at, poison_byte poison) const {

@@ -6,6 +6,7 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/array_view.hpp>
 #include <assay/arrays/expectation.hpp>
+#include <assay/arrays/preconditions.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/core/random.hpp>
 
@@ -25,39 +26,6 @@
 #include <vector>
 
 namespace assay {
-
-namespace detail {
-
-inline void require_amount(char const* call, double amount) {
-  if (std::isfinite(amount) && amount >= 0) { return; }
-  throw std::invalid_argument(std::string{"setup."} + call + '(' +
-                              arrays::detail::in_text(amount, 6) +
-                              "): a finite number of at least 0 is needed");
-}
-
-template <number T>
-void require_range(uniform<T> range) {
-  auto const width = static_cast<double>(range.high) - static_cast<double>(range.low);
-  bool const fits = std::is_integral_v<T> ? range.low <= range.high : range.low < range.high;
-  if (fits && std::isfinite(width)) { return; }
-  constexpr int digits = std::numeric_limits<T>::max_digits10;
-  throw std::invalid_argument("uniform{" + arrays::detail::in_text(+range.low, digits) + ", " +
-                              arrays::detail::in_text(+range.high, digits) +
-                              "}: the low end must be below the high end");
-}
-
-template <class R>
-concept spannable = requires(R& data) { std::span{data}; };
-
-/// Contiguous elements that outlive the full expression: no temporary container has them.
-template <class R>
-concept kept_range = spannable<R> && (std::is_lvalue_reference_v<R> ||
-                                      std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
-
-template <class R>
-using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
-
-}  // namespace detail
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
 ///
@@ -79,6 +47,7 @@ class setup {
     setup other{store_, seed_};
     other.may_be_empty_ = may_be_empty_;
     other.special_ = special_;
+    other.has_nan_ = has_nan_;
     for (auto const& each : arrays_) {
       other.shared_.push_back(each.is_input ? each.data : nullptr);
     }
@@ -93,6 +62,7 @@ class setup {
   /// Gives arrays of `random` and `inout` that are declared from now on special values.
   setup& with(special_values values) {
     special_ = values;
+    has_nan_ = has_nan_ || values == special_values::nan;
     return *this;
   }
 
@@ -133,7 +103,11 @@ class setup {
   template <class T>
   array_view<T> output_in(std::span<T> data,
                           unsigned char poison = arrays::detail::default_poison) {
-    return add_output<T>(data.size(), data.data(), poison);
+    require_apart("output_in", std::as_bytes(data), true);
+    auto const made = add_output<T>(data.size(), data.data(), poison);
+    arrays_.back().callers = std::as_bytes(data);
+    arrays_.back().writes = true;
+    return made;
   }
   /// An array that each call reads and writes. The array starts with random numbers, and `restore`
   /// writes the same numbers again.
@@ -183,10 +157,14 @@ class setup {
   /// `first` on, and the largest permitted error of each; an error of 0 means the same bits. The
   /// first and the third form are called from several threads at once. `wanted` is a `std::span<T>`
   /// where T is an integer. The expectation keeps a copy of `f`.
+  ///
+  /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
+  /// error of the third form is 0, or arrays of this setup have `special_values::nan`.
   template <number T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     detail::require_amount("expect: relative tolerance ", allowed.relative);
     detail::require_amount("expect: absolute tolerance ", allowed.absolute);
+    allowed.nan = allowed.nan || has_nan_;
     written(array.data_).expected = std::make_unique<arrays::detail::expected_elements<T, F>>(
         array.size_, std::move(f), allowed);
   }
@@ -255,6 +233,8 @@ class setup {
     bool is_input = false;
     void* start = nullptr;  // null but for `inout`
     std::unique_ptr<arrays::detail::expectation> expected{};
+    std::span<std::byte const> callers{};  // the caller's elements of `from`, `inout`, `output_in`
+    bool writes = false;                   // those elements, or copies of them
   };
 
   /// The entry of an array that calls write.
@@ -264,6 +244,15 @@ class setup {
     }
     throw std::invalid_argument(
         "setup.expect needs an array that output or inout of the same setup returned");
+  }
+
+  /// Elements of the caller that a call reads must not be written as another array: the two would
+  /// be one array in some stores, and two copies in others.
+  void require_apart(char const* call, std::span<std::byte const> of, bool writes) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      if (!(writes || arrays_[i].writes)) { continue; }
+      detail::require_apart(call, of, i, arrays_[i].callers);
+    }
   }
 
   /// An array at `at`, or in new memory of the store where that is null.
@@ -315,7 +304,10 @@ class setup {
   }
   template <class T>
   array_view<T> add_from(char const* call, std::span<T const> data, bool written = false) {
+    require_apart(call, std::as_bytes(data), written);
     auto made = written ? add<T>(call, data.size()) : add_input<T>(call, data.size(), data.data());
+    arrays_.back().callers = std::as_bytes(data);
+    arrays_.back().writes = written;
     made.source_ = data.data();
     if ((written || fresh_) && !data.empty()) {
       store_->copy_in(made.data_, data.data(), data.size_bytes());
@@ -342,6 +334,7 @@ class setup {
   std::vector<std::shared_ptr<void>> kept_;  // elements of special values
   special_values special_ = special_values::none;
   bool may_be_empty_ = false;
+  bool has_nan_ = false;  // an array has, or may have, NaN on purpose
   bool fresh_ = true;
   double bytes_ = 0;
   double flops_ = 0;

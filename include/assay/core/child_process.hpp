@@ -3,6 +3,7 @@
 /// A child process that is always reaped.
 #pragma once
 
+#include <assay/core/adopted_orphans.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <fcntl.h>
@@ -31,10 +32,18 @@ namespace assay {
 /// fault)".
 struct process_end {
   bool by_signal = false;
-  int code = 0;  ///< the exit code, or the number of the signal
+  int code = 0;       ///< the exit code, or the number of the signal
+  bool known = true;  ///< false where something else took the end of the process
+  /// Processes that the program started, and that still ran when the program ended. Counted where
+  /// `child_setup::adopts`.
+  int left_behind = 0;
 
-  bool success() const { return !by_signal && code == 0; }
+  bool success() const { return known && !by_signal && code == 0; }
   std::string text() const {
+    if (!known) {
+      return "ended, and how is not known: this process ignores SIGCHLD, or waits for all children "
+             "elsewhere";
+    }
     if (!by_signal) { return "ended with exit code " + std::to_string(code); }
     return "ended by signal " + std::to_string(code) + " (" + ::strsignal(code) + ")";
   }
@@ -45,6 +54,10 @@ struct child_setup {
   int descriptor = -1;       ///< kept open under its number, unlike all others; -1: none
   std::string variable{};    ///< `NAME=VALUE`, which replaces the variable of that name
   bool quiet_error = false;  ///< standard error goes to /dev/null as well
+  /// Processes that the program leaves behind become children of this process until the program is
+  /// reaped: they are counted and killed, even those in groups of their own. Meanwhile no other
+  /// thread may start a process.
+  bool adopts = false;
 };
 
 /// A program that runs beside this one, in a process group of its own.
@@ -73,12 +86,15 @@ class child_process {
     if (!name.empty()) { environment.push_back(const_cast<char*>(setup.variable.c_str())); }
     environment.push_back(nullptr);
 
+    if (setup.adopts) { orphans_.emplace(); }
     std::array<int, 2> failure{};  // closed by a successful exec, else it brings errno
     if (::pipe2(failure.data(), O_CLOEXEC) != 0) { fail("cannot make a pipe"); }
     auto const parent = ::getpid();
     pid_ = ::fork();
     if (pid_ == 0) { become(arguments.data(), environment.data(), setup, parent, failure[1]); }
     auto const fork_code = errno;
+    // At once, while the number is the program's for certain. A kernel before 5.3 has no handles.
+    if (pid_ > 0) { handle_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)); }
     ::close(failure[1]);
     int code = 0;
     ::ssize_t got = 0;
@@ -90,21 +106,31 @@ class child_process {
     }
     if (got <= 0) { return; }
     kill();
+    if (handle_ >= 0) { ::close(handle_); }
     throw std::invalid_argument("cannot start " + command[0] + ": " +
                                 std::generic_category().message(code));
   }
   child_process(child_process const&) = delete;
   child_process& operator=(child_process const&) = delete;
-  ~child_process() { kill(); }
+  ~child_process() {
+    kill();
+    if (handle_ >= 0) { ::close(handle_); }
+  }
 
   ::pid_t pid() const noexcept { return pid_; }
 
   /// Waits at most so long for the end of the program, then kills processes that the program left
   /// behind.
   std::optional<process_end> wait_for(std::chrono::duration<double> most) {
-    if (!end_ && has_ended_within(most)) { reap(); }
+    if (!end_ && has_ended_within(most)) {
+      ended_at_ = std::chrono::steady_clock::now();
+      reap();
+    }
     return end_;
   }
+
+  /// The moment at which `wait_for` saw the end, before it cleaned up.
+  std::chrono::steady_clock::time_point ended_at() const noexcept { return ended_at_; }
 
   /// Asks the group to end (SIGTERM), waits at most so long, then kills it.
   void terminate(std::chrono::duration<double> most) noexcept {
@@ -117,7 +143,10 @@ class child_process {
   /// Kills the whole group and reaps the program.
   void kill() noexcept {
     if (pid_ > 0 && !end_) {
-      ::kill(pid_, SIGKILL);
+      // By the handle, since the number is no longer the program's where SIGCHLD is ignored.
+      if (handle_ < 0 || ::syscall(SYS_pidfd_send_signal, handle_, SIGKILL, nullptr, 0) != 0) {
+        if (handle_ < 0 || errno == ENOSYS) { ::kill(pid_, SIGKILL); }
+      }
       reap();
     }
   }
@@ -133,8 +162,11 @@ class child_process {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) { ::_exit(127); }  // the parent ended before prctl
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGPIPE, SIG_DFL);
+    // An ignored signal and a mask would be passed on across exec.
+    for (int const each : {SIGINT, SIGPIPE, SIGCHLD, SIGTERM}) { ::signal(each, SIG_DFL); }
+    ::sigset_t none{};
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     int const nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDIN_FILENO);
     ::dup2(nowhere, STDOUT_FILENO);
@@ -147,44 +179,55 @@ class child_process {
     ::_exit(127);
   }
 
-  /// Leaves the program unreaped, so that the number of its group stays taken.
+  /// Leaves the program unreaped, so that the number of its group stays taken. Where SIGCHLD is
+  /// ignored the kernel reaps it, and there is no such child any more (ECHILD).
   bool has_ended_within(std::chrono::duration<double> most) const noexcept {
     auto const deadline = std::chrono::steady_clock::now() + most;
-    int const handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     bool ended = false;
     for (bool again = true; again;) {
       auto const left = std::chrono::duration<double>(deadline - std::chrono::steady_clock::now());
       auto const milliseconds = static_cast<int>(std::clamp(1e3 * left.count() + 1, 0.0, 1e9));
-      if (handle >= 0) {
-        ::pollfd asked{handle, POLLIN, 0};
+      if (handle_ >= 0) {
+        ::pollfd asked{handle_, POLLIN, 0};
         ::poll(&asked, 1, left.count() > 0 ? milliseconds : 0);
       } else if (left.count() > 0) {
         ::usleep(200);  // a kernel before 5.3
       }
       ::siginfo_t state{};
-      ended =
-          ::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT | WNOHANG) == 0 &&
-          state.si_pid == pid_;
+      bool const told =
+          ::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT | WNOHANG) == 0;
+      ended = told ? state.si_pid == pid_ : errno == ECHILD;
       again = !ended && left.count() > 0;
     }
-    if (handle >= 0) { ::close(handle); }
     return ended;
   }
 
-  /// Blocks until the program has ended, then kills the rest of its process group.
+  /// Blocks until the program has ended, then kills all that it left behind.
   void reap() noexcept {
     ::siginfo_t state{};
     while (::waitid(P_PID, static_cast<::id_t>(pid_), &state, WEXITED | WNOWAIT) != 0 &&
            errno == EINTR) {}
-    ::kill(-pid_, SIGKILL);  // the number of the group stays taken until waitpid
+    if (!orphans_) { ::kill(-pid_, SIGKILL); }  // the number stays taken until waitpid
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
-    end_ = WIFSIGNALED(status) ? process_end{true, WTERMSIG(status)}
-                               : process_end{false, WEXITSTATUS(status)};
+    ::pid_t got = -1;
+    while ((got = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {}
+    process_end end{.known = got == pid_};
+    if (end.known) {
+      end.by_signal = WIFSIGNALED(status);
+      end.code = end.by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    if (orphans_) {
+      end.left_behind = orphans_->end_all();
+      orphans_.reset();
+    }
+    end_ = end;
   }
 
   ::pid_t pid_ = -1;
+  int handle_ = -1;  ///< stays that of the program when the number is another's
   std::optional<process_end> end_;
+  std::chrono::steady_clock::time_point ended_at_{};
+  std::optional<detail::adopted_orphans> orphans_;
 };
 
 }  // namespace assay

@@ -130,7 +130,7 @@ class cupti_api {
   /// first, then the toolkits that CUDA_HOME and CUDA_PATH name, then those in /usr/local. Does not
   /// throw: see `why_missing`.
   static cupti_api const& load() {
-    static auto const loaded = load_library();
+    static auto const& loaded = *new cupti_api(load_library());  // never destroyed
     return loaded;
   }
 

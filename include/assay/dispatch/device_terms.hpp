@@ -274,7 +274,8 @@ struct device_terms {
 /// for it.
 inline device_terms const& device_terms_of(on::device place, bool staged) {
   static std::mutex measuring;
-  static std::map<std::pair<int, bool>, device_terms> known;
+  // Never destroyed: destructors of static objects may call.
+  static auto& known = *new std::map<std::pair<int, bool>, device_terms>;
   std::lock_guard const lock{measuring};
   auto found = known.find({place.id, staged});
   if (found == known.end()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/thread_value.hpp>
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/file.hpp>
@@ -154,8 +155,7 @@ class deciding_engine {
     path_loads loads;
   };
   static latest& of_this_thread() {
-    thread_local latest mine;
-    return mine;
+    return assay::detail::thread_value([] { return latest{}; });
   }
   static std::uint64_t next_number() {
     static std::atomic<std::uint64_t> made{0};

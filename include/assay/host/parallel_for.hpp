@@ -22,8 +22,7 @@ namespace assay::host {
 /// Parts begin at multiples of `grain` and have at least that length, except for the last. A range
 /// of less than two grains wakes no thread. The first exception is rethrown when all parts have
 /// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started, and
-/// `std::invalid_argument` for a grain below 1. Must not be called by destructors of static
-/// objects.
+/// `std::invalid_argument` for a grain below 1.
 inline void parallel_for(int threads, std::int64_t count, std::int64_t grain,
                          std::function<void(std::int64_t, std::int64_t)> const& body) {
   if (grain < 1) {

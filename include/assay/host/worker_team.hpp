@@ -3,7 +3,7 @@
 /// `worker_team`: threads that help one thread, and sleep between its calls.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/core/thread_value.hpp>
 
 #include <unistd.h>
 
@@ -34,9 +34,10 @@ class worker_team {
   }
 
   /// The team of the calling thread, which ends with the thread. A process that was forked from the
-  /// thread gets a new team: threads do not survive a fork.
+  /// thread gets a new team: threads do not survive a fork. Destructors of static objects get a
+  /// team that ends with the process.
   static worker_team& of_this_thread() {
-    thread_local std::unique_ptr<worker_team, ender> team;
+    auto& team = detail::thread_value([] { return std::unique_ptr<worker_team, ender>{}; });
     if (team == nullptr || team->process_ != ::getpid()) { team.reset(new worker_team); }
     return *team;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/device.hpp>
+#include <assay/core/thread_value.hpp>
 
 #include <cuda_runtime.h>
 
@@ -34,7 +35,7 @@ struct compiled_kernel {
 inline compiled_kernel const& kernel_attributes(any_kernel kernel, on::device place) {
   using key = std::tuple<void const*, int>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
-  thread_local std::map<key, compiled_kernel> known;
+  auto& known = assay::detail::thread_value([] { return std::map<key, compiled_kernel>{}; });
   key const asked{kernel.address, place.id};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }
   device_guard const guard{place};

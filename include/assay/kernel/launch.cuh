@@ -5,6 +5,7 @@
 
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/thread_value.hpp>
 #include <assay/kernel/shared_memory.cuh>
 
 #include <algorithm>
@@ -81,7 +82,7 @@ inline unsigned resident_blocks(any_kernel kernel, on::device place, unsigned th
                                 std::size_t shared_bytes = 0) {
   using key = std::tuple<void const*, int, unsigned, std::size_t>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
-  thread_local std::map<key, unsigned> known;
+  auto& known = assay::detail::thread_value([] { return std::map<key, unsigned>{}; });
   auto const* const entry = kernel.address;
   key const asked{entry, place.id, threads, shared_bytes};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }

@@ -6,6 +6,7 @@
 #include <assay/core/device.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
+#include <assay/core/thread_value.hpp>
 #include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/shared_memory_limits.hpp>
 
@@ -39,7 +40,8 @@ inline void set_max_dynamic_shared_memory(any_kernel kernel, on::device place, s
   if (own + bytes <= always_allowed) { return; }
   auto const* const entry = kernel.address;
   // Per thread, so that threads which submit at once share no lock. The limit never falls.
-  thread_local std::map<std::pair<void const*, int>, std::size_t> known;
+  auto& known = assay::detail::thread_value(
+      [] { return std::map<std::pair<void const*, int>, std::size_t>{}; });
   auto& limit = known[{entry, place.id}];
   if (bytes <= limit) { return; }
   auto const most =

@@ -30,8 +30,8 @@ class shared_memory_limits {
   }
 
   static shared_memory_limits& of_process() {
-    static shared_memory_limits only;
-    return only;
+    static auto* const only = new shared_memory_limits;  // for destructors of static objects too
+    return *only;
   }
 
  private:

@@ -9,7 +9,7 @@
 #include <assay/measure/environment_watch.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/host_subject.hpp>
-#include <assay/measure/procedure.hpp>
+#include <assay/measure/run_right.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -127,7 +127,7 @@ struct callable_list {
     bool const own_buffers = keeps_own_buffers(*with);
     // A second instance of such a control would touch its buffers twice as often as the others.
     asked.hidden_control = asked.hidden_control && !(own_buffers && brings_buffers.front());
-    auto found = measure::run(variants(with, own_buffers), contrasts, watched(asked, watch));
+    auto found = measure::run_right(variants(with, own_buffers), contrasts, watched(asked, watch));
     watch.describe(found);
     add_scope(found, own_buffers);
     auto const declared = [](variant_result const& each) { return each.bytes > 0; };
@@ -182,18 +182,29 @@ template <class F>
 inline constexpr clock default_clock = callable_support<detail::on_stream<F>()>::default_clock;
 
 /// One callable as a variant of its own, for `assay::serve`. No device is used until it is built.
+/// It is timed by the clock that decides the epoch, else by that of the options.
 template <class F>
 variant callable_variant(std::string label, F callable, options chosen = {}) {
   detail::callable_list<detail::on_stream<F>()> list;
   list.add(label, detail::named(std::move(callable)));
-  using support = typename decltype(list)::support;
-  if (!chosen.clock) { chosen.clock = support::default_clock; }
+  using instruments = typename decltype(list)::support;
+  if (!chosen.clock) { chosen.clock = instruments::default_clock; }
+  struct shared_instruments {
+    std::optional<instruments> support;
+    clock timed_by{};
+  };
   variant made;
   made.label = label;
   made.build = [chosen, label, make = list.makes.front(),
-                shared = std::make_shared<std::optional<support>>()](epoch const& now) {
-    if (!*shared) { shared->emplace(chosen); }
-    return (*shared)->build(now, label, make);
+                shared = std::make_shared<shared_instruments>()](epoch const& now) {
+    auto const timed_by = now.decides.value_or(*chosen.clock);
+    if (!shared->support || shared->timed_by != timed_by) {
+      auto asked = chosen;
+      asked.clock = timed_by;
+      shared->support.emplace(asked);
+      shared->timed_by = timed_by;
+    }
+    return shared->support->build(now, label, make);
   };
   return made;
 }

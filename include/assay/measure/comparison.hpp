@@ -224,6 +224,7 @@ struct comparison {
   std::vector<std::string> notes;         ///< scope, reports of guards, fall-backs
   std::vector<std::string> caveats;       ///< changes in the way of measuring
   std::string failure;                    ///< the cause of an early end; else empty
+  int failed_variant = -1;                ///< the index of the variant that caused it; -1: none
   std::vector<ceiling> ceilings;
   environment where;
   clock primary = clock::wall;

@@ -65,6 +65,7 @@ class result_builder {
     result_.epochs = effects_.epochs();
     result_.caveats = end_.caveats;
     result_.failure = end_.reason;
+    result_.failed_variant = end_.variant;
     add_variants();
     add_notes();
     add_findings(result_.primary);

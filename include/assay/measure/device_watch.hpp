@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -38,13 +39,32 @@ inline environment_watch device_watch(on::device place) {
           [nvml] { return nvml->throttle_bits(); }};
 }
 
+namespace detail {
+
+/// Values by device that the process measures once. Threads that ask meanwhile wait.
+template <class T>
+class measured_once {
+ public:
+  template <class Measure>
+  T get(int device, Measure&& measure) {
+    std::lock_guard const lock{measuring_};
+    auto found = known_.find(device);
+    if (found == known_.end()) { found = known_.emplace(device, measure()).first; }
+    return found->second;
+  }
+
+ private:
+  std::mutex measuring_;
+  std::map<int, T> known_;
+};
+
+}  // namespace detail
+
 /// The device's limits, measured once in a process.
 inline std::vector<ceiling> device_ceilings(on::device place) {
-  static std::map<int, ceiling> measured;
-  if (!measured.contains(place.id)) {
-    measured.emplace(place.id, machine::device_copy_ceiling(place));
-  }
-  return {measured.at(place.id)};
+  // Never destroyed: destructors of static objects may compare.
+  static auto& known = *new detail::measured_once<ceiling>;
+  return {known.get(place.id, [&] { return machine::device_copy_ceiling(place); })};
 }
 
 }  // namespace assay::measure

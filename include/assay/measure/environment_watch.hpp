@@ -55,8 +55,9 @@ inline environment_watch host_watch() {
 
 /// The host's limits, measured once in a process.
 inline std::vector<ceiling> host_ceilings() {
-  static ceiling const measured = machine::host_copy_ceiling(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  // Never destroyed: destructors of static objects may compare.
+  static auto const& measured = *new ceiling(machine::host_copy_ceiling(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency()))));
   return {measured};
 }
 

@@ -51,8 +51,8 @@ inline stats::interval widened(stats::interval const& effect, double bias_bound)
 }
 
 inline control_check check_control(std::span<double const> effects) {
-  int const critical =
-      stats::signed_rank_critical_value(static_cast<int>(effects.size()), guard_alpha);
+  auto const critical = static_cast<int>(
+      stats::signed_rank_critical_value(static_cast<int>(effects.size()), guard_alpha));
   control_check found;
   found.testable = critical >= 0;
   found.effect = stats::signed_rank_interval(effects, std::max(critical, 0));
@@ -77,7 +77,7 @@ inline std::optional<objection> carry_over_objection(stats::classification const
                                                      std::span<double const> carry_over,
                                                      double margin) {
   if (found.outcome == verdict::inconclusive) { return {}; }
-  int const critical =
+  auto const critical =
       stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
   auto const carried = stats::signed_rank_interval(carry_over, critical);
   if (!carried.excludes(0)) { return {}; }

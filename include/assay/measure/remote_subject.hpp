@@ -114,11 +114,7 @@ class remote_process {
     auto const told = request({"cases"});
     std::vector<remote_case> all;
     for (std::size_t i = 1; i < told.size(); i += 2) {
-      auto const* const which = std::find_if(all_clocks.begin(), all_clocks.end(), [&](clock each) {
-        return to_string(each) == served::at(told, i + 1);
-      });
-      if (which == all_clocks.end()) { throw served::protocol_error(told[i + 1]); }
-      all.push_back({told[i], *which});
+      all.push_back({told[i], served::to_clock(served::at(told, i + 1))});
     }
     return all;
   }
@@ -195,7 +191,8 @@ class remote_subject final : public subject {
   remote_subject(std::shared_ptr<remote_process> in, std::string const& case_name, epoch const& now)
       : process_(std::move(in)) {
     process_->send({"build", case_name, std::to_string(now.number), std::to_string(now.seed),
-                    std::to_string(now.instance)});
+                    std::to_string(now.instance),
+                    now.decides ? std::string{to_string(*now.decides)} : std::string{}});
   }
 
   remote_subject(remote_subject const&) = delete;
@@ -212,6 +209,7 @@ class remote_subject final : public subject {
     auto const built = process_->receive();
     bytes_ = served::to_number<double>(served::at(built, 1));
     flops_ = served::to_number<double>(served::at(built, 2));
+    checked_ = served::to_checks(served::at(built, 3));
   }
 
   void begin_to_end() noexcept override {
@@ -223,15 +221,13 @@ class remote_subject final : public subject {
   }
 
   cell time(int set, int launches) override {
-    auto const told = request({"time", std::to_string(set), std::to_string(launches)});
-    cell timed;
-    std::size_t next = 1;
-    for (double& each : timed.seconds) {
-      each = served::to_number<double>(served::at(told, next++));
-    }
-    timed.sm_hertz = served::to_number<double>(served::at(told, next++));
-    timed.disturbance = served::at(told, next);
-    return timed;
+    return served::to_cell(request({"time", std::to_string(set), std::to_string(launches)}));
+  }
+
+  std::optional<cell> time_empty(int launches) override {
+    auto const told = request({"empty", std::to_string(launches)});
+    if (told.size() == 1) { return {}; }
+    return served::to_cell(told);
   }
 
   std::optional<std::string> verify(int set) override {
@@ -240,9 +236,10 @@ class remote_subject final : public subject {
     return served::at(told, 1);
   }
 
-  /// Known after `finish_building`, as `flops` is.
+  /// Known after `finish_building`, as `flops` and `checked` are.
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
+  checks checked() const override { return checked_; }
 
   std::vector<std::string> caveats() const override {
     auto const told = process_->request({"caveats"});
@@ -261,6 +258,7 @@ class remote_subject final : public subject {
   bool kept_ = true;  ///< by others
   bool is_built_ = false;
   double bytes_ = 0, flops_ = 0;
+  checks checked_ = checks::none;
 };
 
 /// One case of a program that calls `assay::serve`, as a variant.

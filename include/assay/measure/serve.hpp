@@ -72,7 +72,9 @@ inline std::string why_invalid(std::vector<served_case> const& cases) {
   return {};
 }
 
-inline std::unique_ptr<subject> make(served_case const& of, epoch const& now) {
+/// Builds a case, timed by its own clock unless the epoch names one.
+inline std::unique_ptr<subject> make(served_case const& of, epoch now) {
+  if (!now.decides) { now.decides = of.decides; }
   auto made = of.work.build(now);
   if (!made) { throw std::runtime_error("its build function returned no subject"); }
   return made;
@@ -86,19 +88,16 @@ inline words answer_of(subject& built, words const& request) {
     for (auto& each : built.caveats()) { reply.push_back(std::move(each)); }
     return reply;
   }
+  if (verb == "empty") {
+    auto const timed = built.time_empty(to_number<int>(at(request, 1)));
+    return timed ? from_cell(*timed) : words{"ok"};
+  }
   int const set = to_number<int>(at(request, 1));
   if (verb == "warm") {
     built.warm(set, to_number<int>(at(request, 2)));
     return {"ok"};
   }
-  if (verb == "time") {
-    auto const timed = built.time(set, to_number<int>(at(request, 2)));
-    words reply{"ok"};
-    for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
-    reply.push_back(from_double(timed.sm_hertz));
-    reply.push_back(timed.disturbance);
-    return reply;
-  }
+  if (verb == "time") { return from_cell(built.time(set, to_number<int>(at(request, 2)))); }
   if (verb == "verify") {
     auto const wrong = built.verify(set);
     return wrong ? words{"wrong", *wrong} : words{"ok"};
@@ -108,9 +107,18 @@ inline words answer_of(subject& built, words const& request) {
 
 /// The epoch of a request to build.
 inline epoch epoch_of(words const& request) {
-  return {.number = to_number<int>(at(request, 2)),
-          .seed = to_number<std::uint64_t>(at(request, 3)),
-          .instance = to_number<int>(at(request, 4))};
+  epoch asked{.number = to_number<int>(at(request, 2)),
+              .seed = to_number<std::uint64_t>(at(request, 3)),
+              .instance = to_number<int>(at(request, 4))};
+  if (auto const& word = at(request, 5); !word.empty()) { asked.decides = to_clock(word); }
+  return asked;
+}
+
+/// The reply to a request to build. What a subject does not declare, its variant may.
+inline words built_words(subject const& made, variant const& of) {
+  auto const or_declared = [](double own, double declared) { return own > 0 ? own : declared; };
+  return {"ok", from_double(or_declared(made.bytes(), of.bytes)),
+          from_double(or_declared(made.flops(), of.flops)), to_word(made.checked())};
 }
 
 inline words greeting_words() { return {std::string{greeting}, std::to_string(protocol_version)}; }
@@ -183,9 +191,7 @@ class server {
     }
     subject_.reset();
     subject_ = make(*found, epoch_of(request));
-    auto const or_declared = [](double own, double declared) { return own > 0 ? own : declared; };
-    return {"ok", from_double(or_declared(subject_->bytes(), found->work.bytes)),
-            from_double(or_declared(subject_->flops(), found->work.flops))};
+    return built_words(*subject_, found->work);
   }
 
   channel channel_;
@@ -193,7 +199,7 @@ class server {
   std::unique_ptr<subject> subject_;
 };
 
-/// Verifies one case in both buffer sets and prints the result.
+/// Verifies one case in both buffer sets, and prints the result and how much of it was checked.
 inline int try_case(served_case const& of) {
   try {
     auto const made = make(of, {});
@@ -203,7 +209,9 @@ inline int try_case(served_case const& of) {
         return 1;
       }
     }
-    std::printf("%s: the answer is right\n", of.name.c_str());
+    auto const checked = made->checked();
+    std::printf("%s: results: %s%s\n", of.name.c_str(), std::string{to_string(checked)}.c_str(),
+                checked == checks::all ? "" : " (a factory says what is right by setup.expect)");
     return 0;
   } catch (std::exception const& cause) {
     std::fprintf(stderr, "error: case '%s': %s\n", of.name.c_str(), cause.what());

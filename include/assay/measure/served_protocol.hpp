@@ -5,20 +5,25 @@
 /// A message is one line of words over a socket, so that the program may print. The program sends
 /// its greeting first. Then assay_compare sends one request at a time:
 ///
-/// | request                         | reply                                          |
-/// |---------------------------------|------------------------------------------------|
-/// | (none, at the start)            | `assay-serve VERSION`                          |
-/// | `cases`                         | `ok NAME CLOCK NAME CLOCK ...`                 |
-/// | `build CASE EPOCH SEED INSTANCE`| `ok BYTES FLOPS`                               |
-/// | `warm SET LAUNCHES`             | `ok`                                           |
-/// | `time SET LAUNCHES`             | `ok WALL GPU SUBMIT SM_HERTZ DISTURBANCE`      |
-/// | `verify SET`                    | `ok`, or `wrong TEXT`                          |
-/// | `caveats`                       | `ok TEXT ...`                                  |
+/// | request                               | reply                                     |
+/// |---------------------------------------|-------------------------------------------|
+/// | (none, at the start)                  | `assay-serve VERSION`                     |
+/// | `cases`                               | `ok NAME CLOCK NAME CLOCK ...`            |
+/// | `build CASE EPOCH SEED INSTANCE CLOCK`| `ok BYTES FLOPS CHECKS`                   |
+/// | `warm SET LAUNCHES`                   | `ok`                                      |
+/// | `time SET LAUNCHES`                   | `ok WALL GPU SUBMIT SM_HERTZ DISTURBANCE` |
+/// | `empty LAUNCHES`                      | as `time`, or `ok` alone                  |
+/// | `verify SET`                          | `ok`, or `wrong TEXT`                     |
+/// | `caveats`                             | `ok TEXT ...`                             |
+///
+/// CLOCK is `wall`, `gpu` or `submit`: the clock that decides, and in a request an empty word for
+/// that of the case. CHECKS is `none`, `part` or `all`: how many results are compared with what is
+/// right. `empty` times calls that do nothing; `ok` alone says that the subject has none.
 ///
 /// Each request may get `error TEXT` instead. The program ends when the socket is closed.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/measure/subject.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -41,7 +46,7 @@
 namespace assay::measure::served {
 
 /// Both sides must have the same version. Every change of a message raises it.
-inline constexpr int protocol_version = 2;
+inline constexpr int protocol_version = 3;
 
 /// The environment variable that holds the number of the socket's descriptor.
 inline constexpr auto descriptor_variable = "ASSAY_SERVE_FD";
@@ -123,6 +128,43 @@ Number to_number(std::string const& word) {
 inline std::string const& at(words const& message, std::size_t index) {
   if (index >= message.size()) { throw protocol_error(encode(message)); }
   return message[index];
+}
+
+/// The words of `checks`.
+inline constexpr std::array<std::string_view, 3> checks_words{"none", "part", "all"};
+
+inline std::string to_word(checks which) {
+  return std::string{checks_words[static_cast<std::size_t>(which)]};
+}
+
+/// The checks and the clock that a word is. Throw `protocol_error` for any other word.
+inline checks to_checks(std::string const& word) {
+  auto const* const which = std::find(checks_words.begin(), checks_words.end(), word);
+  if (which == checks_words.end()) { throw protocol_error(word); }
+  return static_cast<checks>(which - checks_words.begin());
+}
+inline clock to_clock(std::string const& word) {
+  auto const* const which = std::find_if(all_clocks.begin(), all_clocks.end(),
+                                         [&](clock each) { return to_string(each) == word; });
+  if (which == all_clocks.end()) { throw protocol_error(word); }
+  return *which;
+}
+
+/// The words of a timed cell behind the `ok` of a reply, and the cell that they are.
+inline words from_cell(cell const& timed) {
+  words reply{"ok"};
+  for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
+  reply.push_back(from_double(timed.sm_hertz));
+  reply.push_back(timed.disturbance);
+  return reply;
+}
+inline cell to_cell(words const& reply) {
+  cell timed;
+  std::size_t next = 1;
+  for (double& each : timed.seconds) { each = to_number<double>(at(reply, next++)); }
+  timed.sm_hertz = to_number<double>(at(reply, next++));
+  timed.disturbance = at(reply, next);
+  return timed;
 }
 
 /// One end of the socket; owns its descriptor.

@@ -102,6 +102,8 @@ struct epoch {
   int number = 0;
   std::uint64_t seed = 0;
   int instance = 0;  ///< 1 for the control's second instance, which shares nothing with the first
+  /// The clock that decides the verdict, which subjects must time; if not given: their own.
+  std::optional<clock> decides{};
 };
 
 /// One variant of an experiment, with the function that builds its subject.

@@ -91,6 +91,7 @@ class subject_runner {
       stop_if_cancelled();
       auto own = now;
       own.instance = i < variants_.size() ? 0 : 1;
+      own.decides = primary_;
       built[i] = guarded(i, "building", [&] {
         auto made = variants_[variant_of(i)].build(own);
         if (!made) { throw std::runtime_error("its build function returned no subject"); }

@@ -183,8 +183,7 @@ class problem_server {
       });
     }
     subject_ = timed_->build(measure::served::epoch_of(request));
-    using measure::served::from_double;
-    return {"ok", from_double(subject_->bytes()), from_double(subject_->flops())};
+    return measure::served::built_words(*subject_, *timed_);
   }
 
   candidate_place& place_;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -65,8 +66,9 @@ inline classification classify(std::span<double const> epoch_effects, interim_an
 /// Classifies the effects of a program's own measurements, in one analysis of all of them.
 ///
 /// Each effect is the log ratio of a pair of measurements. The pairs must be exchangeable where the
-/// two sides are equal. Too few effects for the level `alpha` are inconclusive. Throws
-/// `std::invalid_argument` for effects that are not finite, and for a margin that is not positive.
+/// two sides are equal. Too few effects for the level `alpha` are inconclusive. The time of 100,000
+/// effects is a fraction of a second. Throws `std::invalid_argument` for no effects, for effects
+/// that are not finite, and for a margin that is not positive.
 inline classification classify(std::span<double const> effects, double margin, double alpha) {
   for (std::size_t i = 0; i < effects.size(); ++i) {
     if (std::isfinite(effects[i])) { continue; }
@@ -76,7 +78,8 @@ inline classification classify(std::span<double const> effects, double margin, d
   if (!(margin > 0)) {
     throw std::invalid_argument("a margin is positive, not " + number_text(margin));
   }
-  int const critical = signed_rank_critical_value(static_cast<int>(effects.size()), alpha);
+  auto const critical =
+      signed_rank_critical_value(static_cast<std::int64_t>(effects.size()), alpha);
   return classify(signed_rank_interval(effects, critical), margin);
 }
 

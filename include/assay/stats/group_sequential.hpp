@@ -20,8 +20,7 @@ struct interim_analysis {
   int critical_value = -1;
 };
 
-/// The largest number of epochs of one comparison. The signed-rank law of 1000 values takes
-/// milliseconds to compute.
+/// The largest number of epochs of one comparison.
 inline constexpr int most_epochs = 1000;
 
 /// The number of epochs of the first analysis that has at least `epochs` of them: 8, 12, 16, 24,
@@ -66,11 +65,10 @@ inline std::vector<interim_analysis> alpha_schedule(int max_epochs, double alpha
   double unspent = 0;
   for (std::size_t k = 0; k < when.size(); ++k) {
     unspent += own * (when.size() == 1 ? 1 : k == 0 ? 0.2 : later);
-    int const critical = signed_rank_critical_value(when[k], unspent);
+    auto const critical = static_cast<int>(signed_rank_critical_value(when[k], unspent));
     if (critical < 0) { continue; }
     all.push_back({when[k], unspent, critical});
-    auto const& law = signed_rank_distribution(when[k]);
-    unspent -= 2 * law[static_cast<std::size_t>(critical)];
+    unspent -= attained_level(when[k], critical, unspent);
   }
   if (all.empty()) {
     // All n signs agree with probability 2^(1 - n).

@@ -18,6 +18,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -155,9 +156,9 @@ inline void choose_level(trace_difference& of, double alpha) {
   auto const parts = 4 + std::count_if(of.changes.begin(), of.changes.end(), is_part);
   auto const pairs = static_cast<int>(of.pairs);
   auto const level = alpha / static_cast<double>(parts);
-  of.critical_value = std::max(0, stats::signed_rank_critical_value(pairs, level));
-  auto const& law = stats::signed_rank_distribution(pairs);
-  auto const missed = 2 * law[static_cast<std::size_t>(of.critical_value)];
+  auto const critical = stats::signed_rank_critical_value(pairs, level);
+  of.critical_value = static_cast<int>(std::max<std::int64_t>(0, critical));
+  auto const missed = stats::attained_level(pairs, of.critical_value, level);
   of.confidence = std::max(0.0, 1 - static_cast<double>(parts) * missed);
 }
 

@@ -107,7 +107,7 @@ class overlap_planner {
   /// The plan of the last job that was run, with the picked numbers and the reason in `why`.
   /// Empty before the first run; good until the next one.
   chunk_plan const& plan() const noexcept {
-    static chunk_plan const none;
+    static auto const& none = *new chunk_plan;  // for destructors of static objects too
     return jobs_.empty() ? none : jobs_.back().plan;
   }
 

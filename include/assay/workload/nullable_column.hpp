@@ -101,7 +101,8 @@ template <class T>
 std::shared_ptr<column<T> const> generated_column(column_recipe const& recipe) {
   static std::mutex guard;
   static column_recipe made_by;
-  static std::shared_ptr<column<T> const> last;
+  // Never destroyed: destructors of static objects may compare.
+  static auto& last = *new std::shared_ptr<column<T> const>;
 
   std::lock_guard const lock{guard};
   if (last == nullptr || made_by != recipe) {
