@@ -21,6 +21,8 @@
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/child_process.hpp>
 #include <assay/core/distinct.hpp>
+#include <assay/core/keep.hpp>
+#include <assay/core/lost_processor_time.hpp>
 #include <assay/core/memory_type.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/core/nvtx_range.hpp>

@@ -3,6 +3,8 @@
 /// `keep`: a result that the compiler may not remove.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 namespace assay {
 
 /// Uses a value, so that the compiler keeps the work that computes it. For callables that return

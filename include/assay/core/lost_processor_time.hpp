@@ -3,6 +3,8 @@
 /// `lost_processor_time`: for how long the system ran other programs in place of this thread.
 #pragma once
 
+#include <assay/core/requirements.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>

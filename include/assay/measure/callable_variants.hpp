@@ -5,7 +5,6 @@
 
 #include <assay/core/platform.hpp>
 #include <assay/measure/callables.hpp>
-#include <assay/measure/captured_pointers.hpp>
 #include <assay/measure/environment_watch.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/host_subject.hpp>

@@ -4,14 +4,11 @@
 #pragma once
 
 #include <assay/core/distinct.hpp>
-#include <assay/measure/changed_axes.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/guards.hpp>
-#include <assay/measure/judged_effects.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
-#include <assay/measure/typical_calls.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>

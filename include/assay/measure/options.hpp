@@ -10,6 +10,7 @@
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/number_text.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -130,6 +131,34 @@ inline void validate(std::vector<variant> const& variants, std::vector<contrast>
   for (double const tick : chosen.tick_seconds) {
     require(tick >= 0, "a clock's tick is 0 s or more, not " + stats::number_text(tick));
   }
+}
+
+/// The one axis on which variants differ, "confounded" for several axes, and "" for none. Axes that
+/// were crossed on purpose are listed: "a x b".
+inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
+  if (axes.size() > 1 && !crossed) { return "confounded"; }
+  std::string text;
+  for (auto const& name : axes) { text += (text.empty() ? "" : " x ") + name; }
+  return text;
+}
+
+/// The changed axes of variants by the texts of their choices. A main effect or an interaction
+/// among the contrasts shows that axes were crossed.
+inline std::string changed_axes(std::vector<variant> const& variants,
+                                std::vector<contrast> const& contrasts) {
+  std::vector<std::string> changed;
+  for (auto const& each : variants) {
+    for (auto const& choice : each.axes) {
+      bool const shared = std::all_of(variants.begin(), variants.end(), [&](auto const& other) {
+        return std::find(other.axes.begin(), other.axes.end(), choice) != other.axes.end();
+      });
+      if (!shared) { add_distinct(changed, choice.first); }
+    }
+  }
+  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](auto const& each) {
+    return each.what != contrast::kind::difference;
+  });
+  return changed_text(changed, crossed);
 }
 
 }  // namespace assay::measure

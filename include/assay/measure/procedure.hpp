@@ -8,7 +8,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/conclude.hpp>
 #include <assay/measure/epoch_effects.hpp>
-#include <assay/measure/judged_effects.hpp>
+#include <assay/measure/guards.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>

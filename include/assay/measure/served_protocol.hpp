@@ -16,7 +16,7 @@
 /// | `verify SET`                          | `ok`, or `wrong TEXT`                     |
 /// | `caveats`                             | `ok TEXT ...`                             |
 ///
-/// CLOCK is `wall`, `gpu` or `submit`: the clock that decides, and in a request an empty word for
+/// Behind DISTURBANCE are the seconds of launches that were timed by themselves. CLOCK is `wall`, `gpu` or `submit`: the clock that decides, and in a request an empty word for
 /// that of the case. CHECKS is `none`, `part` or `all`: how many results are compared with what is
 /// right. `empty` times calls that do nothing; `ok` alone says that the subject has none.
 ///
@@ -156,6 +156,7 @@ inline words from_cell(cell const& timed) {
   for (double const each : timed.seconds) { reply.push_back(from_double(each)); }
   reply.push_back(from_double(timed.sm_hertz));
   reply.push_back(timed.disturbance);
+  for (double const each : timed.launches) { reply.push_back(from_double(each)); }
   return reply;
 }
 inline cell to_cell(words const& reply) {
@@ -163,7 +164,8 @@ inline cell to_cell(words const& reply) {
   std::size_t next = 1;
   for (double& each : timed.seconds) { each = to_number<double>(at(reply, next++)); }
   timed.sm_hertz = to_number<double>(at(reply, next++));
-  timed.disturbance = at(reply, next);
+  timed.disturbance = at(reply, next++);
+  while (next < reply.size()) { timed.launches.push_back(to_number<double>(reply[next++])); }
   return timed;
 }
 
