@@ -144,6 +144,22 @@ TEST_CASE("words and doubles survive encoding as a line") {
   CHECK_THROWS_AS(at({"a"}, 1), protocol_error);
 }
 
+TEST_CASE("a cell survives as words, with the launches that were timed by themselves") {
+  measure::cell timed;
+  timed[measure::clock::wall] = 0.1;
+  timed.disturbance = "two words";
+  for (std::size_t const singles : {0U, 3U}) {
+    timed.launches.assign(singles, 1.0 / 3);
+    auto line = measure::served::encode(measure::served::from_cell(timed));
+    line.pop_back();  // the line break
+    auto const back = measure::served::to_cell(measure::served::decode(line));
+    CHECK(back[measure::clock::wall] == 0.1);
+    CHECK(std::isnan(back[measure::clock::gpu]));
+    CHECK(back.disturbance == "two words");
+    CHECK(back.launches == timed.launches);
+  }
+}
+
 TEST_CASE("a subject in another program answers as one in this program") {
   ::pid_t pid = 0;
   {

@@ -16,9 +16,10 @@
 /// | `verify SET`                          | `ok`, or `wrong TEXT`                     |
 /// | `caveats`                             | `ok TEXT ...`                             |
 ///
-/// Behind DISTURBANCE are the seconds of launches that were timed by themselves. CLOCK is `wall`, `gpu` or `submit`: the clock that decides, and in a request an empty word for
+/// CLOCK is `wall`, `gpu` or `submit`: the clock that decides, and in a request an empty word for
 /// that of the case. CHECKS is `none`, `part` or `all`: how many results are compared with what is
-/// right. `empty` times calls that do nothing; `ok` alone says that the subject has none.
+/// right. Behind DISTURBANCE are the seconds of launches that were timed by themselves. `empty`
+/// times calls that do nothing; `ok` alone says that the subject has none.
 ///
 /// Each request may get `error TEXT` instead. The program ends when the socket is closed.
 #pragma once
