@@ -5,7 +5,7 @@
 #pragma once
 
 #include <assay/stats/number_text.hpp>
-#include <assay/stats/summary.hpp>
+#include <assay/stats/signed_rank.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -118,7 +118,8 @@ class elimination {
   }
   bool racing(std::size_t candidate) const { return racing_[candidate]; }
   bool has_led(std::size_t candidate) const { return led_[candidate]; }
-  /// The one with the smallest mean of the past epochs, outliers left out.
+  /// The one with the smallest Hodges-Lehmann estimate of its log times over those of the leader
+  /// before. It decides who is held against whom, and no level depends on it.
   std::size_t leader() const noexcept { return leader_; }
   int slower(std::size_t candidate) const { return slower_[candidate]; }
   int faster(std::size_t candidate) const { return faster_[candidate]; }
@@ -155,7 +156,8 @@ class elimination {
         if (!racing_[i]) { continue; }
         std::vector<double> lags;
         for (auto const& each : epochs_) { lags.push_back(each[i] - each[leader_]); }
-        score_[i] = mean_without_outliers(lags);
+        constexpr int no_interval = -1;
+        score_[i] = signed_rank_interval(lags, no_interval).estimate;
       }
     }
     auto const best_but = [&](std::size_t other) {
