@@ -23,6 +23,7 @@ void members(auto& visit, measure::racer& of) {
   visit("name", of.name, "constants", of.constants, "out", of.out, "guess", of.guess, "seconds",
         of.seconds, "ratio", of.ratio, "slower", of.slower, "faster", of.faster, "survived",
         of.survived, "bounded", of.bounded);
+  visit.if_present(!of.texts.empty(), "texts", of.texts);
 }
 
 void members(auto& visit, measure::race_epoch& of) {
