@@ -100,7 +100,7 @@ bool compiles(std::vector<std::string> const& headers, std::string const& checks
   auto const command = "c++ -std=c++20 -Wall -Wextra -Werror -pedantic -trigraphs -fsyntax-only '" +
                        (at / "program.cpp").string() + "'";
   bool const accepted = std::system(command.c_str()) == 0;
-  if (!accepted && !headers.empty()) { UNSCOPED_INFO(headers.front()); }
+
   return accepted;
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("names that no constant can have are refused before anything runs, wit
     return [&calls] { ++calls; };
   };
   for (auto const& name : odd_names) {
-    INFO(name);
+    INFO(measure::detail::literal(name));
     auto const shown = measure::detail::one_line(name);
     auto const of_space = test::message_of([&] { (void)race(space{{name, {1, 2}}}, made); });
     CHECK_THAT(of_space, contains("parameter \"" + shown + "\" is ") && contains(": name it "));
@@ -160,7 +160,8 @@ TEST_CASE("headers with all other names and any texts compile, and say what was 
   auto undecided = race_of("a\\");
   undecided.epochs.resize(2);
   measure::detail::judge(undecided, measure::detail::replayed(undecided));
-  undecided.failure = "two lines\n#error of a failure\\";
+  undecided.failure = "two lines\n#error of a failure";
+  for (int i = 0; i < 198; ++i) { undecided.failure += i < 99 ? " \?\?/" : " \\"; }  // at line ends
   auto const least = std::numeric_limits<long long>::min();
   CHECK(compiles(
       {report::race_header(undecided),
@@ -181,7 +182,7 @@ TEST_CASE("a namespace that no header can have is refused") {
   auto const path = (at / "tuning.hpp").string();
   for (auto const* const name : {"", "::a", "a::", "a::::b", "a:b", "a b", "class", "a::new", "1",
                                  "a\n", "a {", "inline a", "a::inline b", "a.b"}) {
-    INFO(name);
+    INFO(measure::detail::literal(name));
     auto const message = test::message_of([&] { write_header(race_of("x"), path, name); });
     CHECK_THAT(message,
                contains("of the namespace \"" + measure::detail::one_line(name) + "\" is "));

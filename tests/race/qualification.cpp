@@ -32,7 +32,7 @@ struct virtual_machine {
   double now = 0;
   double slow_from = 0, slow_until = 0;  ///< all launches take three times as long between them
   double own_start = 0;  ///< and those of a subject's first seconds, before epochs count
-  std::map<std::string, int> alive, verified;
+  std::map<std::string, int> alive, verified, built_to_qualify;
   int most_alive_in_qualification = 0;
   std::vector<ran> cells;
   std::function<double(std::string const&, int epoch)> factor;
@@ -51,6 +51,7 @@ class simulated final : public measure::subject {
       : on_(std::move(on)), name_(std::move(name)), seconds_(seconds), epoch_(epoch) {
     ++on_->alive[name_];
     if (epoch_ == 0) {
+      ++on_->built_to_qualify[name_];
       on_->most_alive_in_qualification =
           std::max(on_->most_alive_in_qualification, on_->all_alive());
     }
@@ -304,18 +305,42 @@ TEST_CASE("a race of 48 qualifies with one timed launch of each") {
   CHECK(cells <= 48 + 50);  // 50 ms of warm-up
 }
 
-TEST_CASE("the fastest may fail while another is timed beside it") {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+TEST_CASE("the fastest may fail while another is timed beside it, and is built no more") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     auto const on = std::make_shared<virtual_machine>();
     on->on_cell = [](std::string const& name, virtual_machine& at) {
-      if (name == "a" && at.alive["hopeless"] > 0) { throw std::runtime_error("gone"); }
+      if (name == "a" && at.alive["hopeless"] + at.alive["long"] > 0) {
+        throw std::runtime_error("gone");
+      }
     };
-    auto const found =
-        run_race(variants_on(on, {{"a", 1e-3}, {"b", 1.1e-3}, {"c", 1.2e-3}, {"hopeless", 50e-3}}),
-                 seeded(seed));
+    auto const found = run_race(
+        variants_on(
+            on, {{"a", 1e-3}, {"b", 1.1e-3}, {"c", 1.2e-3}, {"long", 40e-3}, {"hopeless", 50e-3}}),
+        seeded(seed));
     INFO("seed " << seed << "\n" << outs(found));
     CHECK(found.winner() == (of(found, "a").out.empty() ? "a" : "b"));
     CHECK_THAT(of(found, "hopeless").out, contains("cut off: "));
+    CHECK_THAT(of(found, "long").out, contains("cut off: "));
+    CHECK(on->built_to_qualify["a"] == 1);
     CHECK(on->all_alive() == 0);
+  }
+}
+
+TEST_CASE("memory that is short only while a candidate runs takes no candidate out") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    auto const on = std::make_shared<virtual_machine>();
+    bool const always = seed % 2 == 0;  // else only beside the hopeless one
+    on->on_cell = [always](std::string const& name, virtual_machine& at) {
+      bool const beside = name != "hopeless" && at.alive["hopeless"] > 0;
+      if (at.all_alive() > 1 && (always || beside)) { throw std::bad_alloc(); }
+    };
+    auto const found =
+        run_race(variants_on(on, {{"a", 1.05e-3}, {"b", 1e-3}, {"c", 1.2e-3}, {"hopeless", 50e-3}}),
+                 seeded(seed));
+    INFO("seed " << seed << "\n" << outs(found));
+    CHECK(found.winner() == "b");
+    CHECK_THAT(outs(found), contains("hopeless: cut off: "));
+    CHECK(of(found, "a").out == "");
+    CHECK(of(found, "c").out == "");
   }
 }

@@ -31,7 +31,7 @@ inline cell timed_cell(subject_runner& runner, subject& of, std::size_t candidat
   return runner.time(of, {static_cast<int>(candidate), set}, size);
 }
 
-/// How many times as long `slow` takes as `fast`, if it is to be cut off.
+/// The time of `slow` over that of `fast`; nothing unless `slow` is to be cut off.
 ///
 /// Each candidate has a new cell in each pair, and the order alternates. So a machine whose speed
 /// changes once cannot make every pair long. `time(candidate, buffer set)` gives seconds. Beyond a

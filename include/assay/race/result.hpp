@@ -79,7 +79,7 @@ struct race_result {
   std::vector<std::string> notes;
   std::vector<race_epoch> epochs;
 
-  /// The name of the winner: the sole survivor, or the one with the smallest mean of the survivors.
+  /// The name of the winner: the sole survivor, or the one that leads the survivors.
   /// Throws `std::runtime_error` where no candidate could be measured.
   std::string const& winner() const { return best().name; }
   racer const& best() const {
