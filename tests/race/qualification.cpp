@@ -344,3 +344,10 @@ TEST_CASE("memory that is short only while a candidate runs takes no candidate o
     CHECK(of(found, "c").out == "");
   }
 }
+
+TEST_CASE("the warm-up of the machine ends where launches seem to take no time") {
+  auto const on = std::make_shared<virtual_machine>();
+  auto const found = run_race(variants_on(on, {{"a", 1e-12}, {"b", 1.1e-12}}), seeded(1));
+  CHECK(found.winner() == "a");
+  CHECK(std::ranges::count(on->cells, 0, &virtual_machine::ran::epoch) <= 1002);
+}

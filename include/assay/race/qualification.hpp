@@ -24,6 +24,8 @@ inline constexpr double short_seconds = 100e-6;
 /// Shorter launches are cut off after the common warm-up only. Four longer ones last for 20 ms,
 /// the time in which pools grow and threads start. Until then a candidate may be slow by itself.
 inline constexpr double long_launch_seconds = 5e-3;
+/// Cells are shorter than 1 ms where a stream takes no more launches.
+inline constexpr int most_warm_up_cells = 1000;
 
 /// Runs and times one cell of a candidate.
 inline cell timed_cell(subject_runner& runner, subject& of, std::size_t candidate, int set,
@@ -118,9 +120,10 @@ class qualification {
   /// Warms up the machine for all candidates, since clocks need time to ramp up.
   void warm_up(subject& of, std::size_t candidate) {
     cell_size size{0, 1};
-    int set = 0;
-    for (double spent = 0; spent < warm_up_seconds_; set = 1 - set) {
-      auto const seconds = longest_clock(timed_cell(runner_, of, candidate, set, size, from_));
+    double spent = 0;
+    for (int cells = 0; cells < most_warm_up_cells && spent < warm_up_seconds_; ++cells) {
+      auto const seconds =
+          longest_clock(timed_cell(runner_, of, candidate, cells % 2, size, from_));
       spent += seconds * size.launches;
       size = runner_.size_for({seconds});
     }
