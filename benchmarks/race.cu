@@ -189,14 +189,14 @@ std::vector<double> ratios_of_chains() {
   return all;
 }
 
-std::vector<candidate<true>> candidates_of(std::vector<configuration> const& all) {
-  std::vector<candidate<true>> made;
+std::vector<candidate> candidates_of(std::vector<configuration> const& all) {
+  std::vector<candidate> made;
   for (auto const& each : all) { made.emplace_back(each.name, factory{each.make}); }
   return made;
 }
 
 /// The ratio of each to the best, by 41 epochs over all: at this level no sooner one is dropped.
-std::vector<double> truth_of(std::vector<candidate<true>> const& all, on::device place) {
+std::vector<double> truth_of(std::vector<candidate> const& all, on::device place) {
   auto const found = race(
       all, {.margin = 1e-9, .alpha = 1e-12, .max_epochs = 41, .max_seconds = 1e9, .place = place});
   std::cout << found;
@@ -220,18 +220,18 @@ double cells_of(race_result const& of) {
 }
 
 /// The smallest median of `cells` cells in a row, in one build of each.
-std::size_t smallest_of_medians(std::vector<candidate<true>> const& all, race_result const& beside,
+std::size_t smallest_of_medians(std::vector<candidate> const& all, race_result const& beside,
                                 on::device place, int cells, std::uint64_t seed) {
   measure::callable_support<true> const with{measure::options{.place = place}};
   std::size_t best = 0;
   double smallest = 1e300;
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const built = with.build({static_cast<int>(i), seed, 0}, beside.racers[i].name,
-                                  all[i].list.makes.front());
+                                  all[i].list<true>().makes.front());
     built->warm(0, 3);
     std::vector<double> seconds;
     for (int k = 0; k < cells; ++k) {
-      built->warm(k % 2, beside.wash_out);
+      built->warm(k % 2, 3);
       seconds.push_back(built->time(k % 2, beside.launches)[measure::clock::gpu]);
     }
     auto const median = stats::summarise(seconds).median;

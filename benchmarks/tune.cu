@@ -136,7 +136,7 @@ point point_of() {
 template <class Kernel>
 struct field {
   std::int64_t rows;
-  std::vector<candidate<true>> all{};
+  std::vector<candidate> all{};
 
   template <class Tuning>
   void add() {
@@ -170,7 +170,7 @@ struct races {
 
   bool wants(std::string const& name) const { return name.starts_with(only); }
 
-  void run(std::string const& name, std::vector<candidate<true>> const& all, bool cold,
+  void run(std::string const& name, std::vector<candidate> const& all, bool cold,
            std::string const& in_use = {}) {
     options how{.max_seconds = chosen.quick ? 3.0 : 20.0, .place = chosen.place, .title = name};
     how.cold_cache = cold;
@@ -219,13 +219,13 @@ struct races {
     if (!wants(name)) { return; }
     auto const side = chosen.quick ? 1024 : 4096;
     workloads::matmul<T> const work{.m = side, .n = side, .k = side};
-    std::vector<candidate<true>> all;
+    std::vector<candidate> all;
     (add_product<T, Strategies>(work, all), ...);
     run(name, all, false);
   }
 
   template <class T, class Strategy>
-  void add_product(workloads::matmul<T> const& work, std::vector<candidate<true>>& to) const {
+  void add_product(workloads::matmul<T> const& work, std::vector<candidate>& to) const {
     factory make = [work, place = chosen.place](setup& arrays) -> launch_function {
       auto const all = work.arrays(arrays);
       return [=, inputs = workloads::make_handle(place, work, all)](cudaStream_t on) {

@@ -30,6 +30,8 @@ double chain(long long steps) {
   return x;
 }
 
+void chain_of_100() { (void)chain(100); }
+
 auto steps(long long count) {
   return [count] { return chain(count); };
 }
@@ -122,6 +124,38 @@ TEST_CASE("a vector of candidates races, and goes on from JSON") {
   CHECK_THROWS_WITH(race(all, brief(), elsewhere), contains("ran on another device, not on "));
 }
 
+TEST_CASE("candidates race in all spellings, and a space of texts races") {
+  auto const f = steps(100);
+  std::function<void()> const g = [] { (void)chain(100); };
+  auto chosen = brief();
+  chosen.max_seconds = 1e-9;  // one epoch
+  std::vector<candidate> pushed;
+  pushed.push_back({"a", f});
+  pushed.emplace_back("b", g);
+  pushed.push_back(candidate{"c", &chain_of_100, {{"n", 3}}});
+  CHECK(race(pushed, chosen).racers[2].constants == measure::constants{{"n", 3}});
+  auto const names = [](race_result const& of) {
+    std::string all;
+    for (auto const& each : of.racers) { all += each.name; }
+    return all;
+  };
+  CHECK(names(race(std::vector<candidate>{{"a", f}, {"b", g}}, chosen)) == "ab");
+  CHECK(names(race(std::vector{candidate{"a", f}, candidate{"b", g}}, chosen)) == "ab");
+  CHECK(names(race({{"a", f}, {"b", g}, {"c", [] { return 1; }}}, chosen)) == "abc");
+  std::vector<candidate> const copy = pushed;
+  CHECK(names(race(copy, chosen)) == "abc");
+
+  auto const found = race(
+      space{{"way", {"slow", "fast"}}, {"n", {50}}},
+      [](point const& at) { return steps(at.text("way") == "slow" ? 50 * at["n"] : at["n"]); },
+      brief());
+  CHECK(names(found) == "n=50 way=slown=50 way=fast");
+  CHECK(found.best().texts.size() == 1);
+  CHECK_THAT(report::race_header(found),
+             contains("long long n = 50;\n") &&
+                 contains("char const* way = \"" + found.best().texts.front().second + "\";\n"));
+}
+
 TEST_CASE("what cannot race is refused in one line, before anything is called") {
   int calls = 0;
   auto const counted = [&calls] { ++calls; };
@@ -137,5 +171,6 @@ TEST_CASE("what cannot race is refused in one line, before anything is called") 
   auto const never = space{{"n", {1, 2}}}.where([](point const&) { return false; });
   CHECK_THROWS_WITH(race(never, [&](point const&) { return counted; }),
                     "a race needs 2 candidates or more, not 0");
+  CHECK_THROWS_WITH(race(std::vector<candidate>{}), "a race needs 2 candidates or more, not 0");
   CHECK(calls == 0);
 }

@@ -47,7 +47,7 @@ auto filling(float value, unsigned block) {
 }  // namespace
 
 TEST_CASE("the shortest of 20 chains of launches wins, by the gpu clock") {
-  std::vector<candidate<true>> all;
+  std::vector<candidate> all;
   int const candidates = test::small() ? 3 : 20;
   for (int i = 0; i < candidates; ++i) {
     int const count = 2000 + 100 * ((7 * i) % 20);

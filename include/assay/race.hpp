@@ -4,10 +4,12 @@
 #pragma once
 
 #include <assay/measure/callable_variants.hpp>
+#include <assay/race/names.hpp>
 #include <assay/race/run_race.hpp>
 #include <assay/race/space.hpp>
 #include <assay/race/text.hpp>
 
+#include <any>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -17,39 +19,54 @@
 
 namespace assay {
 
-/// A named callable of any kind that `compare_all` takes: on the host, or on a stream.
+struct candidate;
+
+namespace measure::detail {
+
 template <bool OnStream>
+race_result race_callables(std::vector<candidate> const& all, options chosen, race_result before);
+
+}  // namespace measure::detail
+
+/// A named callable of any kind that `compare_all` takes: on the host, or on a stream.
 struct candidate {
   template <class F>
   candidate(std::string name, F callable, measure::constants of = {}) : constants(std::move(of)) {
-    list.add(std::move(name), measure::detail::named(std::move(callable)));
+    constexpr bool on_stream = measure::detail::on_stream<F>();
+    measure::detail::callable_list<on_stream> one;
+    one.add(std::move(name), measure::detail::named(std::move(callable)));
+    list_ = std::move(one);
+    race_ = measure::detail::race_callables<on_stream>;
   }
 
-  measure::detail::callable_list<OnStream> list;  ///< of one
+  /// The callable, as a list of one.
+  template <bool OnStream>
+  measure::detail::callable_list<OnStream> const& list() const {
+    return std::any_cast<measure::detail::callable_list<OnStream> const&>(list_);
+  }
+
   measure::constants constants;
+  measure::constant_texts texts{};
+
+ private:
+  friend race_result race(std::vector<candidate> const& all, options chosen, race_result before);
+  std::any list_;
+  race_result (*race_)(std::vector<candidate> const&, options, race_result) = nullptr;
 };
 
-template <class F, class... Rest>
-candidate(std::string, F, Rest...) -> candidate<measure::detail::on_stream<F>()>;
+namespace measure::detail {
 
-/// Finds the best of many: `race({candidate{"a", f}, candidate{"b", g}, ...})`.
-///
-/// See `run_race` for the procedure and `stats/elimination.hpp` for its error rate. `before` is the
-/// result of an earlier race of the same candidates on the same device, which goes on. Blocks until
-/// done. A candidate that throws or is wrong is listed with its reason. A CUDA error that spoils
-/// the device fails all that come after it. Throws `std::invalid_argument` for less than two
-/// candidates, equal or empty names, null callables, invalid options and a missing device.
 template <bool OnStream>
-race_result race(std::vector<candidate<OnStream>> const& all, options chosen = {},
-                 race_result before = {}) {
-  using support = measure::callable_support<OnStream>;
+race_result race_callables(std::vector<candidate> const& all, options chosen, race_result before) {
+  using support = callable_support<OnStream>;
   if (!chosen.clock) { chosen.clock = support::default_clock; }
   if (!chosen.most_launches) { chosen.most_launches = support::most_launches; }
-  std::vector<measure::variant> unbuilt;  // checked first: a device takes a second to answer
+  std::vector<variant> unbuilt;  // checked first: a device takes a second to answer
   for (auto const& each : all) {
-    unbuilt.push_back({each.list.labels.front(), {}, [](auto const&) { return nullptr; }});
+    unbuilt.push_back(
+        {each.list<OnStream>().labels.front(), {}, [](auto const&) { return nullptr; }});
   }
-  measure::detail::require_race(unbuilt, chosen, before);
+  require_race(unbuilt, chosen, before);
 
   auto const with = std::make_shared<support>(chosen);
   auto const watch = with->watch();
@@ -59,15 +76,43 @@ race_result race(std::vector<candidate<OnStream>> const& all, options chosen = {
     throw std::invalid_argument("the race to resume ran on " + before.where.device + ", not on " +
                                 here.where.device);
   }
-  std::vector<measure::variant> variants;
-  for (auto const& each : all) { variants.push_back(each.list.variants(with).front()); }
-  auto found = run_race(variants, measure::watched(chosen, watch), std::move(before));
+  std::vector<variant> variants;
+  for (auto const& each : all) { variants.push_back(each.list<OnStream>().variants(with).front()); }
+  auto found = run_race(variants, watched(chosen, watch), std::move(before));
   here = {};
   watch.describe(here);
   found.where = here.where;
   for (auto const& note : here.notes) { (void)add_distinct(found.notes, note); }
-  for (std::size_t i = 0; i < all.size(); ++i) { found.racers[i].constants = all[i].constants; }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    found.racers[i].constants = all[i].constants;
+    found.racers[i].texts = all[i].texts;
+  }
   return found;
+}
+
+}  // namespace measure::detail
+
+/// Finds the best of many: `race({{"a", f}, {"b", g}, ...})`, or a vector of candidates.
+///
+/// See `run_race` for the procedure and `stats/elimination.hpp` for its error rate. `before` is the
+/// result of an earlier race of the same candidates on the same device, which goes on. Blocks until
+/// done. A candidate that throws or is wrong is listed with its reason. A CUDA error that spoils
+/// the device fails all that come after it. Throws `std::invalid_argument` for less than two
+/// candidates, equal or empty names, null callables, work on the host beside work on a stream,
+/// constants with names that no header can have, invalid options and a missing device.
+inline race_result race(std::vector<candidate> const& all, options chosen = {},
+                        race_result before = {}) {
+  for (auto const& each : all) {
+    measure::racer made;
+    made.constants = each.constants;
+    made.texts = each.texts;
+    measure::detail::require_constants(made.parameters());
+    if (each.race_ == all.front().race_) { continue; }
+    throw std::invalid_argument(
+        "one race cannot hold work on the host against work on a stream: race each kind by itself");
+  }
+  measure::detail::require(!all.empty(), "a race needs 2 candidates or more, not 0");
+  return all.front().race_(all, std::move(chosen), std::move(before));
 }
 
 namespace measure::detail {
@@ -75,10 +120,12 @@ namespace measure::detail {
 /// Candidates and options as `gather` finds them in a list of arguments.
 template <bool OnStream>
 struct candidate_list {
-  std::vector<candidate<OnStream>> all;
+  std::vector<candidate> all;
   options chosen;
   template <class F>
   void add(std::string label, F callable) {
+    static_assert(measure::detail::on_stream<F>() == OnStream,
+                  "one race cannot hold work on the host against work on a stream");
     all.emplace_back(std::move(label), std::move(callable));
   }
 };
@@ -96,12 +143,14 @@ race_result race(std::string name, F callable, Rest... rest) {
 }
 
 /// Finds the best point of a space. `make(point)` returns a callable; it is called for each point.
+/// Names of parameters are those of constants in C++, because `write_header` makes constants.
 template <class Make>
 race_result race(space const& of, Make make, options const& chosen = {}, race_result before = {}) {
-  constexpr bool on_stream =
-      measure::detail::on_stream<std::invoke_result_t<Make&, point const&>>();
-  std::vector<candidate<on_stream>> all;
-  for (auto const& each : of.points()) { all.emplace_back(each.label(), make(each), each.values); }
+  measure::detail::require_constants(of.names());
+  std::vector<candidate> all;
+  for (auto const& each : of.points()) {
+    all.emplace_back(each.label(), make(each), each.values).texts = each.texts;
+  }
   return race(all, chosen, std::move(before));
 }
 

@@ -129,7 +129,7 @@ class normal_table {
 /// The machine: what one launch takes depends on all that ran before.
 class world {
  public:
-  static constexpr double launch_seconds = 250e-6;  // cells of 2 wash-out and 5 timed launches
+  static constexpr double launch_seconds = 250e-6;  // cells of 2 to 4 untimed and 4 timed launches
   static constexpr double launches_per_epoch = 300;
 
   world(noise const& what, std::uint64_t seed) : noise_(what), coins_(seed), high_(coins_.flip()) {
@@ -196,7 +196,7 @@ class world {
     return value;
   }
 
-  /// Mean seconds per launch of a cell, its wash-out included as the engine runs it.
+  /// Mean seconds per launch of a cell.
   double cell(int label, int buffer_set, int launches, double effect) {
     double sum = 0;
     double const extra = effect + (start_ ? noise_.epoch_start : 0);

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace assay;
@@ -89,10 +90,11 @@ TEST_CASE("the header has the winner's constants, the device, the date and the e
 
   auto odd = example();
   odd.racers[2].name = "a \"b\"\\\n";  // a backslash at its end would continue a comment
-  odd.racers[2].constants = {{"2 wide", 1}};
+  odd.racers[2].texts = {{"way", "by \"tiles\""}};
   auto const escaped = report::race_header(odd);
-  CHECK_THAT(escaped, contains("winner = \"a _b___\";\n") && contains("//   a _b___: 10.00 us\n"));
-  CHECK_THAT(escaped, contains("long long _2_wide = 1;"));
+  CHECK_THAT(escaped, contains("winner = \"a \\\"b\\\"\\\\\\012\";\n") &&
+                          contains("//   a \"b\"_ : 10.00 us\n"));
+  CHECK_THAT(escaped, contains("inline constexpr char const* way = \"by \\\"tiles\\\"\";\n"));
   odd.leader = -1;
   CHECK_THROWS_WITH(report::race_header(odd), contains("the race has no winner"));
 }
@@ -105,6 +107,13 @@ TEST_CASE("a race goes to JSON and back without loss") {
   CHECK(back.racers[2].constants == example().racers[2].constants);
   CHECK(std::isnan(back.epochs.back().seconds[0]));
   CHECK(report::race_text(back) == report::race_text(example()));
+
+  CHECK(text.find("texts") == std::string::npos);  // only where there are any
+  auto with_texts = example();
+  with_texts.racers[2].texts = {{"way", "tiles"}};
+  auto const of_texts = report::parse_race(report::json(with_texts));
+  CHECK(of_texts.racers[2].texts == with_texts.racers[2].texts);
+  CHECK(of_texts.racers[1].texts.empty());
 
   CHECK_THROWS_WITH(report::parse_race("{"), contains("not a race of assay: "));
   CHECK_THROWS_WITH(report::parse_race("{\"schema_version\": 2}"), contains("race_schema_version"));
@@ -134,4 +143,38 @@ TEST_CASE("a space has all allowed combinations, and names what is wrong with it
   CHECK_THROWS_WITH((space{{"a", {1}}, {"a", {2}}}), "two parameters are named \"a\"");
   CHECK_THROWS_WITH((space{{"a", {}}}), "parameter \"a\" needs 1 value or more, not 0");
   CHECK_THROWS_WITH((space{{"", {1}}}), "a parameter needs a name");
+}
+
+TEST_CASE("a parameter has numbers or texts, in any spelling") {
+  auto const ways = space{{"way", {"slow", "fast"}}};
+  REQUIRE(ways.points().size() == 2);
+  CHECK(ways.points()[0].text("way") == "slow");
+  CHECK(ways.points()[1].label() == "way=fast");
+  CHECK(ways.points()[1].values.empty());
+
+  std::string const name = "name";
+  std::vector<std::string> const listed{"u", "v"};
+  std::vector<long long> const numbers{7, 8};
+  auto const all = space{{"zero", {0}},
+                         {"flags", {0, 1}},
+                         {"one", {"text"}},
+                         {"mixed", {"literal", name}},
+                         {"views", {std::string_view{"a"}, std::string_view{"b"}}},
+                         {"listed", listed},
+                         {"numbers", numbers},
+                         parameter{"old", {5}},
+                         parameter{"older", {"w"}}};
+  auto const points = all.points();
+  REQUIRE(points.size() == 32);
+  CHECK(points.back().label() ==
+        "zero=0 flags=1 numbers=8 old=5 one=text mixed=name views=b listed=v older=w");
+  CHECK(points[1]["numbers"] == 8);  // the last parameter with several values changes fastest
+  CHECK(points[1].text("listed") == "u");
+  CHECK(points[2].text("listed") == "v");
+  CHECK_THROWS_WITH(points[0]["one"], "parameter \"one\" has texts: read it by text(\"one\")");
+  CHECK_THROWS_WITH(points[0].text("old"), "parameter \"old\" has numbers: read it by [\"old\"]");
+  CHECK_THROWS_WITH(points[0].text("none"), contains("the space has no parameter \"none\""));
+  CHECK(space{std::vector<parameter<>>{{"a", {1, 2}}}}.points().size() == 2);
+  CHECK_THROWS_WITH((space{{"a", std::vector<std::string>{}}}),
+                    "parameter \"a\" needs 1 value or more, not 0");
 }

@@ -106,6 +106,12 @@ TEST_CASE("each epoch adds one sign against the leader of the epochs before, and
   CHECK(race.log_evidence(0) == Approx(log_sign_evidence(2, 0)));
 }
 
+TEST_CASE("the leader is faster in most epochs, however slow it is in the others") {
+  elimination race{zeros(2), 0.05, 0.01};
+  for (int epoch = 0; epoch < 10; ++epoch) { race.add_epoch({0, epoch < 3 ? 1.0 : -0.01}); }
+  CHECK(race.leader() == 1);
+}
+
 TEST_CASE("candidates within the margin are bounded and stay") {
   std::vector<double> const times{0, 0.004, 0.2};
   elimination race{times, 0.05, 0.01};

@@ -72,7 +72,7 @@ class subject {
   /// is the only call after it.
   virtual void begin_to_end() noexcept {}
 
-  /// Runs `launches` launches in buffer set 0 or 1 untimed: the wash-out before a cell.
+  /// Runs `launches` launches in buffer set 0 or 1 untimed, before a cell of timed ones.
   virtual void warm(int buffer_set, int launches) = 0;
 
   /// Runs and times `launches` launches in a buffer set; blocks until they are done.

@@ -23,6 +23,7 @@ void members(auto& visit, measure::racer& of) {
   visit("name", of.name, "constants", of.constants, "out", of.out, "guess", of.guess, "seconds",
         of.seconds, "ratio", of.ratio, "slower", of.slower, "faster", of.faster, "survived",
         of.survived, "bounded", of.bounded);
+  visit.if_present(!of.texts.empty(), "texts", of.texts);
 }
 
 void members(auto& visit, measure::race_epoch& of) {
@@ -35,8 +36,8 @@ void members(auto& visit, measure::race_result& of) {
         "failure", of.failure, "margin", of.margin, "alpha", of.alpha, "cells_saved",
         of.cells_saved);
   visit.as_text("seed", of.seed);
-  visit("seconds", of.seconds, "wash_out", of.wash_out, "launches", of.launches, "begun", of.begun,
-        "clock", of.primary, "environment", of.where, "notes", of.notes, "epochs", of.epochs);
+  visit("seconds", of.seconds, "launches", of.launches, "begun", of.begun, "clock", of.primary,
+        "environment", of.where, "notes", of.notes, "epochs", of.epochs);
 }
 
 }  // namespace detail

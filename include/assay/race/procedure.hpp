@@ -7,10 +7,10 @@
 #include <assay/measure/cell_size.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject_runner.hpp>
+#include <assay/race/qualification.hpp>
 #include <assay/race/result.hpp>
 #include <assay/stats/elimination.hpp>
 #include <assay/stats/random_source.hpp>
-#include <assay/stats/randomised_blocks.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,12 +25,6 @@
 #include <vector>
 
 namespace assay::measure::detail {
-
-/// A candidate is cut off before the first epoch if each of four cells takes more than twice as
-/// long as the fastest candidate. Cells below `short_seconds` cut nothing off, because a clock or
-/// the scheduler of a host can double them.
-inline constexpr double cut_off = 2;
-inline constexpr double short_seconds = 100e-6;
 
 /// Runs one race.
 template <class Clock>
@@ -111,7 +104,7 @@ class race_procedure {
     return runner_.build(now, order);
   }
 
-  /// Builds, verifies and times each candidate alone, in random order, and cuts off the long ones.
+  /// Builds and verifies each candidate in random order, and cuts off those that are far too long.
   /// Where there are epochs it only verifies: in a resumed race, and after a last epoch that
   /// failed.
   void qualify() {
@@ -121,48 +114,28 @@ class race_procedure {
     auto const now = next_epoch();
     stats::random_source from{stats::derive_seed(now.seed, 1)};
     from.shuffle(order);
-    double fastest = std::numeric_limits<double>::infinity();
-    std::vector<std::pair<std::size_t, double>> shortest;
+    if (!has_epochs && options_.at_epoch_begin) { options_.at_epoch_begin(now); }
+    // A part of the warm-up: the rest follows when all candidates are there.
+    qualification qualifying{runner_, record_, now, from, options_.warm_up_seconds / 5};
     for (auto const i : order) {
       tell("qualifying " + record_.racers[i].name);
       try {
-        auto const built = build(now, {i});
-        runner_.verify(built, "before timing", from);
-        if (has_epochs) { continue; }
-        auto const [low, high] = first_times(*built[i], i, fastest, 1);
-        fastest = std::min(fastest, high);
-        shortest.push_back({i, low});
-      } catch (interruption const& cause) { failed(cause); }
+        if (has_epochs) {
+          runner_.verify(build(now, {i}), "before timing", from);
+        } else if (auto const found = qualifying.examine(i)) {
+          cut(found->candidate, found->beside, found->ratio);
+        }
+      } catch (interruption const& cause) {
+        failed(cause);
+        qualifying.forget(static_cast<std::size_t>(cause.variant));
+      }
     }
     verified_ = true;
-    for (auto const& [i, seconds] : shortest) {
-      record_.racers[i].guess = seconds;
-      cut_if_long(i, seconds, fastest, 1);
-    }
   }
 
-  static bool is_long(double seconds, double fastest, int launches) {
-    return seconds > cut_off * fastest && seconds * launches > short_seconds;
-  }
-
-  void cut_if_long(std::size_t candidate, double seconds, double fastest, int launches) {
-    if (!is_long(seconds, fastest, launches)) { return; }
-    take_out(candidate, "cut off: it takes " + stats::number_text(seconds / fastest) +
-                            " times as long as the fastest");
-  }
-
-  /// The shortest and the longest of four cells; of two where these are clearly too long.
-  std::pair<double, double> first_times(subject& of, std::size_t candidate, double fastest,
-                                        int launches) {
-    double low = std::numeric_limits<double>::infinity();
-    double high = 0;
-    for (int i = 0; i < 4 && (i < 2 || !is_long(low, 5 * fastest, launches)); ++i) {
-      auto const seconds =
-          longest_clock(runner_.time(of, {static_cast<int>(candidate), i % 2}, launches, untimed_));
-      low = std::min(low, seconds);
-      high = std::max(high, seconds);
-    }
-    return {low, high};
+  void cut(std::size_t candidate, std::size_t beside, double ratio) {
+    take_out(candidate, "cut off: it takes " + stats::number_text(ratio) + " times as long as \"" +
+                            record_.racers[beside].name + "\" beside it");
   }
 
   /// Builds all that are left anew and times them. An epoch in which one fails does not count.
@@ -193,8 +166,8 @@ class race_procedure {
   }
 
   /// An epoch that only warms up, since clocks need time to ramp up. Its times choose the first
-  /// leader, and long candidates are cut off by cells of the right size. The epoch does not count:
-  /// its leader would have the luck of its own builds.
+  /// leader, and long candidates are cut off. The epoch does not count: its leader would have the
+  /// luck of its own builds.
   void warm_up(epoch const& now, std::vector<std::size_t> const& order,
                stats::random_source& from) {
     auto built = prepare(now, order, from);
@@ -203,14 +176,25 @@ class race_procedure {
     if (!record_.epochs.empty()) { return; }
     auto const left = racing();
     for (std::size_t k = 0; k < left.size(); ++k) { record_.racers[left[k]].guess = launches[k]; }
-    double const fastest = *std::min_element(launches.begin(), launches.end());
     size_cells();
+    auto const fastest =
+        left[static_cast<std::size_t>(std::ranges::min_element(launches) - launches.begin())];
+    double const shortest = short_seconds / record_.launches;
     for (auto const i : left) {
-      if (record_.racers[i].guess <= cut_off * fastest) { continue; }
-      cut_if_long(i, first_times(*built[i], i, fastest, record_.launches).first, fastest,
-                  record_.launches);
+      if (record_.racers[i].guess <= cut_off * record_.racers[fastest].guess) { continue; }
+      auto const ratio = times_as_long(i, fastest, shortest, from, [&](std::size_t each, int set) {
+        return seconds_of(built, each, set, from);
+      });
+      if (ratio) { cut(i, fastest, *ratio); }
     }
     size_cells();
+  }
+
+  /// Seconds of a launch, by a cell of the size that epochs have.
+  double seconds_of(subjects const& built, std::size_t i, int set, stats::random_source& from) {
+    auto const cell = timed_cell(runner_, *built[i], i, set, record_.launches, from);
+    if (!cell.disturbance.empty()) { disturbed_ = cell.disturbance; }
+    return cell[record_.primary];
   }
 
   void run_one_at_a_time(epoch const& now, std::vector<std::size_t> const& order,
@@ -270,14 +254,15 @@ class race_procedure {
   }
 
   /// Times the subjects in rounds: a random order and its reverse, in which each candidate has one
-  /// cell in either buffer set. So linear drift and buffer sets cancel within a round.
+  /// cell in either buffer set. So linear drift and buffer sets cancel within a round. The time of
+  /// an epoch is the mean of all its cells: none is left out because it is long.
   void time_all(epoch const& now, subjects const& built, stats::random_source& from,
                 race_epoch& into) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < built.size(); ++i) {
       if (built[i]) { order.push_back(i); }
     }
-    std::vector<std::vector<double>> logs(built.size());
+    for (auto const i : order) { into.seconds[i] = 0; }
     auto const begin = elapsed();
     for (int round = 0; round < into.cells / 2; ++round) {
       from.shuffle(order);
@@ -287,16 +272,11 @@ class race_procedure {
         bool const back = k >= order.size();
         auto const at = back ? 2 * order.size() - 1 - k : k;
         auto const i = order[at];
-        auto const cell =
-            runner_.time(*built[i], {static_cast<int>(i), back ? 1 - set[at] : set[at]},
-                         record_.launches, untimed_);
-        if (!cell.disturbance.empty()) { disturbed_ = cell.disturbance; }
-        logs[i].push_back(std::log(cell[record_.primary]));
+        into.seconds[i] += seconds_of(built, i, back ? 1 - set[at] : set[at], from) / into.cells;
       }
     }
     round_seconds_ = (elapsed() - begin) / (into.cells / 2);
     for (auto const i : order) {
-      into.seconds[i] = std::exp(stats::mean_without_outliers(logs[i]));
       for (auto const& each : runner_.caveats(*built[i], i)) {
         (void)add_distinct(record_.notes, each);
       }
@@ -340,7 +320,6 @@ class race_procedure {
   std::optional<stats::elimination> statistics_;
   std::string disturbed_;  ///< why the current epoch does not count
   int dropped_ = 0;
-  stats::random_source untimed_{stats::derive_seed(record_.seed, 3)};
   bool warm_ = false, one_at_a_time_ = false, out_of_time_ = false;
   bool verified_ = false;  ///< those left were verified since they were last timed
   double set_up_seconds_ = 0, round_seconds_ = 0;  ///< of the last epoch

@@ -27,11 +27,14 @@ inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 /// Names and values that tell one candidate from the others: `block`, 256.
 using constants = std::vector<std::pair<std::string, long long>>;
+/// Names and texts that do the same: `way`, "tiles".
+using constant_texts = std::vector<std::pair<std::string, std::string>>;
 
 /// One candidate of a race, and what became of it.
 struct racer {
   std::string name;
   measure::constants constants;  ///< of a space of parameters; else none
+  constant_texts texts{};        ///< the same for parameters of texts
   std::string out;               ///< why it was taken out; empty for those judged by their times
   double guess = detail::not_measured;    ///< seconds of a launch before the first epoch
   double seconds = detail::not_measured;  ///< median of a launch over epochs; NaN without an epoch
@@ -39,6 +42,14 @@ struct racer {
   int slower = 0, faster = 0;  ///< epochs in which it was slower or faster than the leader
   bool survived = false;       ///< not dropped, and not taken out
   bool bounded = false;        ///< it survived, and is not faster than the winner by the margin
+
+  /// The names of its constants and texts.
+  std::vector<std::string> parameters() const {
+    std::vector<std::string> names;
+    for (auto const& each : constants) { names.push_back(each.first); }
+    for (auto const& each : texts) { names.push_back(each.first); }
+    return names;
+  }
 };
 
 /// One epoch: the cells of each candidate, and seconds per launch, NaN for those not measured.
@@ -60,15 +71,15 @@ struct race_result {
   double margin = 0.01, alpha = 0.05;
   double cells_saved = 0;  ///< share of the timed seconds of measuring all as often as the winner
   std::uint64_t seed = 0;
-  double seconds = 0;              ///< duration, over all runs of a resumed race
-  int wash_out = 0, launches = 0;  ///< of a cell; 0 before the first epoch
-  int begun = 0;                   ///< epochs begun, dropped and void ones included
+  double seconds = 0;  ///< duration, over all runs of a resumed race
+  int launches = 0;    ///< of a cell; 0 before the first epoch
+  int begun = 0;       ///< epochs begun, dropped and void ones included
   clock primary = clock::wall;
   environment where;
   std::vector<std::string> notes;
   std::vector<race_epoch> epochs;
 
-  /// The name of the winner: the sole survivor, or the one with the smallest mean of the survivors.
+  /// The name of the winner: the sole survivor, or the one that leads the survivors.
   /// Throws `std::runtime_error` where no candidate could be measured.
   std::string const& winner() const { return best().name; }
   racer const& best() const {

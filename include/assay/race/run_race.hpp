@@ -56,8 +56,10 @@ inline race_result fresh_race(std::vector<variant> const& candidates, options co
 
 /// Runs a race over the variants, or goes on with `before`, which has the same ones.
 ///
-/// - First each candidate is built, verified and timed alone. A candidate that fails or is wrong is
-///   taken out with its reason. One that takes more than twice as long as the fastest is cut off.
+/// - First each candidate is built and verified. One that fails or is wrong is taken out with its
+///   reason. All others warm up together.
+/// - Before the first epoch, a candidate is cut off if it takes more than twice as long as another
+///   one, in each of four pairs of cells in alternating order. `alpha` does not cover these cuts.
 /// - In each epoch, all candidates that are left are built anew and timed in rounds, in random
 ///   order. A candidate is dropped when the evidence suffices (`stats/elimination.hpp`).
 /// - The race ends when no other can be faster than the leader by more than `options::margin`, or

@@ -3,8 +3,10 @@
 /// `space`: parameters with their values, and the points that a constraint allows.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/race/result.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -64,13 +66,33 @@ parameter(std::string, std::initializer_list<Text>) -> parameter<text_values>;
 template <class... Types>
 parameter(std::string, type_list<Types...>) -> parameter<Types...>;
 
+/// A parameter of a `space`: its values are whole numbers, or texts.
+struct dimension {
+  dimension(std::string own, std::initializer_list<long long> values)
+      : name(std::move(own)), numbers(values) {}
+  template <std::convertible_to<std::string_view> Text>
+  dimension(std::string own, std::initializer_list<Text> values) : name(std::move(own)) {
+    for (std::string_view const each : values) { texts.emplace_back(each); }
+  }
+  dimension(std::string own, std::vector<long long> values)
+      : name(std::move(own)), numbers(std::move(values)) {}
+  dimension(std::string own, std::vector<std::string> values)
+      : name(std::move(own)), texts(std::move(values)) {}
+  dimension(parameter<> of) : dimension(std::move(of.name), std::move(of.values)) {}
+  dimension(parameter<text_values> of) : dimension(std::move(of.name), std::move(of.values)) {}
+
+  std::string name;
+  std::vector<long long> numbers;
+  std::vector<std::string> texts;  ///< where there are no numbers
+};
+
 /// One value of each parameter.
 struct point {
   measure::constants values;
-  std::vector<std::pair<std::string, std::string>> texts{};
+  measure::constant_texts texts{};
   std::vector<std::pair<std::string, std::string>> types{};  ///< parameter, name of the type
 
-  /// The value of a parameter. Throws `std::invalid_argument` for a name that the space lacks.
+  /// The value of a parameter of numbers. Throws `std::invalid_argument` for another name.
   long long operator[](std::string_view name) const { return found(values, name); }
   /// The value of a parameter of texts.
   std::string const& text(std::string_view name) const { return found(texts, name); }
@@ -99,6 +121,15 @@ struct point {
     for (auto const& [own, value] : in) {
       if (own == name) { return value; }
     }
+    auto const names = [&](auto const& each) { return each.first == name; };
+    if (std::ranges::any_of(values, names) || std::ranges::any_of(texts, names)) {
+      throw std::invalid_argument(
+          std::is_same_v<Value, long long>
+              ? "parameter \"" + std::string{name} + "\" has texts: read it by text(\"" +
+                    std::string{name} + "\")"
+              : "parameter \"" + std::string{name} + "\" has numbers: read it by [\"" +
+                    std::string{name} + "\"]");
+    }
     throw std::invalid_argument("the space has no parameter \"" + std::string{name} + "\", only " +
                                 label());
   }
@@ -108,20 +139,21 @@ struct point {
 class space {
  public:
   /// Throws `std::invalid_argument` for equal names, and for a parameter without a name or values.
-  space(std::initializer_list<parameter<>> all) : space(std::vector<parameter<>>{all}) {}
-  explicit space(std::vector<parameter<>> all) : parameters_(std::move(all)) {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      auto const& each = parameters_[i];
+  space(std::initializer_list<dimension> all) : space(std::vector<dimension>{all}) {}
+  explicit space(std::vector<dimension> all) : dimensions_(std::move(all)) {
+    std::vector<std::string> names;
+    for (auto const& each : dimensions_) {
       if (each.name.empty()) { throw std::invalid_argument("a parameter needs a name"); }
-      if (each.values.empty()) {
+      if (each.numbers.empty() && each.texts.empty()) {
         throw std::invalid_argument("parameter \"" + each.name + "\" needs 1 value or more, not 0");
       }
-      for (std::size_t k = 0; k < i; ++k) {
-        if (parameters_[k].name != each.name) { continue; }
+      if (!add_distinct(names, each.name)) {
         throw std::invalid_argument("two parameters are named \"" + each.name + "\"");
       }
     }
   }
+  explicit space(std::vector<parameter<>> const& all)
+      : space(std::vector<dimension>(all.begin(), all.end())) {}
 
   /// Keeps the points for which `allows` returns true.
   space& where(std::function<bool(point const&)> allows) {
@@ -129,15 +161,24 @@ class space {
     return *this;
   }
 
+  /// The names of all parameters.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (auto const& each : dimensions_) { all.push_back(each.name); }
+    return all;
+  }
+
   /// The allowed points; the values of the last parameter change fastest.
   std::vector<point> points() const {
     std::vector<point> all{{}};
-    for (auto const& each : parameters_) {
+    for (auto const& each : dimensions_) {
       std::vector<point> longer;
       for (auto const& begun : all) {
-        for (auto const value : each.values) {
-          longer.push_back(begun);
-          longer.back().values.emplace_back(each.name, value);
+        for (auto const value : each.numbers) {
+          longer.emplace_back(begun).values.emplace_back(each.name, value);
+        }
+        for (auto const& value : each.texts) {
+          longer.emplace_back(begun).texts.emplace_back(each.name, value);
         }
       }
       all = std::move(longer);
@@ -149,7 +190,7 @@ class space {
   }
 
  private:
-  std::vector<parameter<>> parameters_;
+  std::vector<dimension> dimensions_;
   std::vector<std::function<bool(point const&)>> allows_;
 };
 

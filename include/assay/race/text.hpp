@@ -5,13 +5,14 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/race/names.hpp>
 #include <assay/race/result.hpp>
 #include <assay/report/format.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <ostream>
 #include <string>
 
@@ -57,12 +58,15 @@ inline std::string effort(measure::race_result const& of) {
                                   : ", on " + of.where.device);
 }
 
-/// A name as an identifier of C++.
-inline std::string identifier(std::string name) {
-  for (auto& each : name) {
-    if (std::isalnum(static_cast<unsigned char>(each)) == 0) { each = '_'; }
-  }
-  return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ? "_" + name : name;
+/// Text as lines of a comment.
+inline std::string comment_lines(std::string const& text) {
+  return wrapped(measure::detail::comment(text), "// ", "// ");
+}
+
+/// A whole number as an expression of C++; the smallest one has no literal.
+inline std::string number_literal(long long value) {
+  bool const smallest = value == std::numeric_limits<long long>::min();
+  return smallest ? std::to_string(value + 1) + " - 1" : std::to_string(value);
 }
 
 }  // namespace detail
@@ -98,28 +102,28 @@ inline std::string race_text(measure::race_result const& of, std::size_t lines =
 }
 
 /// A header with the winner's name and constants, in a namespace of this name, and with the
-/// evidence in its comment.
-inline std::string race_header(measure::race_result of, std::string const& in = "tuning") {
-  for (auto& each : of.racers) {  // a name may end neither a string nor a line of a comment
-    for (auto& letter : each.name) {
-      bool const breaks = letter == '"' || letter == '\\' || (letter >= 0 && letter < ' ');
-      if (breaks) { letter = '_'; }
-    }
-  }
+/// evidence in its comment. Throws `std::invalid_argument` for names that C++ does not allow.
+inline std::string race_header(measure::race_result const& of, std::string const& in = "tuning") {
   auto const& best = of.best();
-  auto out = "// Found by a race of assay on " + of.where.started_at + ".\n" +
-             wrapped(detail::race_sentence(of) + ".", "// ", "// ") +
-             wrapped(detail::effort(of) + ", seed " + std::to_string(of.seed) + ".", "// ", "// ");
+  measure::detail::require_namespace(in);
+  measure::detail::require_constants(best.parameters());
+  auto out = detail::comment_lines("Found by a race of assay on " + of.where.started_at + ".") +
+             detail::comment_lines(detail::race_sentence(of) + ".") +
+             detail::comment_lines(detail::effort(of) + ", seed " + std::to_string(of.seed) + ".");
   for (auto const i : of.order()) {
     auto const& each = of.racers[i];
-    if (each.survived) { out += "//   " + each.name + ": " + duration(each.seconds) + "\n"; }
+    if (!each.survived) { continue; }
+    out += "//   " + measure::detail::comment(each.name) + ": " + duration(each.seconds) + "\n";
   }
-  out += "#pragma once\n\nnamespace " + in + " {\n\ninline constexpr char const* winner = \"" +
-         best.name + "\";\n";
+  auto const text = [](std::string const& name, std::string const& value) {
+    return "inline constexpr char const* " + name + " = \"" + measure::detail::literal(value) +
+           "\";\n";
+  };
+  out += "#pragma once\n\nnamespace " + in + " {\n\n" + text("winner", best.name);
   for (auto const& [name, value] : best.constants) {
-    out += "inline constexpr long long " + detail::identifier(name) + " = " +
-           std::to_string(value) + ";\n";
+    out += "inline constexpr long long " + name + " = " + detail::number_literal(value) + ";\n";
   }
+  for (auto const& [name, value] : best.texts) { out += text(name, value); }
   return out + "\n}  // namespace " + in + "\n";
 }
 
@@ -128,7 +132,7 @@ inline std::string race_header(measure::race_result of, std::string const& in = 
 namespace assay {
 
 /// Writes `report::race_header` to a file. Throws `std::runtime_error` for a race without a winner,
-/// and `file_error`.
+/// `std::invalid_argument` for a name that C++ does not allow, and `file_error`.
 inline void write_header(measure::race_result const& of, std::string const& path,
                          std::string const& in = "tuning") {
   write_atomically(path, report::race_header(of, in));

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace assay::stats {
@@ -118,7 +119,9 @@ class elimination {
   }
   bool racing(std::size_t candidate) const { return racing_[candidate]; }
   bool has_led(std::size_t candidate) const { return led_[candidate]; }
-  /// The one with the smallest mean of the past epochs, outliers left out.
+  /// The one with the smallest median of its log times over those of the leader before. It is
+  /// faster in most epochs, as the bets have it; it decides who is held against whom, and no level
+  /// depends on it.
   std::size_t leader() const noexcept { return leader_; }
   int slower(std::size_t candidate) const { return slower_[candidate]; }
   int faster(std::size_t candidate) const { return faster_[candidate]; }
@@ -155,7 +158,7 @@ class elimination {
         if (!racing_[i]) { continue; }
         std::vector<double> lags;
         for (auto const& each : epochs_) { lags.push_back(each[i] - each[leader_]); }
-        score_[i] = mean_without_outliers(lags);
+        score_[i] = summarise(std::move(lags)).median;
       }
     }
     auto const best_but = [&](std::size_t other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Five-number summaries, and the location of a small sample with outliers.
+/// Five-number summaries, moments, and the correlation of successive values.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -44,35 +44,6 @@ inline summary summarise(std::vector<double> values) {
   if (values.empty()) { return {}; }
   return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75),
           values.front(),        values.back(),          values.size()};
-}
-
-/// The mean of the values without outliers; NaN of no values.
-///
-/// An outlier is farther from the median than 3 times the third quartile of all distances from it,
-/// which is 3.5 standard deviations of normal values. Values within `always` of the median are no
-/// outliers, so that ticks of a coarse clock average out. Up to a quarter of the values may be
-/// outliers. Negated values give the negated mean bit for bit.
-inline double mean_without_outliers(std::vector<double> const& values, double always = 0) {
-  auto sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.empty()) { return std::numeric_limits<double>::quiet_NaN(); }
-  // The mean of both middle values negates exactly; an interpolation does not.
-  double const median = 0.5 * (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]);
-  std::vector<double> distances;
-  for (double const each : sorted) { distances.push_back(std::abs(each - median)); }
-  std::sort(distances.begin(), distances.end());
-  double const limit = std::max(always, 3 * quantile(distances, 0.75));
-  double above = 0;
-  double below = 0;  // two sums, added from the outside in: negation exchanges them
-  int count = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    double const low = sorted[i] - median;
-    double const high = sorted[sorted.size() - 1 - i] - median;
-    if (low < 0 && low >= -limit) { below += low; }
-    if (high > 0 && high <= limit) { above += high; }
-    count += std::abs(low) <= limit ? 1 : 0;
-  }
-  return median + (above + below) / count;
 }
 
 /// The mean; 0 of no values.
