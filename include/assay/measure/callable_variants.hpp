@@ -66,11 +66,14 @@ struct callable_list {
                 "work on a stream needs <assay/compare.cuh>, in a file that nvcc compiles");
   using support = callable_support<OnStream>;
 
-  std::vector<std::string> labels;
-  std::vector<work_factory<typename support::signature>> makes;
-  std::vector<bool> brings_buffers;      ///< by variant: true for all but factories
-  std::vector<captured_words> captured;  ///< of those that bring buffers
-  std::vector<std::string> immovable;    ///< labels of those that cannot be copied
+  struct entry {
+    std::string label;
+    work_factory<typename support::signature> make;
+    bool brings_buffers = false;  ///< true for all but factories
+    captured_words captured;      ///< of one that brings buffers
+    bool immovable = false;       ///< true where it cannot be copied
+  };
+  std::vector<entry> entries;
   options chosen;
 
   template <callable_kind Kind, class F>
@@ -80,33 +83,55 @@ struct callable_list {
                   "on the wall clock by making the host call enqueue and synchronise, or make "
                   "both of one kind");
     if (label.empty()) { throw std::invalid_argument("a variant needs a name that is not empty"); }
-    brings_buffers.push_back(Kind != callable_kind::factory);
-    if (brings_buffers.back()) {
-      captured.push_back(captured_by(callable.callable));
-      if (!std::is_copy_constructible_v<F>) { immovable.push_back(label); }
-    }
-    makes.push_back(as_factory<typename support::signature>(label, std::move(callable)));
-    labels.push_back(std::move(label));
+    entry one;
+    one.brings_buffers = Kind != callable_kind::factory;
+    one.immovable = one.brings_buffers && !std::is_copy_constructible_v<F>;
+    if (one.brings_buffers) { one.captured = captured_by(callable.callable); }
+    one.make = as_factory<typename support::signature>(label, std::move(callable));
+    one.label = std::move(label);
+    entries.push_back(std::move(one));
   }
 
   /// True if variants keep buffers in all epochs which are not those of all others.
   bool keeps_own_buffers(support const& with) const {
-    bool const all = captured.size() == labels.size();
+    std::vector<captured_words> captured;
+    for (auto const& each : entries) {
+      if (each.brings_buffers) { captured.push_back(each.captured); }
+    }
+    bool const all = captured.size() == entries.size();
     return !captured.empty() && !chosen.same_buffers && !(all && with.same_buffers(captured));
   }
 
   /// The variants, all of which share `with`.
   std::vector<variant> variants(std::shared_ptr<support> const& with, bool own_buffers) const {
     std::vector<variant> all;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      all.push_back({labels[i],
-                     {{"callable", labels[i]}},
-                     [with, label = labels[i], make = makes[i]](epoch const& now) {
+    for (auto const& each : entries) {
+      all.push_back({each.label,
+                     {{"callable", each.label}},
+                     [with, label = each.label, make = each.make](epoch const& now) {
                        return with->build(now, label, make);
                      }});
-      if (own_buffers && brings_buffers[i]) { all.back().placement = support::placement; }
+      if (own_buffers && each.brings_buffers) { all.back().placement = support::placement; }
     }
     return all;
+  }
+
+  /// What the epochs do not make anew, as notes.
+  std::vector<std::string> scope(bool own_buffers) const {
+    std::vector<std::string> notes;
+    if (own_buffers) {
+      notes.push_back(
+          "callables keep their buffers in all epochs, so all verdicts are on these buffers, and "
+          "effects up to " +
+          share_text(support::placement) +
+          " may be their placement; a factory of assay::setup& tells the two apart");
+    }
+    for (auto const& each : entries) {
+      if (!each.immovable) { continue; }
+      notes.push_back("\"" + each.label +
+                      "\" cannot be copied: what it has captured stays in one place in all epochs");
+    }
+    return notes;
   }
 
   comparison run() const {
@@ -115,8 +140,10 @@ struct callable_list {
     if (!asked.most_launches) { asked.most_launches = support::most_launches; }
     // Names and options are checked first: a device takes a second to answer.
     std::vector<variant> unbuilt;
-    for (auto const& label : labels) {
-      unbuilt.push_back({label, {}, [](epoch const&) { return nullptr; }});
+    std::vector<std::string> labels;
+    for (auto const& each : entries) {
+      labels.push_back(each.label);
+      unbuilt.push_back({each.label, {}, [](epoch const&) { return nullptr; }});
     }
     auto const contrasts = against_first(labels);
     validate(unbuilt, contrasts, asked);
@@ -125,10 +152,10 @@ struct callable_list {
     auto const watch = with->watch();
     bool const own_buffers = keeps_own_buffers(*with);
     // A second instance of such a control would touch its buffers twice as often as the others.
-    asked.hidden_control = asked.hidden_control && !(own_buffers && brings_buffers.front());
+    asked.hidden_control = asked.hidden_control && !(own_buffers && entries.front().brings_buffers);
     auto found = measure::run_right(variants(with, own_buffers), contrasts, watched(asked, watch));
     watch.describe(found);
-    add_scope(found, own_buffers);
+    for (auto& note : scope(own_buffers)) { found.notes.push_back(std::move(note)); }
     auto const declared = [](variant_result const& each) { return each.bytes > 0; };
     if (found.failure.empty() &&
         std::any_of(found.variants.begin(), found.variants.end(), declared)) {
@@ -140,23 +167,6 @@ struct callable_list {
       }
     }
     return found;
-  }
-
- private:
-  /// Notes what the epochs do not make anew.
-  void add_scope(comparison& found, bool own_buffers) const {
-    if (own_buffers) {
-      found.notes.push_back(
-          "callables keep their buffers in all epochs, so all verdicts are on these buffers, and "
-          "effects up to " +
-          share_text(support::placement) +
-          " may be their placement; a factory of assay::setup& tells the two apart");
-    }
-    for (auto const& label : immovable) {
-      found.notes.push_back("\"" + label +
-                            "\" cannot be copied: what it has captured stays in one place in all "
-                            "epochs");
-    }
   }
 };
 
@@ -194,7 +204,7 @@ variant callable_variant(std::string label, F callable, options chosen = {}) {
   };
   variant made;
   made.label = label;
-  made.build = [chosen, label, make = list.makes.front(),
+  made.build = [chosen, label, make = list.entries.front().make,
                 shared = std::make_shared<shared_instruments>()](epoch const& now) {
     auto const timed_by = now.decides.value_or(*chosen.clock);
     if (!shared->support || shared->timed_by != timed_by) {
