@@ -246,7 +246,7 @@ inline judged_effects judge(epoch_effects const& from, clock on, std::size_t con
   for (int merged = 2; at.epochs / merged >= fewest_groups; ++merged) {
     auto const groups = from.grouped(on, contrast, at.epochs, at.epochs / merged);
     if (is_skewed(groups, margin)) { continue; }
-    int const critical =
+    auto const critical =
         stats::signed_rank_critical_value(static_cast<int>(groups.size()), at.alpha);
     return beyond(stats::classify(stats::signed_rank_interval(groups, critical), margin), merged);
   }
