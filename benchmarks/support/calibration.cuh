@@ -7,6 +7,7 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,10 +50,12 @@ struct copy_arrays {
   array_view<std::uint32_t> words, copied;
 };
 
-/// A copy of `count` vectors. `checked`: the host compares every word with its source.
-inline work_maker copy_of(on::device place, std::size_t count, bool checked = false) {
+/// A copy of `count` vectors. `checked`: the host compares every word with its source. The arrays
+/// have room for `room` vectors where that is more.
+inline work_maker copy_of(on::device place, std::size_t count, bool checked = false,
+                          std::size_t room = 0) {
   return [=](setup& make) -> enqueue_function {
-    copy_arrays const arrays{make, count};
+    copy_arrays const arrays{make, std::max(count, room)};
     make.moves(2.0 * sizeof(uint4) * static_cast<double>(count));
     if (checked) {
       make.expect(arrays.copied, [from = arrays.words](std::size_t i) { return from.seeded(i); });

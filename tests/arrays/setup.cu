@@ -118,8 +118,9 @@ TEST_CASE("arrays of a device take the caller's elements", "[arrays]") {
   stream const where{place};
   auto make = on_device(where, 1);
   std::vector<short> const data{4, -5, 6};
+  auto const changed = data;
   auto const a = make.from(data);
-  auto const b = make.inout(data);
+  auto const b = make.inout(changed);
   CHECK(copied(a, where) == data);
   CHECK(copied(b, where) == data);
   CHECK(reinterpret_cast<std::uintptr_t>(b.data()) % 256 == 0);

@@ -178,7 +178,8 @@ class result_builder {
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
     if (on == result_.primary) { found.typical_ratio = typical_ratio(k, judged.effect.estimate); }
     auto const carried =
-        carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin);
+        carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin,
+                             guard_alpha / static_cast<double>(contrasts_.size()));
     if (carried && carried->outcome == verdict::inconclusive) {
       found.outcome = verdict::inconclusive;
       found.reason = carried->reason;

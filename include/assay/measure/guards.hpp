@@ -77,16 +77,16 @@ struct objection {
 /// The objection of the carry-over guard, if there is one.
 ///
 /// Carry-over from the cell before explains a part of the effect, and that part has an interval.
-/// The guard objects when the interval excludes 0 at `guard_alpha`, and taking away some value of
+/// The guard objects when the interval excludes 0 at `alpha`, and taking away some value of
 /// it changes the verdict. An equivalence that is no longer certain becomes INCONCLUSIVE, because
 /// no other verdict is near. All else becomes UNPROVEN. Carry-over that all variants share never
 /// objects.
 inline std::optional<objection> carry_over_objection(stats::classification const& found,
                                                      std::span<double const> carry_over,
-                                                     double margin) {
+                                                     double margin, double alpha = guard_alpha) {
   if (found.outcome == verdict::inconclusive) { return {}; }
   auto const critical =
-      stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), guard_alpha);
+      stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), alpha);
   auto const carried = stats::signed_rank_interval(carry_over, critical);
   if (!carried.excludes(0)) { return {}; }
   auto const without = stats::classify(

@@ -192,11 +192,9 @@ class subject_runner {
 
   /// Runs and times one cell. The primary clock must have a time for it.
   ///
-  /// 2 to 4 untimed launches come first, by one law for all variants. They clear the caches of the
-  /// variant before. One alone does not: behind one, a copy of 200 us that moves 0.2 % more
-  /// appeared to take 0.31 % more, and 0.19 % behind two or three (an H200, 8 comparisons each).
-  /// Their number is random, because calls that are slow with a fixed period would else fall on the
-  /// same launches again and again.
+  /// 2 to 4 untimed launches come first, by one law for all variants. The first finds the caches of
+  /// the variant before, and the second is clear of it. Their number is random, because calls that
+  /// are slow with a fixed period would else fall on the same launches again and again.
   cell time(subject& timed, stats::slot const& slot, int launches, stats::random_source& from) {
     stop_if_cancelled();
     auto const i = static_cast<std::size_t>(slot.variant);
