@@ -219,6 +219,20 @@ TEST_CASE("the effect of an epoch is the ratio of mean times, and a slow cell co
   CHECK(effect(100, 4) == Approx(std::log((12 + 400) / 16.0)));
 }
 
+TEST_CASE("the noisiest variant of a contrast differs most from epoch to epoch") {
+  stats::random_source from{1};
+  epoch_effects effects{2, {b_against_a}, false};
+  for (double const ratio : {1.0, 1.1, 1.0, 1.1}) {
+    for (int blocks = ratio > 1 ? 2 : 1; blocks > 0; --blocks) {
+      add(effects, from, std::log(ratio));
+    }
+    effects.close_epoch();
+  }
+  CHECK(effects.noisiest(clock::wall, 0) == 1);
+  CHECK(effects.deviation(clock::wall, 0) == 0);  // whatever the number of blocks
+  CHECK(effects.deviation(clock::wall, 1) == Approx(std::log(1.1) / std::sqrt(3.0)));
+}
+
 TEST_CASE("groups of epochs have the ratio of the means of all their launches") {
   stats::random_source from{1};
   epoch_effects effects{2, {b_against_a}, false};

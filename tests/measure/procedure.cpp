@@ -218,7 +218,11 @@ TEST_CASE("noise too large for 8 epochs is inconclusive, with the epochs that wo
   auto const& found = result.findings.at(0);
   INFO("seed " << chosen.seed);
   CHECK(result.epochs == 8);
-  if (found.outcome == verdict::inconclusive) { CHECK(found.epochs_needed > 8); }
+  if (found.outcome == verdict::inconclusive) {
+    CHECK(found.epochs_needed > 8);
+    CHECK_THAT(found.reason,
+               test::contains("differs by ") && test::contains(" from epoch to epoch"));
+  }
   CHECK(found.effect.high / found.effect.low > 1.1);
 }
 

@@ -190,6 +190,7 @@ class result_builder {
       int const needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
                                                  options_.margin, options_.run_until_sign);
       found.epochs_needed = needed > 0 ? stats::next_analysis(needed) : 0;
+      found.reason = unsteady(on, k);
     }
     add_vetoes(on, k, judged, reasons);
     if (reasons.empty()) { return; }
@@ -197,6 +198,13 @@ class result_builder {
     found.is_bound = false;
     found.reason.clear();
     for (auto const& each : reasons) { found.reason += (found.reason.empty() ? "" : "; ") + each; }
+  }
+
+  /// Names the variant of the contrast whose time differs most from epoch to epoch.
+  std::string unsteady(clock on, std::size_t k) const {
+    auto const v = effects_.noisiest(on, k);
+    return "\"" + variants_[v].label + "\" differs by " +
+           share_text(std::expm1(effects_.deviation(on, v))) + " from epoch to epoch";
   }
 
   /// The ratio of typical calls, where it differs from that of mean times by more than the margin.

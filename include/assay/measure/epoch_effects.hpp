@@ -74,6 +74,7 @@ class epoch_effects {
 
   /// Turns the cells since the last call into one effect for each contrast and clock.
   void close_epoch() {
+    cells_.push_back(4.0 * static_cast<double>(clocks_.front().blocks.size()));
     blocks_ += static_cast<int>(clocks_.front().blocks.size());
     for (auto& each : clocks_) { close(each); }
     ++epochs_;
@@ -107,6 +108,25 @@ class epoch_effects {
       all.push_back(log_ratio(contrasts_[contrast], sums));
     }
     return all;
+  }
+
+  /// The standard deviation of the log mean times of an instance between epochs.
+  double deviation(clock on, std::size_t instance) const {
+    std::vector<double> logs;
+    for (std::size_t e = 0; e < cells_.size(); ++e) {
+      logs.push_back(std::log(at(on).sums[e][instance] / cells_[e]));
+    }
+    return stats::standard_deviation(logs);
+  }
+
+  /// The variant of a contrast with the largest deviation.
+  std::size_t noisiest(clock on, std::size_t contrast) const {
+    std::size_t most = variants_;
+    for (std::size_t v = 0; v < variants_; ++v) {
+      if (contrasts_[contrast].weights[v] == 0) { continue; }
+      if (most == variants_ || deviation(on, v) > deviation(on, most)) { most = v; }
+    }
+    return most;
   }
 
   /// Log ratios of the control's second instance to its first; call with a hidden control only.
@@ -218,7 +238,8 @@ class epoch_effects {
   std::vector<contrast> contrasts_;
   std::array<of_clock, 3> clocks_;
   int epochs_ = 0;
-  int blocks_ = 0;  // in all closed epochs
+  int blocks_ = 0;             // in all closed epochs
+  std::vector<double> cells_;  // of an instance, by closed epoch
 };
 
 /// Collects the times of launches that were timed one by one. A verdict is about mean times, and

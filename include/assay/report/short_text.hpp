@@ -159,7 +159,7 @@ inline std::string advice(comparison const& all) {
     if (each.outcome == verdict::unproven && all.failure.empty()) {
       return "the full report has the guards; a quiet machine or longer work may help";
     }
-    if (each.outcome == verdict::inconclusive && !each.reason.empty()) {
+    if (each.outcome == verdict::inconclusive && each.epochs_needed == 0 && !each.reason.empty()) {
       return "longer work in each call, or a wider margin, may settle it";
     }
     inconclusive = inconclusive || each.outcome == verdict::inconclusive;
