@@ -193,7 +193,7 @@ TEST_CASE("epochs with rare slow calls are merged, or nothing is proven; unmerge
       }
       effects.push_back(std::log(sums[1] / sums[0]));
     }
-    int const critical = stats::signed_rank_critical_value(96, 0.05);
+    auto const critical = stats::signed_rank_critical_value(96, 0.05);
     covered += !stats::signed_rank_interval(effects, critical).excludes(truth);
   }
   CHECK(covered < 0.2 * runs);
@@ -217,7 +217,7 @@ TEST_CASE("means of logs of cells without outliers, as verdicts were once made, 
       }
       effects.push_back(logs / 16);
     }
-    int const critical = stats::signed_rank_critical_value(24, 0.05);
+    auto const critical = stats::signed_rank_critical_value(24, 0.05);
     covered += !stats::signed_rank_interval(effects, critical).excludes(std::log1p(2.0 / 9));
   }
   CHECK(covered < 0.3 * runs);
