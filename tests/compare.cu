@@ -574,7 +574,9 @@ TEST_CASE("a seed repeats the order of all cells", "[compare]") {
     return cells;
   };
   auto const first = order(7);
-  CHECK(first.size() == 48);  // two epochs of two blocks of four cells for three instances
+  // Two epochs of two blocks of four cells for three instances; of one under a sanitizer, where
+  // launches are long.
+  CHECK(first.size() == (test::small() ? 24 : 48));
   CHECK(first == order(7));
   CHECK(first != order(8));
 }
