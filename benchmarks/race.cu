@@ -227,7 +227,7 @@ std::size_t smallest_of_medians(std::vector<candidate> const& all, race_result c
   double smallest = 1e300;
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const built = with.build({static_cast<int>(i), seed, 0}, beside.racers[i].name,
-                                  all[i].list<true>().makes.front());
+                                  all[i].list<true>().entries.front().make);
     built->warm(0, 3);
     std::vector<double> seconds;
     for (int k = 0; k < cells; ++k) {

@@ -536,7 +536,7 @@ TEST_CASE("an expectation that throws ends the comparison with its text", "[comp
     });
     return [y] { std::fill_n(y.data(), y.size(), 0.0F); };
   };
-  auto const found = compare("good", doubling(100), "bad", bad, brief());
+  auto const found = compare("good", doubling(1000), "bad", bad, brief());
   CHECK(found.is(verdict::unproven));
   CHECK(found.reason() ==
         "variant \"bad\", epoch 1, verifying: setup.expect: the function of array 0 threw: no such "

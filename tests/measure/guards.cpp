@@ -86,6 +86,14 @@ TEST_CASE("the carry-over guard objects to a verdict that changes without the ca
   REQUIRE(opened);
   CHECK(opened->outcome == verdict::inconclusive);
   CHECK_FALSE(carry_over_objection(slower_by(-0.1, 0.1), masking, 0.01));
+  // An equivalence that becomes a sign within the margin stays one, and UNPROVEN has its reason.
+  std::vector<double> const slight{-.002, -.002, -.0021, -.002, -.002, -.0019, -.002, -.002};
+  CHECK_FALSE(carry_over_objection(slower_by(-0.001, 0.001), slight, 0.01));
+  auto placed = slower_by(0.015, 0.02);
+  placed.outcome = verdict::unproven;
+  CHECK_FALSE(carry_over_objection(placed, carried, 0.01));
+  // The level of several contrasts is shared: eight values prove nothing at 1 / 500.
+  CHECK_FALSE(carry_over_objection(slower_by(0.002, 0.006), carried, 0.01, guard_alpha / 5));
 }
 
 TEST_CASE("a sign below the clock's resolution is refused") {

@@ -199,6 +199,30 @@ TEST_CASE("epochs with rare slow calls are merged, or nothing is proven; unmerge
   CHECK(covered < 0.2 * runs);
 }
 
+TEST_CASE("one slow epoch of eight does not hide that all eight agree") {
+  stats::random_source from{1};
+  auto const judged = [&](std::vector<double> const& ratios) {
+    measure::epoch_effects all{2, {b_against_a}, false};
+    for (double const ratio : ratios) {
+      auto const block = stats::draw_epoch(2, 1, from).front();
+      std::vector<measure::cell> cells(block.slots.size());
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells[i][clock::wall] = block.slots[i].variant == 1 ? ratio : 1;
+      }
+      all.add_block(block, cells);
+      all.close_epoch();
+    }
+    return measure::judge(all, clock::wall, 0, stats::alpha_schedule(96, 0.05, 1).front(), 0.01, 0);
+  };
+  auto const agreed = judged({2, 2.01, 1.99, 2, 2.02, 1.98, 2, 4});
+  CHECK(agreed.found.outcome == verdict::slower);
+  CHECK(agreed.found.effect.low == Approx(std::log(1.98)));
+  CHECK(agreed.found.effect.high == Approx(std::log(4)));
+  auto const open = judged({1, 1.001, 0.999, 1, 1.002, 0.998, 1, 1.5});
+  CHECK(open.skewed);
+  CHECK(open.found.outcome == verdict::inconclusive);
+}
+
 TEST_CASE("means of logs of cells without outliers, as verdicts were once made, miss slow calls") {
   auto const seed = fresh_seed();
   INFO("seed " << seed);
@@ -353,6 +377,25 @@ TEST_CASE("work that takes no longer than an empty call proves nothing") {
   CHECK(judged(5e-9, 2e-9, 0).outcome == verdict::equivalent);
   CHECK(judged(5e-9, 2e-9, 0.5).outcome == verdict::slower);  // 2.5 ns
   CHECK(judged(20e-9, 2e-9, 0.3).outcome == verdict::slower);
+}
+
+TEST_CASE("an empty call is named as such, whatever the cell before left") {
+  auto const seed = fresh_seed();
+  INFO("seed " << seed);
+  scripted_machine machine{seed};
+  machine.launch_seconds = 2e-9;
+  machine.empty_seconds = 2e-9;
+  machine.noise = 0.0005;
+  machine.warm_counts = false;  // the first launch after another variant takes more
+  machine.factor = [](int variant, int before) {
+    return variant == 1 && before != 1 ? 1.5 : variant == 1 ? 0.9965 : 1.0;
+  };
+  measure::options chosen;
+  chosen.seed = seed | 1U;
+  chosen.tick_seconds = {};
+  auto const found = measure::run(variants_on(machine), {b_against_a}, chosen).findings.at(0);
+  CHECK(found.outcome == verdict::unproven);
+  CHECK_THAT(found.reason, contains("no longer than an empty call"));
 }
 
 TEST_CASE("every label has 2 to 4 untimed launches before each cell, by one law") {

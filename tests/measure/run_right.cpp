@@ -157,6 +157,16 @@ TEST_CASE("several wrong variants are left out, and two of them end the comparis
   CHECK_THAT(two.failure, contains("variant \"b\""));
 }
 
+TEST_CASE("a stand-in that keeps its buffers has no second instance") {
+  auto second = [](double placement) {
+    auto stand_in = of("b", 1);
+    stand_in.placement = placement;
+    return judged({of("a", 1, true), stand_in, of("c", 1)}).hidden_control.has_value();
+  };
+  CHECK(second(0));
+  CHECK_FALSE(second(0.05));
+}
+
 TEST_CASE("an interaction stays as it is, and so does an exception") {
   auto const crossed = crossing{{"x", {"a", "b"}}, {"y", {"c", "d"}}};
   auto const found = run_right({of("ac", 1), of("ad", 1), of("bc", 1, true), of("bd", 1)},

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <optional>
 #include <sys/resource.h>
 
 namespace assay {
@@ -22,15 +23,17 @@ class lost_processor_time {
  public:
   lost_processor_time() = default;
 
-  /// Seconds since the construction in which other programs ran; 0 where that is not clear.
-  double seconds() const {
+  /// Seconds since the construction in which other programs ran; nothing where that is not clear.
+  std::optional<double> seconds() const {
     auto const wall = std::chrono::duration<double>(steady_clock::now() - begin_).count();
     auto const now = switches_now();
-    if (now.ru_nivcsw == switches_.ru_nivcsw || now.ru_nvcsw != switches_.ru_nvcsw) { return 0; }
+    if (now.ru_nvcsw != switches_.ru_nvcsw) { return {}; }
+    if (now.ru_nivcsw == switches_.ru_nivcsw) { return 0; }
     double const own = seconds_of(CLOCK_THREAD_CPUTIME_ID) - thread_;
     double const others = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process_ - own;
     double const lost = std::max(0.0, wall - own);
-    return others < 0.1 * lost ? lost : 0;
+    if (others < 0.1 * lost) { return lost; }
+    return {};
   }
 
  private:

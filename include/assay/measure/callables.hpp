@@ -105,7 +105,7 @@ void call_and_keep(F& callable) {
 /// 14 % of a call of 4 us (a host of two cores), so no variant may keep one place in all epochs.
 template <class F>
 std::shared_ptr<F> placed(F from, std::uint64_t random_bits) {
-  constexpr std::size_t spread = 4096;  // places differ within a page
+  constexpr std::size_t spread = std::max<std::size_t>(4096, 4 * alignof(F));  // a page
   constexpr std::align_val_t alignment{std::max(alignof(F), alignof(std::max_align_t))};
   std::shared_ptr<std::byte> const block{
       static_cast<std::byte*>(::operator new(sizeof(F) + spread, alignment)),

@@ -177,10 +177,11 @@ class result_builder {
     found.exceeds_margin = judged.exceeds_margin;
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
     if (on == result_.primary) { found.typical_ratio = typical_ratio(k, judged.effect.estimate); }
+    add_vetoes(on, k, judged, reasons);
     auto const carried =
         carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin,
                              guard_alpha / static_cast<double>(contrasts_.size()));
-    if (carried && carried->outcome == verdict::inconclusive) {
+    if (carried && carried->outcome == verdict::inconclusive && reasons.empty()) {
       found.outcome = verdict::inconclusive;
       found.reason = carried->reason;
       return;
@@ -192,7 +193,6 @@ class result_builder {
       found.epochs_needed = needed > 0 ? stats::next_analysis(needed) : 0;
       found.reason = unsteady(on, k);
     }
-    add_vetoes(on, k, judged, reasons);
     if (reasons.empty()) { return; }
     found.outcome = verdict::unproven;
     found.is_bound = false;
@@ -221,13 +221,15 @@ class result_builder {
         resolution_veto(judged, launch_seconds(on, k),
                         options_.tick_seconds[static_cast<std::size_t>(on)], resolved_launches());
     if (coarse) { reasons.push_back(*coarse); }
+    // Enqueueing takes as long for any kernel, so events tell whether a kernel has work.
+    bool const on_host = !(empty_seconds(clock::gpu) > 0);
+    auto const by = on_host ? on : clock::gpu;
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       if (contrasts_[k].weights[v] == 0) { continue; }
       auto const empty =
-          empty_call_veto(variants_[v].label, result_.variants[v].on(on).median, empty_seconds(on));
+          empty_call_veto(variants_[v].label, result_.variants[v].on(by).median, empty_seconds(by));
       if (empty) { reasons.push_back(*empty); }
     }
-    bool const on_host = !(empty_seconds(clock::gpu) > 0);
     auto const small = call_veto(judged, launch_seconds(on, k), empty_seconds(on));
     if (small && on_host) { reasons.push_back(*small); }
     if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {

@@ -84,7 +84,7 @@ struct objection {
 inline std::optional<objection> carry_over_objection(stats::classification const& found,
                                                      std::span<double const> carry_over,
                                                      double margin, double alpha = guard_alpha) {
-  if (found.outcome == verdict::inconclusive) { return {}; }
+  if (found.outcome == verdict::inconclusive || found.outcome == verdict::unproven) { return {}; }
   auto const critical =
       stats::signed_rank_critical_value(static_cast<int>(carry_over.size()), alpha);
   auto const carried = stats::signed_rank_interval(carry_over, critical);
@@ -93,7 +93,8 @@ inline std::optional<objection> carry_over_objection(stats::classification const
       stats::interval{found.effect.low - carried.high, found.effect.estimate - carried.estimate,
                       found.effect.high - carried.low},
       margin);
-  if (without.outcome == found.outcome) { return {}; }
+  bool const both_in_margin = found.outcome == verdict::equivalent && !without.exceeds_margin;
+  if (without.outcome == found.outcome || both_in_margin) { return {}; }
   bool const less_certain =
       found.outcome == verdict::equivalent && without.outcome == verdict::inconclusive;
   return objection{
@@ -199,12 +200,17 @@ struct judged_effects {
   bool skewed = false;      ///< fewer than `fewest_groups` groups are free of skewness
   bool placed = false;      ///< the sign may be that of the placement of buffers
   bool is_bound = false;    ///< the interval was widened by the allowance for placement
+  double allowance = 0;     ///< the log ratio that placement may be worth
 
-  /// True when no more epochs are needed. A sign that placement explains needs more of them only
-  /// where the effect may still turn out to lie in the margin.
+  /// True when no more epochs are needed. A sign that placement explains needs none where the whole
+  /// interval lies between the margin and the allowance.
   bool settled(options const& chosen) const {
+    double const low = found.effect.low;
+    double const high = found.effect.high;
     double const bound = std::log1p(chosen.margin);
-    if (placed) { return found.effect.low >= bound || found.effect.high <= -bound; }
+    if (placed) {
+      return (low >= bound && high <= allowance) || (high <= -bound && low >= -allowance);
+    }
     return !skewed && stats::settled(found, chosen.run_until_sign, chosen.run_until_margin);
   }
 };
@@ -214,6 +220,7 @@ namespace detail {
 /// The classification that remains where placement may be worth a log ratio of `allowance`: a sign
 /// beyond it, with a widened interval, or equivalence.
 inline judged_effects beyond_placement(judged_effects of, double allowance, double margin) {
+  of.allowance = allowance;
   if (allowance == 0 || !stats::is_sign(of.found.outcome)) { return of; }
   auto const bound = stats::classify(widened(of.found.effect, allowance), margin);
   if (stats::is_sign(bound.outcome)) {
@@ -233,8 +240,9 @@ inline judged_effects beyond_placement(judged_effects of, double allowance, doub
 /// Classifies the effects of the epochs up to an interim analysis.
 ///
 /// Neighbouring epochs are merged until their effects are not skewed: the mean of more launches has
-/// a law nearer to the normal one. Where too few groups are left, the effects are INCONCLUSIVE with
-/// their whole range. `placement` is a share as in `variant::placement`.
+/// a law nearer to the normal one. Where too few groups are left, the whole range of the effects is
+/// judged: it is an interval of the signed-rank test too, and slow calls do not leave it.
+/// `placement` is a share as in `variant::placement`.
 inline judged_effects judge(epoch_effects const& from, clock on, std::size_t contrast,
                             stats::interim_analysis const& at, double margin, double placement) {
   std::span<double const> const each_epoch{from.effects(on, contrast).data(),
@@ -252,7 +260,9 @@ inline judged_effects judge(epoch_effects const& from, clock on, std::size_t con
   }
   auto range = stats::signed_rank_interval(each_epoch, 0);
   range.estimate = stats::mean(each_epoch);
-  return {{verdict::inconclusive, true, range}, 1, true};
+  auto const found = stats::classify(range, margin);
+  if (found.outcome != verdict::inconclusive) { return beyond(found, 1); }
+  return {found, 1, true};
 }
 
 /// The share of its time that placement may be worth to a variant of the contrast.

@@ -53,11 +53,13 @@ struct buffer_set {
 /// What all host subjects of one comparison share, because all are timed in one way.
 struct call_session {
   bool restores = false;  ///< some work changes its input, so each call is timed by itself
+  bool waits = false;     ///< some call waited or used another thread, so no lost time is clear
 };
 
 /// Calls work on the calling thread. `wall` is the mean time of the calls of a cell.
 ///
-/// Time in which the system ran other programs on this thread's processor is taken off.
+/// Time in which the system ran other programs on this thread's processor is taken off, until some
+/// call of the comparison waits or uses another thread. From then on it is taken off nobody.
 /// Cells of few calls time each by itself. So do all cells where some work changes its input: the
 /// first content is restored before each call, outside the timed region.
 class host_subject final : public subject {
@@ -92,6 +94,7 @@ class host_subject final : public subject {
   }
 
   std::optional<cell> time_empty(int launches) override {
+    for (int i = 0; i < 2; ++i) { empty_(); }  // as before other cells
     return timed(empty_, launches, [] {});
   }
 
@@ -116,6 +119,12 @@ class host_subject final : public subject {
     return std::chrono::duration<double>(steady_clock::now() - begin).count();
   }
 
+  double without_lost(double seconds, lost_processor_time const& watch) const {
+    auto const lost = watch.seconds();
+    session_->waits = session_->waits || !lost;
+    return session_->waits ? seconds : std::max(1e-9, seconds - *lost);
+  }
+
   template <class Prepare>
   cell timed(std::function<void()> const& work, int calls, Prepare const& prepare) const {
     cell mean;
@@ -126,8 +135,7 @@ class host_subject final : public subject {
         lost_processor_time const watch;
         auto const begin = steady_clock::now();
         work();
-        double taken = seconds_since(begin);
-        taken = std::max(1e-9, taken - watch.seconds());
+        double const taken = without_lost(seconds_since(begin), watch);
         sum += taken;
         if (calls <= few_calls) { mean.launches.push_back(taken); }
       }
@@ -135,8 +143,7 @@ class host_subject final : public subject {
       lost_processor_time const watch;
       auto const begin = steady_clock::now();
       for (int i = 0; i < calls; ++i) { work(); }
-      sum = seconds_since(begin);
-      sum = std::max(1e-9, sum - watch.seconds());
+      sum = without_lost(seconds_since(begin), watch);
     }
     mean[clock::wall] = sum / calls;
     return mean;

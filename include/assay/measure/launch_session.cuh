@@ -7,6 +7,7 @@
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/clock_probe.cuh>
+#include <assay/kernel/launch.cuh>
 #include <assay/kernel/stream_latch.cuh>
 #include <assay/measure/subject.hpp>
 
@@ -15,6 +16,11 @@
 #include <optional>
 
 namespace assay::measure {
+
+/// A launch without work. (A template, since a plain kernel in a header does not link from two
+/// units.)
+template <class T>
+__global__ void do_nothing(T) {}
 
 /// The instruments of one comparison on one device. All variants are timed in one way, so the
 /// session knows the way and not each subject.
@@ -39,6 +45,7 @@ class launch_session {
     latch_.open();
     sm_clock_.begin(first);
     sm_clock_.end(first);
+    enqueue_nothing(first);
     first.synchronize();
     held_ = primary != clock::wall;
   }
@@ -67,6 +74,10 @@ class launch_session {
 
   kernel::stream_latch<>& latch() noexcept { return latch_; }
   kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
+  /// Launches a kernel without work.
+  static void enqueue_nothing(::cuda::stream_ref on) {
+    kernel::launch(do_nothing<int>, 1, 32, 0, on, 0);
+  }
   /// Enqueues a write of one and a half times the L2 cache, which replaces all contents of it.
   void flush_cache(::cuda::stream_ref on) const {
     check(cudaMemsetAsync(flush_->get(), 0x5a, flush_bytes_, on.get()));

@@ -202,25 +202,26 @@ class procedure {
     return launches;
   }
 
-  /// Chooses the launches of a cell, for launches of so many seconds. From 2 ms on one block has
-  /// time enough: the second of a first epoch would cost more than another epoch.
+  /// From 2 ms on, first epochs have one block: a second one would cost more than another epoch.
   void size_cells(std::vector<double> const& launches) {
     launches_ = runner_.launches_for(launches);
     if (*std::max_element(launches.begin(), launches.end()) >= 2e-3) { first_blocks_ = 1; }
   }
 
   std::vector<stats::block> draw_blocks(stats::random_source& from, epoch_record& record) {
-    record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin,
-                               std::max(0.05, 2 * set_up_seconds_) / block_seconds_, first_blocks_);
+    // From 24 epochs on, blocks may use the time that the last epochs would leave.
+    double const share = effects_.epochs() < 24 ? 0 : options_.max_seconds / options_.max_epochs;
+    double const affordable = std::max({0.05, 2 * set_up_seconds_, share}) / block_seconds_;
+    record.blocks = blocks_for(effects_, primary_, contrasts_.size(), options_.margin, affordable,
+                               first_blocks_);
     return stats::draw_epoch(static_cast<int>(runner_.instances()), record.blocks, from);
   }
 
   /// Asks subjects and hooks about the cells that were timed, while the subjects still live.
   void end_cells(epoch const& now, subjects const& built, stats::random_source& from,
                  epoch_record& record) {
-    if (auto const empty = runner_.time_empty(built, *launches_, from)) {
-      end_.empty_calls.push_back(*empty);
-    }
+    auto const empty = runner_.time_empty(built, *launches_, from);
+    if (empty && empty->disturbance.empty()) { end_.empty_calls.push_back(*empty); }
     for (std::size_t v = 0; v < variants_.size(); ++v) {  // in each epoch: they may change
       if (!built[v]) { continue; }
       for (auto const& each : runner_.caveats(*built[v], v)) { add_distinct(end_.caveats, each); }
