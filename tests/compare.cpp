@@ -273,6 +273,21 @@ TEST_CASE("a plain callable lies in another place for each buffer set and epoch"
   CHECK_FALSE(noted(found, "cannot be copied"));
 }
 
+TEST_CASE("lost time is taken off all variants, or off none where calls wait", "[compare]") {
+  measure::call_session of;
+  CHECK_FALSE(of.waits());
+  of.watched = 10;
+  of.unclear = 1;  // may happen to any thread
+  CHECK_FALSE(of.waits());
+  of.unclear = 2;
+  CHECK(of.waits());
+  of.watched = 1000;
+  of.unclear = 21;
+  CHECK_FALSE(of.waits());
+  of.unclear = 22;
+  CHECK(of.waits());
+}
+
 TEST_CASE("a hidden control needs buffers that the control does not keep", "[compare]") {
   std::vector<int> x(1000), y(1000);
   auto const reading = [](std::vector<int> const& from) {

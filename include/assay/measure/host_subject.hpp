@@ -53,13 +53,17 @@ struct buffer_set {
 /// What all host subjects of one comparison share, because all are timed in one way.
 struct call_session {
   bool restores = false;  ///< some work changes its input, so each call is timed by itself
-  bool waits = false;     ///< some call waited or used another thread, so no lost time is clear
+  int watched = 0;        ///< timed regions
+  int unclear = 0;        ///< those in which a call waited or another thread of the process ran
+
+  /// True if calls wait, or use other threads: more than one region in 50, and more than one.
+  bool waits() const noexcept { return unclear > 1 + watched / 50; }
 };
 
 /// Calls work on the calling thread. `wall` is the mean time of the calls of a cell.
 ///
-/// Time in which the system ran other programs on this thread's processor is taken off, until some
-/// call of the comparison waits or uses another thread. From then on it is taken off nobody.
+/// Time in which the system ran other programs on this thread's processor is taken off, until
+/// calls of the comparison are seen to wait or to use other threads. Then it is taken off nobody.
 /// Cells of few calls time each by itself. So do all cells where some work changes its input: the
 /// first content is restored before each call, outside the timed region.
 class host_subject final : public subject {
@@ -121,8 +125,9 @@ class host_subject final : public subject {
 
   double without_lost(double seconds, lost_processor_time const& watch) const {
     auto const lost = watch.seconds();
-    session_->waits = session_->waits || !lost;
-    return session_->waits ? seconds : std::max(1e-9, seconds - *lost);
+    ++session_->watched;
+    session_->unclear += lost ? 0 : 1;
+    return !lost || session_->waits() ? seconds : std::max(1e-9, seconds - *lost);
   }
 
   template <class Prepare>
