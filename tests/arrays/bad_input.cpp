@@ -131,8 +131,8 @@ TEST_CASE("NaN is a right value only where that is asked for") {
   };
   CHECK(said(by_part(0.5)) == refused);
   CHECK_THAT(said(by_part(0)), contains("element 80000 of array 1 is 80000, expected nan"));
-  CHECK_THAT(said(by_part(not_a_number)), contains("the permitted error of element ") &&
-                                              contains(" of array 1 is nan: at least 0 is needed"));
+  CHECK_THAT(said(by_part(not_a_number)),
+             contains("element 80000 of array 1 is 80000, expected nan"));
   CHECK_THAT(said(by_part(-1)), contains(" is -1: at least 0 is needed"));
   CHECK_THAT(said(by_element, {.relative = 1e-9, .nan = true}),
              contains("element 80000 of array 1 is 80000, expected nan"));

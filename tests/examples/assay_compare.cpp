@@ -79,7 +79,10 @@ TEST_CASE("two builds with one case get the whole report, and a gate its exit co
   CHECK_THAT(here.read("x.json"), contains("\"./small_slow\""));
   CHECK_THAT(slower.out, contains("\n  results: "));
   CHECK(here.run("./small ./small_slow --fail-if slower").code == 3);
-  auto const unchecked = here.run("./small ./small_slow --require-checks");
+  auto const checked = here.run("./small ./small_slow --require-checks");
+  CHECK(checked.code == 0);
+  CHECK_THAT(checked.out, contains("SLOWER") && contains("results: checked"));
+  auto const unchecked = here.run("./old ./new --case unchecked --require-checks");
   CHECK(unchecked.code == 5);
   CHECK_THAT(unchecked.out, contains("UNPROVEN") && contains("results: not checked"));
   CHECK(here.run("./small_slow ./small --fail-if slower,unproven --quiet").code == 0);

@@ -154,9 +154,9 @@ class setup {
   /// Three forms. `f(std::size_t i)` returns the expected element i. `f(std::span<double> wanted)`
   /// writes all expected elements, for results such as sums and products. `f(std::size_t first,
   /// std::span<double> wanted, std::span<double> errors)` writes the expected elements from number
-  /// `first` on, and the largest permitted error of each; an error of 0 means the same bits. The
-  /// first and the third form are called from several threads at once. `wanted` is a `std::span<T>`
-  /// where T is an integer. The expectation keeps a copy of `f`.
+  /// `first` on, and the largest permitted error of each; an error of 0 or NaN means the same
+  /// bits. The first and the third form are called from several threads at once. `wanted` is a
+  /// `std::span<T>` where T is an integer. The expectation keeps a copy of `f`.
   ///
   /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
   /// error of the third form is 0, or arrays of this setup have `special_values::nan`.
